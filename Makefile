@@ -1,0 +1,70 @@
+# Two commands do everything on a machine with only git, make and Python: `make demo` and `make test`.
+
+PYTHON ?= python3
+EXTRAS ?= dev
+JOBS   ?= 2
+VENV   := .venv
+PY     := $(VENV)/bin/python
+
+# One thread for the linear algebra: sums in a fixed order, and no fight among test workers.
+export OPENBLAS_NUM_THREADS := 1
+export OMP_NUM_THREADS      := 1
+export MKL_NUM_THREADS      := 1
+
+.PHONY: help demo test quick bench notebooks docs clean chromium
+.DELETE_ON_ERROR:
+# Reserved for checks of the checks, once they exist: mutate, fuzz.
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(VENV)/.installed-plot  ## set up, then run the main job: results go to out/
+	$(PY) -m examples.tour
+
+test: $(VENV)/.installed-$(EXTRAS) chromium  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n $(JOBS)
+
+quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that are not slow, in under 30 s
+	$(PY) -m ruff check .
+	HYPOTHESIS_PROFILE=dev $(PY) -m pytest -q -x -n $(JOBS) -m "not slow and not page"
+
+bench: $(VENV)/.installed-$(EXTRAS)  ## the speed tables, beside the peers that are installed
+	$(PY) -m benchmarks
+
+notebooks: $(VENV)/.installed-notebook  ## open the lessons in JupyterLab
+	$(PY) -m jupyterlab notebooks
+
+docs: $(VENV)/.installed-$(EXTRAS)  ## the API reference, from the docstrings: out/api.md
+	@mkdir -p out
+	$(PY) -m autograd docs -o out/api.md
+
+clean:  ## remove what make made, the environment too
+	rm -rf $(VENV) out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- set-up ----------------------------------------------------------------------------------------------
+
+$(PY):
+	@command -v $(PYTHON) >/dev/null || \
+	    { echo "handgrad needs Python 3.11 or newer; '$(PYTHON)' is not on PATH. Try: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("handgrad needs Python 3.11 or newer; \
+	$(PYTHON) is %d.%d. Try: make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp for each set of extras; a change of pyproject.toml makes it stale.
+$(VENV)/.installed-%: pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+# Tests marked `page` drive a real browser. Root on a Debian system gets one; elsewhere those tests say why they skip.
+chromium: $(VENV)/.installed-$(EXTRAS)
+	@if ! $(PY) -c 'import sys; from autograd.cli.doctor import find_chromium; sys.exit(find_chromium() is None)' \
+	    && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    echo "installing Chromium for the page tests"; \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+	        || echo "Chromium could not be installed; the page tests will be skipped"; \
+	fi

@@ -1,0 +1,8 @@
+"""The command line: `handgrad`, or the same thing as `python -m autograd`."""
+
+import sys
+
+from autograd.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+"""The command line, one module a command.
+
+To add a command: write `autograd/cli/<name>.py` with a function
+
+    def register(subparsers):
+        parser = subparsers.add_parser("<name>", help="...")
+        parser.add_argument(...)
+        parser.set_defaults(run=run)
+
+where `run(arguments)` does the work and returns the exit status (None means 0), and add its name to `COMMANDS`.
+Whatever a command needs is imported inside `run`, so that `handgrad --version` stays quick.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from autograd.version import __version__
+
+COMMANDS = ("doctor", "docs")  # in the order of `handgrad --help`
+
+
+class CommandError(Exception):
+    """A command was used in a way it cannot follow; the message tells its user what to type instead."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line, every command registered."""
+    root = argparse.ArgumentParser(prog="handgrad", description="An autograd engine you can check by hand.")
+    root.add_argument("--version", action="version", version=f"handgrad {__version__}")
+    subparsers = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    for name in COMMANDS:
+        import_module(f"autograd.cli.{name}").register(subparsers)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0 good, 1 the answer is no, 2 the question was wrong."""
+    root = parser()
+    arguments = root.parse_args(argv)
+    if arguments.command is None:
+        root.print_help()
+        return 0
+    try:
+        return arguments.run(arguments) or 0
+    except CommandError as error:
+        print(f"handgrad {arguments.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `handgrad ... | head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130

@@ -1,0 +1,163 @@
+"""`handgrad doctor`: what is installed, what is missing, and what to do about it."""
+
+import argparse
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module, metadata, util
+from pathlib import Path
+from typing import Literal
+
+from autograd.version import __version__
+
+State = Literal["ok", "missing", "broken"]
+HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and nn/
+OLDEST_PYTHON = (3, 11)
+OLDEST_NUMPY = 2
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+CHROMIUM_APPLICATIONS = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's report. Only a `broken` one makes the doctor's exit status 1."""
+
+    what: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser("doctor", help="say what is installed, what is missing and how to mend it")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    findings = list(examine())
+    print(f"handgrad {__version__} in {HOME}\n")
+    print(report(findings))
+    return int(any(finding.state == "broken" for finding in findings))
+
+
+def examine() -> Iterator[Finding]:
+    """Every finding, the essential ones first."""
+    checks: tuple[Callable[[], Finding], ...] = (
+        python, numpy, clash, graphviz, chromium,
+        lambda: optional("torch", "a second opinion in the tests", "pip install 'handgrad[torch]'"),
+        lambda: optional("jax", "a second opinion in the tests", "pip install jax"),
+        lambda: optional("matplotlib", "plots", "pip install 'handgrad[plot]'"),
+        lambda: optional("jupyterlab", "the notebooks", "pip install 'handgrad[notebook]'"),
+    )  # fmt: skip
+    for check in checks:
+        yield check()
+
+
+def report(findings: list[Finding]) -> str:
+    """The findings as an aligned table, each remedy under its line, and a verdict."""
+    width = max(len(finding.what) for finding in findings)
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.state:<7}  {finding.what:<{width}}  {finding.detail}")
+        if finding.remedy:
+            lines.append(f"{'':<7}  {'':<{width}}  -> {finding.remedy}")
+    broken = [finding.what for finding in findings if finding.state == "broken"]
+    missing = [finding.what for finding in findings if finding.state == "missing"]
+    if broken:
+        lines.append(f"\nhandgrad will not work until this is mended: {', '.join(broken)}.")
+    elif missing:
+        lines.append(f"\nhandgrad works. Optional and not here: {', '.join(missing)}.")
+    else:
+        lines.append("\nhandgrad works, and everything optional is here too.")
+    return "\n".join(lines)
+
+
+# ---- the checks ------------------------------------------------------------------------------------------
+
+
+def python() -> Finding:
+    detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    if sys.version_info < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return Finding("Python", "broken", detail, f"install Python {wanted} or newer and make a new environment")
+    return Finding("Python", "ok", detail)
+
+
+def numpy() -> Finding:
+    version = _version("numpy")
+    if version is None:
+        return Finding("NumPy", "broken", "not installed", f"pip install 'numpy>={OLDEST_NUMPY}'")
+    if int(version.split(".")[0]) < OLDEST_NUMPY:
+        return Finding("NumPy", "broken", version, f"pip install --upgrade 'numpy>={OLDEST_NUMPY}'")
+    return Finding("NumPy", "ok", version)
+
+
+def clash() -> Finding:
+    """Whether `import autograd` and `import nn` can only mean ours."""
+    what = "import names"
+    if (foreign := _version("autograd")) is not None:
+        remedy = "pip uninstall autograd, then pip install --force-reinstall --no-deps handgrad"
+        return Finding(what, "broken", f"the package `autograd` {foreign} is installed over ours", remedy)
+    for name in ("autograd", "nn"):
+        spec = util.find_spec(name)
+        if spec is None or spec.origin is None:
+            return Finding(what, "broken", f"`{name}` is not where `autograd` is", "reinstall handgrad")
+        found = Path(spec.origin).resolve()
+        if found.parents[1] != HOME:
+            remedy = f"rename or remove it, or leave its folder out of PYTHONPATH; ours is under {HOME}"
+            return Finding(what, "broken", f"`import {name}` finds {found}", remedy)
+    return Finding(what, "ok", "`autograd` and `nn` are handgrad's")
+
+
+def graphviz() -> Finding:
+    """Graphviz lays out drawings: the one inside pygraphviz, else `dot` on PATH."""
+    trouble = "no pygraphviz"
+    if (version := _version("pygraphviz")) is not None:
+        try:
+            pygraphviz = import_module("pygraphviz")
+            pygraphviz.AGraph("digraph { a -> b }").draw(format="dot", prog="dot")
+            return Finding("Graphviz", "ok", f"inside pygraphviz {version}")
+        except Exception as error:  # a broken shared library shows itself in many ways; all mean "use dot"
+            trouble = f"pygraphviz {version} does not work ({error})"
+    if (dot := shutil.which("dot")) is not None:
+        return Finding("Graphviz", "ok", f"{dot} ({trouble})")
+    remedy = "pip install 'pygraphviz>=2.0.4', or install Graphviz so that `dot` is on PATH"
+    return Finding("Graphviz", "missing", f"{trouble} and no `dot`: drawings fall back to a plain layout", remedy)
+
+
+def find_chromium() -> str | None:
+    """The path of a Chromium or Chrome on this machine, or None."""
+    candidates = (*map(shutil.which, CHROMIUM_NAMES), *filter(Path.exists, map(Path, CHROMIUM_APPLICATIONS)))
+    return next((str(path) for path in candidates if path), None)
+
+
+def chromium() -> Finding:
+    path = find_chromium()
+    if path is None:
+        remedy = "only our own page tests need it; on Debian: apt install chromium"
+        return Finding("Chromium", "missing", "not found", remedy)
+    try:
+        answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("Chromium", "missing", f"{path} does not run ({error})", "reinstall it")
+    return Finding("Chromium", "ok", f"{path} ({answer.stdout.strip()})")
+
+
+def optional(distribution: str, purpose: str, remedy: str) -> Finding:
+    version = _version(distribution)
+    if version is None:
+        return Finding(distribution, "missing", f"not installed; for {purpose}", remedy)
+    return Finding(distribution, "ok", version)
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None

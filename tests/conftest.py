@@ -1,0 +1,28 @@
+"""What every test shares: one thread, the hypothesis profiles, and the browser."""
+
+import os
+
+# Before anything imports NumPy: sums in a fixed order, and no fight among test workers.
+for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from autograd.cli.doctor import find_chromium
+
+# HYPOTHESIS_PROFILE chooses: `dev` while working, `ci` (the same examples every time), `intense` overnight.
+SLOW_IS_FINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("dev", max_examples=20, **SLOW_IS_FINE)
+settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **SLOW_IS_FINE)
+settings.register_profile("intense", max_examples=2000, **SLOW_IS_FINE)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a Chromium to drive; without one the test is skipped and the summary says so."""
+    path = find_chromium()
+    if path is None:
+        pytest.skip("NOT TESTED: no Chromium on this machine (on Debian: apt install chromium)")
+    return path

@@ -1,0 +1,39 @@
+"""The public names are exactly what `__all__` says, sorted without regard to case."""
+
+import inspect
+from importlib import import_module
+
+import pytest
+
+packages = pytest.mark.parametrize("package", ["autograd", "nn"])
+
+
+@packages
+def test_every_promised_name_exists(package):
+    module = import_module(package)
+    missing = [name for name in module.__all__ if not hasattr(module, name)]
+    assert not missing
+
+
+@packages
+def test_nothing_public_is_left_out(package):
+    module = import_module(package)
+    visible = {
+        name for name, member in vars(module).items()
+        if not name.startswith("_") and not inspect.ismodule(member)
+    }  # fmt: skip
+    assert not visible - set(module.__all__)
+
+
+@packages
+def test_names_are_sorted_and_distinct(package):
+    names = list(import_module(package).__all__)
+    assert names == sorted(set(names), key=str.casefold)
+
+
+@packages
+def test_every_public_name_is_documented(package):
+    module = import_module(package)
+    members = {name: getattr(module, name) for name in module.__all__ if not name.startswith("_")}
+    silent = [name for name, member in members.items() if callable(member) and not inspect.getdoc(member)]
+    assert not silent
