@@ -2,13 +2,13 @@
 
 To add a command: write `autograd/cli/<name>.py` with a function
 
-    def register(subparsers):
+    def register(subparsers: Subparsers) -> None:
         parser = subparsers.add_parser("<name>", help="...")
         parser.add_argument(...)
         parser.set_defaults(run=run)
 
-where `run(arguments)` does the work and returns the exit status (None means 0), and add its name to `COMMANDS`.
-Whatever a command needs is imported inside `run`, so that `handgrad --version` stays quick.
+where `run(arguments)` does the work and returns the exit status (None means 0), and add its name to
+`COMMANDS`. Whatever a command needs is imported inside `run`, so that `handgrad --version` stays quick.
 """
 
 import argparse
@@ -16,8 +16,11 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TypeAlias
 
 from autograd.version import __version__
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 COMMANDS = ("doctor", "docs")  # in the order of `handgrad --help`
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from autograd.cli import CommandError
+from autograd.cli import CommandError, Subparsers
 
 MODULES = ("autograd", "nn", "nn.functional", "nn.optim")
 
 
-def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("docs", help="write the API reference, from the docstrings")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write it (else it is printed)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it here (else print it)")
     parser.set_defaults(run=run)
 
 
@@ -28,7 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         arguments.output.write_text(page, encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"cannot write {arguments.output}: {error.strerror}; give another file to -o") from None
+        remedy = "give another file to -o"
+        raise CommandError(f"cannot write {arguments.output}: {error.strerror}; {remedy}") from None
     print(f"wrote {arguments.output}")
 
 

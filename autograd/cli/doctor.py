@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib import import_module, metadata, util
+from importlib import metadata, util
 from pathlib import Path
 from typing import Literal
 
+from autograd.cli import Subparsers
 from autograd.version import __version__
 
 State = Literal["ok", "missing", "broken"]
@@ -34,7 +35,7 @@ class Finding:
     remedy: str = ""
 
 
-def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser("doctor", help="say what is installed, what is missing and how to mend it")
     parser.set_defaults(run=run)
 
@@ -84,8 +85,8 @@ def report(findings: list[Finding]) -> str:
 def python() -> Finding:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info < OLDEST_PYTHON:
-        wanted = ".".join(map(str, OLDEST_PYTHON))
-        return Finding("Python", "broken", detail, f"install Python {wanted} or newer and make a new environment")
+        remedy = "install Python {}.{} or newer and make a new environment".format(*OLDEST_PYTHON)
+        return Finding("Python", "broken", detail, remedy)
     return Finding("Python", "ok", detail)
 
 
@@ -119,16 +120,17 @@ def graphviz() -> Finding:
     """Graphviz lays out drawings: the one inside pygraphviz, else `dot` on PATH."""
     trouble = "no pygraphviz"
     if (version := _version("pygraphviz")) is not None:
-        try:
-            pygraphviz = import_module("pygraphviz")
-            pygraphviz.AGraph("digraph { a -> b }").draw(format="dot", prog="dot")
+        # In a process of its own: a broken shared library may end the process that loads it.
+        trial = "import pygraphviz; pygraphviz.AGraph('digraph { a -> b }').draw(format='dot', prog='dot')"
+        attempt = subprocess.run([sys.executable, "-c", trial], capture_output=True, text=True, timeout=60)
+        if attempt.returncode == 0:
             return Finding("Graphviz", "ok", f"inside pygraphviz {version}")
-        except Exception as error:  # a broken shared library shows itself in many ways; all mean "use dot"
-            trouble = f"pygraphviz {version} does not work ({error})"
+        last_words = (attempt.stderr.strip().splitlines() or [f"status {attempt.returncode}"])[-1]
+        trouble = f"pygraphviz {version} does not work: {last_words}"
     if (dot := shutil.which("dot")) is not None:
         return Finding("Graphviz", "ok", f"{dot} ({trouble})")
     remedy = "pip install 'pygraphviz>=2.0.4', or install Graphviz so that `dot` is on PATH"
-    return Finding("Graphviz", "missing", f"{trouble} and no `dot`: drawings fall back to a plain layout", remedy)
+    return Finding("Graphviz", "missing", f"{trouble}, no `dot`: drawings get a plain layout", remedy)
 
 
 def find_chromium() -> str | None:

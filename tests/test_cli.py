@@ -1,0 +1,133 @@
+"""The command line as its users meet it: text, exit status, and what it does with mistakes."""
+
+import subprocess
+import sys
+
+import pytest
+
+from autograd import cli
+from autograd.cli import docs, doctor
+from autograd.version import __version__
+
+
+def handgrad(*words: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "autograd", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+# ---- handgrad --------------------------------------------------------------------------------------------
+
+
+def test_version_is_printed():
+    answer = handgrad("--version")
+    assert (answer.returncode, answer.stdout) == (0, f"handgrad {__version__}\n")
+
+
+def test_no_command_prints_help(capsys):
+    assert cli.main([]) == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in cli.COMMANDS)
+
+
+def test_a_wrong_command_lists_the_right_ones(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["docter"])
+    assert stop.value.code == 2
+    text = capsys.readouterr().err
+    assert "docter" in text and all(command in text for command in cli.COMMANDS)
+
+
+def test_registering_the_commands_imports_no_heavy_library():
+    """Whatever a command needs is imported when it runs, so that the others stay quick."""
+    heavy = {"examples", "graphviz", "jax", "matplotlib", "nn", "pygraphviz", "safetensors", "torch"}
+    code = f"import sys; from autograd import cli; cli.parser(); print(sorted({heavy} & set(sys.modules)))"
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+def test_a_command_error_is_one_sentence_and_status_2(tmp_path, capsys):
+    assert cli.main(["docs", "-o", str(tmp_path / "no" / "such" / "folder.md")]) == 2
+    text = capsys.readouterr().err
+    assert text.startswith("handgrad docs: cannot write") and "Traceback" not in text
+
+
+def test_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m autograd docs | head -n 1"
+    answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
+    assert (answer.stdout, answer.stderr) == ("# API reference\n", "")
+
+
+# ---- handgrad doctor -------------------------------------------------------------------------------------
+
+
+def test_doctor_finds_this_environment_sound(capsys):
+    assert cli.main(["doctor"]) == 0
+    text = capsys.readouterr().out
+    assert f"handgrad {__version__}" in text
+    for what in ("Python", "NumPy", "import names", "Graphviz", "Chromium", "torch", "jax", "matplotlib"):
+        assert f"  {what} " in text
+
+
+def test_doctor_names_a_foreign_autograd_and_its_cure(monkeypatch, capsys):
+    ours = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: "1.8.0" if name == "autograd" else ours(name))
+    assert cli.main(["doctor"]) == 1
+    text = capsys.readouterr().out
+    assert "`autograd` 1.8.0" in text and "pip uninstall autograd" in text
+
+
+@pytest.mark.parametrize("name", ["autograd", "nn"])
+def test_doctor_notices_an_import_name_that_leads_elsewhere(name, tmp_path, monkeypatch):
+    stranger = tmp_path / name / "__init__.py"
+    ours = doctor.util.find_spec
+
+    def find(asked):
+        return doctor.util.spec_from_file_location(asked, stranger) if asked == name else ours(asked)
+
+    monkeypatch.setattr(doctor.util, "find_spec", find)
+    finding = doctor.clash()
+    assert finding.state == "broken" and str(stranger) in finding.detail and finding.remedy
+
+
+@pytest.mark.parametrize(("version", "state"), [(None, "broken"), ("1.26.4", "broken"), ("2.0.0", "ok")])
+def test_doctor_judges_numpy(version, state, monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda name: version)
+    finding = doctor.numpy()
+    assert finding.state == state and bool(finding.remedy) == (state == "broken")
+
+
+def test_doctor_judges_python(monkeypatch):
+    monkeypatch.setattr(doctor, "OLDEST_PYTHON", (sys.version_info.major, sys.version_info.minor + 1))
+    finding = doctor.python()
+    assert finding.state == "broken" and str(sys.version_info.minor + 1) in finding.remedy
+
+
+def test_what_is_optional_may_be_missing(monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda name: None)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor, "CHROMIUM_APPLICATIONS", ())
+    findings = [doctor.graphviz(), doctor.chromium(), doctor.optional("jax", "tests", "pip install jax")]
+    assert [finding.state for finding in findings] == ["missing"] * 3
+    assert all(finding.remedy for finding in findings)
+    assert "handgrad works" in doctor.report(findings)
+
+
+def test_dot_on_the_path_stands_in_for_pygraphviz(monkeypatch):
+    monkeypatch.setattr(doctor, "_version", lambda name: None)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/opt/{name}")
+    finding = doctor.graphviz()
+    assert finding.state == "ok" and "/opt/dot" in finding.detail
+
+
+# ---- handgrad docs ---------------------------------------------------------------------------------------
+
+
+def test_docs_hold_every_public_name(tmp_path):
+    page = tmp_path / "api.md"
+    assert cli.main(["docs", "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    for name in docs.MODULES:
+        module = docs.import_module(name)
+        assert f"\n## `{name}`\n" in text
+        for public in docs.public_names(module):
+            assert f"\n### `{name}.{public}" in text
