@@ -85,20 +85,20 @@ def test_doctor_notices_an_import_name_that_leads_elsewhere(name, tmp_path, monk
         return doctor.util.spec_from_file_location(asked, stranger) if asked == name else ours(asked)
 
     monkeypatch.setattr(doctor.util, "find_spec", find)
-    finding = doctor.clash()
+    finding = doctor.check_names()
     assert finding.state == "broken" and str(stranger) in finding.detail and finding.remedy
 
 
 @pytest.mark.parametrize(("version", "state"), [(None, "broken"), ("1.26.4", "broken"), ("2.0.0", "ok")])
 def test_doctor_judges_numpy(version, state, monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: version)
-    finding = doctor.numpy()
+    finding = doctor.check_numpy()
     assert finding.state == state and bool(finding.remedy) == (state == "broken")
 
 
 def test_doctor_judges_python(monkeypatch):
     monkeypatch.setattr(doctor, "OLDEST_PYTHON", (sys.version_info.major, sys.version_info.minor + 1))
-    finding = doctor.python()
+    finding = doctor.check_python()
     assert finding.state == "broken" and str(sys.version_info.minor + 1) in finding.remedy
 
 
@@ -106,7 +106,7 @@ def test_what_is_optional_may_be_missing(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: None)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     monkeypatch.setattr(doctor, "CHROMIUM_APPLICATIONS", ())
-    findings = [doctor.graphviz(), doctor.chromium(), doctor.optional("jax", "tests", "pip install jax")]
+    findings = [doctor.check_graphviz(), doctor.check_chromium(), doctor.check_optional("jax", "tests", "pip install jax")]
     assert [finding.state for finding in findings] == ["missing"] * 3
     assert all(finding.remedy for finding in findings)
     assert "handgrad works" in doctor.report(findings)
@@ -115,7 +115,7 @@ def test_what_is_optional_may_be_missing(monkeypatch):
 def test_dot_on_the_path_stands_in_for_pygraphviz(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: None)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/opt/{name}")
-    finding = doctor.graphviz()
+    finding = doctor.check_graphviz()
     assert finding.state == "ok" and "/opt/dot" in finding.detail
 
 

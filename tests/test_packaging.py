@@ -3,11 +3,13 @@
 import os
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
 import numpy
 import pytest
+from packaging.requirements import Requirement
 
 from autograd.version import __version__
 
@@ -60,6 +62,26 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
     }
     assert inside == outside
     assert {f"{package}/py.typed" for package in PACKAGES} <= inside
+
+
+@pytest.mark.parametrize(
+    ("sys_platform", "machine", "version", "has_wheel"),
+    [
+        ("linux", "x86_64", "#1 SMP PREEMPT_DYNAMIC Debian", True),
+        ("linux", "aarch64", "#45-Ubuntu SMP", True),
+        ("linux", "x86_64", "#1-Alpine SMP PREEMPT_DYNAMIC", False),
+        ("linux", "riscv64", "#1 SMP", False),
+        ("darwin", "arm64", "Darwin Kernel Version 24.0.0", True),
+        ("darwin", "x86_64", "Darwin Kernel Version 23.0.0", True),
+        ("win32", "AMD64", "10.0.22631", True),
+        ("win32", "ARM64", "10.0.22631", False),
+    ],
+)
+def test_pygraphviz_is_asked_for_only_where_it_has_a_wheel(sys_platform, machine, version, has_wheel):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements = {requirement.name: requirement for requirement in map(Requirement, project["dependencies"])}
+    platform = {"sys_platform": sys_platform, "platform_machine": machine, "platform_version": version}
+    assert requirements["pygraphviz"].marker.evaluate(platform) == has_wheel
 
 
 def test_the_command_is_installed(environment):

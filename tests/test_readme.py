@@ -1,10 +1,9 @@
 """What the Markdown pages show is run: every ```python block, in order, one namespace a page.
 
-Two ways of saying what a line gives are checked, and either may stand in a block:
+A block says what its lines give either as a doctest or in a comment at a statement's end, and is held to it:
 
-    loss.grad                # -> -0.5          the value of an expression, or of an assignment
+    loss.grad                # -> -0.5          the value of an expression, or the one assigned
     print(w.grad)            # -> [1. 2.]       what a print prints
-    >>> w.grad               #                  or a doctest
 
 `...` in the expected text stands for anything. A block headed ```python no-run is shown, not run.
 """

@@ -5,7 +5,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
@@ -22,6 +22,13 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrom
 CHROMIUM_APPLICATIONS = (
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+OPTIONAL = (
+    # distribution, what it is for, how to get it
+    ("torch", "a second opinion in the tests", "pip install 'handgrad[torch]'"),
+    ("jax", "a second opinion in the tests", "pip install jax"),
+    ("matplotlib", "plots", "pip install 'handgrad[plot]'"),
+    ("jupyterlab", "the notebooks", "pip install 'handgrad[notebook]'"),
 )
 
 
@@ -49,15 +56,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def examine() -> Iterator[Finding]:
     """Every finding, the essential ones first."""
-    checks: tuple[Callable[[], Finding], ...] = (
-        python, numpy, clash, graphviz, chromium,
-        lambda: optional("torch", "a second opinion in the tests", "pip install 'handgrad[torch]'"),
-        lambda: optional("jax", "a second opinion in the tests", "pip install jax"),
-        lambda: optional("matplotlib", "plots", "pip install 'handgrad[plot]'"),
-        lambda: optional("jupyterlab", "the notebooks", "pip install 'handgrad[notebook]'"),
-    )  # fmt: skip
-    for check in checks:
+    for check in (check_python, check_numpy, check_names, check_graphviz, check_chromium):
         yield check()
+    for distribution, purpose, remedy in OPTIONAL:
+        yield check_optional(distribution, purpose, remedy)
 
 
 def report(findings: list[Finding]) -> str:
@@ -82,7 +84,7 @@ def report(findings: list[Finding]) -> str:
 # ---- the checks ------------------------------------------------------------------------------------------
 
 
-def python() -> Finding:
+def check_python() -> Finding:
     detail = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     if sys.version_info < OLDEST_PYTHON:
         remedy = "install Python {}.{} or newer and make a new environment".format(*OLDEST_PYTHON)
@@ -90,7 +92,7 @@ def python() -> Finding:
     return Finding("Python", "ok", detail)
 
 
-def numpy() -> Finding:
+def check_numpy() -> Finding:
     version = _version("numpy")
     if version is None:
         return Finding("NumPy", "broken", "not installed", f"pip install 'numpy>={OLDEST_NUMPY}'")
@@ -99,7 +101,7 @@ def numpy() -> Finding:
     return Finding("NumPy", "ok", version)
 
 
-def clash() -> Finding:
+def check_names() -> Finding:
     """Whether `import autograd` and `import nn` can only mean ours."""
     what = "import names"
     if (foreign := _version("autograd")) is not None:
@@ -116,7 +118,7 @@ def clash() -> Finding:
     return Finding(what, "ok", "`autograd` and `nn` are handgrad's")
 
 
-def graphviz() -> Finding:
+def check_graphviz() -> Finding:
     """Graphviz lays out drawings: the one inside pygraphviz, else `dot` on PATH."""
     trouble = "no pygraphviz"
     if (version := _version("pygraphviz")) is not None:
@@ -139,7 +141,7 @@ def find_chromium() -> str | None:
     return next((str(path) for path in candidates if path), None)
 
 
-def chromium() -> Finding:
+def check_chromium() -> Finding:
     path = find_chromium()
     if path is None:
         remedy = "only our own page tests need it; on Debian: apt install chromium"
@@ -151,7 +153,7 @@ def chromium() -> Finding:
     return Finding("Chromium", "ok", f"{path} ({answer.stdout.strip()})")
 
 
-def optional(distribution: str, purpose: str, remedy: str) -> Finding:
+def check_optional(distribution: str, purpose: str, remedy: str) -> Finding:
     version = _version(distribution)
     if version is None:
         return Finding(distribution, "missing", f"not installed; for {purpose}", remedy)
