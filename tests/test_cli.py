@@ -106,7 +106,8 @@ def test_what_is_optional_may_be_missing(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: None)
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
     monkeypatch.setattr(doctor, "CHROMIUM_APPLICATIONS", ())
-    findings = [doctor.check_graphviz(), doctor.check_chromium(), doctor.check_optional("jax", "tests", "pip install jax")]
+    library = doctor.check_optional("jax", "tests", "pip install jax")
+    findings = [doctor.check_graphviz(), doctor.check_chromium(), library]
     assert [finding.state for finding in findings] == ["missing"] * 3
     assert all(finding.remedy for finding in findings)
     assert "handgrad works" in doctor.report(findings)
