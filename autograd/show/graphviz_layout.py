@@ -1,0 +1,146 @@
+"""Layout by Graphviz: the one bundled in pygraphviz's wheel, or the `dot` program on PATH.
+
+The DOT text is made with the `graphviz` package; it holds only our own keys and sizes, no user text.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import graphviz
+
+from autograd.show.geometry import Box, Curve, Placement, Point, Problem
+
+INCH = 72.0                       # Graphviz's point, which is our pixel
+NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46      # inches
+PATIENCE = 60                     # seconds for a `dot` program
+
+
+class GraphvizMissing(RuntimeError):
+    """Neither pygraphviz nor a `dot` program can be used; the text says what to install."""
+
+
+def solve_with_graphviz(problem: Problem, engine: str | None = None) -> Placement:
+    """Lays out with "pygraphviz" or "dot", or with the first of them that is there."""
+    text = layout_dot(problem)
+    if engine not in (None, "pygraphviz", "dot"):
+        raise ValueError(f"layout engine: expected 'pygraphviz', 'dot' or 'layered', got {engine!r}")
+    if engine != "dot":
+        answer = _by_library(text)
+        if answer is not None:
+            return _read(answer, problem, "pygraphviz")
+    if engine != "pygraphviz":
+        answer = _by_program(text)
+        if answer is not None:
+            return _read(answer, problem, "dot")
+    raise GraphvizMissing("laid out without Graphviz; `pip install pygraphviz` (or a `dot` program on PATH) "
+                          "arranges cards better")
+
+
+def layout_dot(problem: Problem) -> str:
+    """The problem as DOT: empty boxes of fixed size."""
+    graph = graphviz.Digraph(
+        graph_attr={"rankdir": problem.direction, "splines": "spline", "nodesep": str(NODE_SEPARATION),
+                    "ranksep": str(RANK_SEPARATION), **({"ordering": "in"} if problem.ordered else {})},
+        node_attr={"shape": "box", "fixedsize": "true", "label": ""},
+        edge_attr={"arrowsize": ".8", "dir": "both"})
+    for key, size in problem.sizes.items():
+        graph.node(key, width=f"{size.width / INCH:.4f}", height=f"{size.height / INCH:.4f}")
+    for link in problem.links:
+        room = {"label": _empty_label(link.label.width, link.label.height)} if link.label else {}
+        graph.edge(link.tail, link.head, id=link.key, weight=str(link.weight),
+                   minlen=str(link.min_length), **room)
+    for rank in problem.ranks:
+        with graph.subgraph(graph_attr={"rank": "same"}) as row:
+            for key in rank:
+                row.node(key)
+    _add_clusters(graph, problem.clusters)
+    return str(graph.source)
+
+
+def _add_clusters(graph: graphviz.Digraph, clusters: Any) -> None:
+    """Nested clusters: each scope inside the smallest scope that contains it."""
+    largest_first = sorted(clusters, key=len, reverse=True)
+    placed: list[tuple[set[str], list[Any]]] = []
+    tree: list[Any] = []
+    for members in largest_first:
+        entry: tuple[set[str], list[Any]] = (set(members), [])
+        parent = next((children for inside, children in reversed(placed) if entry[0] <= inside), tree)
+        parent.append(entry)
+        placed.append(entry)
+    _write_clusters(graph, tree, "0")
+
+
+def _write_clusters(graph: graphviz.Digraph, tree: list[Any], path: str) -> None:
+    for index, (members, children) in enumerate(tree):
+        with graph.subgraph(name=f"cluster_{path}_{index}", graph_attr={"margin": "14"}) as cluster:
+            for key in sorted(members):
+                cluster.node(key)
+            _write_clusters(cluster, children, f"{path}_{index}")
+
+
+def _empty_label(width: float, height: float) -> str:
+    """A label of known size without any text, so that no font is asked."""
+    return (f'<<table border="0" cellborder="0" cellpadding="0" cellspacing="0" fixedsize="true" '
+            f'width="{width:.0f}" height="{height:.0f}"><tr><td></td></tr></table>>')
+
+
+def _by_library(text: str) -> bytes | None:
+    try:
+        import pygraphviz
+    except ImportError:
+        return None
+    graph = pygraphviz.AGraph(string=text)
+    try:
+        answer: bytes = graph.draw(format="json0", prog="dot")
+        return answer
+    finally:
+        graph.close()
+
+
+def _by_program(text: str) -> bytes | None:
+    program = shutil.which("dot")
+    if program is None:
+        return None
+    try:
+        return subprocess.run([program, "-Tjson0"], input=text.encode(), capture_output=True, check=True,
+                              timeout=PATIENCE).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _read(answer: bytes, problem: Problem, engine: str) -> Placement:
+    """Graphviz's JSON, with y turned downwards."""
+    laid_out = json.loads(answer)
+    _, _, width, height = map(float, laid_out["bb"].split(","))
+
+    def point(text: str) -> Point:
+        x, y = text.split(",")
+        return float(x), height - float(y)
+
+    boxes = {}
+    for entry in laid_out["objects"]:
+        size = problem.sizes.get(entry.get("name", ""))
+        if size is not None:
+            x, y = point(entry["pos"])
+            boxes[entry["name"]] = Box(x - size.width / 2, y - size.height / 2, size.width, size.height)
+    curves, labels = {}, {}
+    for entry in laid_out.get("edges", ()):
+        curves[entry["id"]] = _curve(entry["pos"], point)
+        if "lp" in entry:
+            labels[entry["id"]] = point(entry["lp"])
+    in_order = {key: boxes[key] for key in problem.sizes}
+    return Placement(in_order, curves, labels, width=width, height=height, engine=engine)
+
+
+def _curve(text: str, point: Any) -> Curve:
+    tips, points = {}, []
+    for part in text.replace("\\\n", "").split():
+        if part[0] in "se":
+            tips[part[0]] = point(part[2:])
+        else:
+            points.append(point(part))
+    return Curve(tuple(points), tips.get("s", points[0]), tips.get("e", points[-1]))

@@ -1,0 +1,115 @@
+"""Where cards and edges go: `arrange(scene)` gives boxes, curves and label places.
+
+Three engines behind one interface: the Graphviz inside pygraphviz's wheel, a `dot` program on PATH, and our
+own layered layout, which stands in where neither is found or where the graph is too large for them. All
+take boxes of fixed size: the cards are measured by us, so that no picture depends on the fonts of the
+machine that laid it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autograd.show import layered
+from autograd.show.cards import Scene, Scope, Size, measure
+from autograd.show.geometry import Box, Link, Placement, Problem
+from autograd.show.graphviz_layout import GraphvizMissing, solve_with_graphviz
+from autograd.show.text import clipped, mono_width, sans_width, visible
+
+GRAPHVIZ_MOST = 400             # cards; beyond it Graphviz takes seconds to minutes
+ORDERED_MOST = 60               # cards up to which operands keep their left-to-right order
+LABEL_SIZE, LABEL_HEIGHT = 11, 16
+MARGIN, SCOPE_MARGIN = 14, 26
+SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
+SCOPE_TEXT = 12
+
+def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str | None = None) -> Placement:
+    """Places a scene. `sizes` may give a card more room than it needs now; `engine` forces one of
+    `ENGINES`."""
+    sizes = {card.key: measure(card) for card in scene.cards} | dict(sizes or {})
+    problem = Problem(sizes, _links(scene), scene.direction, scene.rows,
+                      ordered=len(scene.cards) <= ORDERED_MOST)
+    solved = _solve(problem, engine)
+    frames = _frames(scene.scopes, solved.boxes)
+    crowded = [scope for scope in scene.scopes if _is_crowded(scope, frames, solved.boxes)]
+    if crowded and solved.engine != "layered":
+        # Clusters keep strangers out, at the price of bent edges: only for scopes that need it.
+        clusters = [scope.members for scope in scene.scopes]
+        solved = _solve(Problem(sizes, problem.links, scene.direction, (), clusters, problem.ordered), engine)
+        frames = _frames(scene.scopes, solved.boxes)
+    elif crowded:
+        hidden = {scope.key for scope in crowded}
+        frames = {key: frame for key, frame in frames.items() if key not in hidden}
+    return _framed(solved, frames)
+
+
+def _links(scene: Scene) -> list[Link]:
+    """Edge weights make the computation a straight spine; inputs stand above the parameters they meet."""
+    roles = {card.key: card.role for card in scene.cards}
+    with_parameters = {edge.head for edge in scene.edges if roles[edge.tail] == "parameter"}
+    links = []
+    for edge in scene.edges:
+        role = roles[edge.tail]
+        weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
+        lifted = role == "input" and edge.head in with_parameters
+        label = Size(mono_width(edge.label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
+        links.append(Link(edge.key, edge.tail, edge.head, weight, 2 if lifted else 1, label))
+    return links
+
+
+def _solve(problem: Problem, engine: str | None) -> Placement:
+    if engine == "layered" or (engine is None and len(problem.sizes) > GRAPHVIZ_MOST):
+        return layered.solve(problem)
+    try:
+        return solve_with_graphviz(problem, engine)
+    except GraphvizMissing as missing:
+        if engine is not None:
+            raise
+        placed = layered.solve(problem)
+        return Placement(placed.boxes, placed.curves, placed.labels, width=placed.width, height=placed.height,
+                         engine=placed.engine, hint=str(missing))
+
+
+def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]:
+    """The members' bounding box; an inner scope is listed before the scope round it, which then goes round
+    its frame."""
+    frames: dict[str, Box] = {}
+    for scope in sorted(scopes, key=lambda scope: len(scope.members)):
+        inner = [frames[other.key] for other in scopes
+                 if other.key in frames and set(other.members) <= set(scope.members)]
+        around = [boxes[key] for key in scope.members if key in boxes] + inner
+        if around:
+            left, top = min(box.x for box in around), min(box.y for box in around)
+            right, bottom = max(box.right for box in around), max(box.bottom for box in around)
+            width = max(right - left, sans_width(scope_label(scope), SCOPE_TEXT))
+            frames[scope.key] = Box(left - SCOPE_PAD, top - SCOPE_PAD, width + 2 * SCOPE_PAD,
+                                    bottom - top + SCOPE_PAD + SCOPE_BOTTOM)
+    return frames
+
+
+def scope_label(scope: Scope) -> str:
+    return clipped(visible(scope.name)) + (f"  {clipped(visible(scope.kind))}" if scope.kind else "")
+
+
+def _is_crowded(scope: Scope, frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
+    members = set(scope.members)
+    near = frames[scope.key].grown(SCOPE_CLEARANCE) if scope.key in frames else None
+    return near is not None and any(near.touches(box) for key, box in boxes.items() if key not in members)
+
+
+def _framed(placed: Placement, frames: dict[str, Box]) -> Placement:
+    """Moves everything so that it begins at the margin, and measures the whole."""
+    margin = SCOPE_MARGIN if frames else MARGIN
+    xs = [x for box in (*placed.boxes.values(), *frames.values()) for x in (box.x, box.right)]
+    ys = [y for box in (*placed.boxes.values(), *frames.values()) for y in (box.y, box.bottom)]
+    for curve in placed.curves.values():
+        xs += [x for x, _ in curve.points]
+        ys += [y for _, y in curve.points]
+    if not xs:
+        return placed
+    dx, dy = margin - min(xs), margin - min(ys)
+    return Placement({key: box.moved(dx, dy) for key, box in placed.boxes.items()},
+                     {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
+                     {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
+                     {key: frame.moved(dx, dy) for key, frame in frames.items()},
+                     max(xs) + dx + margin, max(ys) + dy + margin, placed.engine, placed.hint)

@@ -1,0 +1,177 @@
+"""Numbers as a learner reads them.
+
+Four significant digits, decided once for a whole table; a number that *is* shorter prints short (`0.1`,
+`0`, `100`), so trailing zeros say "rounded" (`0.002500`). Very large or small tables give one power of ten
+to their caption. On screen the minus is a true minus; `full` gives the text that pastes back into Python.
+
+    >>> short(0.1), short(2 / 3), short(-1.7678e-4)
+    ('0.1', '0.6667', '−1.768×10⁻⁴')
+    >>> [[cell.text for cell in row] for row in table([[0.1, 0], [0.00707106, 1e-9]]).rows]
+    [['0.1', '0'], ['0.0071', '≈0']]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+DIGITS = 4
+ROUGH_DIGITS = 3                              # norms and ranges
+PLAIN_RANGE = (0.001, 100_000)                # here the largest entry needs no power of ten
+EXACT_ULPS = 8                                # 0.1 * 0.1 is off 0.01 by rounding only: it prints 0.01
+MINUS = "−"
+UNKNOWN = "—"                                 # the gradient's place before backward
+ALMOST_ZERO = "≈0"
+THIN_SPACE = "\u2009"
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One printed number. `kind` is "number", "zero" (muted) or "bad" (NaN, infinity)."""
+
+    text: str
+    kind: str = "number"
+
+    @property
+    def before_point(self) -> int:
+        """Characters left of the decimal point, by which columns align."""
+        return len(self.text.partition(".")[0])
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells that share their decimals and one power of ten."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    exponent: int = 0
+
+    @property
+    def columns(self) -> list[tuple[int, int]]:
+        """Per column the most characters before the decimal point, and from the point on."""
+        return [(max(cell.before_point for cell in column),
+                 max(len(cell.text) - cell.before_point for cell in column))
+                for column in zip(*self.rows)]
+
+    @property
+    def power(self) -> str:
+        """What the caption adds: `×10⁻⁴`, or nothing."""
+        return power(self.exponent) if self.exponent else ""
+
+    @property
+    def has_bad(self) -> bool:
+        return any(cell.kind == "bad" for row in self.rows for cell in row)
+
+    def __str__(self) -> str:
+        """Plain text: `[[0, 0], [1.768, −1.768]]×10⁻⁴`; a single row has one pair of brackets."""
+        rows = ["[" + ", ".join(cell.text for cell in row) + "]" for row in self.rows]
+        return (rows[0] if len(rows) == 1 else "[" + ", ".join(rows) + "]") + self.power
+
+
+def table(array: Any, digits: int = DIGITS) -> Table:
+    """A number, vector (one row) or matrix as printed cells."""
+    numbers = np.asarray(array)
+    if numbers.ndim > 2:
+        raise ValueError(f"table: expected a number, vector or matrix, got shape {numbers.shape}; "
+                         "show one slice of it, such as x[0]")
+    numbers = np.atleast_2d(numbers)
+    rows = numbers.tolist()
+    if numbers.dtype.kind not in "fc":
+        return Table(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))
+    exponent, decimals = _notation((entry for row in rows for entry in row), digits)
+    slack = EXACT_ULPS * float(np.finfo(numbers.dtype).eps)
+    cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
+    return Table(cells, exponent)
+
+
+def cell(number: Any, digits: int = DIGITS) -> Cell:
+    """A lone number; its power of ten, if it needs one, stays with it: `1.768×10⁻⁴`."""
+    if number.__class__ is float:             # the common case, and a drawing has thousands
+        exponent, decimals = _notation((number,), digits)
+        only = _cell(number, exponent, decimals, EXACT_ULPS * 2.220446049250313e-16)
+        return Cell(only.text + power(exponent), only.kind) if exponent else only
+    one = table(number, digits)
+    (only,), = one.rows
+    return Cell(only.text + one.power, only.kind)
+
+
+def short(number: Any, digits: int = DIGITS) -> str:
+    """A lone number as text."""
+    return cell(number, digits).text
+
+
+def rough(number: float) -> str:
+    """A norm or the end of a range: three digits."""
+    return short(float(number), ROUGH_DIGITS)
+
+
+def span(low: float, high: float) -> str:
+    """A range: `−0.081 … 0.079`. Its ends share one notation, as a table's entries do.
+
+    >>> span(-8.1e-5, 7.9e-5)
+    '(−8.1 … 7.9)×10⁻⁵'
+    """
+    ends = table([float(low), float(high)], ROUGH_DIGITS)
+    text = " … ".join(cell.text for cell in ends.rows[0])
+    return f"({text}){ends.power}" if ends.exponent else text
+
+
+def factor(number: Any, digits: int = DIGITS) -> str:
+    """A second factor or term: a negative one is bracketed, `−20 × (−2)`."""
+    text = short(number, digits)
+    return f"({text})" if text.startswith(MINUS) else text
+
+
+def count(number: int) -> str:
+    """A count with thin spaces between groups of three: `793 088`."""
+    return f"{number:,}".replace(",", THIN_SPACE)
+
+
+def power(exponent: int) -> str:
+    return "×10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def dimensions(shape: Iterable[int]) -> str:
+    """A shape: `128×512`, `()` for a scalar."""
+    return "×".join(map(str, shape)) or "()"
+
+
+def full(number: Any) -> str:
+    """Every digit, with ASCII minus, so that it pastes into Python."""
+    return repr(number.tolist() if isinstance(number, np.ndarray | np.generic) else number)
+
+
+def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
+    """The power of ten and the decimals that the largest finite entry asks for."""
+    largest = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0)
+    if largest == 0.0:
+        return 0, 0
+    leading = int(f"{largest:.{digits - 1}e}".partition("e")[2])      # after rounding: 9.9996 leads at 10
+    exponent = 0 if PLAIN_RANGE[0] <= largest < PLAIN_RANGE[1] else leading
+    return exponent, max(0, digits - 1 - (leading - exponent))
+
+
+def _cell(number: float, exponent: int, decimals: int, slack: float) -> Cell:
+    if number == 0.0:
+        return Cell("0", "zero")
+    if not math.isfinite(number):
+        return Cell("NaN" if number != number else "∞" if number > 0 else MINUS + "∞", "bad")
+    exact = Decimal(number).scaleb(-exponent)
+    text = f"{exact:.{decimals}f}"
+    rounded = Decimal(text)
+    if rounded == 0:
+        return Cell(ALMOST_ZERO, "number")
+    if decimals and abs(rounded - exact) <= abs(exact) * Decimal(slack):
+        text = text.rstrip("0").rstrip(".")
+    return Cell(text.replace("-", MINUS))
+
+
+def _exact_cell(entry: Any) -> Cell:
+    """Integers and booleans, which are never rounded."""
+    return Cell(str(entry).replace("-", MINUS), "zero" if entry == 0 and entry is not False else "number")

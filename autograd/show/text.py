@@ -1,0 +1,64 @@
+"""User text on its way into a picture: made visible, shortened, measured and escaped.
+
+Names are drawn literally. What a font cannot show (control characters, line ends, direction overrides, lone
+surrogates) is written as Python would write it, `\\n` or `\\u202e`, so that no text can hide, reorder or
+break a drawing.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from html import escape as _html_escape
+
+MONO_ADVANCE = 0.608        # em, the widest of the platforms' monospace fonts
+SANS_ADVANCE = 0.58         # em, a cautious mean for captions
+LONGEST = 28                # characters of a header before its middle is left out
+ELLIPSIS = "…"
+
+_JOINERS = "\u200d\ufe0f\ufe0e"          # emoji sequences need them
+_INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
+
+
+def visible(text: str) -> str:
+    """The text with everything unprintable spelled out.
+
+    >>> visible('a\\nb')
+    'a\\\\nb'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_spelled(character) if unicodedata.category(character) in _INVISIBLE
+                   and character not in _JOINERS else character for character in text)
+
+
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """At most `longest` characters: the middle gives way, because both ends of a name tell things apart."""
+    if len(text) <= longest:
+        return text
+    head = (longest - 1) // 2
+    return text[:longest - 1 - head] + ELLIPSIS + text[-head:]
+
+
+def columns(text: str) -> int:
+    """How many monospace cells the text takes: wide characters two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me")
+               else 2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def mono_width(text: str, size: float = 13) -> float:
+    return columns(text) * size * MONO_ADVANCE
+
+
+def sans_width(text: str, size: float = 10.5) -> float:
+    return columns(text) * size * SANS_ADVANCE
+
+
+def xml(text: str) -> str:
+    """Text for the inside of an SVG or HTML element or attribute."""
+    return _html_escape(visible(text), quote=True)
+
+
+def _spelled(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,91 @@
+"""Colours and fonts, light and dark, in one place.
+
+Every painted element carries its light colour as an attribute, which is what printers and other programs
+see; on a screen the classes `hg-f-<token>` (fill) and `hg-s-<token>` (stroke) replace it by a variable that
+knows about dark. A page's own choice (`data-theme` on an ancestor, or JupyterLab's attribute) beats the
+system's.
+"""
+
+from __future__ import annotations
+
+# token: (light, dark)
+TOKENS: dict[str, tuple[str, str]] = {
+    "surface": ("#FFFFFF", "#15181D"),
+    "panel": ("#F6F7F9", "#1C2026"),
+    "ink": ("#1A1D23", "#E9ECF1"),
+    "muted": ("#5A626E", "#A6AFBB"),
+    "line": ("#858E9B", "#78828F"),
+    "hair": ("#D3D8DF", "#353C46"),
+    "parameter-fill": ("#E3EEFA", "#142A42"),
+    "parameter-line": ("#0B5CAD", "#6DB0F5"),
+    "input-fill": ("#DDF2EF", "#0F302E"),
+    "input-line": ("#0A6B66", "#5FD0C5"),
+    "constant-fill": ("#F4F5F7", "#23272E"),
+    "constant-line": ("#858E9B", "#78828F"),
+    "result-fill": ("#FFFFFF", "#1E2229"),
+    "result-line": ("#858E9B", "#78828F"),
+    "output-fill": ("#EFEAF6", "#2B2438"),
+    "output-line": ("#1A1D23", "#E9ECF1"),
+    "module-fill": ("#EEF0F3", "#262B33"),
+    "module-line": ("#5A626E", "#A6AFBB"),
+    "scope-fill": ("#F7F8FA", "#1A1E24"),
+    "scope-line": ("#C3C9D2", "#3D4651"),
+    "grad": ("#A84300", "#FFB066"),
+    "grad-line": ("#D96300", "#FF9736"),
+    "grad-fill": ("#FFF1E2", "#38260F"),
+    "now-fill": ("#FFDDB5", "#5A3510"),
+    "bad": ("#B0003A", "#FF7FA3"),
+    "bad-fill": ("#FFE3EC", "#45122A"),
+}
+
+MONO = ("ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace")
+SANS = ("system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
+
+LIGHT, DARK = 0, 1
+THEMES = ("auto", "light", "dark")
+
+
+def light(token: str) -> str:
+    """The colour as an attribute carries it."""
+    return TOKENS[token][LIGHT]
+
+
+def variables(theme: int) -> str:
+    """`--hg-ink:#1A1D23;…` for one theme."""
+    return "".join(f"--hg-{token}:{pair[theme]};" for token, pair in TOKENS.items())
+
+
+def variables_css(selector: str = ".hg") -> str:
+    """The variables on `selector`: the system's theme, unless an ancestor or the element itself names one."""
+    def chosen(name: str, jupyter: str) -> str:
+        return f'[data-theme="{name}"] {selector},{selector}[data-theme="{name}"],' \
+               f'[data-jp-theme-light="{jupyter}"] {selector}'
+    return (f"@media screen{{{selector}{{{variables(LIGHT)}}}}}"
+            f"@media screen and (prefers-color-scheme:dark){{{selector}{{{variables(DARK)}}}}}"
+            f"@media screen{{{chosen('light', 'true')}{{{variables(LIGHT)}}}"
+            f"{chosen('dark', 'false')}{{{variables(DARK)}}}}}")
+
+
+def css(tokens: set[str] | None = None) -> str:
+    """The style sheet of an SVG drawing: variables, and one fill and one stroke class per token used."""
+    used = [token for token in TOKENS if tokens is None or token in tokens]
+    classes = "".join(f".hg-f-{token}{{fill:var(--hg-{token})}}.hg-s-{token}{{stroke:var(--hg-{token})}}"
+                      for token in used)
+    return variables_css() + f"@media screen{{{classes}}}.hg-mono{{font-variant-numeric:tabular-nums;" \
+                             "font-variant-ligatures:none}"
+
+
+def fill(token: str) -> str:
+    """The attributes that fill with a token."""
+    return f'class="hg-f-{token}" fill="{TOKENS[token][LIGHT]}"'
+
+
+def stroke(token: str, width: float) -> str:
+    """The attributes that outline with a token and fill nothing."""
+    return f'class="hg-s-{token}" stroke="{TOKENS[token][LIGHT]}" stroke-width="{width:g}" fill="none"'
+
+
+def outline(fill_token: str, line_token: str, width: float) -> str:
+    """The attributes that fill with one token and outline with another."""
+    return (f'class="hg-f-{fill_token} hg-s-{line_token}" fill="{TOKENS[fill_token][LIGHT]}" '
+            f'stroke="{TOKENS[line_token][LIGHT]}" stroke-width="{width:g}"')
