@@ -9,8 +9,6 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import pytest
 from hypothesis import HealthCheck, settings
 
-from autograd.cli.doctor import find_chromium
-
 # HYPOTHESIS_PROFILE chooses: `dev` while working, `ci` (the same examples every time), `intense` overnight.
 SLOW_IS_FINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("dev", max_examples=20, **SLOW_IS_FINE)
@@ -22,6 +20,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium to drive; without one the test is skipped and the summary says so."""
+    from autograd.cli.doctor import find_chromium
+
     path = find_chromium()
     if path is None:
         pytest.skip("NOT TESTED: no Chromium on this machine (on Debian: apt install chromium)")

@@ -1,4 +1,4 @@
-"""The public names are exactly what `__all__` says, sorted without regard to case."""
+"""The public names are exactly what `__all__` says, sorted."""
 
 import inspect
 from importlib import import_module
@@ -28,7 +28,11 @@ def test_nothing_public_is_left_out(package):
 @packages
 def test_names_are_sorted_and_distinct(package):
     names = list(import_module(package).__all__)
-    assert names == sorted(set(names), key=str.casefold)
+    assert names == sorted(set(names))
+
+
+def test_the_version_is_written_once():
+    assert import_module("autograd").__version__ == import_module("autograd.version").__version__
 
 
 @packages
