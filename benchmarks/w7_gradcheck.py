@@ -1,0 +1,75 @@
+"""W7: a gradient check of self-attention over every input entry: x and the weights of q, k and v.
+
+8 tokens of width 4 make 80 entries, 24 tokens of width 16 make 1,152. torch's `gradcheck` runs in its full mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks import harness
+from benchmarks.harness import US
+
+SIZES = {80: (8, 4), 1152: (24, 16)}  # entries: (tokens, width)
+MARKS = {80: 36, 1152: 14}
+
+
+def inputs(tokens: int, width: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=(tokens, width)), *(rng.normal(size=(width, width)) for _ in "qkv")]
+
+
+def with_handgrad(arrays: list[np.ndarray]) -> Callable[[], object]:
+    import autograd
+
+    def attention(x, wq, wk, wv):  # type: ignore[no-untyped-def]
+        return autograd.attention(x @ wq, x @ wk, x @ wv)
+
+    def check() -> None:
+        report = autograd.check_grads(attention, *arrays)
+        assert report.ok, report
+
+    return check
+
+
+def with_torch(arrays: list[np.ndarray], fused: bool) -> Callable[[], object]:
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+
+    def attention(x, wq, wk, wv):  # type: ignore[no-untyped-def]
+        q, k, v = x @ wq, x @ wk, x @ wv
+        if fused:
+            return scaled_dot_product_attention(q[None], k[None], v[None])[0]
+        return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v
+
+    leaves = [torch.tensor(a, requires_grad=True) for a in arrays]
+
+    def check() -> None:
+        assert torch.autograd.gradcheck(attention, leaves)
+
+    return check
+
+
+def main() -> None:
+    harness.pin()
+    torch = harness.peer("torch")
+    for entries, (tokens, width) in SIZES.items():
+        harness.heading(f"W7: gradient check of attention, all {entries:,} input entries")
+        arrays = inputs(tokens, width)
+        contenders = {US: with_handgrad(arrays)}
+        if torch is not None:
+            contenders["torch gradcheck"] = with_torch(arrays, fused=False)
+            contenders["torch gradcheck, fused attention"] = with_torch(arrays, fused=True)
+        timings = harness.take_turns(contenders, rounds=7)
+        harness.table(("contender", "one check", f"× {US}'s time"), harness.standing(timings, of=US))
+        if torch is not None:
+            best = timings.fastest(name for name in contenders if name != US)
+            harness.aim(f"times as fast as {best}", timings.ratio(best, to=US), at_least=MARKS[entries])
+            print()
+
+
+if __name__ == "__main__":
+    main()
