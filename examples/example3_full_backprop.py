@@ -1,0 +1,223 @@
+"""Example 3, full backpropagation: the gradient through attention, to all four weight matrices.
+
+    handgrad example 3
+    handgrad example 3 --set eta=0.2 --set causal=true
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autograd import Value
+from examples.example1_forward_pass import forward_tables, show_forward, show_givens
+from examples.example2_single_step import show_logit_gradient
+from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, softmax_dot, transposes, vocabulary
+from examples.page import Page, bracketed, sum_of_products, written
+from examples.plots import curve_svg
+from examples.report import exercises, held_against_print
+
+TITLE = "Example 3: full backpropagation, [A, B] → C"
+WEIGHTS = ("WQ", "WK", "WV", "WO4")
+
+
+def run(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", eta: float = 0.1, update: str = "full",
+        **model: Any) -> Tables:
+    """Every value and every gradient, then one step on all four matrices; `update` as in Example 2.
+
+    >>> found = run()
+    >>> found["dL/dWQ"].round(6).tolist()
+    [[0.0, 0.0], [0.000177, -0.000177]]
+    """
+    mini = MiniTransformer(**model)
+    found = forward_tables(mini, sequence)
+    steps, gradients = backward(mini, sequence, target)
+    found |= steps.data() | gradients
+    found["dot"] = softmax_dot(found["dL/dattn"][-1], found["attn"][-1])
+    found |= transposes(found, "X", "K", "V", "attn")
+    mini.descend(eta, WEIGHTS, update)
+    found |= {f"{name}_new": table for name, table in mini.givens().items() if name in (*WEIGHTS, "WO")}
+    after = mini.steps(sequence, target).data()
+    found |= {f"{name}_new": after[name] for name in ("Q", "K", "V", "attn", "ctx", "logit", "P", "L")}
+    goal = mini.index(target)
+    found |= {"target": goal, "eta": eta, "onehot": np.eye(len(mini.tokens))[goal]}
+    return found | mini.by_token(found, "dL/dlogit", "dL/dP", "onehot", "logit_new", "P_new")
+
+
+def backward(mini: MiniTransformer, sequence: Sequence[str], target: str | int) -> tuple[Steps, Tables]:
+    """A forward and a backward pass: the named steps, and the gradient of the loss in each of them and each weight."""
+    mini.zero_grad()
+    steps = mini.steps(sequence, target)
+    steps["L"].backward()
+    return steps, slopes(steps | mini.weights)
+
+
+def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
+    """The loss, after backward."""
+    model = {name: value for name, value in model.items() if name not in ("eta", "update")}
+    return backward(MiniTransformer(**model), sequence, target)[0]["L"]
+
+
+# ---- the worksheet --------------------------------------------------------------------------------------------------
+
+def main(page: Page | None = None, **given: Any) -> None:
+    page = page or Page()
+    found = run(**given)
+    sequence, tokens = given.get("sequence", "AB"), list(vocabulary(given.get("tokens")))
+    page.title(TITLE, "Goal: the gradient's whole way back, from the loss to WQ, WK, WV and WO.")
+    show_givens(page, found, tokens)
+    page.say(f"target = {tokens[found['target']]} (index {found['target']})", f"η = {written(found['eta'])}")
+    page.part("Part 1: forward pass")
+    show_forward(page, found, sequence, tokens)
+    page.value("L", f"−log({written(found['P'][found['target']])})", value=found["L"])
+    page.part("Part 2: backward pass")
+    show_backward(page, found, tokens)
+    page.part("Part 3: weight updates")
+    show_updates(page, found)
+    page.part("Before and after")
+    page.compare("", [*((f"P({token})", before, after)
+                        for token, before, after in zip(tokens, found["P"], found["P_new"])),
+                      ("L", found["L"], found["L_new"])])
+    exercises(page, EXERCISES, given)
+    held_against_print(page, "example3", found, given)
+
+
+def show_backward(page: Page, found: Tables, tokens: Sequence[str]) -> None:
+    """Steps 1 to 8 of the worksheet's backward pass. Each table is the engine's; the arithmetic beside it is the rule's."""
+    show_logit_gradient(page, found, tokens)
+    last = len(found["X"]) - 1
+    page.step("Step 2: dL/dcontext, through the output projection")
+    page.formula("dL/dctx = dL/dlogit × WO4^T")
+    for i, value in enumerate(found["dL/dctx"]):
+        page.value(f"dL/dctx[{i}]", sum_of_products(found["dL/dlogit"], found["WO4"][i]), value=value)
+    page.step("Step 3: dL/doutput. Only the last position is read, so the other rows get nothing")
+    page.matrix("dL/dout", found["dL/dout"])
+    page.step("Step 4: dL/dattention weights, from out = attn × V")
+    page.product("dL/dattn", "dL/dout", "V^T", found)
+    page.step("Step 5: through the softmax, to the scaled scores")
+    page.formula("dL/dscaled_i = s_i × (dL/ds_i − dot),  dot = Σ dL/ds_j × s_j,  s = attn[last]")
+    page.value("dot", sum_of_products(found["dL/dattn"][-1], found["attn"][-1]), value=found["dot"])
+    for i, value in enumerate(found["dL/dscaled"][-1]):
+        inner = found["dL/dattn"][-1][i] - found["dot"]
+        page.value(f"dL/dscaled[{last}][{i}]",
+                   f"{written(found['attn'][-1][i])}×({written(found['dL/dattn'][-1][i])} − {bracketed(found['dot'])})",
+                   f"{written(found['attn'][-1][i])}×{bracketed(inner)}", value=value)
+    page.matrix("dL/dscaled", found["dL/dscaled"])
+    page.note("(The printed sheet calls this dL/dscores and the next one dL/dscaled_scores: the names are exchanged.)")
+    page.step("Step 6: through the scaling, to the raw scores")
+    page.entrywise("dL/dscore", found, lambda at: f"{written(found['dL/dscaled'][at])}×{written(found['scale'])}",
+                   formula="dL/dscore = dL/dscaled × scale")
+    page.step("Step 7: dL/dQ, dL/dK, dL/dV")
+    transposed = found | transposes(found, "dL/dscore", "attn", "X")
+    page.product("dL/dQ", "dL/dscore", "K", transposed)
+    page.product("dL/dK", "dL/dscore^T", "Q", transposed)
+    page.product("dL/dV", "attn^T", "dL/dout", transposed)
+    page.step("Step 8: through the projections, to the weights")
+    for name in "QKV":
+        page.product(f"dL/dW{name}", "X^T", f"dL/d{name}", transposed)
+    page.entrywise("dL/dWO", found,
+                   lambda at: f"{written(found['ctx'][at[0]])}×{bracketed(found['dL/dlogit'][at[1]])}",
+                   formula="dL/dWO = outer(ctx, dL/dlogit)")
+
+
+def show_updates(page: Page, found: Tables) -> None:
+    for name, gradient in zip(WEIGHTS, ("dL/dWQ", "dL/dWK", "dL/dWV", "dL/dWO")):
+        page.step(f"Update {name}")
+        page.entrywise(f"{name}_new", found,
+                       lambda at: f"{written(found[name][at])} − {written(found['eta'])}×{bracketed(found[gradient][at])}",  # noqa: B023
+                       formula=f"{name}_new = {name} − η × {gradient}")
+
+
+# ---- exercises ------------------------------------------------------------------------------------------------------
+
+def gradient_flow(page: Page, **given: Any) -> Tables:
+    """Exercise 1: the complete way of the gradient, stage by stage, with the size it has there."""
+    found = run(**given)
+    norms = {stage: float(np.linalg.norm(found[f"dL/d{stage}"]))
+             for stage in ("logit", "ctx", "out", "attn", "scaled", "score", "Q", "K", "V", "X")}
+    widest = max(norms.values())
+    for stage, norm in norms.items():
+        page.say(f"dL/d{stage:<7} {norm:10.2e}  " + "█" * max(1, round(40 + 8 * np.log10(norm / widest))) * (norm > 0))
+    page.note("Bars are logarithmic: 8 characters are a factor of ten.")
+    return norms
+
+
+def skipped_gradients(page: Page, **given: Any) -> Tables:
+    """Exercise 2: every weight gradient, also those the worksheet leaves to "similar calculations"."""
+    found = run(**given)
+    names = ("dL/dWQ", "dL/dWK", "dL/dWV", "dL/dWO", "dL/dX")
+    for name in names:
+        page.matrix(name, found[name])
+    return {name: found[name] for name in names}
+
+
+def magnitudes(page: Page, **given: Any) -> Tables:
+    """Exercise 3: do the magnitudes make sense? WQ and WK act only through a nearly even softmax."""
+    found = run(**given)
+    sizes = {name: float(np.abs(found[name]).max()) for name in ("dL/dWQ", "dL/dWK", "dL/dWV", "dL/dWO")}
+    for name, size in sizes.items():
+        page.say(f"largest |{name}| = {written(size)}")
+    ratio = sizes["dL/dWO"] / sizes["dL/dWQ"]
+    page.say(f"WO's gradient is {ratio:.0f} times WQ's: to reach WQ the gradient passes V (×0.1), the softmax (×0.25),",
+             "1/√2 and K (×0.1), and each takes its share.")
+    page.say(f"The gradients of one row of the scores sum to {written(round(float(found['dL/dscore'].sum()), 15))}: "
+             "raising all scores alike changes nothing.")
+    return sizes
+
+
+def full_step(page: Page, **given: Any) -> Tables:
+    """Exercise 4: a full training step, and what it did to every stage of the forward pass."""
+    found = run(**given)
+    target = found["target"]
+    rows = [("attn[last][0]", found["attn"][-1][0], found["attn_new"][-1][0]),
+            ("ctx[0]", found["ctx"][0], found["ctx_new"][0]), ("ctx[1]", found["ctx"][1], found["ctx_new"][1]),
+            ("logit(target)", found["logit"][target], found["logit_new"][target]),
+            ("P(target)", found["P"][target], found["P_new"][target]), ("L", found["L"], found["L_new"])]
+    page.compare("", rows)
+    return {name: (before, after) for name, before, after in rows}
+
+
+def against_WO_only(page: Page, **given: Any) -> Tables:
+    """Exercise 5: all four matrices against WO only (Example 2), one step and many."""
+    results = {}
+    page.say(f"{'trained':<12}{'update':<8}{'L after 1 step':>16}{'after 10':>12}{'after 100':>12}")
+    for label, names in (("WO only", ["WO4"]), ("all four", WEIGHTS)):
+        for update in ("live2", "full"):
+            curve = losses(100, names, **given | {"update": update})
+            results[label, update] = curve
+            page.say(f"{label:<12}{update:<8}{curve[1]:>16.6f}{curve[10]:>12.6f}{curve[100]:>12.6f}")
+    page.say("Training all four is faster, and gains pace: as V and the context grow, so does WO's own gradient.")
+    return results
+
+
+def losses(count: int, names: Sequence[str], *, sequence: Sequence[str] = ("A", "B"), target: str | int = "C",
+           eta: float = 0.1, update: str = "full", **model: Any) -> list[float]:
+    """The loss before each of `count` steps on the named weights, and after the last."""
+    mini = MiniTransformer(**model)
+    found = []
+    for _ in range(count):
+        steps, _ = backward(mini, sequence, target)
+        found.append(steps["L"].data)
+        mini.descend(eta, names, update)
+    return [*found, mini.steps(sequence, target)["L"].data]
+
+
+EXERCISES = (
+    ("1. Trace the complete gradient flow", gradient_flow),
+    ("2. All weight gradients", skipped_gradients),
+    ("3. Verify that the magnitudes make sense", magnitudes),
+    ("4. A full training step", full_step),
+    ("5. Compare with Example 2, where only WO is trained", against_WO_only),
+)
+
+
+def plots(*, count: int = 100, **given: Any) -> dict[str, str]:
+    """The loss over many steps: all four matrices against WO only."""
+    curves = {"WO only": losses(count, ["WO4"], **given), "all four": losses(count, WEIGHTS, **given)}
+    return {"loss.svg": curve_svg(curves, "Loss of [A, B] → C: WO only against all four matrices", "steps", "L")}
+
+
+if __name__ == "__main__":
+    main()

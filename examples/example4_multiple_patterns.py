@@ -1,0 +1,268 @@
+"""Example 4, multiple patterns: three examples in a batch, their gradients averaged, one update for all.
+
+    handgrad example 4
+    handgrad example 4 --set reduction=sum
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autograd import Value
+from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, vocabulary
+from examples.page import Page, bracketed, listed, sum_of_products, written
+from examples.plots import curve_svg, curve_text
+from examples.report import exercises, held_against_print
+from nn import functional as F
+
+TITLE = "Example 4: multiple patterns, batch training"
+Pattern = tuple[Sequence[str], str]
+BATCH: tuple[Pattern, ...] = ((("A", "B"), "C"), (("A", "A"), "D"), (("B", "A"), "C"))
+REDUCTIONS = ("mean", "sum")
+
+
+def run(*, batch: Sequence[Pattern] = BATCH, eta: float = 0.1, update: str = "full", reduction: str = "mean",
+        **model: Any) -> Tables:
+    """Each pattern's forward pass and gradients (`P2`, `dL/dWO2`), the batch's (`L_mean`, `dL/dWO`), and the update.
+
+    `L` is the loss that is trained: the mean of the patterns' losses, or their sum (`reduction`).
+
+    >>> found = run()
+    >>> found["dL/dWO"].round(6).tolist()[0]
+    [0.01675, 0.016625, -0.016667, -0.016708]
+    """
+    mini = MiniTransformer(**model)
+    patterns, whole = forward(mini, batch, reduction)
+    found = mini.givens() | whole.data() | {"eta": eta, "N": len(batch)}
+    over_tokens = []
+    for steps in patterns:
+        mini.zero_grad()
+        steps[f"L{steps.n}"].backward()
+        found |= steps.data() | slopes(steps)
+        found |= {f"{name}{steps.n}": table for name, table in slopes(mini.weights).items()}
+        over_tokens += [f"logit{steps.n}", f"P{steps.n}", f"dL/dlogit{steps.n}", f"P{steps.n}_new"]
+    mini.zero_grad()
+    whole["L"].backward()
+    found |= slopes(mini.weights)
+    mini.descend(eta, ["WO4"], update)
+    patterns, whole = forward(mini, batch, reduction)
+    found |= {f"{name}_new": value.data for steps in (*patterns, whole) for name, value in steps.items()
+              if name[0] in "PL"}
+    found |= {f"{name}_new": mini.givens()[name] for name in ("WO", "WO4")}
+    return found | mini.by_token(found, *over_tokens)
+
+
+def forward(mini: MiniTransformer, batch: Sequence[Pattern], reduction: str) -> tuple[list[Steps], Steps]:
+    """Each pattern through the model, and for the whole batch the mean loss and the loss that is trained."""
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction: expected one of {', '.join(REDUCTIONS)}, got {reduction!r}")
+    patterns = [mini.steps(sequence, target, str(n)) for n, (sequence, target) in enumerate(batch, 1)]
+    total = functools.reduce(operator.add, (steps[f"L{steps.n}"] for steps in patterns))
+    whole = Steps()
+    mean = whole.keep("L_mean", total / len(batch))
+    whole["L"] = mean if reduction == "mean" else total
+    return patterns, whole
+
+
+def graph(*, batch: Sequence[Pattern] = BATCH, reduction: str = "mean", **model: Any) -> Value:
+    """The batch's loss, after backward."""
+    model = {name: value for name, value in model.items() if name not in ("eta", "update")}
+    _, whole = forward(MiniTransformer(**model), batch, reduction)
+    loss = whole["L"]
+    loss.backward()
+    return loss
+
+
+# ---- the worksheet --------------------------------------------------------------------------------------------------
+
+def main(page: Page | None = None, **given: Any) -> None:
+    page = page or Page()
+    found = run(**given)
+    batch, tokens = given.get("batch", BATCH), list(vocabulary(given.get("tokens")))
+    page.title(TITLE, "Goal: learn several patterns at once, from the average of their gradients.")
+    page.part("Given")
+    for n, (sequence, target) in enumerate(batch, 1):
+        page.say(f"{n}. [{', '.join(sequence)}] → {target}")
+    for token in tokens:
+        page.say(f"{token} = {listed(found[token])}")
+    for name in ("WQ", "WK", "WV", "WO", "WO4"):
+        page.matrix(name, found[name])
+    page.say(f"η = {written(found['eta'])}")
+    page.part("Part 1: forward pass for each pattern")
+    for n, (sequence, target) in enumerate(batch, 1):
+        page.step(f"Pattern {n}: [{', '.join(sequence)}] → {target}")
+        show_pattern(page, found, n, sequence, tokens, target)
+    page.part("Part 2: gradients for each pattern")
+    for n, (sequence, target) in enumerate(batch, 1):
+        page.step(f"Pattern {n}: [{', '.join(sequence)}] → {target}")
+        show_pattern_gradients(page, found, n, tokens)
+    show_average_and_update(page, found, len(batch), given.get("reduction", "mean"))
+    page.part("Part 5: better?")
+    rows = []
+    for n, (_, target) in enumerate(batch, 1):
+        rows += [(f"P{n}({target})", found[f"P{n}({target})"], found[f"P{n}_new({target})"]),
+                 (f"L{n}", found[f"L{n}"], found[f"L{n}_new"])]
+    page.compare("", [*rows, ("L_mean", found["L_mean"], found["L_mean_new"])])
+    exercises(page, EXERCISES, given)
+    held_against_print(page, "example4", found, given)
+
+
+def show_pattern(page: Page, found: Tables, n: int, sequence: Sequence[str], tokens: Sequence[str], target: str) -> None:
+    last = len(sequence) - 1
+    page.matrix(f"X{n}", found[f"X{n}"], sequence)
+    for name in "QKV":
+        page.matrix(f"{name}{n}", found[f"{name}{n}"])
+    for j in range(len(sequence)):
+        page.value(f"score{n}[{last}][{j}]", sum_of_products(found[f"Q{n}"][-1], found[f"K{n}"][j]),
+                   value=found[f"score{n}"][-1][j])
+    page.say(f"scaled{n}[{last}] = {listed(found[f'scaled{n}'][-1])}",
+             f"attn{n}[{last}] = softmax = {listed(found[f'attn{n}'][-1])}")
+    for j, value in enumerate(found[f"ctx{n}"]):
+        page.value(f"ctx{n}[{j}]", sum_of_products(found[f"attn{n}"][-1], found[f"V{n}"][:, j]), value=value)
+    page.product(f"logit{n}", f"ctx{n}", "WO4", found, labels=tokens)
+    page.matrix(f"P{n}", found[f"P{n}"])
+    page.value(f"L{n}", f"−log P{n}({target})", f"−log({written(found[f'P{n}({target})'])})", value=found[f"L{n}"])
+
+
+def show_pattern_gradients(page: Page, found: Tables, n: int, tokens: Sequence[str]) -> None:
+    page.matrix(f"dL/dlogit{n}", found[f"dL/dlogit{n}"])
+    for i, value in enumerate(found[f"dL/dctx{n}"]):
+        page.value(f"dL/dctx{n}[{i}]", sum_of_products(found[f"dL/dlogit{n}"], found["WO4"][i]), value=value)
+    page.entrywise(f"dL/dWO{n}", found,
+                   lambda at: f"{written(found[f'ctx{n}'][at[0]])}×{bracketed(found[f'dL/dlogit{n}'][at[1]])}",
+                   formula=f"dL/dWO{n} = outer(ctx{n}, dL/dlogit{n})")
+
+
+def show_average_and_update(page: Page, found: Tables, count: int, reduction: str) -> None:
+    terms = [f"dL/dWO{n}" for n in range(1, count + 1)]
+    page.part("Part 3: average gradient" if reduction == "mean" else "Part 3: summed gradient")
+    divisor = f"/{count}" if reduction == "mean" else ""
+    page.entrywise("dL/dWO", found,
+                   lambda at: f"({' + '.join(bracketed(found[name][at]) for name in terms)}){divisor}",
+                   formula=f"dL/dWO = ({' + '.join(terms)}){divisor}")
+    page.part("Part 4: update")
+    page.entrywise("WO4_new", found,
+                   lambda at: f"{written(found['WO4'][at])} − {written(found['eta'])}×{bracketed(found['dL/dWO'][at])}",
+                   formula="WO4_new = WO4 − η × dL/dWO")
+
+
+# ---- exercises ------------------------------------------------------------------------------------------------------
+
+def batch_loss(page: Page, **given: Any) -> Tables:
+    """Exercise 1: the batch's loss, from the patterns and from all of them in one array."""
+    found = run(**given)
+    count = int(found["N"])
+    page.value("L_mean", f"({' + '.join(written(found[f'L{n}']) for n in range(1, count + 1))})/{count}",
+               value=found["L_mean"])
+    mini = MiniTransformer(**_model(given))
+    stacked = float(stacked_loss(mini, given.get("batch", BATCH)).data)
+    page.value("L_mean, all patterns in one array", value=stacked)
+    return {"one_by_one": found["L_mean"], "stacked": stacked}
+
+
+def average_gradients(page: Page, **given: Any) -> Tables:
+    """Exercise 2: the average of the patterns' gradients against the gradient of the mean loss."""
+    found = run(**given | {"reduction": "mean"})
+    average = np.mean([found[f"dL/dWO{n}"] for n in range(1, int(found["N"]) + 1)], axis=0)
+    page.matrix("average of dL1/dWO, dL2/dWO, ...", average)
+    page.matrix("gradient of the mean loss", found["dL/dWO"])
+    page.say(f"largest difference: {float(np.max(np.abs(average - found['dL/dWO']))):.1e}; differentiation is linear.")
+    return {"average": average, "of_mean": found["dL/dWO"]}
+
+
+def epochs(page: Page, count: int = 1000, **given: Any) -> Tables:
+    """Exercise 3: many epochs, WO only and all four matrices."""
+    history = {label: train(count, names, **given) for label, names in TRAINED.items()}
+    page.say(f"{'epoch':>7}" + "".join(f"{label:>14}" for label in history))
+    for epoch in (0, 1, 2, 3, 4, 5, 10, 100, 1000):
+        if epoch <= count:
+            page.say(f"{epoch:>7}" + "".join(f"{curve['loss'][epoch]:>14.6f}" for curve in history.values()))
+    page.note("The book's own listing prints 1.385466 in every epoch: it never updates a weight.")
+    return history
+
+
+def all_learned(page: Page, count: int = 1000, **given: Any) -> Tables:
+    """Exercise 4: the first epoch after which every pattern's most likely token is its target."""
+    first = {label: first_all_right(train(count, names, **given)["right"]) for label, names in TRAINED.items()}
+    for label, epoch in first.items():
+        page.say(f"{label:<9}: all patterns right from epoch {epoch}" if epoch is not None
+                 else f"{label:<9}: not all right within {count} epochs")
+    return first
+
+
+def loss_over_time(page: Page, count: int = 1000, **given: Any) -> list[float]:
+    """Exercise 5: the loss over time."""
+    losses = train(count, TRAINED["WO only"], **given)["loss"]
+    page.say(*curve_text(losses))
+    page.say("epochs; mean loss with WO only")
+    return losses
+
+
+TRAINED = {"WO only": ("WO4",), "all four": ("WQ", "WK", "WV", "WO4")}
+
+
+def train(count: int, names: Sequence[str], *, batch: Sequence[Pattern] = BATCH, eta: float = 0.1,
+          update: str = "full", reduction: str = "mean", **model: Any) -> dict[str, list[Any]]:
+    """Losses before each epoch and after the last, and which patterns were right then."""
+    mini = MiniTransformer(**model)
+    targets = [mini.index(target) for _, target in batch]
+    history: dict[str, list[Any]] = {"loss": [], "right": []}
+    for epoch in range(count + 1):
+        mini.zero_grad()
+        logits = stacked_logits(mini, batch)
+        loss = F.cross_entropy(logits, targets, reduction=reduction)
+        history["loss"].append(float(loss.data))
+        history["right"].append((np.argmax(logits.data, axis=-1) == targets).tolist())
+        if epoch < count:
+            loss.backward()
+            mini.descend(eta, names, update)
+    return history
+
+
+def stacked_logits(mini: MiniTransformer, batch: Sequence[Pattern]) -> Value:
+    """The patterns' logits in one array, (patterns, tokens): nn's attention with a leading batch axis."""
+    X = np.array([[mini.tokens[token] for token in sequence] for sequence, _ in batch], dtype=float)
+    Q, K, V = Value(X, requires_grad=False) @ mini.WQ, X @ mini.WK, X @ mini.WV
+    K = K * (np.sqrt(K.shape[-1] / mini.d_k))                   # attention divides by the root of K's own width
+    mask = np.tri(X.shape[1], dtype=bool) if mini.causal else None
+    return F.attention(Q, K, V, mask=mask)[:, -1] @ mini.WO4
+
+
+def stacked_loss(mini: MiniTransformer, batch: Sequence[Pattern]) -> Value:
+    return F.cross_entropy(stacked_logits(mini, batch), [mini.index(target) for _, target in batch])
+
+
+def first_all_right(right: Sequence[Sequence[bool]]) -> int | None:
+    """The first epoch from which all patterns are right."""
+    return next((epoch for epoch, each in enumerate(right) if all(each)), None)
+
+
+def _model(given: Tables) -> Tables:
+    return {name: value for name, value in given.items() if name not in ("batch", "eta", "update", "reduction")}
+
+
+EXERCISES = (
+    ("1. Compute the batch loss", batch_loss),
+    ("2. Average the gradients", average_gradients),
+    ("3. Train for many epochs", epochs),
+    ("4. Verify that all patterns are learned", all_learned),
+    ("5. Plot the loss over time", loss_over_time),
+)
+
+
+def plots(*, count: int = 1000, **given: Any) -> dict[str, str]:
+    """Loss over the epochs, WO only and all four matrices, with the epoch at which all patterns are right."""
+    history = {label: train(count, names, **given) for label, names in TRAINED.items()}
+    first = first_all_right(history["WO only"]["right"])
+    marks = {} if first is None else {first: f"all patterns right from epoch {first}"}
+    return {"loss.svg": curve_svg({label: curve["loss"] for label, curve in history.items()},
+                                  "Mean loss of the three patterns", "epochs", "L_mean", marks)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""What every worked example prints at its end: its exercises, and how it stands to the printed worksheet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from examples.checking.sheet import VERDICTS, load
+from examples.checking.verdict import Finding, check, tally
+from examples.page import Page, written
+
+Exercise = tuple[str, Callable[..., Any]]
+
+
+def exercises(page: Page, answers: Iterable[Exercise], given: dict[str, Any]) -> None:
+    """The book's exercises, answered one after the other."""
+    page.part("Exercises")
+    for heading, answer in answers:
+        page.step(heading)
+        answer(page, **given)
+
+
+def held_against_print(page: Page, name: str, found: dict[str, Any], given: dict[str, Any]) -> None:
+    """Every printed number beside the engine's: how many agree, and each that is wrong, under the slip it carries."""
+    page.part("Held against the printed worksheet")
+    if given:
+        page.note(f"Skipped: {', '.join(given)} not as on the worksheet, so its numbers are other numbers.")
+        return
+    findings = check(name, found)
+    counts = tally(findings)
+    page.say(f"{len(findings)} printed numbers: " + ", ".join(f"{counts[kind]} {kind}" for kind in VERDICTS))
+    for finding in findings:
+        for complaint in finding.complaints:
+            page.line(f"    {finding.entry.id} {finding.entry.what}: {complaint}", "bad")
+    sheet = load(name)
+    for root in sheet.roots:
+        page.step(f"{root.id}: {root.what}")
+        page.say(*wrapped(root.detail))
+        errata(page, [finding for finding in findings if finding.entry.id in root.entries])
+
+
+def errata(page: Page, findings: Sequence[Finding]) -> None:
+    """Wrong numbers in a table, each once even when the sheet repeats it."""
+    page.note(f"{'':<22}{'printed':>10}   {'right':>12}   from the author's own numbers")
+    seen = set()
+    for finding in findings:
+        entry = finding.entry
+        if (entry.what, entry.printed_text) in seen:
+            continue
+        seen.add((entry.what, entry.printed_text))
+        follows = ""
+        if entry.follows is not None:
+            follows = f"{entry.follows.how} = {written(entry.follows.value)}"
+            follows += "" if entry.follows.gives_printed else ", not even so"
+        page.say(f"{entry.what:<22}{entry.printed_text:>10}   {written(finding.value):>12}   {follows}")
+
+
+def wrapped(text: str, width: int = 92) -> list[str]:
+    """A sentence over several lines."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".lstrip()
+    return lines
