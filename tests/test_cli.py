@@ -132,3 +132,16 @@ def test_docs_hold_every_public_name(tmp_path):
         assert f"\n## `{name}`\n" in text
         for public in docs.public_names(module):
             assert f"\n### `{name}.{public}" in text
+
+
+def test_docs_tell_what_an_op_sends_back():
+    from autograd.op import OPS
+
+    assert "\n".join(docs.entry("autograd.mul", OPS["mul"])).endswith("Sends back `g * y` to `x`, `g * x` to `y`.")
+    assert docs.signature(OPS["softmax"]) == "(x, axis=-1)"
+    assert docs.signature(OPS["softmax"], method=True) == "(axis=-1)"
+
+
+def test_docs_fence_sessions_and_columns():
+    text = docs.markdown("What it is.\n\n>>> 1 + 1\n2\n\nname  meaning\nx     input")
+    assert text == "What it is.\n\n```pycon\n>>> 1 + 1\n2\n```\n\n```text\nname  meaning\nx     input\n```"
