@@ -30,7 +30,7 @@ quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that 
 	$(PY) -m ruff check .
 	HYPOTHESIS_PROFILE=dev $(PY) -m pytest -q -x -n $(JOBS) -m "not slow and not page"
 
-bench: $(VENV)/.installed-$(EXTRAS)  ## the speed tables, beside the peers that are installed
+bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad and torch
 	$(PY) -m benchmarks
 
 notebooks: $(VENV)/.installed-notebook  ## open the lessons in JupyterLab
