@@ -1,0 +1,43 @@
+"""handgrad: an autograd engine you can check by hand.
+
+>>> from autograd import Value
+>>> a = Value(2.0, name="a")
+>>> b = (a * a + 1).log()
+>>> b.backward()
+>>> a.grad
+0.8
+"""
+
+from typing import Any
+
+from . import errors
+from .backprop import backward, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from .expr import Expr
+from .op import OPS, Op
+from .ops import FUNCTIONS
+from .recording import detect_nan, no_grad, record_lines, scope
+from .value import Value, name
+
+__version__ = "0.1.0"
+
+globals().update(OPS, **FUNCTIONS)  # exp, softmax, ...: one function per op of the table
+
+# Readers of the graph are imported when they are asked for, so that `import autograd` stays light.
+_LAZY = {
+    "check_grads": "check", "check_formula": "check", "assert_grads": "check", "Report": "check",
+    "custom_op": "custom",
+    "draw": "show", "draw_diff": "show", "zoom": "show", "step": "show", "explain": "show",
+}  # fmt: skip
+
+__all__ = sorted([
+    "Expr", "Op", "OPS", "Value", "backward", "detect_nan", "errors", "grad", "hessian", "hvp", "jacobian", "jvp",
+    "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp", *OPS, *FUNCTIONS, *_LAZY,
+])  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

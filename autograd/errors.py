@@ -1,0 +1,52 @@
+"""The exceptions. Each message says what was expected, what came, and what to write instead.
+
+    HandgradError
+    ├── DataError          (TypeError)        data that is not real numbers
+    ├── ShapeError         (ValueError)       shapes that do not broadcast, chain or fit
+    ├── AxisError          (ValueError, IndexError)   an axis or index that is not there
+    ├── BackwardError      (RuntimeError)     a backward pass that cannot start or go on
+    │   └── StaleDataError                    data edited between the forward pass and backward
+    ├── NonFiniteError     (ArithmeticError)  detect_nan() met a NaN or an infinity
+    ├── GradientError      (AssertionError)   a gradient that failed its check
+    └── ClashError         (ImportError)      another package called `autograd` is in the way
+"""
+
+
+class HandgradError(Exception):
+    """The root of every exception this library raises on purpose."""
+
+
+class DataError(HandgradError, TypeError):
+    """Data that is not real numbers: text, objects, complex numbers, a NaN used as an index."""
+
+
+class ShapeError(HandgradError, ValueError):
+    """Shapes that do not broadcast, chain or fit."""
+
+
+class AxisError(HandgradError, ValueError, IndexError):
+    """An axis or an index outside the array."""
+
+
+class BackwardError(HandgradError, RuntimeError):
+    """A backward pass that cannot start, or a rule that gave something that is no gradient."""
+
+
+class StaleDataError(BackwardError):
+    """A leaf's data was edited after the forward pass used it."""
+
+
+class NonFiniteError(HandgradError, ArithmeticError):
+    """A NaN or an infinity, met under `detect_nan()`."""
+
+
+class GradientError(HandgradError, AssertionError):
+    """A gradient that failed its check; `.report` holds the details."""
+
+    def __init__(self, message: str, report: object = None) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class ClashError(HandgradError, ImportError):
+    """Another package that is imported as `autograd` stands where ours should."""

@@ -1,0 +1,218 @@
+"""Expr: the carrier that is text. Run a rule on Exprs and it prints itself.
+
+    >>> from autograd import OPS
+    >>> [str(e) for e in rule(OPS["tanh"])]
+    ['g * (1 - out ** 2)']
+
+An Expr is a syntax tree, so brackets come out where a person would put them, and it carries its value beside the
+text when there is one, so that rules may look at shapes.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .op import OPS, Op, template
+
+UNKNOWN: Any = object()  # the value of an Expr that nobody gave a number
+
+
+class Expr:
+    """A formula: its syntax tree, and the number it stands for, if somebody said.
+
+    >>> x, y = Expr("x", 2.0), Expr("y", 3.0)
+    >>> e = x * (y - 1)
+    >>> print(e, "=", e.value)
+    x * (y - 1) = 4.0
+    """
+
+    __slots__ = ("tree", "value")
+    __array_ufunc__ = None  # an array on the left defers to our reflected operators
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, text: str | ast.expr, value: Any = UNKNOWN) -> None:
+        self.tree = ast.parse(text, mode="eval").body if isinstance(text, str) else text
+        self.value = value
+
+    def __str__(self) -> str:
+        return ast.unparse(self.tree)
+
+    def __repr__(self) -> str:
+        return f"Expr({str(self)!r})"
+
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Expr:
+        """The op written out: its own reading, with the inputs' texts in place of its names."""
+        exprs = [x if isinstance(x, Expr) else Expr(_literal(x), x) for x in inputs]
+        filling: dict[str, Any] = {name: _setting(name, setting) for name, setting in op.settings.items()}
+        if op.variadic:
+            fixed = len(op.names) - 1
+            filling[op.names[-1]] = [e.tree for e in exprs[fixed:]]
+        filling.update(zip(op.names[: len(op.names) - op.variadic], (e.tree for e in exprs), strict=False))
+        tree = _Fill(op.name, filling, _unsaid(op, exprs)).visit(copy.deepcopy(template(op.reads)))
+        known = all(e.value is not UNKNOWN for e in exprs)
+        return Expr(tree, op.compute(*(e.value for e in exprs)) if known else UNKNOWN)
+
+    @staticmethod
+    def call(function: str, *inputs: Any) -> Expr:
+        """The text of a function applied to some inputs, without a value."""
+        trees = [x.tree if isinstance(x, Expr) else _literal(x) for x in inputs]
+        return Expr(ast.Call(ast.Name(function, ast.Load()), trees, []))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return () if self.value is UNKNOWN else np.shape(self.value)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return np.size(self.value)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.asarray(self.value).dtype
+
+    @property
+    def T(self) -> Expr:
+        return self._view("T", np.transpose)
+
+    @property
+    def mT(self) -> Expr:
+        return self._view("mT", np.matrix_transpose)
+
+    def _view(self, attribute: str, view: Callable[[Any], Any]) -> Expr:
+        value = UNKNOWN if self.value is UNKNOWN else view(self.value)
+        return Expr(ast.Attribute(self.tree, attribute, ast.Load()), value)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"a rule must not branch on {str(self)!r}: write where(...) instead of if")
+
+    def __eq__(self, other: object) -> bool:
+        raise TypeError("`==` in a rule compares identities; write equal(x, y) instead")
+
+
+class _Fill(ast.NodeTransformer):
+    """Put operands' trees in place of names; `[*xs]` takes a list of them."""
+
+    def __init__(self, name: str, filling: dict[str, Any], unsaid: set[str]) -> None:
+        self.name, self.filling, self.unsaid = name, filling, unsaid
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.filling.get(node.id, node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        return ast.Attribute(self.visit(node.value), node.attr, ast.Load())
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Attribute):  # `x.sum()`: x is an operand
+            node.func = self.visit_Attribute(node.func)  # type: ignore[assignment]
+        node.args = self._spread(node.args)
+        own = isinstance(node.func, ast.Name) and node.func.id == self.name
+        node.keywords = [
+            ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords if not (own and self._is_unsaid(k))
+        ]
+        return node
+
+    def _is_unsaid(self, keyword: ast.keyword) -> bool:
+        return isinstance(keyword.value, ast.Name) and keyword.value.id in self.unsaid
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        return ast.List(self._spread(node.elts), ast.Load())
+
+    def _spread(self, elements: list[ast.expr]) -> list[ast.expr]:
+        spread: list[ast.expr] = []
+        for e in elements:
+            if isinstance(e, ast.Starred) and isinstance(e.value, ast.Name):
+                spread.extend(self.filling[e.value.id])
+            else:
+                spread.append(self.visit(e))
+        return spread
+
+
+def _unsaid(op: Op, inputs: list[Expr]) -> set[str]:
+    """The settings that a person would leave out, because they are what the op does anyway."""
+    unsaid = set()
+    for name, setting in op.settings.items():
+        if name in op.defaults:
+            default = op.defaults[name]
+            everything = tuple(range(-inputs[0].ndim, 0)) if default is None and inputs else default
+            if setting in (default, (default,)) or setting == everything:
+                unsaid.add(name)
+    return unsaid
+
+
+def _setting(name: str, setting: Any) -> ast.expr:
+    """A setting as a person writes it: `axis=-1` for `axis=(-1,)`."""
+    if name == "axis" and isinstance(setting, tuple) and len(setting) == 1:
+        setting = setting[0]
+    return _literal(setting)
+
+
+def _literal(x: Any) -> ast.expr:
+    """A plain number, setting or array, as the text that makes it again."""
+    if isinstance(x, np.ndarray):
+        return ast.parse(f"array({x.tolist()!r})", mode="eval").body
+    if isinstance(x, np.generic):
+        x = x.item()
+    if isinstance(x, slice):
+        return ast.Slice(*(None if part is None else _literal(part) for part in (x.start, x.stop, x.step)))
+    if isinstance(x, tuple):
+        return ast.Tuple([_literal(part) for part in x], ast.Load())
+    if x is Ellipsis or x is None or isinstance(x, bool | str):
+        return ast.Constant(x)
+    if isinstance(x, int | float) and np.isfinite(x) and x >= 0:
+        return ast.Constant(x)
+    return ast.parse(repr(x), mode="eval").body
+
+
+def rule(
+    op: Op, values: tuple[Any, ...] | None = None, g: Any = UNKNOWN, out: Any = UNKNOWN
+) -> tuple[Expr | None, ...]:
+    """The op's rule as text, one Expr per input, in `g`, `out` and the inputs' names.
+
+    With `values` (the inputs, and perhaps g and out) each Expr also carries its number.
+    """
+    count = len(op.names) if values is None else len(values)
+    if op.variadic:
+        fixed = len(op.names) - 1
+        names = (*op.names[:fixed], *(f"{op.names[-1]}[{i}]" for i in range(max(count, fixed + 2) - fixed)))
+    else:
+        names = op.names
+    data = values if values is not None else (UNKNOWN,) * len(names)
+    inputs = [None if x is None else Expr(name, x) for name, x in zip(names, data, strict=False)]
+    if out is UNKNOWN and values is not None:
+        out = op.compute(*values)
+    return pulled(op, Expr("g", g), Expr("out", out), inputs)
+
+
+def pulled(op: Op, g: Any, out: Any, inputs: Any) -> tuple[Any, ...]:
+    """Run an op's rule on any carrier, all inputs."""
+    vjp = op.vjp
+    if isinstance(vjp, tuple):
+        return tuple(r and r(g, out, *inputs) for r in vjp)
+    return tuple(vjp(g, out, *inputs))
+
+
+def bind_operators(binary: dict[str, str], unary: dict[str, str]) -> None:
+    """Give Expr the operators of the table: {"truediv": "div"} makes `/`."""
+
+    def forward(op: Op) -> Any:
+        return lambda self, other: op(self, other)
+
+    def reflected(op: Op) -> Any:
+        return lambda self, other: op(other, self)
+
+    for method, name in binary.items():
+        setattr(Expr, f"__{method}__", forward(OPS[name]))
+        setattr(Expr, f"__r{method}__", reflected(OPS[name]))
+    for method, name in unary.items():
+        setattr(Expr, f"__{method}__", lambda self, op=OPS[name]: op(self))
+    Expr.__getitem__ = lambda self, index: OPS["getitem"](self, index)  # type: ignore[attr-defined]

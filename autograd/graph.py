@@ -1,0 +1,39 @@
+"""Reading a graph: its nodes in topological order."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from .recording import Label, Scope, scope
+from .value import Value
+
+__all__ = ["Label", "Scope", "leaves", "scope", "topological"]
+
+by_stamp = attrgetter("stamp")
+
+
+def topological(root: Value) -> list[Value]:
+    """Every node that `root` was made from, oldest first: each input before its results, leaves included.
+
+    Iterative and deterministic: nodes are collected depth first and sorted by their creation stamp. A leaf whose data
+    was edited carries a later stamp, so leaves come first by themselves.
+    """
+    seen = {root}
+    stack = [root]
+    made: list[Value] = []
+    leaves: list[Value] = []
+    while stack:
+        node = stack.pop()
+        (leaves if node.op is None else made).append(node)
+        for x in node.inputs:
+            if isinstance(x, Value) and x not in seen:
+                seen.add(x)
+                stack.append(x)
+    leaves.sort(key=by_stamp)
+    made.sort(key=by_stamp)
+    return leaves + made
+
+
+def leaves(root: Value) -> list[Value]:
+    """The leaves `root` was made from, oldest first."""
+    return [node for node in topological(root) if node.op is None]

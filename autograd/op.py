@@ -1,0 +1,293 @@
+"""Op: an operation and its derivative, declared once, in one block; and OPS, the table of them all.
+
+    mul = Op("mul", "x * y",
+             forward=operator.mul,
+             vjp=lambda g, out, x, y: (g * y, g * x),
+             samples=BINARY)
+
+`vjp` is the rule: plain Python over `g` (the gradient of the result), `out` (the result) and the inputs, giving
+one gradient per input. It never asks what its arguments are, so the one block serves every *carrier*:
+
+    float, ndarray    numbers: the gradient itself
+    Value             a gradient that is again a graph: second order and up
+    Expr              text: the label in a drawing, the line in a stepper
+
+Everything else reads this table: operators and methods of Value, NumPy dispatch, tests, drawings, steps.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import re
+import types
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .errors import HandgradError, ShapeError
+
+OPS: dict[str, Op] = {}
+
+_CACHE_LIMIT = 512  # bound variants kept per op; shapes and axes repeat, so a real program needs a few
+
+
+class Op:
+    """One operation: how it reads, its forward function, its rule, and where to test it.
+
+    forward     plain floats or arrays in, plain data out; settings (`axis`, `shape`) are keyword-only
+    vjp         the rule: one callable giving a tuple (None: no gradient flows to that input), or, where a gradient
+                costs more than a product, a tuple of callables, one per input, so that only those wanted run
+    door        turns a user's call into (inputs, settings): axes made negative, shapes made tuples
+    definition  the same result in simpler ops; a fused op is tested against it and opened up by it
+    samples     where it is tested; a differentiable op without samples fails the suite
+    numpy       the NumPy functions that become this op when they meet a Value
+    batch       how a replay runs it with one more axis in front: "align" (line up the ranks, run forward), a function
+                of (op, n, inputs that all have that axis) giving the result, or None: the replay loops
+    pack        how a flat list of inputs is called, where that is not op(*inputs): `concatenate(xs)`
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reads: str | None = None,
+        *,
+        forward: Callable[..., Any],
+        vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...],
+        door: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None,
+        definition: Callable[..., Any] | None = None,
+        samples: Iterable[Sample] = (),
+        numpy: Any = (),
+        batch: str | Callable[..., Any] | None = None,
+        pack: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
+        doc: str = "",
+        register: bool = True,
+    ) -> None:
+        self.name = name
+        self.forward = forward
+        self.vjp = vjp
+        self.door = door
+        self.definition = definition
+        self.samples = tuple(samples)
+        self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
+        self.batch = batch
+        self.pack = pack
+        self.settings: dict[str, Any] = {}
+        self.base = self
+        self.names, self.variadic = _input_names(vjp, reads)
+        self.reads = reads or f"{name}({', '.join(('*' if self.variadic else '') + n for n in self.names)})"
+        self.__doc__ = doc or f"`{self.reads}`"
+        self.__name__ = name
+        self._bound: dict[Any, Op] = {}
+        if register:
+            OPS[name] = self
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a gradient can flow through this op at all."""
+        return self.base.vjp is not nothing
+
+    def __call__(self, *args: Any, **settings: Any) -> Any:
+        """Apply the op to whatever carries the numbers: floats and arrays, Values, or Exprs."""
+        if self.door is None:
+            if settings:
+                raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
+            return apply(self, args)
+        inputs, settings = self.door(*args, **settings)
+        return apply(self.bind(settings), inputs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """As an attribute of a class, an op is a method: `Value.exp = exp` makes `v.exp()`."""
+        return self if instance is None else types.MethodType(self, instance)
+
+    def bind(self, settings: dict[str, Any]) -> Op:
+        """This op with its settings filled in: one cached object for `softmax` with `axis=(-1,)`."""
+        if not settings:
+            return self
+        try:
+            key = tuple(settings.items())
+            bound = self._bound.get(key)
+        except TypeError:  # an index made of slices or arrays cannot be a key
+            return BoundOp(self, settings)
+        if bound is None:
+            if len(self._bound) >= _CACHE_LIMIT:
+                self._bound.clear()
+            bound = self._bound[key] = BoundOp(self, settings)
+        return bound
+
+    def on(self, sample: Sample) -> tuple[Callable[..., Any], list[Any]]:
+        """A function of inputs alone that applies this op with a sample's settings; and the sample's inputs."""
+
+        def f(*inputs: Any) -> Any:
+            return self(*(self.pack(inputs) if self.pack else inputs), **sample.settings)
+
+        return f, sample.inputs(self.name)
+
+    @functools.cached_property
+    def defaults(self) -> dict[str, Any]:
+        """The settings a caller may leave out, and what they then are."""
+        if self.door is None:
+            return {}
+        parameters = inspect.signature(self.door).parameters.values()
+        return {p.name: p.default for p in parameters if p.default is not p.empty}
+
+    def compute(self, *inputs: Any) -> Any:
+        """The forward function on plain data, with Python's float exceptions turned into NumPy's infinities."""
+        try:
+            data = self.forward(*inputs)
+        except Exception as error:
+            data = self.recover(error, inputs)
+        if data.__class__ is float or data.__class__ is np.ndarray:
+            return data
+        return as_plain(data)
+
+    def recover(self, error: Exception, inputs: tuple[Any, ...]) -> Any:
+        """Where a Python float raises (`1.0 / 0.0`, `exp(1000.0)`), let NumPy answer; else explain the error."""
+        if isinstance(error, HandgradError):
+            raise error
+        if isinstance(error, ArithmeticError | ValueError) and all(map(np.isscalar, inputs)):
+            return self.forward(*map(np.float64, inputs))
+        shapes = " and ".join(str(np.shape(x)) for x in inputs)
+        raise ShapeError(f"{self.name}: inputs of shape {shapes} do not fit together ({error})") from error
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())
+        return f"<op {self.name}{': ' + settings if settings else ''}>"
+
+    def __reduce__(self) -> Any:
+        if OPS.get(self.name) is not self.base:
+            raise TypeError(f"op {self.name!r} is not in the table, so it cannot be pickled; make it with custom_op")
+        return _restore, (self.name, self.settings)
+
+
+class BoundOp(Op):
+    """An op with its settings filled in. It looks its rule up in the table each time, so a replaced rule counts."""
+
+    def __init__(self, base: Op, settings: dict[str, Any]) -> None:
+        self.__dict__.update(base.__dict__)  # what it is called, how it reads, where it is tested
+        del self.__dict__["vjp"]
+        self.base = base
+        self.settings = settings
+        self.forward = functools.partial(base.forward, **settings)
+        self._rule_of: Any = None
+
+    @property
+    def vjp(self) -> Any:  # type: ignore[override]
+        rule = self.base.vjp
+        if self._rule_of is not rule:
+            self._rule_of = rule
+            if isinstance(rule, tuple):
+                self._rule: Any = tuple(r and functools.partial(r, **self.settings) for r in rule)
+            else:
+                self._rule = functools.partial(rule, **self.settings)
+        return self._rule
+
+
+def _restore(name: str, settings: dict[str, Any]) -> Op:
+    return OPS[name].bind(settings)
+
+
+def apply(op: Op, inputs: tuple[Any, ...]) -> Any:
+    """Run an op on the carrier its inputs belong to; on plain data, just compute."""
+    for x in inputs:
+        carrier = getattr(x, "__apply__", None)
+        if carrier is not None:
+            return carrier(op, inputs)
+    return op.compute(*inputs)
+
+
+def as_plain(data: Any) -> Any:
+    """Plain data as the engine keeps it: float64 scalars as Python floats, other scalars in their own dtype."""
+    if data.__class__ is np.float64:
+        return float(data)
+    if isinstance(data, np.ndarray) and data.ndim == 0:
+        return as_plain(data[()])
+    if data.__class__ is np.bool_:
+        return bool(data)
+    if isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    return data
+
+
+def nothing(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[None, ...]:
+    """The rule of an op through which no gradient flows: comparisons, sign, argmax."""
+    return (None,) * len(inputs)
+
+
+def _input_names(vjp: Any, reads: str | None) -> tuple[tuple[str, ...], bool]:
+    """The inputs' names, read off the rule's own signature: those after `g` and `out`."""
+    if vjp is nothing:  # it has no names of its own; take those in "x < y"
+        return tuple(dict.fromkeys(re.findall(r"\b[a-z]+\b(?!\()", reads or "x"))), False
+    rule = next(r for r in vjp if r is not None) if isinstance(vjp, tuple) else vjp
+    rule = getattr(rule, "of", rule)
+    code = rule.__code__
+    if rule.__name__ != "<lambda>" and code.co_varnames[:1] != ("g",):  # a definition: its inputs come first
+        return code.co_varnames[: code.co_argcount - len(rule.__defaults__ or ())], False
+    names = code.co_varnames[2 : code.co_argcount]
+    if code.co_flags & 0x04:  # *xs
+        return (*names, code.co_varnames[code.co_argcount + code.co_kwonlyargcount]), True
+    return names, False
+
+
+def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+    """A rule that differentiates the op's definition: for helpers of fused rules, which only higher orders reach."""
+
+    def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
+        from .backprop import vjp  # the one place where a rule needs the walk itself
+        from .expr import Expr
+
+        if any(isinstance(x, Expr) for x in inputs):
+            return tuple(Expr.call(f"pull_{name}", g, *inputs) for name in _input_names(rule, None)[0])
+        real = [i for i, x in enumerate(inputs) if hasattr(x, "__apply__") or np.asarray(x).dtype.kind == "f"]
+
+        def f(*xs: Any) -> Any:
+            filled = dict(zip(real, xs, strict=True))
+            return definition(*(filled.get(i, x) for i, x in enumerate(inputs)), **settings)
+
+        grads = dict(zip(real, vjp(f, *(inputs[i] for i in real))[1](g), strict=True))
+        return tuple(grads.get(i) for i in range(len(inputs)))
+
+    rule.of = definition  # type: ignore[attr-defined]
+    return rule
+
+
+class Sample:
+    """Inputs to test an op on: shapes drawn at random from `low` to `high`, or arrays given as they are.
+
+    `sample("2,3 3", axis=-1)` is a (2, 3) array and a (3,) array; a `.` is a Python float.
+    """
+
+    def __init__(
+        self, *parts: Any, low: float = -2.0, high: float = 2.0, settings: dict[str, Any] | None = None, **more: Any
+    ) -> None:
+        self.parts = [s for p in parts for s in (p.split() if isinstance(p, str) else [p])]
+        self.low, self.high, self.settings = low, high, {**(settings or {}), **more}
+
+    def inputs(self, seed: str = "") -> list[Any]:
+        """The inputs, always the same for the same seed."""
+        rng = np.random.default_rng(zlib.crc32(f"{seed}{self}".encode()))
+        return [self._draw(rng, part) for part in self.parts]
+
+    def _draw(self, rng: np.random.Generator, part: Any) -> Any:
+        if not isinstance(part, str):
+            return part
+        if part == ".":
+            return float(rng.uniform(self.low, self.high))
+        return rng.uniform(self.low, self.high, [int(n) for n in part.split(",") if n])
+
+    def __repr__(self) -> str:
+        return " ".join(map(str, self.parts)) + "".join(f" {k}={v}" for k, v in self.settings.items())
+
+
+def samples(*shapes: str, **options: Any) -> tuple[Sample, ...]:
+    """One Sample for each text of shapes, all with the same range and settings."""
+    return tuple(Sample(s, **options) for s in shapes)
+
+
+@functools.cache
+def template(reads: str) -> ast.expr:
+    """The syntax tree of how an op reads, for a carrier that is text."""
+    return ast.parse(reads, mode="eval").body

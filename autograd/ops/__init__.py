@@ -1,0 +1,56 @@
+"""The table of ops, family by family; and the operators and methods it gives to Value and Expr."""
+
+import numpy as np
+
+from ..expr import bind_operators
+from ..op import OPS, Op
+from ..value import BY_NUMPY, Value, binary, unary
+from . import arithmetic, elementwise, fused, linear, reduce, shape
+
+__all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "bind", "elementwise", "fused", "linear", "reduce", "shape"]
+
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul",
+             "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
+
+# Functions of ops: they have no rule of their own.
+FUNCTIONS = {"split": shape.split, "take": shape.take, "outer": linear.outer}
+
+_METHODS = {"op", "name", "data", "grad", "label", "shape"}  # words that Value has another use for
+
+
+def bind(op: Op) -> None:
+    """Make an op a method of Value, and an answer to NumPy's functions."""
+    for function in op.numpy:
+        BY_NUMPY[function] = op
+    if op.name not in _METHODS:
+        plain = op.door is None and len(op.names) == 1 and not op.variadic
+        setattr(Value, op.name, unary(op) if plain else op)
+
+
+for _op in OPS.values():
+    bind(_op)
+for _name, _function in FUNCTIONS.items():
+    setattr(Value, _name, _function)
+
+for _method, _name in OPERATORS.items():
+    _forward, _reflected = binary(OPS[_name])
+    setattr(Value, f"__{_method}__", _forward)
+    if _method not in ("lt", "le", "gt", "ge"):
+        setattr(Value, f"__r{_method}__", _reflected)
+Value.__neg__ = unary(OPS["neg"])  # type: ignore[attr-defined]
+Value.__abs__ = unary(OPS["abs"])  # type: ignore[attr-defined]
+Value.__pos__ = lambda self: self  # type: ignore[attr-defined]
+Value.__getitem__ = lambda self, index: OPS["getitem"](self, index)  # type: ignore[attr-defined]
+
+bind_operators(OPERATORS, {"neg": "neg", "abs": "abs"})
+
+BY_NUMPY |= {
+    np.shape: lambda v: v.shape,
+    np.ndim: lambda v: v.ndim,
+    np.size: lambda v: v.size,
+    np.take: shape.take,
+    np.split: shape.split,
+    np.outer: linear.outer,
+    np.einsum: OPS["einsum"],
+    np.copy: lambda v: v.detach(),
+}

@@ -1,0 +1,80 @@
+"""Arithmetic and comparisons: what Python's operators do."""
+
+import operator
+
+import numpy as np
+
+from ..op import OPS, Op, Sample, nothing, samples
+
+BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", "0,3 3")
+NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.5, high=2.0)
+POSITIVE = NONZERO
+
+add = Op("add", "x + y",
+         forward=operator.add,
+         vjp=lambda g, out, x, y: (g, g),
+         samples=BINARY, numpy=np.add, batch="align")
+
+sub = Op("sub", "x - y",
+         forward=operator.sub,
+         vjp=lambda g, out, x, y: (g, -g),
+         samples=BINARY, numpy=np.subtract, batch="align")
+
+mul = Op("mul", "x * y",
+         forward=operator.mul,
+         vjp=lambda g, out, x, y: (g * y, g * x),
+         samples=BINARY, numpy=np.multiply, batch="align")
+
+div = Op("div", "x / y",
+         forward=operator.truediv,
+         vjp=(lambda g, out, x, y: g / y,
+              lambda g, out, x, y: -g * out / y),
+         samples=NONZERO, numpy=np.divide, batch="align")
+
+neg = Op("neg", "-x",
+         forward=operator.neg,
+         vjp=lambda g, out, x: (-g,),
+         samples=samples(".", "2,3"), numpy=np.negative, batch="align")
+
+
+def _power(x, y):
+    """x ** y, real: a negative base with a fractional exponent is NaN, never a complex number."""
+    out = x**y
+    return float("nan") if out.__class__ is complex else out
+
+
+power = Op("power", "x ** y",
+           forward=_power,
+           vjp=(lambda g, out, x, y: g * power_slope(x, y),
+                lambda g, out, x, y: g * OPS["xlogy"](out, x)),
+           samples=(*POSITIVE, Sample(". .", low=1.0)), numpy=np.power, batch="align",
+           doc="`x ** y`; both may be Values.")
+
+
+def _power_slope(x, y):
+    """y * x ** (y - 1), and 0 where y is 0: x ** 0 is flat also at x = 0."""
+    if x.__class__ is float and y.__class__ in (int, float):
+        return y * _power(x, y - 1) if y else 0.0
+    return np.where(np.equal(y, 0), 0.0, y * np.power(x, np.where(np.equal(y, 0), 1, np.subtract(y, 1.0))))
+
+
+power_slope = Op("power_slope", "y * x ** (y - 1)",
+                 forward=_power_slope,
+                 vjp=(lambda g, out, x, y: g * y * power_slope(x, y - 1),
+                      lambda g, out, x, y: g * (x ** (y - 1) + OPS["xlogy"](out, x))),
+                 samples=POSITIVE, batch="align",
+                 doc="The derivative of `x ** y` with respect to x.")
+
+
+COMPARED = samples(". .", "2,3 3")
+
+less = Op("less", "x < y", forward=operator.lt, vjp=nothing, samples=COMPARED, numpy=np.less, batch="align")
+less_equal = Op("less_equal", "x <= y", forward=operator.le, vjp=nothing, samples=COMPARED, numpy=np.less_equal,
+                batch="align")
+greater = Op("greater", "x > y", forward=operator.gt, vjp=nothing, samples=COMPARED, numpy=np.greater, batch="align")
+greater_equal = Op("greater_equal", "x >= y", forward=operator.ge, vjp=nothing, samples=COMPARED,
+                   numpy=np.greater_equal, batch="align")
+equal = Op("equal", "equal(x, y)", forward=operator.eq, vjp=nothing, samples=COMPARED, numpy=np.equal, batch="align",
+           doc="1 where x and y are equal; `==` itself compares identities.")
+not_equal = Op("not_equal", "not_equal(x, y)", forward=operator.ne, vjp=nothing, samples=COMPARED,
+               numpy=np.not_equal, batch="align")

@@ -1,0 +1,473 @@
+"""Ops that are shorter, stabler or much faster as one node than as their parts; each names the parts.
+
+A fused forward may leave what its rule will need again (attention's weights, a normalised row) in a `Stash`: the rule
+takes it from there when it runs on numbers, and builds it from ops when it runs on Values.
+"""
+
+import math
+import weakref
+
+import numpy as np
+
+from ..errors import DataError, ShapeError
+from ..op import Op, Sample, by_definition, nothing
+from ._axes import negative_axes
+from .arithmetic import not_equal
+from .elementwise import exp, log, maximum, where
+from .linear import flat, matmul, outer
+from .reduce import REDUCED, insist, max_, mean, spread, sum_
+from .reduce import door as reduction
+from .shape import expand_dims
+
+ROWS = [Sample("3"), Sample("2,3"), Sample("2,3", axis=0), Sample("2,2,3"), Sample("2,3,2", axis=(0, 2))]
+
+
+class Stash:
+    """Intermediate results kept beside an op's output for as long as that output lives."""
+
+    def __init__(self):
+        self._kept = {}
+
+    def keep(self, out, saved):
+        """Remember `saved` until the array `out` is gone."""
+        key = id(out)
+        self._kept[key] = (weakref.ref(out, lambda _: self._kept.pop(key, None)), saved)
+
+    def find(self, out):
+        """What was kept beside `out`, or None."""
+        kept = self._kept.get(id(out))
+        return kept[1] if kept is not None and kept[0]() is out else None
+
+
+# --- softmax -------------------------------------------------------------------------------------------------------------
+
+
+def along(x, axis=-1):
+    """What softmax and its kin take: the last axis, unless told."""
+    return (x,), {"axis": negative_axes("softmax", x, axis)}
+
+
+def _softmax(x, *, axis):
+    x = np.asarray(x)
+    info = np.finfo(x.dtype)
+    # The two initial values change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
+    out = np.asarray(x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=info.min))
+    np.exp(out, out=out)
+    out /= np.add.reduce(out, axis=axis, keepdims=True, initial=info.tiny)
+    return out
+
+
+def _softmax_defined(x, axis=-1):
+    """By hand: subtract the largest, take exponentials, divide by their sum."""
+    shifted = x - max_(x, axis=axis, keepdims=True)
+    exponentials = exp(shifted)
+    return exponentials / sum_(exponentials, axis=axis, keepdims=True)
+
+
+softmax = Op("softmax", "softmax(x, axis=axis)", door=along,
+             forward=_softmax,
+             vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
+             definition=_softmax_defined,
+             samples=ROWS, batch="align",
+             doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
+
+
+def _softmax_pull(d, p, *, axis):
+    out = d * p
+    out -= p * np.add.reduce(out, axis=axis, keepdims=True)
+    return out
+
+
+def _dot_along(a, b, axis):
+    return sum_(a * b, axis=axis, keepdims=True)
+
+
+softmax_pull = Op("softmax_pull", "p * (d - sum(d * p, axis=axis, keepdims=True))",
+                  door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
+                  forward=_softmax_pull,
+                  vjp=lambda g, out, d, p, *, axis: (
+                      softmax_pull(g, p, axis=axis),
+                      g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis)),
+                  definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
+                  samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)], batch="align",
+                  doc="What softmax sends back: d is the gradient that arrives, p the probabilities.")
+
+
+def _log_softmax(x, *, axis):
+    out = x - np.maximum.reduce(x, axis=axis, keepdims=True)
+    out -= np.log(np.add.reduce(np.exp(out), axis=axis, keepdims=True))
+    return out
+
+
+log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along,
+                 forward=_log_softmax,
+                 vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
+                 definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
+                 samples=ROWS, batch="align", doc="log(softmax(x)), without overflow or loss of digits.")
+
+def _logsumexp(x, *, axis, keepdims):
+    insist("logsumexp", x, axis)
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=np.finfo(getattr(x, "dtype", np.float64)).min)
+    with np.errstate(divide="ignore"):  # a row of -inf: log 0 is the right answer
+        out = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
+    return out if keepdims else np.squeeze(out, axis)
+
+
+logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction,
+               forward=_logsumexp,
+               vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
+               definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
+               samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
+
+# --- normalisation over the last axis ----------------------------------------------------------------------------------------
+
+_rows = Stash()
+
+
+def _insist_features(who, x, **vectors):
+    d = np.shape(x)[-1] if np.ndim(x) else 0
+    if not d:
+        raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {np.shape(x)}")
+    for name, v in vectors.items():
+        if np.shape(v) not in ((d,), ()):
+            raise ShapeError(f"{who}: x has {d} features (shape {np.shape(x)}); {name} has shape {np.shape(v)}, not ({d},)")
+
+
+def _standardise(x, eps, centre):
+    """The rows with mean 0 (if centred) and mean square 1, and the factor that scaled them. Plain arrays."""
+    n = x.shape[-1]
+    rows = x - np.add.reduce(x, axis=-1, keepdims=True) / n if centre else x
+    scale = np.add.reduce(rows * rows, axis=-1, keepdims=True)
+    scale /= n
+    scale += eps
+    np.sqrt(scale, out=scale)
+    np.reciprocal(scale, out=scale)
+    return rows * scale, scale
+
+
+def standard_rows(x, eps, centre=True):
+    """The same in ops, for Values and text."""
+    rows = x - mean(x, axis=-1, keepdims=True) if centre else x
+    scale = (mean(rows * rows, axis=-1, keepdims=True) + eps) ** -0.5
+    return rows * scale, scale
+
+
+def _rows_of(out, x, eps, centre):
+    if not isinstance(x, np.ndarray):
+        return standard_rows(x, eps, centre)
+    return _rows.find(out) or _standardise(x, eps, centre)
+
+
+def _norm_forward(centre):
+    def forward(x, gamma, beta=None, *, eps):
+        rows, scale = _standardise(x, eps, centre)
+        out = rows * gamma
+        if beta is not None:
+            out += beta
+        _rows.keep(out, (rows, scale))
+        return out
+
+    return forward
+
+
+def _norm_dx(centre):
+    def dx(g, out, x, gamma, beta=None, *, eps):
+        rows, scale = _rows_of(out, x, eps, centre)
+        return norm_pull(g * gamma, rows, scale, centre=centre)
+
+    return dx
+
+
+def _norm_dgamma(centre):
+    return lambda g, out, x, gamma, beta=None, *, eps: g * _rows_of(out, x, eps, centre)[0]
+
+
+def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
+    _insist_features("layer_norm", x, gamma=gamma, beta=beta)
+    return (x, gamma, beta), {"eps": float(eps)}
+
+
+layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
+                forward=_norm_forward(centre=True),
+                vjp=(_norm_dx(centre=True), _norm_dgamma(centre=True), lambda g, out, x, gamma, beta, *, eps: g),
+                definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
+                samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
+                batch="align",
+                doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
+
+
+def _rms_norm_door(x, gamma=1.0, eps=1e-5):
+    _insist_features("rms_norm", x, gamma=gamma)
+    return (x, gamma), {"eps": float(eps)}
+
+
+rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
+              forward=_norm_forward(centre=False),
+              vjp=(_norm_dx(centre=False), _norm_dgamma(centre=False)),
+              definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
+              samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
+              doc="Each row (last axis) scaled to mean square 1, then times gamma.")
+
+
+def _norm_pull(h, rows, scale, *, centre):
+    n = rows.shape[-1]
+    out = rows * (np.add.reduce(h * rows, axis=-1, keepdims=True) / -n)
+    out += h
+    if centre:
+        out -= np.add.reduce(h, axis=-1, keepdims=True) / n
+    out *= scale
+    return out
+
+
+def _norm_pull_defined(h, rows, scale, centre=True):
+    out = h - rows * mean(h * rows, axis=-1, keepdims=True)
+    if centre:
+        out = out - mean(h, axis=-1, keepdims=True)
+    return scale * out
+
+
+norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
+               door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
+               forward=_norm_pull,
+               vjp=by_definition(_norm_pull_defined),
+               definition=_norm_pull_defined,
+               samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
+               doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")
+
+# --- linear ------------------------------------------------------------------------------------------------------------------
+
+
+def _linear(x, weight, bias):
+    out = matmul.forward(x, weight)
+    if bias is not None:
+        out += bias
+    return out
+
+
+def _linear_door(x, weight, bias=None):
+    if np.ndim(weight) != 2:
+        raise ShapeError(f"linear: weight is a matrix (in, out); got shape {np.shape(weight)}")
+    if bias is not None and np.shape(bias) != np.shape(weight)[1:]:
+        raise ShapeError(f"linear: weight of shape {np.shape(weight)} needs a bias of shape {np.shape(weight)[1:]}; "
+                         f"got {np.shape(bias)}")
+    return (x, weight, bias), {}
+
+
+linear = Op("linear", "linear(x, weight, bias)", door=_linear_door,
+            forward=_linear,
+            vjp=(lambda g, out, x, weight, bias: g @ weight.mT,
+                 lambda g, out, x, weight, bias: (
+                     flat(x).mT @ flat(g) if np.ndim(x) > 1 else outer(x, g)),
+                 lambda g, out, x, weight, bias: g),
+            definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
+            samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
+            batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
+                x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1) + (
+                0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1)),
+            doc="`x @ weight + bias`: weight is (in, out).")
+
+# --- attention -----------------------------------------------------------------------------------------------------------------
+
+_weights = Stash()
+
+
+def _scores(q, k, mask, causal):
+    """q kᵀ / √d with what may not be seen at -inf. Plain arrays."""
+    scores = q @ np.swapaxes(k, -1, -2)
+    scores *= 1.0 / math.sqrt(q.shape[-1])
+    if causal:
+        scores[..., _future(*scores.shape[-2:])] = -np.inf
+    if mask is not None:
+        if np.asarray(mask).dtype == bool:
+            scores = np.where(mask, scores, scores.dtype.type(-np.inf))
+        else:
+            scores = scores + mask
+    return scores
+
+
+def _future(t, s):
+    """True where a query may not look: beyond its own place, places counted from the end."""
+    return np.triu(np.ones((t, s), bool), s - t + 1)
+
+
+def _attention_weights(q, k, mask, *, causal):
+    return _softmax(_scores(q, k, mask, causal), axis=(-1,))
+
+
+def _attention_weights_defined(q, k, mask=None, causal=False):
+    scores = q @ k.mT
+    scaled = scores / math.sqrt(np.shape(q)[-1])
+    if causal:
+        scaled = where(_future(*np.shape(scaled)[-2:]), -np.inf, scaled)
+    if mask is not None:
+        if getattr(mask, "dtype", None) == bool:
+            scaled = where(mask, scaled, -np.inf)
+        else:
+            scaled = scaled + mask
+    return softmax(scaled)
+
+
+def _mask_and_causal(who, q, k, mask, causal):
+    if isinstance(mask, str):
+        if mask != "causal":
+            raise ShapeError(f'{who}: a mask is an array or "causal"; got {mask!r}')
+        mask, causal = None, True
+    for name, x in (("q", q), ("k", k)):
+        if np.ndim(x) < 2:
+            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {np.shape(x)}")
+    if np.shape(q)[-1] != np.shape(k)[-1]:
+        raise ShapeError(f"{who}: q has {np.shape(q)[-1]} features (shape {np.shape(q)}), k has {np.shape(k)[-1]} "
+                         f"(shape {np.shape(k)}); they must be equal")
+    if mask is not None:
+        places = (np.shape(q)[-2], np.shape(k)[-2])
+        if any(m not in (1, n) for m, n in zip(np.shape(mask)[-2:], places[-np.ndim(mask):], strict=False)):
+            raise ShapeError(f"{who}: a mask of shape {np.shape(mask)} does not fit scores of shape (..., {places[0]}, {places[1]})")
+    return mask, bool(causal)
+
+
+def _weights_door(q, k, mask=None, causal=False):
+    mask, causal = _mask_and_causal("attention_weights", q, k, mask, causal)
+    return (q, k, mask), {"causal": causal}
+
+
+def _attention_door(q, k, v, mask=None, causal=False):
+    mask, causal = _mask_and_causal("attention", q, k, mask, causal)
+    if np.ndim(v) < 2 or np.shape(v)[-2] != np.shape(k)[-2]:
+        raise ShapeError(f"attention: k has {np.shape(k)[-2]} places (shape {np.shape(k)}); v has shape {np.shape(v)}")
+    return (q, k, v, mask), {"causal": causal}
+
+
+def _pull_scores(d, weights, q, k, mask):
+    """From the gradient of the weights to those of q, k and an additive mask."""
+    ds = softmax_pull(d, weights)
+    scaled = ds * (1.0 / math.sqrt(np.shape(q)[-1]))
+    dmask = None if mask is None or getattr(mask, "dtype", None) == bool else ds
+    return scaled @ k, scaled.mT @ q, dmask
+
+
+def _attention_weights_vjp(g, out, q, k, mask, *, causal):
+    return _pull_scores(g, out, q, k, mask)
+
+
+_BOOL = np.array([[True, False, True], [False, False, False]])
+_ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -np.inf]])
+
+attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causal=causal)", door=_weights_door,
+                       forward=_attention_weights,
+                       vjp=_attention_weights_vjp,
+                       definition=_attention_weights_defined,
+                       samples=[Sample("2,4 3,4", None), Sample("2,4 3,4", _BOOL), Sample("2,4 3,4 2,3"),
+                                Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", _ADDED)],
+                       doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.")
+
+
+def _attention(q, k, v, mask, *, causal):
+    weights = _attention_weights(q, k, mask, causal=causal)
+    out = weights @ v
+    _weights.keep(out, weights)
+    return out
+
+
+def _attention_vjp(g, out, q, k, v, mask, *, causal):
+    if isinstance(out, np.ndarray):
+        weights = _weights.find(out)
+        if weights is None:
+            weights = _attention_weights(q, k, mask, causal=causal)
+    else:
+        weights = attention_weights(q, k, mask, causal)
+    dq, dk, dmask = _pull_scores(g @ v.mT, weights, q, k, mask)
+    return dq, dk, weights.mT @ g, dmask
+
+
+attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_attention_door,
+               forward=_attention,
+               vjp=_attention_vjp,
+               definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
+               samples=[Sample("2,4 3,4 3,2", None), Sample("2,4 3,4 3,2", _BOOL), Sample("2,4 3,4 3,2 2,3"),
+                        Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", _ADDED)],
+               doc="softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or \"causal\".")
+
+# --- cross entropy -----------------------------------------------------------------------------------------------------------------
+
+
+def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
+    targets = np.asarray(getattr(targets, "_data", targets))
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'cross_entropy: reduction is "mean", "sum" or "none"; got {reduction!r}')
+    if targets.dtype.kind == "f" and np.all(targets == np.floor(targets)) and np.isfinite(targets).all():
+        targets = targets.astype(int)
+    if targets.dtype.kind not in "iu":
+        raise DataError(f"cross_entropy: targets are whole numbers (class indices); got {targets.dtype}")
+    if np.ndim(logits) < 1 or targets.shape != np.shape(logits)[:-1]:
+        raise ShapeError(f"cross_entropy: logits of shape {np.shape(logits)} need targets of shape "
+                         f"{np.shape(logits)[:-1]}; got {targets.shape}")
+    classes = np.shape(logits)[-1]
+    counted = targets if ignore_index is None else targets[targets != ignore_index]
+    if counted.size and (counted.min() < 0 or counted.max() >= classes):
+        raise ShapeError(f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
+                         f"classes (0 to {classes - 1})")
+    return (logits, targets), {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
+
+
+def _one_hot(targets, *, classes, ignore_index, label_smoothing):
+    goal = np.full((*targets.shape, classes), label_smoothing / classes)
+    places = targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
+    np.put_along_axis(goal, places[..., None], 1.0 - label_smoothing + label_smoothing / classes, -1)
+    return goal
+
+
+one_hot = Op("one_hot", "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
+             door=lambda targets, classes, ignore_index=None, label_smoothing=0.0: ((targets,), {
+                 "classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}),
+             forward=_one_hot, vjp=nothing,
+             samples=[Sample(np.array([2, 0]), classes=3)],
+             doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.")
+
+
+def shares(targets, reduction, ignore_index):
+    """The weight of each row in the loss: 1, or 0 where ignored; for a mean, over their number."""
+    if ignore_index is None:
+        return 1.0 if reduction != "mean" else 1.0 / max(np.size(targets), 1)
+    counted = not_equal(targets, ignore_index) * 1.0
+    return counted / maximum(sum_(counted), 1.0) if reduction == "mean" else counted
+
+
+def _reduced(losses, targets, reduction, ignore_index):
+    losses = losses * shares(targets, reduction, ignore_index)
+    return losses if reduction == "none" else sum_(losses)
+
+
+def _cross_entropy(logits, targets, *, reduction, ignore_index, label_smoothing):
+    logs = _log_softmax(logits, axis=(-1,))
+    if label_smoothing:
+        goal = _one_hot(targets, classes=logits.shape[-1], ignore_index=ignore_index, label_smoothing=label_smoothing)
+        losses = -np.add.reduce(goal.astype(logs.dtype) * logs, axis=-1)
+    else:
+        places = targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
+        losses = -np.take_along_axis(logs, places[..., None], -1)[..., 0]
+    return np.asarray(_reduced(losses, targets, reduction, ignore_index), dtype=logits.dtype)
+
+
+def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, label_smoothing):
+    """Each row sends (what it said) - (what was true), times its share of the loss."""
+    goal = one_hot(targets, np.shape(logits)[-1], ignore_index, label_smoothing)
+    weight = g * shares(targets, reduction, ignore_index)
+    return (softmax(logits) - goal) * (expand_dims(weight, -1) if np.ndim(weight) else weight), None
+
+
+def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
+    goal = one_hot(targets, np.shape(logits)[-1], ignore_index, label_smoothing)
+    return _reduced(-sum_(goal * log_softmax(logits), axis=-1), targets, reduction, ignore_index)
+
+
+_TARGETS = np.array([2, 0])
+
+cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, "
+                   "label_smoothing=label_smoothing)", door=_cross_entropy_door,
+                   forward=_cross_entropy,
+                   vjp=_cross_entropy_vjp,
+                   definition=_cross_entropy_defined,
+                   samples=[Sample("2,3", _TARGETS), Sample("2,3", _TARGETS, reduction="sum"),
+                            Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
+                            Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2)],
+                   doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")

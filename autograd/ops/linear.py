@@ -1,0 +1,183 @@
+"""Products of vectors and matrices."""
+
+import itertools
+import string
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..op import Op, Sample
+from .reduce import sum_
+from .shape import broadcast_to, expand_dims, reshape
+
+
+def _matmul(x, y):
+    try:
+        return np.matmul(x, y)
+    except ValueError:
+        raise ShapeError(_unchained(np.shape(x), np.shape(y))) from None
+
+
+def _unchained(a, b):
+    if not a or not b:
+        return f"matmul: shapes {a} and {b}; a scalar has no matrix product. Did you mean x * y?"
+    inner = b[-2] if len(b) > 1 else b[0]
+    hint = ""
+    if len(b) > 1 and a[-1] == b[-1]:
+        hint = " Did you mean x @ y.mT?"
+    elif len(a) > 1 and a[-2] == inner:
+        hint = " Did you mean x.mT @ y?"
+    if a[-1] == inner:
+        return f"matmul: the batch axes of {a} and {b} do not broadcast"
+    return f"matmul: shapes {a} and {b} do not chain; {a[-1]} must equal {inner}.{hint}"
+
+
+def flat(x):
+    """All axes but the last as one: a batch of matrices as one tall matrix."""
+    return x if np.ndim(x) == 2 else reshape(x, (-1, np.shape(x)[-1]))
+
+
+def _matmul_dx(g, out, x, y):
+    if np.ndim(x) > 1 and np.ndim(y) > 1:
+        return g @ y.mT
+    if np.ndim(y) == 1:  # each row of x met y
+        return expand_dims(g, -1) * y if np.ndim(x) > 1 else g * y
+    return sum_(y * expand_dims(g, -2), axis=-1)  # x met each column of y
+
+
+def _matmul_dy(g, out, x, y):
+    if np.ndim(x) > 2 and np.ndim(y) == 2:  # one matrix shared by a batch: one product does the sum over it
+        return flat(x).mT @ flat(g)
+    if np.ndim(x) > 1 and np.ndim(y) > 1:
+        return x.mT @ g
+    if np.ndim(x) == 1:
+        return expand_dims(x, -1) * expand_dims(g, -2) if np.ndim(y) > 1 else g * x
+    return sum_(x * expand_dims(g, -1), axis=-2)
+
+
+def _batched_matmul(op, n, x, y):
+    """With a batch axis in front, vectors become one-row and one-column matrices."""
+    row, column = x.ndim == 2, y.ndim == 2
+    x, y = x[:, None, :] if row else x, y[:, :, None] if column else y
+    rank = max(x.ndim, y.ndim)
+    x, y = (a.reshape(n, *(1,) * (rank - a.ndim), *a.shape[1:]) for a in (x, y))
+    out = np.matmul(x, y)
+    if column:
+        out = out[..., 0]
+    return np.squeeze(out, -1 if column else -2) if row else out
+
+
+matmul = Op("matmul", "x @ y",
+            forward=_matmul,
+            vjp=(_matmul_dx, _matmul_dy),
+            samples=[Sample(s) for s in ("2,3 3,4", "3 3", "3 3,4", "2,3 3", "5,2,3 5,3,4", "5,2,3 3,4", "2,3 5,3,4",
+                                         "3 5,3,4", "5,2,3 3", "1,2,3 5,3,4", "6,1,2,3 5,3,4", "0,3 3,2", "2,0 0,3")],
+            numpy=(np.matmul, np.dot), batch=_batched_matmul,
+            doc="The matrix product: vectors, matrices, and batches of them with broadcast batch axes.")
+
+
+def outer(x, y):
+    """The product of each number of x with each of y."""
+    return reshape(x, (-1, 1)) * reshape(y, (1, -1))
+
+
+# --- dot: the weighted sum of a scalar graph as one node ---------------------------------------------------------
+
+
+def _dot_door(xs, ys=None, bias=None):
+    xs, ys = tuple(xs), tuple(ys)
+    if len(xs) != len(ys):
+        raise ShapeError(f"dot: {len(xs)} numbers on the left, {len(ys)} on the right; they must pair up")
+    return xs + ys + (() if bias is None else (bias,)), {}
+
+
+def _dot(*xs):
+    half = len(xs) // 2
+    total = xs[-1] if len(xs) % 2 else 0.0
+    for x, y in zip(xs[:half], xs[half : 2 * half], strict=True):
+        total = total + x * y
+    return total
+
+
+def _dot_vjp(g, out, *xs):
+    half = len(xs) // 2
+    bias = (g,) if len(xs) % 2 else ()
+    return (*[g * y for y in xs[half : 2 * half]], *[g * x for x in xs[:half]], *bias)
+
+
+dot = Op("dot", "dot(*xs)", door=_dot_door,
+         forward=_dot, vjp=_dot_vjp,
+         samples=[Sample(". . . ."), Sample(". . . . . . .")], batch="align",
+         pack=lambda xs: (xs[: len(xs) // 2], xs[len(xs) // 2 : 2 * (len(xs) // 2)], *xs[2 * (len(xs) // 2) :]),
+         doc="`dot([x1, x2], [y1, y2], bias)` is `x1*y1 + x2*y2 + bias`, for scalar graphs, as one node.")
+
+# --- einsum ----------------------------------------------------------------------------------------------------------------
+
+
+def _einsum_door(*operands, subscripts=None):
+    """Subscripts without dots or repeated letters: "..." spelled out, a diagonal as a product with the identity."""
+    if subscripts is None:
+        subscripts, *operands = operands
+    subscripts = subscripts.replace(" ", "")
+    left, arrow, right = subscripts.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(operands):
+        raise ShapeError(f"einsum: {subscripts!r} names {len(terms)} operands; got {len(operands)}")
+    free = (c for c in string.ascii_letters if c not in subscripts)
+    widest = max((np.ndim(x) - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True) if "..." in t),
+                 default=0)
+    dots = "".join(itertools.islice(free, widest))
+    for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
+        own = np.ndim(x) - len(term.replace("...", ""))
+        terms[i] = term.replace("...", dots[len(dots) - own :] if own > 0 else "")
+        if len(terms[i]) != np.ndim(x):
+            raise ShapeError(f"einsum: {term!r} names {len(term)} axes, but that operand has shape {np.shape(x)}")
+    if not arrow:  # as NumPy: the letters that stand once, in order
+        every = "".join(terms)
+        right = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
+    right = right.replace("...", dots)
+    operands, terms = list(operands), list(terms)
+    for i, term in enumerate(terms):
+        for position, c in enumerate(term):
+            if c in term[:position]:
+                twin = next(free)
+                terms[i] = terms[i][:position] + twin + terms[i][position + 1 :]
+                terms.append(c + twin)
+                operands.append(np.eye(np.shape(operands[i])[position]))
+    return tuple(operands), {"subscripts": ",".join(terms) + "->" + right}
+
+
+def _einsum(*xs, subscripts):
+    try:
+        return np.einsum(subscripts, *xs, optimize=len(xs) > 2)
+    except ValueError as error:
+        raise ShapeError(f"einsum {subscripts!r}: shapes {', '.join(str(np.shape(x)) for x in xs)}: {error}") from None
+
+
+def _einsum_vjp(g, out, *xs, subscripts):
+    left, _, right = subscripts.partition("->")
+    terms = left.split(",")
+    return tuple(_einsum_pull(g, i, xs, terms, right) for i in range(len(xs)))
+
+
+def _einsum_pull(g, i, xs, terms, right):
+    """The gradient of operand i: the same sum with g in its place; an axis that only it has is spread out."""
+    others = [(t, x) for j, (t, x) in enumerate(zip(terms, xs, strict=True)) if j != i]
+    known = set(right).union(*(t for t, _ in others))
+    kept = "".join(c for c in terms[i] if c in known)
+    subscripts = ",".join([right, *(t for t, _ in others)]) + "->" + kept
+    dx = einsum(subscripts, g, *(x for _, x in others))
+    missing = tuple(n for n, c in enumerate(terms[i]) if c not in known)
+    if missing:
+        dx = broadcast_to(expand_dims(dx, missing), np.shape(xs[i]))
+    return dx
+
+
+einsum = Op("einsum", "einsum(subscripts, *xs)", door=_einsum_door,
+            forward=_einsum, vjp=_einsum_vjp,
+            samples=[Sample(shapes, settings={"subscripts": s}) for shapes, s in [
+                ("2,3 3,4", "ij,jk->ik"), ("2,3", "ij->j"), ("2,3", "ij->ji"), ("3,3", "ii->"), ("3,3", "ii->i"),
+                ("2,3 2,3", "ij,ij->"), ("5,2,3 5,3,4", "bij,bjk->bik"), ("2,3 3 3", "ij,j,j->i"), ("2,3", "ij->"),
+                ("5,2,3 3,4", "...ij,jk->...ik"), ("2,3 3,4", "ij,jk")]],
+            doc="NumPy's einsum: products summed over the letters that are not in the result.")
+

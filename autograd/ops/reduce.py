@@ -1,0 +1,230 @@
+"""Reductions: many numbers to one, over one axis, several, or all."""
+
+import math
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..op import Op, Sample, by_definition, nothing
+from ._axes import negative_axes, negative_axis
+from .arithmetic import equal
+from .elementwise import where
+from .shape import broadcast_to, expand_dims, flip, getitem, stack
+
+REDUCED = (
+    Sample("2,3"), Sample("."), Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=-1, keepdims=True),
+    Sample("2,3,4", axis=(0, 2)), Sample("2,3,4", axis=(1, -1), keepdims=True),
+)  # fmt: skip
+
+
+def door(x, axis=None, keepdims=False):
+    """What every reduction takes: axis None (all), one, or several; keepdims leaves axes of size 1."""
+    return (x,), {"axis": negative_axes("a reduction", x, axis), "keepdims": bool(keepdims)}
+
+
+def spread(g, x, axis, keepdims):
+    """A reduction's gradient, back in the shape of what was reduced."""
+    if not keepdims and np.ndim(g):
+        g = expand_dims(g, axis)
+    return broadcast_to(g, np.shape(x)) if np.shape(g) != np.shape(x) else g
+
+
+def count(x, axis):
+    """How many numbers each result was made of."""
+    return math.prod(np.shape(x)[a] for a in axis)
+
+
+def insist(who, x, axis):
+    """An empty reduction has no mean, maximum or logarithm."""
+    if count(x, axis) == 0:
+        raise ShapeError(f"{who} of no numbers: shape {np.shape(x)} over axes {axis} is empty")
+
+
+sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door,
+          forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
+          vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
+          samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align")
+
+
+def _mean(x, *, axis, keepdims):
+    insist("mean", x, axis)
+    return np.add.reduce(x, axis=axis, keepdims=keepdims) / count(x, axis)
+
+
+mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door,
+          forward=_mean,
+          vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
+          definition=lambda x, axis=None, keepdims=False: (
+              sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))),
+          samples=REDUCED, numpy=np.mean, batch="align")
+
+
+def spread_door(x, axis=None, ddof=0, keepdims=False):
+    inputs, settings = door(x, axis, keepdims)
+    insist("var", x, settings["axis"])
+    if count(x, settings["axis"]) <= ddof:
+        raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; got {count(x, settings['axis'])}")
+    return inputs, settings | {"ddof": int(ddof)}
+
+
+def _var(x, *, axis, keepdims, ddof):
+    centred = x - _mean(x, axis=axis, keepdims=True)
+    return np.add.reduce(centred * centred, axis=axis, keepdims=keepdims) / (count(x, axis) - ddof)
+
+
+def centred(x, axis):
+    return x - mean(x, axis=axis, keepdims=True)
+
+
+def _var_defined(x, axis=None, ddof=0, keepdims=False):
+    axis = negative_axes("var", x, axis)
+    return sum_(centred(x, axis) ** 2, axis, keepdims) / (count(x, axis) - ddof)
+
+
+VARIED = (*REDUCED, Sample("2,3", axis=-1, ddof=1))
+
+var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door,
+         forward=_var,
+         vjp=lambda g, out, x, *, axis, keepdims, ddof: (
+             spread(2 * g / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
+         definition=_var_defined,
+         samples=VARIED, numpy=np.var, batch="align")
+
+std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door,
+         forward=lambda x, *, axis, keepdims, ddof: np.sqrt(_var(x, axis=axis, keepdims=keepdims, ddof=ddof)),
+         vjp=lambda g, out, x, *, axis, keepdims, ddof: (
+             spread(over(g, out) / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
+         definition=lambda x, axis=None, ddof=0, keepdims=False: _var_defined(x, axis, ddof, keepdims) ** 0.5,
+         samples=[s for s in VARIED if s.parts != ["."]], numpy=np.std, batch="align",
+         doc="The square root of var; its derivative is 0 where all numbers are equal.")
+
+
+def over(g, out):
+    """g / out, and 0 where out is 0: the flat choice at the tip of a cone."""
+    flat = equal(out, 0)
+    return where(flat, 0.0, g) / where(flat, 1.0, out)
+
+
+norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)",
+          door=lambda x, ord=None, axis=None, keepdims=False: door(x, axis, keepdims) if ord in (None, 2, "fro") else _no(ord),
+          forward=lambda x, *, axis, keepdims: np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims)),
+          vjp=lambda g, out, x, *, axis, keepdims: (spread(over(g, out), x, axis, keepdims) * x,),
+          definition=lambda x, axis=None, keepdims=False: sum_(x**2, axis, keepdims) ** 0.5,
+          samples=REDUCED, numpy=np.linalg.norm, batch="align",
+          doc="The Euclidean norm; its derivative at the zero vector is 0.")
+
+
+def _no(ord):
+    raise ValueError(f"norm: only the Euclidean norm is here; got ord={ord!r}. Write it with abs, max or sum.")
+
+
+# --- products ------------------------------------------------------------------------------------------------------
+
+
+def _prod_others(x, *, axis):
+    """For each number, the product of the others along the axes, also where some are 0."""
+    if np.ndim(x) == 0:
+        return 1.0
+    lead = [a for a in range(-np.ndim(x), 0) if a not in axis]
+    moved = np.transpose(x, lead + list(axis))
+    flat = moved.reshape(*moved.shape[: len(lead)], -1)
+    ones = np.ones_like(flat[..., :1])
+    before = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
+    after = np.cumprod(np.concatenate([ones, flat[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
+    return np.transpose((before * after).reshape(moved.shape), np.argsort(np.array(lead + list(axis)) % np.ndim(x)))
+
+
+def _prod_others_defined(x, axis=None):
+    axis = negative_axes("prod_others", x, axis)
+    if np.ndim(x) == 0:
+        return x * 0.0 + 1.0
+    from .shape import reshape, transpose
+
+    lead = [a for a in range(-np.ndim(x), 0) if a not in axis]
+    moved = transpose(x, lead + list(axis))
+    shape = np.shape(moved)
+    flat = reshape(moved, (*shape[: len(lead)], -1))
+    n = np.shape(flat)[-1]
+    every = [getitem(flat, (..., i)) for i in range(n)]
+    others = []
+    for i in range(n):
+        product = every[i] * 0.0 + 1.0
+        for j in range(n):
+            product = product * every[j] if j != i else product
+        others.append(product)
+    back = np.argsort(np.array(lead + list(axis)) % np.ndim(x))
+    return transpose(reshape(stack(others, axis=-1), shape), tuple(int(i) for i in back))
+
+
+prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door,
+          forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
+          vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * prod_others(x, axis=axis),),
+          samples=REDUCED, numpy=np.prod, batch="align")
+
+prod_others = Op("prod_others", "prod_others(x, axis=axis)",
+                 door=lambda x, axis=None: ((x,), {"axis": negative_axes("prod_others", x, axis)}),
+                 forward=_prod_others,
+                 vjp=by_definition(_prod_others_defined),
+                 definition=_prod_others_defined,
+                 samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3,2", axis=(0, 2)), Sample("2,3")],
+                 batch="align",
+                 doc="For each number, the product of all others: the derivative of prod, also at 0.")
+
+# --- extremes --------------------------------------------------------------------------------------------------------
+
+
+def _extreme(ufunc):
+    def forward(x, *, axis, keepdims):
+        insist(ufunc.__name__, x, axis)
+        return ufunc.reduce(x, axis=axis, keepdims=keepdims)
+
+    return forward
+
+
+def _share(g, out, x, *, axis, keepdims):
+    """Ties share the gradient evenly."""
+    winners = equal(x, spread(out, x, axis, keepdims)) * 1.0
+    return (spread(g, x, axis, keepdims) * winners / sum_(winners, axis=axis, keepdims=True),)
+
+
+max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", door=door,
+          forward=_extreme(np.maximum), vjp=_share,
+          samples=REDUCED, numpy=(np.max, np.amax), batch="align", doc="The largest; ties share the gradient evenly.")
+
+min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door,
+          forward=_extreme(np.minimum), vjp=_share,
+          samples=REDUCED, numpy=(np.min, np.amin), batch="align", doc="The smallest; ties share the gradient evenly.")
+
+
+def _arg_door(x, axis=None, keepdims=False):
+    if axis is not None:
+        axis = negative_axis("argmax", np.ndim(x), axis)
+    return (x,), {"axis": axis, "keepdims": bool(keepdims)}
+
+
+argmax = Op("argmax", "argmax(x)", door=_arg_door,
+            forward=lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
+            vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmax,
+            doc="Where the largest is; no gradient flows.")
+
+argmin = Op("argmin", "argmin(x)", door=_arg_door,
+            forward=lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
+            vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmin,
+            doc="Where the smallest is; no gradient flows.")
+
+# --- running sums --------------------------------------------------------------------------------------------------
+
+
+def _cumsum_door(x, axis=None):
+    if axis is None and np.ndim(x) != 1:
+        from .shape import reshape
+
+        x = reshape(x, (-1,))
+    return (x,), {"axis": negative_axis("cumsum", np.ndim(x), -1 if axis is None else axis)}
+
+
+cumsum = Op("cumsum", "cumsum(x, axis=axis)", door=_cumsum_door,
+            forward=lambda x, *, axis: np.cumsum(x, axis=axis),
+            vjp=lambda g, out, x, *, axis: (flip(cumsum(flip(g, axis), axis=axis), axis),),
+            samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=1), Sample("2,3")], numpy=np.cumsum,
+            batch="align", doc="Running sums along an axis; without one, over all numbers in order.")

@@ -1,0 +1,345 @@
+"""Ops that move numbers without changing them: their rules move gradients back."""
+
+
+import numpy as np
+
+from ..errors import AxisError, ShapeError
+from ..op import Op, Sample
+from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
+
+alias = Op("alias", "x",
+           forward=lambda x: x,
+           vjp=lambda g, out, x: (g,),
+           samples=[Sample("2,3"), Sample(".")], batch="align",
+           doc="x itself, as a node of its own: where an inner derivative starts.")
+
+astype = Op("astype", "astype(x, dtype=dtype)",
+            door=lambda x, dtype: ((x,), {"dtype": np.dtype(dtype).name}),
+            forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
+            vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
+            samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
+            doc="x in another precision.")
+
+# --- shapes ------------------------------------------------------------------------------------------------------------
+
+reshape = Op("reshape", "reshape(x, shape)",
+             door=lambda x, *sizes, shape=None: ((x,), {"shape": full_shape("reshape", x, given(sizes, shape))}),
+             forward=lambda x, *, shape: np.reshape(x, shape),
+             vjp=lambda g, out, x, *, shape: (reshape(g, np.shape(x)),),
+             samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
+                      Sample(".", settings={"shape": (1, 1)})],
+             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])))
+
+
+def _permutation(x, *order, axes=None):
+    ndim = np.ndim(x)
+    axes = given(order, axes)
+    if not axes or axes == (None,):
+        order = tuple(range(-1, -ndim - 1, -1))
+    else:
+        axes = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
+        order = tuple(negative_axis("transpose", ndim, a) for a in axes)
+        if sorted(order) != list(range(-ndim, 0)):
+            raise AxisError(f"transpose: the axes {tuple(axes)} must name each of the {ndim} axes once")
+    return (x,), {"axes": order}
+
+
+def _transpose(x, *, axes):
+    lead = np.ndim(x) - len(axes)  # axes in front of those that were named stay where they are
+    return np.transpose(x, (*range(lead), *axes))
+
+
+transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
+               forward=_transpose,
+               vjp=lambda g, out, x, *, axes: (transpose(g, tuple(int(i) for i in np.argsort(np.add(axes, len(axes))))),),
+               samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
+               numpy=np.transpose, batch="align", doc="The axes in another order; reversed if none is named.")
+
+swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
+              door=lambda x, a, b: ((x,), {"a": negative_axis("swapaxes", np.ndim(x), a),
+                                           "b": negative_axis("swapaxes", np.ndim(x), b)}),
+              forward=lambda x, *, a, b: np.swapaxes(x, a, b),
+              vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
+              samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
+              numpy=np.swapaxes, batch="align")
+
+expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
+                 door=lambda x, axis: ((x,), {"axis": negative_axes(
+                     "expand_dims", np.empty((0,) * (np.ndim(x) + np.size(axis))), axis)}),
+                 forward=lambda x, *, axis: np.expand_dims(x, axis),
+                 vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
+                 samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
+                 numpy=np.expand_dims, batch="align")
+
+
+def _squeeze_door(x, axis=None):
+    shape = np.shape(x)
+    if axis is None:
+        axis = tuple(i for i, n in enumerate(shape) if n == 1)
+    axis = negative_axes("squeeze", x, axis)
+    if any(shape[a] != 1 for a in axis):
+        raise ShapeError(f"squeeze: axes {axis} of shape {shape} are not all of size 1")
+    return (x,), {"axis": axis}
+
+
+squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
+             forward=lambda x, *, axis: np.squeeze(x, axis),
+             vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
+             samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")], numpy=np.squeeze, batch="align")
+
+
+def _broadcast(x, *, shape):
+    out = np.empty(shape, dtype=getattr(x, "dtype", np.float64))
+    out[...] = x
+    return out
+
+
+def _broadcast_door(x, *sizes, shape=None):
+    shape = as_shape("broadcast_to", given(sizes, shape))
+    lead = len(shape) - np.ndim(x)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(np.shape(x), shape[lead:], strict=True)):
+        raise ShapeError(f"broadcast_to: shape {np.shape(x)} does not broadcast to {shape}; "
+                         "aligned at the right, each size must be 1 or the same")
+    return (x,), {"shape": shape}
+
+
+def _batched_broadcast(op, n, x):
+    shape = op.settings["shape"]
+    return _broadcast(np.reshape(x, (n, *(1,) * (len(shape) + 1 - x.ndim), *x.shape[1:])), shape=(n, *shape))
+
+
+broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door,
+                  forward=_broadcast,
+                  vjp=lambda g, out, x, *, shape: (sum_to(g, np.shape(x)),),
+                  samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
+                           Sample(".", settings={"shape": (2, 2)})],
+                  numpy=np.broadcast_to, batch=_batched_broadcast)
+
+
+def _sum_to(x, *, shape):
+    """Sum over the axes that broadcasting from `shape` had added or stretched."""
+    lead = np.ndim(x) - len(shape)
+    if lead:
+        x = np.add.reduce(x, axis=tuple(range(lead)))
+    stretched = tuple(i for i, n in enumerate(shape) if n == 1 and np.shape(x)[i] != 1)
+    return np.add.reduce(x, axis=stretched, keepdims=True) if stretched else x
+
+
+def _batched_sum_to(op, n, x):
+    shape = op.settings["shape"]
+    return _sum_to(np.moveaxis(x, 0, x.ndim - 1 - len(shape)), shape=(n, *shape))
+
+
+sum_to = Op("sum_to", "sum_to(x, shape)",
+            door=lambda x, *sizes, shape=None: ((x,), {"shape": as_shape("sum_to", given(sizes, shape))}),
+            forward=_sum_to,
+            vjp=lambda g, out, x, *, shape: (broadcast_to(g, np.shape(x)),),
+            samples=[Sample("2,3", settings={"shape": (3,)}), Sample("4,2,3", settings={"shape": (2, 1)}),
+                     Sample("2,3", settings={"shape": ()})],
+            batch=_batched_sum_to,
+            doc="What undoes broadcasting: the sum over the axes it added.")
+
+moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
+              door=lambda x, source, destination: ((x,), {
+                  "source": _ordered_axes("moveaxis", x, source),
+                  "destination": _ordered_axes("moveaxis", x, destination)}),
+              forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
+              vjp=lambda g, out, x, *, source, destination: (moveaxis(g, destination, source),),
+              samples=[Sample("2,3,4", source=0, destination=-1), Sample("2,3,4", source=(0, 1), destination=(1, 2))],
+              numpy=np.moveaxis, batch="align")
+
+
+def _ordered_axes(who, x, axes):
+    axes = axes if isinstance(axes, tuple | list) else (axes,)
+    return tuple(negative_axis(who, np.ndim(x), a) for a in axes)
+
+
+# --- joining -------------------------------------------------------------------------------------------------------------
+
+
+def _insist_some(who, xs):
+    xs = tuple(xs)
+    if not xs:
+        raise ShapeError(f"{who} needs at least one array; got none")
+    return xs
+
+
+def _concatenate_door(xs, axis=0):
+    xs = _insist_some("concatenate", xs)
+    shapes = [np.shape(x) for x in xs]
+    axis = negative_axis("concatenate", len(shapes[0]), axis)
+    rest = {s[:axis] + (s[axis + 1:] if axis != -1 else ()) for s in shapes if len(s) == len(shapes[0])}
+    if len(rest) != 1 or any(len(s) != len(shapes[0]) for s in shapes):
+        raise ShapeError(f"concatenate: shapes {', '.join(map(str, shapes))} differ elsewhere than on axis {axis}")
+    return xs, {"axis": axis}
+
+
+def _split_like(g, xs, axis):
+    """The parts of g that belong to each x along the axis."""
+    parts, start = [], 0
+    for x in xs:
+        stop = start + np.shape(x)[axis]
+        parts.append(getitem(g, (..., slice(start, stop), *(slice(None),) * (-axis - 1))))
+        start = stop
+    return tuple(parts)
+
+
+concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatenate_door,
+                 forward=lambda *xs, axis: np.concatenate(xs, axis=axis),
+                 vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
+                 samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
+                 numpy=np.concatenate, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,))
+
+
+def _stack_door(xs, axis=0):
+    xs = _insist_some("stack", xs)
+    shapes = {np.shape(x) for x in xs}
+    if len(shapes) > 1:
+        raise ShapeError(f"stack: all shapes must be equal; got {', '.join(map(str, sorted(shapes)))}")
+    return xs, {"axis": negative_axis("stack", len(shapes.pop()) + 1, axis)}
+
+
+stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
+           forward=lambda *xs, axis: np.stack(xs, axis=axis),
+           vjp=lambda g, out, *xs, axis: tuple(
+               getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
+           samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
+           numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,))
+
+
+def split(x, parts, axis=0):
+    """x cut along an axis: into `parts` equal pieces, or before the indices in a list."""
+    axis = negative_axis("split", np.ndim(x), axis)
+    size = np.shape(x)[axis]
+    if isinstance(parts, int):
+        if parts < 1 or size % parts:
+            raise ShapeError(f"split: {size} along axis {axis} cannot be cut into {parts} equal parts")
+        cuts = list(range(size // parts, size, size // parts))
+    else:
+        cuts = list(parts)
+    edges = zip([0, *cuts], [*cuts, size], strict=True)
+    return [getitem(x, (..., slice(a, b), *(slice(None),) * (-axis - 1))) for a, b in edges]
+
+
+# --- picking ---------------------------------------------------------------------------------------------------------------
+
+
+def _getitem(x, *, index):
+    try:
+        return x[index]
+    except IndexError as error:
+        raise AxisError(f"index {_shown(index)} does not fit shape {np.shape(x)}: {error}") from None
+    except TypeError:
+        raise AxisError("a scalar Value cannot be indexed") from None
+
+
+def _shown(index):
+    return index[0] if len(index) == 1 else index
+
+
+def _scatter(g, *, index, shape):
+    out = np.zeros(shape, dtype=getattr(g, "dtype", np.float64))
+    if any(isinstance(part, np.ndarray) for part in index):
+        np.add.at(out, index, g)  # an entry that was picked twice gets both gradients
+    else:
+        out[index] = g
+    return out
+
+
+def _behind_batch(index):
+    """The same index, with a batch axis in front."""
+    return (slice(None), *index)
+
+
+def _batched_getitem(op, n, x):
+    index = op.settings["index"]
+    if _arrays_apart(index):  # NumPy moves such axes to the front, past the batch
+        return None
+    return x[_behind_batch(index)]
+
+
+def _arrays_apart(index):
+    where = [i for i, part in enumerate(index) if isinstance(part, np.ndarray | int) and not isinstance(part, bool)]
+    arrays = any(isinstance(index[i], np.ndarray) for i in where)
+    return arrays and where != list(range(where[0], where[-1] + 1))
+
+
+PICKED = [np.s_[0], np.s_[..., 1:], np.s_[::-1], np.s_[:, None, -1], np.array([0, 1, 1]),
+          (slice(None), np.array([0, 0, 2])), np.array([[True, False, True], [False, True, True]])]  # fmt: skip
+
+getitem = Op("getitem", "x[index]",
+             door=lambda x, index: ((x,), {"index": as_index(x, index)}),
+             forward=_getitem,
+             vjp=lambda g, out, x, *, index: (scatter(g, index, np.shape(x)),),
+             samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem)
+
+scatter = Op("scatter", "scatter(x, index, shape)",
+             door=lambda x, index, shape: ((x,), {"index": as_index(x, index), "shape": tuple(shape)}),
+             forward=_scatter,
+             vjp=lambda g, out, x, *, index, shape: (getitem(g, index),),
+             samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
+                      Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)})],
+             doc="Zeros, with x added at the index: what undoes picking.")
+
+
+def take(x, indices, axis=None):
+    """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat."""
+    if axis is None:
+        return getitem(reshape(x, (-1,)), (np.asarray(getattr(indices, "_data", indices)),))
+    axis = negative_axis("take", np.ndim(x), axis)
+    if np.ndim(x) == -axis:  # the first axis: an embedding's rows
+        return getitem(x, (np.asarray(getattr(indices, "_data", indices)),))
+    return getitem(x, (..., np.asarray(getattr(indices, "_data", indices)), *(slice(None),) * (-axis - 1)))
+
+
+# --- arranging ---------------------------------------------------------------------------------------------------------------
+
+
+def _pad_door(x, width, mode="constant", constant_values=0.0):
+    if mode != "constant":
+        raise ValueError(f'pad: only mode="constant" is here; got {mode!r}')
+    pairs = np.broadcast_to(np.asarray(width), (np.ndim(x), 2))
+    return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "value": float(constant_values)}
+
+
+def _pad(x, *, width, value):
+    lead = ((0, 0),) * (np.ndim(x) - len(width))
+    return np.pad(x, lead + width, constant_values=value)
+
+
+def _inside(g, width):
+    return getitem(g, (..., *(slice(a, -b if b else None) for a, b in width)))
+
+
+pad = Op("pad", "pad(x, width)", door=_pad_door,
+         forward=_pad,
+         vjp=lambda g, out, x, *, width, value: (_inside(g, width),),
+         samples=[Sample("2,3", settings={"width": ((1, 0), (0, 2))}), Sample("3", settings={"width": 1})],
+         numpy=np.pad, batch="align", doc="x with a border of a constant, `width` wide (before, after) on each axis.")
+
+
+def _triangle_door(x, k=0):
+    if np.ndim(x) < 2:
+        raise ShapeError(f"tril and triu need a matrix; got shape {np.shape(x)}")
+    return (x,), {"k": int(k)}
+
+
+TRIANGLES = [Sample("3,3"), Sample("2,3,4", k=1), Sample("3,4", k=-1)]
+
+tril = Op("tril", "tril(x, k=k)", door=_triangle_door,
+          forward=lambda x, *, k: np.tril(x, k),
+          vjp=lambda g, out, x, *, k: (tril(g, k),),
+          samples=TRIANGLES, numpy=np.tril, batch="align", doc="The lower triangle, zeros above.")
+
+triu = Op("triu", "triu(x, k=k)", door=_triangle_door,
+          forward=lambda x, *, k: np.triu(x, k),
+          vjp=lambda g, out, x, *, k: (triu(g, k),),
+          samples=TRIANGLES, numpy=np.triu, batch="align", doc="The upper triangle, zeros below.")
+
+flip = Op("flip", "flip(x, axis=axis)",
+          door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
+          forward=lambda x, *, axis: np.flip(x, axis),
+          vjp=lambda g, out, x, *, axis: (flip(g, axis),),
+          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], numpy=np.flip, batch="align")
+
+

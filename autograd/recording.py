@@ -1,0 +1,202 @@
+"""What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
+
+Each mode belongs to its thread and survives exceptions. Ordinary nodes pay one look at `modes.open`, the number of
+contexts open in any thread; only when it is not zero does a new node `settle`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import NonFiniteError
+
+if TYPE_CHECKING:
+    from .value import Value
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class Scope:
+    """One call of a module: where in the model a node was made. `path` is the dotted name."""
+
+    __slots__ = ("kind", "module", "name", "parent", "serial")
+    _serials = itertools.count()
+
+    def __init__(self, name: str, kind: str = "", parent: Scope | None = None, module: Any = None) -> None:
+        self.name, self.kind, self.parent, self.module = name, kind, parent, module
+        self.serial = next(Scope._serials)
+
+    @property
+    def path(self) -> str:
+        """The names from the outermost scope to this one, dotted."""
+        return ".".join(s.name for s in reversed(list(self.chain())) if s.name)
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope, the one around it, and so on outwards."""
+        here: Scope | None = self
+        while here is not None:
+            yield here
+            here = here.parent
+
+    def __repr__(self) -> str:
+        return f"<scope {self.path or '(root)'}: {self.kind}>"
+
+
+class Label:
+    """What people know a node by: its name, the module call and source line that made it, hooks on its gradient.
+
+    Nodes made in one module call share one Label; a node that gets a name or a hook gets a Label of its own.
+    """
+
+    __slots__ = ("hooks", "line", "name", "scope")
+
+    def __init__(
+        self,
+        name: str | None = None,
+        scope: Scope | None = None,
+        line: str | None = None,
+        hooks: tuple[Callable[[Any], Any], ...] = (),
+    ) -> None:
+        self.name, self.scope, self.line, self.hooks = name, scope, line, hooks
+
+    def but(self, **changes: Any) -> Label:
+        """A copy with some fields changed."""
+        return Label(**{"name": self.name, "scope": self.scope, "line": self.line, "hooks": self.hooks} | changes)
+
+
+class _Modes(threading.local):
+    """The modes in force in this thread."""
+
+    recording = True
+    label: Label | None = None
+    lines = False
+    finite = False
+
+
+class _Open:
+    """How many contexts are open in any thread. Zero, the ordinary state, costs a node one look."""
+
+    count = 0
+
+
+modes = _Modes()
+_lock = threading.Lock()
+opened = _Open()
+
+
+@contextlib.contextmanager
+def _mode(**changes: Any) -> Iterator[None]:
+    """Set some modes of this thread for the duration of a `with` block."""
+    before = {key: getattr(modes, key) for key in changes}
+    with _lock:
+        opened.count += 1
+    vars(modes).update(changes)
+    try:
+        yield
+    finally:
+        vars(modes).update(before)
+        with _lock:
+            opened.count -= 1
+
+
+def no_grad() -> contextlib.AbstractContextManager[None]:
+    """Compute without recording: results have no parents. For evaluation and for updates.
+
+    >>> from autograd import Value, no_grad
+    >>> a = Value(3.0)
+    >>> with no_grad():
+    ...     b = a * 2
+    >>> b.parents
+    ()
+    """
+    return _mode(recording=False)
+
+
+def enable_grad() -> contextlib.AbstractContextManager[None]:
+    """Record again, also inside `no_grad`."""
+    return _mode(recording=True)
+
+
+def detect_nan() -> contextlib.AbstractContextManager[None]:
+    """Stop at the first NaN or infinity, forward or backward, and name the op and its inputs."""
+    return _mode(finite=True)
+
+
+def record_lines() -> contextlib.AbstractContextManager[None]:
+    """Remember the source line that made each node, for drawings and the stepper."""
+    return _mode(lines=True)
+
+
+@contextlib.contextmanager
+def scope(name: str, kind: str = "", module: Any = None) -> Iterator[Scope]:
+    """Mark every node made inside as belonging to one call of a module, so that drawings can fold it."""
+    outer = modes.label.scope if modes.label is not None else None
+    here = Scope(name, kind, outer, module)
+    with _mode(label=Label(scope=here)):
+        yield here
+
+
+def settle(node: Value) -> None:
+    """Finish a new node according to the modes of this thread."""
+    if modes.finite:
+        _insist_finite(node)
+    node.label = modes.label
+    if modes.lines:
+        node.label = (modes.label or Label()).but(line=_user_line())
+    if not modes.recording:
+        node.op = node._a = node._b = None
+        node.requires_grad = False
+
+
+def _user_line() -> str | None:
+    """The innermost source line outside this package, as "file.py:12: c = a * b"."""
+    import linecache
+
+    frame: Any = sys._getframe(1)
+    while frame is not None and os.path.dirname(frame.f_code.co_filename).startswith(_HERE):
+        frame = frame.f_back
+    if frame is None:
+        return None
+    file, number = frame.f_code.co_filename, frame.f_lineno
+    return f"{os.path.basename(file)}:{number}: {linecache.getline(file, number).strip()}"
+
+
+def _insist_finite(node: Value) -> None:
+    if not np.all(np.isfinite(node._data)):
+        inputs = ", ".join(describe(x) for x in node.inputs)
+        raise NonFiniteError(
+            f"{node.op.name} made {_first_bad(node._data)} from {inputs}. "
+            "Look at these inputs: a log or division of 0, an exp of a large number, an overflow."
+        )
+
+
+def insist_finite_gradient(node: Value, gradient: Any, parent: Value) -> None:
+    """The backward half of `detect_nan`: a gradient sent from `node` to `parent` must be finite."""
+    if gradient is not None and not np.all(np.isfinite(gradient)):
+        inputs = ", ".join(describe(x) for x in node.inputs)
+        raise NonFiniteError(
+            f"the rule of {node.op.name} sent {_first_bad(gradient)} to {describe(parent)}; its inputs were {inputs}"
+        )
+
+
+def _first_bad(data: Any) -> str:
+    """The first entry that is not finite, and where."""
+    data = np.asarray(data)
+    where = tuple(int(i) for i in np.argwhere(~np.isfinite(data))[0])
+    return f"{data[where]} at {list(where)}" if where else f"{data[()]}"
+
+
+def describe(x: Any) -> str:
+    """An operand in a message: its name and value if it is small, else its shape."""
+    name = getattr(x, "name", None)
+    data = getattr(x, "_data", x)
+    shown = repr(data) if np.ndim(data) == 0 else f"shape {np.shape(data)}"
+    return f"{name} = {shown}" if name else shown

@@ -1,0 +1,48 @@
+"""Nested lists, tuples and dicts of numbers: taken apart into a flat list, and put together again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+LEAF = object()
+
+
+def flatten(tree: Any) -> tuple[list[Any], Any]:
+    """The leaves in order, and the structure that `unflatten` needs. A list of plain numbers is a nest too.
+
+    >>> flatten({"w": [1.0, 2.0], "b": 3.0})[0]
+    [1.0, 2.0, 3.0]
+    """
+    flat: list[Any] = []
+    return flat, _walk(tree, flat)
+
+
+def _walk(tree: Any, flat: list[Any]) -> Any:
+    if isinstance(tree, dict):
+        return {key: _walk(part, flat) for key, part in tree.items()}
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):  # a namedtuple
+        return type(tree)(*(_walk(part, flat) for part in tree))
+    if isinstance(tree, list | tuple):
+        return type(tree)(_walk(part, flat) for part in tree)
+    flat.append(tree)
+    return LEAF
+
+
+def unflatten(structure: Any, leaves: list[Any]) -> Any:
+    """Put leaves back in the place they came from.
+
+    >>> flat, structure = flatten((1, [2, 3]))
+    >>> unflatten(structure, [10, 20, 30])
+    (10, [20, 30])
+    """
+    return _build(structure, iter(leaves))
+
+
+def _build(structure: Any, leaves: Any) -> Any:
+    if structure is LEAF:
+        return next(leaves)
+    if isinstance(structure, dict):
+        return {key: _build(part, leaves) for key, part in structure.items()}
+    if hasattr(structure, "_fields"):
+        return type(structure)(*(_build(part, leaves) for part in structure))
+    return type(structure)(_build(part, leaves) for part in structure)

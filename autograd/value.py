@@ -1,0 +1,506 @@
+"""Value: a number or an array that remembers how it was made.
+
+The class is data, a gradient and two links backwards; operators and methods are bound from the op table in
+`ops/__init__.py`. Nodes hold no closures and no cycles: a graph dies by reference count.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import BackwardError, DataError, ShapeError
+from .op import Op, as_plain
+from .recording import Label, Scope, opened, settle
+
+ndarray = np.ndarray
+tick = itertools.count(1).__next__  # the creation counter: reverse creation order is a topological order
+
+
+class edits:
+    """When a leaf's data was last edited, anywhere: a graph older than this must look for stale inputs."""
+
+    last = 0
+
+
+class Value:
+    """A node of the computation graph: a float or an array, its gradient, and the op and inputs that made it.
+
+    >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    >>> loss = a * b + a**2
+    >>> loss.backward()
+    >>> a.grad, b.grad
+    (1.0, 2.0)
+    """
+
+    # One slot each for the first two inputs: a tuple per node would double the memory of a scalar graph.
+    # With three or more inputs, `_a` is the tuple of them all.
+    __slots__ = ("_a", "_b", "_data", "grad", "label", "op", "requires_grad", "stamp")
+    __array_priority__ = 1000.0
+
+    _a: Any
+    _b: Any
+    _data: Any
+    grad: Any
+    label: Label | None
+    op: Op | None
+    requires_grad: bool
+    stamp: int
+
+    if TYPE_CHECKING:  # the ops, as methods; see OPS
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True) -> None:
+        self._data = as_data(data)
+        self.grad = None
+        self.op = self._a = self._b = None
+        self.stamp = tick()
+        self.label = None if name is None else Label(name)
+        self.requires_grad = requires_grad
+
+    # --- what it holds ---------------------------------------------------------------------------------------
+
+    @property
+    def data(self) -> Any:
+        """The number: a Python float or a NumPy array. A leaf's may be set, to data of its own shape."""
+        return self._data
+
+    @data.setter
+    def data(self, new: Any) -> None:
+        if self.op is not None:
+            raise BackwardError(
+                f"{self._called()} is the result of {self.op.name}; only a leaf's data may be set. "
+                "Set the leaves and compute again, or write detach() to get a leaf."
+            )
+        if new is not self._data:  # `v.data -= step` hands back the array it edited in place
+            new = as_data(new)
+            if np.shape(new) != np.shape(self._data):
+                raise ShapeError(
+                    f"{self._called()} has shape {self.shape}; data of shape {np.shape(new)} cannot take its "
+                    "place. Make a new Value instead."
+                )
+            if getattr(self._data, "dtype", np.float64) != getattr(new, "dtype", np.float64):
+                new = as_plain(np.asarray(new, dtype=self.dtype))
+            self._data = new
+        self.touch()
+
+    def touch(self) -> None:
+        """Note that the data was edited now, so that a graph which already used it refuses backward."""
+        self.stamp = edits.last = tick()
+
+    @property
+    def name(self) -> str | None:
+        """The name people know it by, or None."""
+        return None if self.label is None else self.label.name
+
+    @name.setter
+    def name(self, name: str | None) -> None:
+        self.label = (self.label or Label()).but(name=name)
+
+    @property
+    def scope(self) -> Scope | None:
+        """The module call that made this node, or None."""
+        return None if self.label is None else self.label.scope
+
+    @property
+    def line(self) -> str | None:
+        """The source line that made this node, if `record_lines()` was on."""
+        return None if self.label is None else self.label.line
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """Everything the op was applied to, in order: Values, and plain numbers and arrays."""
+        if self.op is None:
+            return ()
+        if self._a.__class__ is tuple:
+            return self._a
+        return (self._a,) if self._b is None else (self._a, self._b)
+
+    @property
+    def parents(self) -> tuple[Value, ...]:
+        """The Values the op was applied to, in order: `(a, a)` for `a * a`, `()` for a leaf."""
+        return tuple(x for x in self.inputs if isinstance(x, Value))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return np.shape(self._data)
+
+    @property
+    def ndim(self) -> int:
+        return np.ndim(self._data)
+
+    @property
+    def size(self) -> int:
+        return np.size(self._data)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.asarray(self._data).dtype
+
+    @property
+    def T(self) -> Value:
+        """All axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Value:
+        """The last two axes swapped: the transpose of each matrix in a batch."""
+        return self.swapaxes(-1, -2)
+
+    # --- what it does ----------------------------------------------------------------------------------------
+
+    def backward(self, grad: Any = None) -> None:
+        """Add d(self)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
+        from .backprop import backward
+
+        backward(self, grad)
+
+    def detach(self) -> Value:
+        """A leaf with a copy of the data, through which no gradient flows."""
+        return Value(self._data, name=self.name, requires_grad=False)
+
+    def zero_grad(self) -> None:
+        """Forget the gradient: `grad` is None until the next backward pass."""
+        self.grad = None
+
+    def hook(self, f: Callable[[Any], Any]) -> Callable[[], None]:
+        """Call `f(gradient)` when this node's gradient is complete; what it returns (if not None) takes its place.
+
+        Returns a function that removes the hook.
+        """
+        self.label = (self.label or Label()).but(hooks=(*(self.label.hooks if self.label else ()), f))
+
+        def remove() -> None:
+            if self.label is not None:
+                self.label = self.label.but(hooks=tuple(h for h in self.label.hooks if h is not f))
+
+        return remove
+
+    def item(self) -> float:
+        """The one number it holds, as a Python float."""
+        if self.size != 1:
+            raise ShapeError(f"{self._called()} has shape {self.shape}; item() needs exactly one number. Try .data")
+        return float(self)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The data as an array, copied."""
+        return np.array(self._data)
+
+    def __float__(self) -> float:
+        return float(np.asarray(self._data).item())
+
+    def __int__(self) -> int:
+        return int(np.asarray(self._data).item())
+
+    def __bool__(self) -> bool:
+        return bool(self._data)
+
+    def __len__(self) -> int:
+        if np.ndim(self._data) == 0:
+            raise TypeError("a scalar Value has no len()")
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[Value]:
+        if np.ndim(self._data) == 0:
+            raise TypeError("a scalar Value cannot be iterated over")
+        return (self[i] for i in range(len(self._data)))
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        raise TypeError(
+            f"{self._called()} cannot be changed in place: the graph that used it would be wrong. "
+            "Write where(mask, new, v) or concatenate([...]) to build a new Value, or set a leaf's .data as a whole."
+        )
+
+    def __repr__(self) -> str:
+        data = self._data
+        if isinstance(data, ndarray):
+            text = np.array2string(data, precision=4, separator=", ", threshold=24, prefix="Value(")
+            if data.size > 24:
+                text += f", shape={data.shape}"
+            if data.dtype != np.float64:
+                text += f", dtype={data.dtype}"
+        else:
+            text = repr(data) if data.__class__ in (float, bool) else f"{data}, dtype={data.dtype}"
+        if self.name is not None:
+            text += f", name={self.name!r}"
+        if self.op is not None:
+            text += f", op={self.op.name!r}"
+        if self.grad is not None and np.ndim(self.grad) == 0:
+            text += f", grad={self.grad}"
+        return f"{type(self).__name__}({text})"
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    def _called(self) -> str:
+        """How a message refers to this node."""
+        return f"Value {self.name!r}" if self.name else f"this Value of shape {self.shape}"
+
+    # --- other doors -----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Value:
+        """Run an op on inputs some of which are Values, and record the result."""
+        plain = []
+        needs = False
+        for x in inputs:
+            if isinstance(x, Value):
+                plain.append(x._data)
+                needs = needs or x.requires_grad
+            else:
+                if x.__class__ is not float and x.__class__ is not ndarray:
+                    x = as_operand(x)
+                plain.append(x)
+        data = op.compute(*plain)
+        node: Value = new(Value)
+        node._data = data
+        node.grad = None
+        node.op = op
+        if len(inputs) > 2:
+            node._a, node._b = inputs, None
+        else:
+            node._a, node._b = inputs if len(inputs) == 2 else (inputs[0], None)
+        node.stamp = tick()
+        node.label = None
+        node.requires_grad = needs and op.differentiable
+        if opened.count:
+            settle(node)
+        return node
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """`np.exp(v)`, and an array on the left of an operator."""
+        op = BY_NUMPY.get(ufunc)
+        if op is None or method != "__call__":
+            return NotImplemented
+        if kwargs:
+            raise TypeError(f"np.{ufunc.__name__} of a Value takes no {', '.join(kwargs)}; only the inputs")
+        return op(*inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""
+        op = BY_NUMPY.get(func)
+        if op is None:
+            raise TypeError(
+                f"np.{func.__name__} has no gradient here. Use v.data for plain numbers, or one of autograd's ops."
+            )
+        return op(*args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise TypeError(
+            f"{self._called()} cannot become a plain array by itself: its gradient would be lost in silence. "
+            "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."
+        )
+
+    # --- copies, of graphs of any depth ----------------------------------------------------------------------
+
+    def __copy__(self) -> Value:
+        """A leaf's copy is a new leaf; a result's copy is another node with the same parents."""
+        twin: Value = new(type(self))
+        for slot in Value.__slots__:
+            setattr(twin, slot, getattr(self, slot))
+        twin._data, twin.grad = _own(self._data), _own(self.grad)
+        twin.stamp = tick()
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Value:
+        from .graph import topological
+
+        for node in topological(self):  # oldest first, so that a copy's inputs are there already
+            if id(node) not in memo:
+                twin = memo[id(node)] = node.__copy__()
+                twin._relink(lambda x: memo[id(x)] if isinstance(x, Value) else _own(x))
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .graph import topological
+
+        if self.op is None:
+            return _leaf, (type(self), self._data, self.grad, self.label and self.label.but(scope=None, hooks=()),
+                           self.requires_grad)
+        nodes = topological(self)
+        place = {node: i for i, node in enumerate(nodes)}
+        rows = [
+            node if node.op is None else
+            (type(node), node._data, node.grad, node.label and node.label.but(scope=None, hooks=()),
+             node.requires_grad, node.op,
+             tuple(_Place(place[x]) if isinstance(x, Value) else x for x in node.inputs))
+            for node in nodes
+        ]  # fmt: skip
+        return _graph, (rows,)
+
+    def _relink(self, f: Callable[[Any], Any]) -> None:
+        """Replace each input x by f(x)."""
+        if self.op is not None:
+            self._set_inputs(tuple(f(x) for x in self.inputs))
+
+    def _set_inputs(self, inputs: tuple[Any, ...]) -> None:
+        if len(inputs) > 2:
+            self._a, self._b = inputs, None
+        else:
+            self._a, self._b = inputs if len(inputs) == 2 else (inputs[0], None)
+
+
+new = object.__new__
+BY_NUMPY: dict[Any, Callable[..., Any]] = {}  # NumPy's function → our op; filled from the table
+
+
+class _Place(int):
+    """A row number in a pickled graph."""
+
+
+def _leaf(cls: type[Value], data: Any, grad: Any, label: Label | None, requires_grad: bool) -> Value:
+    node: Value = new(cls)
+    node._data, node.grad, node.label, node.requires_grad = data, grad, label, requires_grad
+    node.op = node._a = node._b = None
+    node.stamp = tick()
+    return node
+
+
+def _graph(rows: list[Any]) -> Value:
+    nodes: list[Value] = []
+    for row in rows:
+        if isinstance(row, Value):
+            nodes.append(row)
+            continue
+        *fields, op, inputs = row
+        node = _leaf(*fields)
+        node.op = op
+        node._set_inputs(tuple(nodes[x] if isinstance(x, _Place) else x for x in inputs))
+        nodes.append(node)
+    return nodes[-1]
+
+
+def _own(data: Any) -> Any:
+    return data.copy() if isinstance(data, ndarray) else data
+
+
+def as_data(data: Any) -> Any:
+    """A caller's data as a Value keeps it: a float, or an array of its own; integers become float64."""
+    if data.__class__ is float:
+        return data
+    if isinstance(data, Value):
+        raise DataError("a Value cannot hold a Value. Write v.detach() for a copy, or use v itself.")
+    if isinstance(data, bool | int):
+        return float(data)
+    try:
+        array = np.array(data)  # copies: `p.data -= ...` must never edit the caller's array
+    except TypeError as error:
+        raise DataError(f"{error}") from None
+    except ValueError as error:
+        raise ShapeError(f"a Value needs a number or a rectangular array of numbers; {error}") from None
+    if array.dtype.kind in "iub":
+        array = array.astype(np.float64)
+    if array.dtype.kind != "f":
+        raise DataError(f"a Value holds real numbers; got {type(data).__name__} of dtype {array.dtype}: {data!r:.60}")
+    return array if array.ndim else as_plain(array)
+
+
+def as_operand(x: Any) -> Any:
+    """A plain operand beside a Value: a real number or array of them, as it is."""
+    if x is None or isinstance(x, bool | int | float | np.bool_ | np.floating | np.integer):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+        return x
+    if isinstance(x, list | tuple):
+        x = np.array(x)
+        if x.dtype.kind in "fiub":
+            return x
+    raise DataError(f"an operand is a Value, a real number or an array of real numbers; got {x!r:.60} ({type(x).__name__})")
+
+
+def name(names: Mapping[str, Any]) -> None:
+    """Name the Values in a mapping, as in `name(locals())`. A name that is there already stays.
+
+    >>> x, y = Value(1.0), Value(2.0)
+    >>> name({"x": x, "y": y})
+    >>> x
+    Value(1.0, name='x')
+    """
+    for key, value in names.items():
+        if isinstance(value, Value) and value.name is None and not key.startswith("_"):
+            value.name = key
+
+
+# --- operators, made from the table ---------------------------------------------------------------------------
+# These are `__apply__` unrolled for one and two inputs: most of a scalar graph's time is spent here.
+
+
+def unary(op: Op) -> Callable[[Value], Value]:
+    """The method of Value for an op of one input and no settings."""
+    forward = op.forward
+    recover = op.recover
+    differentiable = op.differentiable
+
+    def method(self: Value) -> Value:
+        x = self._data
+        try:
+            data = forward(x)
+        except Exception as error:
+            data = recover(error, (x,))
+        if data.__class__ is not float and data.__class__ is not ndarray:
+            data = as_plain(data)
+        node: Value = new(Value)
+        node._data = data
+        node.grad = None
+        node.op = op
+        node._a = self
+        node._b = None
+        node.stamp = tick()
+        node.label = None
+        node.requires_grad = self.requires_grad and differentiable
+        if opened.count:
+            settle(node)
+        return node
+
+    method.__name__ = method.__qualname__ = op.name
+    method.__doc__ = op.__doc__
+    return method
+
+
+def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any], Value]]:
+    """The operator of Value for an op of two inputs, and its reflected form."""
+    forward = op.forward
+    recover = op.recover
+    differentiable = op.differentiable
+
+    def method(self: Value, other: Any) -> Value:
+        x = self._data
+        needs = self.requires_grad
+        if other.__class__ is float or other.__class__ is int:
+            y = other
+        elif isinstance(other, Value):
+            y = other._data
+            needs = needs or other.requires_grad
+        elif hasattr(other, "__apply__"):
+            return NotImplemented
+        else:
+            y = other = as_operand(other)
+        try:
+            data = forward(x, y)
+        except Exception as error:
+            data = recover(error, (x, y))
+        if data.__class__ is not float and data.__class__ is not ndarray:
+            data = as_plain(data)
+        node: Value = new(Value)
+        node._data = data
+        node.grad = None
+        node.op = op
+        node._a = self
+        node._b = other
+        node.stamp = tick()
+        node.label = None
+        node.requires_grad = needs and differentiable
+        if opened.count:
+            settle(node)
+        return node
+
+    def reflected(self: Value, other: Any) -> Value:
+        return op(other, self)
+
+    method.__name__ = method.__qualname__ = op.name
+    method.__doc__ = op.__doc__
+    return method, reflected
