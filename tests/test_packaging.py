@@ -14,7 +14,8 @@ from packaging.requirements import Requirement
 from autograd.version import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("autograd", "nn")
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PACKAGES = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
 pytestmark = pytest.mark.slow
 
 
@@ -61,7 +62,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert inside == outside
-    assert {f"{package}/py.typed" for package in PACKAGES} <= inside
+    assert {"autograd/py.typed", "nn/py.typed"} <= inside
 
 
 @pytest.mark.parametrize(
@@ -78,8 +79,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel):
     ],
 )
 def test_pygraphviz_is_asked_for_only_where_it_has_a_wheel(sys_platform, machine, version, has_wheel):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    (line,) = (line for line in project["dependencies"] if line.startswith("pygraphviz"))
+    (line,) = (line for line in PYPROJECT["project"]["dependencies"] if line.startswith("pygraphviz"))
     platform = {"sys_platform": sys_platform, "platform_machine": machine, "platform_version": version}
     assert Requirement(line).marker.evaluate(platform) == has_wheel
 
