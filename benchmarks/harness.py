@@ -54,6 +54,8 @@ def pin() -> None:
 
 def take_turns(contenders: Mapping[str, Callable[[], Any]], rounds: int = 15, turn: float = 0.03) -> Timings:
     """Time the contenders in one process, turn by turn; a turn repeats the call for about `turn` seconds."""
+    gc.collect()
+    gc.freeze()  # what the imports left is nobody's garbage; the collector need not visit it at each turn
     repeats = {name: max(1, round(turn / _warm_up(call))) for name, call in contenders.items()}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for _ in range(rounds):
@@ -128,7 +130,7 @@ def _flat(answer: Any) -> np.ndarray:
 
 
 def peer(name: str) -> ModuleType | None:
-    """A peer's module, on one thread and in float64; None, and a line that says so, if it is not installed."""
+    """A peer's module, on one thread and in float64; None, and a line that says so, if it is missing."""
     try:
         module = importlib.import_module(name)
     except ImportError:

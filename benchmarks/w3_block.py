@@ -1,8 +1,8 @@
-"""W3: one transformer block forward and backward: layer norm, attention, feed-forward; pre-norm, one head, float64.
+"""W3: one transformer block (layer norm, attention, feed-forward; pre-norm, one head) forward and backward.
 
-Small blocks, the size people calculate by hand: here the time goes into the steps between the numbers. Every
-contender gives the block's output and the gradients of its input and all 16 parameters, in its own best writing;
-torch comes in several.
+Small blocks, the size people calculate by hand: here the time goes into the steps between the numbers. All
+contenders give the block's output and the gradients of its input and all 16 parameters, in float64, each in its
+own best writing; torch comes in several.
 """
 
 from __future__ import annotations
@@ -77,17 +77,17 @@ def unpacked(arrays: Arrays) -> Arrays:
 def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], None]]:
     from autograd import Value, attention, layer_norm, linear, relu, softmax, sqrt
 
-    def norm(x, gamma, beta):  # type: ignore[no-untyped-def]
+    def norm(x, gamma, beta):
         centred = x - x.mean(axis=-1, keepdims=True)
         return centred / sqrt((centred * centred).mean(axis=-1, keepdims=True) + EPS) * gamma + beta
 
-    def composed(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2):  # type: ignore[no-untyped-def]
+    def composed(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2):
         n = norm(x, gamma1, beta1)
         q, k, v = n @ wq + bq, n @ wk + bk, n @ wv + bv
         x = x + (softmax(q @ k.mT / math.sqrt(q.shape[-1])) @ v @ wo + bo)
         return x + (relu(norm(x, gamma2, beta2) @ w1 + b1) @ w2 + b2)
 
-    def fused(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2):  # type: ignore[no-untyped-def]
+    def fused(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2):
         n = layer_norm(x, gamma1, beta1)
         x = x + linear(attention(linear(n, wq, bq), linear(n, wk, bk), linear(n, wv, bv)), wo, bo)
         return x + linear(relu(linear(layer_norm(x, gamma2, beta2), w1, b1)), w2, b2)
@@ -107,22 +107,22 @@ def torch_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[]
     from torch import addmm, relu, softmax
     from torch.nn.functional import layer_norm, scaled_dot_product_attention
 
-    def rest(x, context, wo, bo, gamma2, beta2, w1, b1, w2, b2):  # type: ignore[no-untyped-def]
+    def rest(x, context, wo, bo, gamma2, beta2, w1, b1, w2, b2):
         x = x + addmm(bo, context, wo)
         n = layer_norm(x, gamma2.shape, gamma2, beta2, EPS)
         return x + addmm(b2, relu(addmm(b1, n, w1)), w2)
 
-    def composed(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, **others):  # type: ignore[no-untyped-def]
+    def composed(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, **others):
         n = layer_norm(x, gamma1.shape, gamma1, beta1, EPS)
         q, k, v = addmm(bq, n, wq), addmm(bk, n, wk), addmm(bv, n, wv)
         return rest(x, softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v, **others)
 
-    def fused(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, **others):  # type: ignore[no-untyped-def]
+    def fused(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, **others):
         n = layer_norm(x, gamma1.shape, gamma1, beta1, EPS)
         q, k, v = addmm(bq, n, wq), addmm(bk, n, wk), addmm(bv, n, wv)
         return rest(x, scaled_dot_product_attention(q[None], k[None], v[None])[0], **others)
 
-    def packed(x, gamma1, beta1, wqkv, bqkv, **others):  # type: ignore[no-untyped-def]
+    def packed(x, gamma1, beta1, wqkv, bqkv, **others):
         n = layer_norm(x, gamma1.shape, gamma1, beta1, EPS)
         q, k, v = addmm(bqkv, n, wqkv).chunk(3, dim=-1)
         return rest(x, softmax(q @ k.mT / math.sqrt(q.shape[-1]), dim=-1) @ v, **others)
@@ -142,11 +142,11 @@ def mygrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[
     import mygrad
     from mygrad.nnet.activations import relu, softmax
 
-    def norm(x, gamma, beta):  # type: ignore[no-untyped-def]
+    def norm(x, gamma, beta):
         centred = x - x.mean(axis=-1, keepdims=True)
         return centred / mygrad.sqrt((centred * centred).mean(axis=-1, keepdims=True) + EPS) * gamma + beta
 
-    def forward(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2):  # type: ignore[no-untyped-def]
+    def forward(x, gamma1, beta1, wq, bq, wk, bk, wv, bv, wo, bo, gamma2, beta2, w1, b1, w2, b2):
         n = norm(x, gamma1, beta1)
         q, k, v = n @ wq + bq, n @ wk + bk, n @ wv + bv
         x = x + (softmax(q @ k.T / math.sqrt(q.shape[-1])) @ v @ wo + bo)
@@ -165,10 +165,10 @@ def jax_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], 
     import jax
     import jax.numpy as jnp
 
-    def norm(x, gamma, beta):  # type: ignore[no-untyped-def]
+    def norm(x, gamma, beta):
         return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + EPS) * gamma + beta
 
-    def forward(p):  # type: ignore[no-untyped-def]
+    def forward(p):
         n = norm(p["x"], p["gamma1"], p["beta1"])
         q, k, v = (n @ p[f"w{c}"] + p[f"b{c}"] for c in "qkv")
         context = jax.nn.softmax(q @ k.mT / math.sqrt(q.shape[-1])) @ v
@@ -176,7 +176,7 @@ def jax_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], 
         return x + jax.nn.relu(norm(x, p["gamma2"], p["beta2"]) @ p["w1"] + p["b1"]) @ p["w2"] + p["b2"]
 
     @jax.jit
-    def forward_and_backward(p, above):  # type: ignore[no-untyped-def]
+    def forward_and_backward(p, above):
         out, pull = jax.vjp(forward, p)
         return out, *pull(above)
 
@@ -196,7 +196,7 @@ def jax_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], 
 
 
 def hand_written(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], None]]:
-    """Forward and backward written out in NumPy, the cheapest calls chosen: the limit of an engine on NumPy."""
+    """Forward and backward written out in NumPy, the cheapest calls chosen: a limit for engines on it."""
     return {"NumPy by hand": HandBlock(pack(arrays), cotangent)}
 
 

@@ -1,7 +1,7 @@
 """W6: one chain, 10³ to 10⁶ nodes deep, at the default recursion limit: bytes and nanoseconds a node.
 
-Each measurement has a process of its own. Times are medians of a few runs; the bytes are those of the graph after
-the forward pass, by `tracemalloc` (what Python asked for) and by the growth of the process (what it was given).
+Each measurement has a process of its own. Times are medians of a few runs; the bytes are those of the graph
+after the forward pass, by `tracemalloc` (what Python asked for) and by the growth of the process.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def chain(x: Any, factor: Any, depth: int) -> Any:
 
 
 def measure(name: str, depth: int) -> dict[str, float]:
-    """Nanoseconds and bytes a node, in this process; nothing if it stops with a RecursionError, as micrograd does."""
+    """Nanoseconds and bytes a node, in this process; nothing if it stops with a RecursionError."""
     leaf = leaf_maker(name)
     x, factor = leaf(0.5), leaf(0.5)
     before = resident()

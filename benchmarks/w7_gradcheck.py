@@ -1,6 +1,6 @@
 """W7: a gradient check of self-attention over every input entry: x and the weights of q, k and v.
 
-8 tokens of width 4 make 80 entries, 24 tokens of width 16 make 1,152. torch's `gradcheck` runs in its full mode.
+8 tokens of width 4 make 80 entries, 24 tokens of width 16 make 1,152. torch's `gradcheck` runs in full mode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def inputs(tokens: int, width: int) -> list[np.ndarray]:
 def with_handgrad(arrays: list[np.ndarray]) -> Callable[[], object]:
     import autograd
 
-    def attention(x, wq, wk, wv):  # type: ignore[no-untyped-def]
+    def attention(x, wq, wk, wv):
         return autograd.attention(x @ wq, x @ wk, x @ wv)
 
     def check() -> None:
@@ -39,7 +39,7 @@ def with_torch(arrays: list[np.ndarray], fused: bool) -> Callable[[], object]:
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 
-    def attention(x, wq, wk, wv):  # type: ignore[no-untyped-def]
+    def attention(x, wq, wk, wv):
         q, k, v = x @ wq, x @ wk, x @ wv
         if fused:
             return scaled_dot_product_attention(q[None], k[None], v[None])[0]
