@@ -14,21 +14,25 @@ from autograd.show.text import mono_width, xml
 
 PILL_DASH = "3 2.5"
 OUTLINES = {"parameter": 1.4, "input": 1.4, "constant": 1.2, "result": 1.4, "output": 1.8, "module": 1.6}
-RADII = {"result": 8, "output": 9, "module": 7}
+RADII = {"constant": 8, "result": 8, "output": 9, "module": 7}
 
 
 def paint_card(card: Card, box: Box, prefix: str = "hg-0", state: str = "") -> str:
     """One card as a group with the id `<prefix>-<key>`."""
     look = _Look(card, state)
-    parts = [f'<g id="{prefix}-{card.key}" class="hg-card hg-{card.role}{" hg-" + state if state else ""} '
-             f'hg-f-{look.ink}" fill="{theme.light(look.ink)}">']
+    parts = [
+        f'<g id="{prefix}-{card.key}" class="hg-card hg-{card.role}{" hg-" + state if state else ""} '
+        f'hg-f-{look.ink}" fill="{theme.light(look.ink)}">'
+    ]
     if card.title:
         parts.append(f"<title>{xml(card.title)}</title>")
     if card.copies > 1:
         behind = 2 * geometry.SHEET
         box = Box(box.x, box.y + behind, box.width - behind, box.height - behind)
-        parts += [rectangle(box.moved(shift, -shift), 7, theme.outline(look.fill, look.line, 1.2))
-                  for shift in (behind, geometry.SHEET)]
+        parts += [
+            rectangle(box.moved(shift, -shift), 7, theme.outline(look.fill, look.line, 1.2))
+            for shift in (behind, geometry.SHEET)
+        ]
     parts.append(_outline(card, box, look))
     if card.is_pill:
         parts.append(_pill(card, box, look))
@@ -47,7 +51,7 @@ class _Look:
         self.width, self.dash = OUTLINES[card.role], PILL_DASH if card.role == "constant" else ""
         if card.role == "constant":
             self.ink = "muted"
-        if card.role in ("result", "module"):
+        if card.role in ("constant", "result", "module"):
             self.word = "muted"
         if card.bad:
             self.line, self.width = "bad", 2.6
@@ -72,13 +76,15 @@ def _outline(card: Card, box: Box, look: _Look) -> str:
         style += f' stroke-dasharray="{look.dash}"'
     if card.role == "input":
         cut = geometry.CORNER
-        return (f'<path d="M{n(box.x + cut)},{n(box.y)}H{n(box.right)}V{n(box.bottom)}H{n(box.x)}'
-                f'V{n(box.y + cut)}Z" {style}/>')
+        return (
+            f'<path d="M{n(box.x + cut)},{n(box.y)}H{n(box.right)}V{n(box.bottom)}H{n(box.x)}'
+            f'V{n(box.y + cut)}Z" {style}/>'
+        )
     if card.role == "parameter":
         spine = Box(box.x, box.y, geometry.SPINE, box.height)
         return rectangle(box, 0, style) + rectangle(spine, 0, theme.fill(look.spine))
     if card.role == "constant":
-        return rectangle(box, box.height / 2, style)
+        return rectangle(box, box.height / 2 if card.is_pill else RADII["constant"], style)
     shape = rectangle(box, RADII[card.role], style)
     if card.role == "output":
         shape += rectangle(box.grown(-4), 6, theme.stroke(look.line, 1))
@@ -87,8 +93,13 @@ def _outline(card: Card, box: Box, look: _Look) -> str:
 
 def _pill(card: Card, box: Box, look: _Look) -> str:
     if card.role == "constant":
-        return text(box.x + box.width / 2, box.y + box.height / 2 + 4.5, geometry.pill_text(card),
-                    anchor="middle", size=geometry.PILL_TEXT)
+        return text(
+            box.x + box.width / 2,
+            box.y + box.height / 2 + 4.5,
+            geometry.pill_text(card),
+            anchor="middle",
+            size=geometry.PILL_TEXT,
+        )
     return _header(card, box, look, top=box.y - 1)
 
 
@@ -103,7 +114,7 @@ def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
         if geometry.two_lines(card):
             x, y_expression = box.x + geometry.left_pad(card), y + geometry.SECOND_LINE
         else:
-            space = card.joint[:-len(card.joint.lstrip())] if card.joint.strip() else card.joint
+            space = card.joint[: -len(card.joint.lstrip())] if card.joint.strip() else card.joint
             x, y_expression = x + mono_width(card.shown_name + space), y
         parts.append(text(x, y_expression, expression, token="muted"))
     right = box.right - geometry.PAD_X
@@ -142,13 +153,28 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
         token = "bad" if row.bad else {"grad": "grad", "unknown": "muted"}.get(row.kind, "")
         if row.strong and row.kind == "grad":
             parts.append(rectangle(Box(left - 4, top, right - left + 7, 17), 3, theme.fill("grad-fill")))
-        parts.append(caption(left, top + (12.5 if row.strong else 13), row.caption,
-                             "grad" if row.kind == "grad" else "muted",
-                             size=geometry.CAPTION if row.strong else geometry.INFO_CAPTION))
+        parts.append(
+            caption(
+                left,
+                top + (12.5 if row.strong else 13),
+                row.caption,
+                "grad" if row.kind == "grad" and not row.plain_caption else "muted",
+                size=geometry.CAPTION if row.strong else geometry.INFO_CAPTION,
+            )
+        )
         size = geometry.NUMBER if row.strong else geometry.INFO
         weight = 600 if row.bad or (row.strong and row.kind != "unknown") else 400
-        parts.append(text(right, top + 13, row.text, token=token, anchor="end",
-                           size=None if row.strong else size, weight=weight))
+        parts.append(
+            text(
+                right,
+                top + 13,
+                row.text,
+                token=token,
+                anchor="end",
+                size=None if row.strong else size,
+                weight=weight,
+            )
+        )
         parts.append(_bars(row, right - mono_width(row.text, size) - geometry.bars_width(row), top + 15))
         top += pitch
     return "".join(parts)
@@ -157,8 +183,14 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
 def _bars(row: Row, left: float, bottom: float) -> str:
     """One bar per folded block: a vanishing gradient shows while folded."""
     step = geometry.BAR + geometry.BAR_GAP
-    return "".join(rectangle(Box(left + index * step, bottom - 15 * share, geometry.BAR, 15 * share), 0,
-                              theme.fill("grad-line")) for index, share in enumerate(row.bars))
+    return "".join(
+        rectangle(
+            Box(left + index * step, bottom - 15 * share, geometry.BAR, 15 * share),
+            0,
+            theme.fill("grad-line"),
+        )
+        for index, share in enumerate(row.bars)
+    )
 
 
 def _block(block: Block, left: float, right: float, top: float, look: _Look, rows: int) -> str:
@@ -182,9 +214,11 @@ def _table(table: Table, left: float, top: float, bracket: str) -> str:
     """Brackets as lines, one text per number, aligned on the decimal point."""
     right = left + geometry.table_width(table)
     upper, lower = top + 14, top + 13 + geometry.TABLE_ROW * len(table.rows)
-    parts = [f'<path d="M{n(left + 4)},{n(upper)}H{n(left)}V{n(lower)}H{n(left + 4)}'
-             f'M{n(right - 4)},{n(upper)}H{n(right)}V{n(lower)}H{n(right - 4)}" '
-             f"{theme.stroke(bracket, 1.2)}/>"]
+    parts = [
+        f'<path d="M{n(left + 4)},{n(upper)}H{n(left)}V{n(lower)}H{n(left + 4)}'
+        f'M{n(right - 4)},{n(upper)}H{n(right)}V{n(lower)}H{n(right - 4)}" '
+        f"{theme.stroke(bracket, 1.2)}/>"
+    ]
     character = mono_width("0")
     points, x = [], left + geometry.BRACKET
     for before, after in table.columns:

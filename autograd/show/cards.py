@@ -22,23 +22,24 @@ ROLES = ("parameter", "input", "constant", "result", "output", "module")
 
 # Geometry in pixels, shared by `measure` below and by the painter.
 PAD_X, PAD_BOTTOM = 10, 7
-HEADER = 27                 # from the card's top to its body
-SECOND_LINE = 16            # more, when the expression has a line of its own
-SPINE = 5                   # a parameter's solid left edge
-CORNER = 13                 # an input's cut corner
-NUMBER, INFO, CAPTION, INFO_CAPTION, PILL_TEXT, COPIES_TEXT = 13, 12, 10.5, 11, 12, 15     # font sizes
+HEADER = 27  # from the card's top to its body
+SECOND_LINE = 16  # more, when the expression has a line of its own
+SPINE = 5  # a parameter's solid left edge
+CORNER = 13  # an input's cut corner
+NUMBER, INFO, CAPTION, INFO_CAPTION, PILL_TEXT, COPIES_TEXT = 13, 12, 10.5, 11, 12, 15  # font sizes
 TABLE_ROW, STRONG_ROW, INFO_ROW = 17, 19, 17
-CAPTION_LINE = 16           # the caption above a table
-BRACKET = 7                 # from a bracket to its first number
+CAPTION_LINE = 16  # the caption above a table
+BRACKET = 7  # from a bracket to its first number
 COLUMN_GAP, BLOCK_GAP, BELOW_GAP = 12, 16, 4
-TINT = 6                    # the gradient's tint goes beyond its numbers
-HEADER_GAP = 14             # before the role word
-CAPTION_GAP = 12            # between a row's caption and its number
+TINT = 6  # the gradient's tint goes beyond its numbers
+HEADER_GAP = 14  # before the role word
+CAPTION_GAP = 12  # between a row's caption and its number
 CONSTANT_HEIGHT, VIEW_HEIGHT = 24, 26
-SHEET = 5                   # offset of each sheet behind a folded module
-BAR, BAR_GAP = 9, 2         # one bar per folded block
-NARROWEST_BODY = 150        # a header may be this wide (times SLACK) before it takes two lines
+SHEET = 5  # offset of each sheet behind a folded module
+BAR, BAR_GAP = 9, 2  # one bar per folded block
+NARROWEST_BODY = 150  # a header may be this wide (times SLACK) before it takes two lines
 SLACK = 1.12
+LONGEST_LABEL = 36  # characters on an edge
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class Row:
     strong: bool = False
     bad: bool = False
     bars: tuple[float, ...] = ()
+    plain_caption: bool = False  # the caption is no part of the gradient
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class Card:
     trouble: str = ""
     title: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
-    mark: str = ""                                # draw_diff: "changed", "first" or "only"
+    mark: str = ""  # draw_diff: "changed", "first" or "only"
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -140,6 +142,10 @@ class Edge:
     flow: float = 0.0
     title: str = ""
 
+    @property
+    def shown_label(self) -> str:
+        return clipped(visible(self.label), LONGEST_LABEL)
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -167,10 +173,10 @@ class Scene:
     edges: tuple[Edge, ...]
     scopes: tuple[Scope, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
-    direction: str = "TB"                         # or "LR"
+    direction: str = "TB"  # or "LR"
     title: str = ""
     description: str = ""
-    notes: tuple[str, ...] = ()                   # lines at the bottom
+    notes: tuple[str, ...] = ()  # lines at the bottom
     legend: Legend | None = None
 
 
@@ -206,8 +212,9 @@ def header_left(card: Card) -> float:
 
 def two_lines(card: Card) -> bool:
     """Does the expression take a line of its own?"""
-    return bool(card.name and card.expression) and \
-        _header_line(card) > SLACK * max(body_size(card).width, NARROWEST_BODY)
+    return bool(card.name and card.expression) and _header_line(card) > SLACK * max(
+        body_size(card).width, NARROWEST_BODY
+    )
 
 
 def body_top(card: Card) -> float:
@@ -285,5 +292,3 @@ def _word_width(card: Card) -> float:
     copies = HEADER_GAP + mono_width(f"×{card.copies}", COPIES_TEXT) if card.copies > 1 else 0
     word = HEADER_GAP + sans_width(card.corner_word, CAPTION) if card.corner_word else 0
     return copies + word
-
-

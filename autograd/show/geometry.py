@@ -34,8 +34,9 @@ class Box:
         return Box(self.x - pad, self.y - pad, self.width + 2 * pad, self.height + 2 * pad)
 
     def touches(self, other: Box) -> bool:
-        return (self.x < other.right and other.x < self.right
-                and self.y < other.bottom and other.y < self.bottom)
+        return (
+            self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
+        )
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Curve:
     def moved(self, dx: float, dy: float) -> Curve:
         def shift(point: Point) -> Point:
             return point[0] + dx, point[1] + dy
+
         return Curve(tuple(map(shift, self.points)), shift(self.tail), shift(self.head))
 
 
@@ -82,7 +84,7 @@ class Placement:
 
     boxes: dict[str, Box]
     curves: dict[str, Curve]
-    labels: dict[str, Point]                  # centres
+    labels: dict[str, Point]  # centres
     scopes: dict[str, Box] = field(default_factory=dict)
     width: float = 0.0
     height: float = 0.0

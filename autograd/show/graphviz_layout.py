@@ -14,9 +14,9 @@ import graphviz
 
 from autograd.show.geometry import Box, Curve, Placement, Point, Problem
 
-INCH = 72.0                       # Graphviz's point, which is our pixel
-NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46      # inches
-PATIENCE = 60                     # seconds for a `dot` program
+INCH = 72.0  # Graphviz's point, which is our pixel
+NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46  # inches
+PATIENCE = 60  # seconds for a `dot` program
 
 
 class GraphvizMissing(RuntimeError):
@@ -36,23 +36,32 @@ def solve_with_graphviz(problem: Problem, engine: str | None = None) -> Placemen
         answer = _by_program(text)
         if answer is not None:
             return _read(answer, problem, "dot")
-    raise GraphvizMissing("laid out without Graphviz; `pip install pygraphviz` (or a `dot` program on PATH) "
-                          "arranges cards better")
+    raise GraphvizMissing(
+        "laid out without Graphviz; `pip install pygraphviz` (or a `dot` program on PATH) "
+        "arranges cards better"
+    )
 
 
 def layout_dot(problem: Problem) -> str:
     """The problem as DOT: empty boxes of fixed size."""
     graph = graphviz.Digraph(
-        graph_attr={"rankdir": problem.direction, "splines": "spline", "nodesep": str(NODE_SEPARATION),
-                    "ranksep": str(RANK_SEPARATION), **({"ordering": "in"} if problem.ordered else {})},
+        graph_attr={
+            "rankdir": problem.direction,
+            "splines": "spline",
+            "nodesep": str(NODE_SEPARATION),
+            "ranksep": str(RANK_SEPARATION),
+            **({"ordering": "in"} if problem.ordered else {}),
+        },
         node_attr={"shape": "box", "fixedsize": "true", "label": ""},
-        edge_attr={"arrowsize": ".8", "dir": "both"})
+        edge_attr={"arrowsize": ".8", "dir": "both"},
+    )
     for key, size in problem.sizes.items():
         graph.node(key, width=f"{size.width / INCH:.4f}", height=f"{size.height / INCH:.4f}")
     for link in problem.links:
         room = {"label": _empty_label(link.label.width, link.label.height)} if link.label else {}
-        graph.edge(link.tail, link.head, id=link.key, weight=str(link.weight),
-                   minlen=str(link.min_length), **room)
+        graph.edge(
+            link.tail, link.head, id=link.key, weight=str(link.weight), minlen=str(link.min_length), **room
+        )
     for rank in problem.ranks:
         with graph.subgraph(graph_attr={"rank": "same"}) as row:
             for key in rank:
@@ -84,8 +93,10 @@ def _write_clusters(graph: graphviz.Digraph, tree: list[Any], path: str) -> None
 
 def _empty_label(width: float, height: float) -> str:
     """A label of known size without any text, so that no font is asked."""
-    return (f'<<table border="0" cellborder="0" cellpadding="0" cellspacing="0" fixedsize="true" '
-            f'width="{width:.0f}" height="{height:.0f}"><tr><td></td></tr></table>>')
+    return (
+        f'<<table border="0" cellborder="0" cellpadding="0" cellspacing="0" fixedsize="true" '
+        f'width="{width:.0f}" height="{height:.0f}"><tr><td></td></tr></table>>'
+    )
 
 
 def _by_library(text: str) -> bytes | None:
@@ -106,8 +117,9 @@ def _by_program(text: str) -> bytes | None:
     if program is None:
         return None
     try:
-        return subprocess.run([program, "-Tjson0"], input=text.encode(), capture_output=True, check=True,
-                              timeout=PATIENCE).stdout
+        return subprocess.run(
+            [program, "-Tjson0"], input=text.encode(), capture_output=True, check=True, timeout=PATIENCE
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return None
 

@@ -18,8 +18,8 @@ from autograd.show.geometry import Box, Curve, Link, Placement, Point, Problem
 
 RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
 SWEEPS = 4
-WAY_POINTS_PER_CARD = 4           # more than this on average, and long edges go straight
-TIP = 9.0                         # room for an arrowhead
+WAY_POINTS_PER_CARD = 4  # more than this on average, and long edges go straight
+TIP = 9.0  # room for an arrowhead
 
 
 @dataclass
@@ -66,8 +66,11 @@ def solve(problem: Problem) -> Placement:
     for link in problem.links:
         points = _way(link, spots, routes.get(link.key, []), tops, ports)
         curve = _smooth(points)
-        curves[link.key] = Curve(tuple(_turned(curve, sideways)), _turn(points[0], sideways),
-                                 _turn((points[-1][0], points[-1][1] + TIP), sideways))
+        curves[link.key] = Curve(
+            tuple(_turned(curve, sideways)),
+            _turn(points[0], sideways),
+            _turn((points[-1][0], points[-1][1] + TIP), sideways),
+        )
         if link.label:
             labels[link.key] = _turn(_middle(curve), sideways)
     right = max((box.right for box in boxes.values()), default=0.0)
@@ -87,7 +90,7 @@ def _rank(spots: dict[str, _Spot], links: Sequence[Link]) -> None:
         outgoing[link.tail].append(link)
     waiting = {key: len(incoming[key]) for key in spots}
     ready = [key for key, count in waiting.items() if not count]
-    for key in ready:                                             # grows while it is read: Kahn's order
+    for key in ready:  # grows while it is read: Kahn's order
         for link in outgoing[key]:
             head = spots[link.head]
             head.rank = max(head.rank, spots[key].rank + link.min_length)
@@ -109,8 +112,10 @@ def _routes(spots: dict[str, _Spot], links: Sequence[Link]) -> dict[str, list[_S
     routes: dict[str, list[_Spot]] = {}
     for link in links:
         tail, head = spots[link.tail], spots[link.head]
-        way = [_Spot(link.key, WAY_GAP, 0.0, rank, gap=WAY_GAP / 2)
-               for rank in range(tail.rank + 1, head.rank)] if bends else []
+        ways = range(tail.rank + 1, head.rank) if bends else ()
+        way = [_Spot(link.key, WAY_GAP, 0.0, rank, gap=WAY_GAP / 2) for rank in ways]
+        if way and link.label:
+            way[len(way) // 2].breadth = link.label.width
         if way:
             routes[link.key] = way
         for upper, lower in zip([tail, *way], [*way, head]):
@@ -138,9 +143,11 @@ def _order(ranks: list[list[_Spot]]) -> None:
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         for rank in ranks if downwards else reversed(ranks):
+
             def mean(spot: _Spot, downwards: bool = downwards) -> float:
                 near = spot.above if downwards else spot.below
                 return sum(place[id(other)] for other in near) / len(near) if near else place[id(spot)]
+
             rank.sort(key=mean)
             _number(rank, place)
 
@@ -186,7 +193,7 @@ def _pack(rank: list[_Spot], wanted: list[float]) -> None:
     ends = [block.first for block in blocks[1:]] + [len(rank)]
     for block, end in zip(blocks, ends):
         edge = block.edge
-        for spot in rank[block.first:end]:
+        for spot in rank[block.first : end]:
             spot.centre = edge + (spot.breadth + spot.gap) / 2
             edge += spot.breadth + spot.gap
 
@@ -223,8 +230,13 @@ def _ports(links: Sequence[Link], spots: dict[str, _Spot]) -> dict[str, float]:
     return ports
 
 
-def _way(link: Link, spots: dict[str, _Spot], route: list[_Spot], tops: list[tuple[float, float]],
-         ports: dict[str, float]) -> list[Point]:
+def _way(
+    link: Link,
+    spots: dict[str, _Spot],
+    route: list[_Spot],
+    tops: list[tuple[float, float]],
+    ports: dict[str, float],
+) -> list[Point]:
     """(across, along) from the tail's lower edge through the way-points to just above the head."""
     tail, head = spots[link.tail], spots[link.head]
     shift = ports[link.key]
@@ -251,7 +263,7 @@ def _smooth(points: list[Point]) -> list[Point]:
 def _middle(curve: list[Point]) -> Point:
     """Halfway along the middle segment."""
     first = 3 * ((len(curve) - 1) // 3 // 2)
-    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = curve[first:first + 4]
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = curve[first : first + 4]
     return (x0 + 3 * x1 + 3 * x2 + x3) / 8, (y0 + 3 * y1 + 3 * y2 + y3) / 8
 
 

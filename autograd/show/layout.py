@@ -16,19 +16,22 @@ from autograd.show.geometry import Box, Link, Placement, Problem
 from autograd.show.graphviz_layout import GraphvizMissing, solve_with_graphviz
 from autograd.show.text import clipped, mono_width, sans_width, visible
 
-GRAPHVIZ_MOST = 400             # cards; beyond it Graphviz takes seconds to minutes
-ORDERED_MOST = 60               # cards up to which operands keep their left-to-right order
+GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
+ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
 LABEL_SIZE, LABEL_HEIGHT = 11, 16
 MARGIN, SCOPE_MARGIN = 14, 26
 SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
 SCOPE_TEXT = 12
 
+
 def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str | None = None) -> Placement:
     """Places a scene. `sizes` may give a card more room than it needs now; `engine` forces one of
     `ENGINES`."""
-    sizes = {card.key: measure(card) for card in scene.cards} | dict(sizes or {})
-    problem = Problem(sizes, _links(scene), scene.direction, scene.rows,
-                      ordered=len(scene.cards) <= ORDERED_MOST)
+    given = sizes or {}
+    sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
+    problem = Problem(
+        sizes, _links(scene), scene.direction, scene.rows, ordered=len(scene.cards) <= ORDERED_MOST
+    )
     solved = _solve(problem, engine)
     frames = _frames(scene.scopes, solved.boxes)
     crowded = [scope for scope in scene.scopes if _is_crowded(scope, frames, solved.boxes)]
@@ -40,7 +43,8 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     elif crowded:
         hidden = {scope.key for scope in crowded}
         frames = {key: frame for key, frame in frames.items() if key not in hidden}
-    return _framed(solved, frames)
+    rooms = {link.key: link.label for link in problem.links if link.label}
+    return _framed(solved, frames, rooms)
 
 
 def _links(scene: Scene) -> list[Link]:
@@ -52,7 +56,7 @@ def _links(scene: Scene) -> list[Link]:
         role = roles[edge.tail]
         weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
         lifted = role == "input" and edge.head in with_parameters
-        label = Size(mono_width(edge.label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
+        label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
         links.append(Link(edge.key, edge.tail, edge.head, weight, 2 if lifted else 1, label))
     return links
 
@@ -66,8 +70,15 @@ def _solve(problem: Problem, engine: str | None) -> Placement:
         if engine is not None:
             raise
         placed = layered.solve(problem)
-        return Placement(placed.boxes, placed.curves, placed.labels, width=placed.width, height=placed.height,
-                         engine=placed.engine, hint=str(missing))
+        return Placement(
+            placed.boxes,
+            placed.curves,
+            placed.labels,
+            width=placed.width,
+            height=placed.height,
+            engine=placed.engine,
+            hint=str(missing),
+        )
 
 
 def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]:
@@ -75,15 +86,22 @@ def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]
     its frame."""
     frames: dict[str, Box] = {}
     for scope in sorted(scopes, key=lambda scope: len(scope.members)):
-        inner = [frames[other.key] for other in scopes
-                 if other.key in frames and set(other.members) <= set(scope.members)]
+        inner = [
+            frames[other.key]
+            for other in scopes
+            if other.key in frames and set(other.members) <= set(scope.members)
+        ]
         around = [boxes[key] for key in scope.members if key in boxes] + inner
         if around:
             left, top = min(box.x for box in around), min(box.y for box in around)
             right, bottom = max(box.right for box in around), max(box.bottom for box in around)
             width = max(right - left, sans_width(scope_label(scope), SCOPE_TEXT))
-            frames[scope.key] = Box(left - SCOPE_PAD, top - SCOPE_PAD, width + 2 * SCOPE_PAD,
-                                    bottom - top + SCOPE_PAD + SCOPE_BOTTOM)
+            frames[scope.key] = Box(
+                left - SCOPE_PAD,
+                top - SCOPE_PAD,
+                width + 2 * SCOPE_PAD,
+                bottom - top + SCOPE_PAD + SCOPE_BOTTOM,
+            )
     return frames
 
 
@@ -97,19 +115,29 @@ def _is_crowded(scope: Scope, frames: Mapping[str, Box], boxes: Mapping[str, Box
     return near is not None and any(near.touches(box) for key, box in boxes.items() if key not in members)
 
 
-def _framed(placed: Placement, frames: dict[str, Box]) -> Placement:
+def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:
     """Moves everything so that it begins at the margin, and measures the whole."""
     margin = SCOPE_MARGIN if frames else MARGIN
-    xs = [x for box in (*placed.boxes.values(), *frames.values()) for x in (box.x, box.right)]
-    ys = [y for box in (*placed.boxes.values(), *frames.values()) for y in (box.y, box.bottom)]
+    texts = [
+        Box(x - rooms[key].width / 2, y - rooms[key].height / 2, rooms[key].width, rooms[key].height)
+        for key, (x, y) in placed.labels.items()
+    ]
+    taken = (*placed.boxes.values(), *frames.values(), *texts)
+    xs = [x for box in taken for x in (box.x, box.right)]
+    ys = [y for box in taken for y in (box.y, box.bottom)]
     for curve in placed.curves.values():
         xs += [x for x, _ in curve.points]
         ys += [y for _, y in curve.points]
     if not xs:
         return placed
     dx, dy = margin - min(xs), margin - min(ys)
-    return Placement({key: box.moved(dx, dy) for key, box in placed.boxes.items()},
-                     {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
-                     {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
-                     {key: frame.moved(dx, dy) for key, frame in frames.items()},
-                     max(xs) + dx + margin, max(ys) + dy + margin, placed.engine, placed.hint)
+    return Placement(
+        {key: box.moved(dx, dy) for key, box in placed.boxes.items()},
+        {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
+        {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
+        {key: frame.moved(dx, dy) for key, frame in frames.items()},
+        max(xs) + dx + margin,
+        max(ys) + dy + margin,
+        placed.engine,
+        placed.hint,
+    )

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 DIGITS = 4
-ROUGH_DIGITS = 3                              # norms and ranges
-PLAIN_RANGE = (0.001, 100_000)                # here the largest entry needs no power of ten
-EXACT_ULPS = 8                                # 0.1 * 0.1 is off 0.01 by rounding only: it prints 0.01
+ROUGH_DIGITS = 3  # norms and ranges
+PLAIN_RANGE = (0.001, 100_000)  # here the largest entry needs no power of ten
+EXACT_ULPS = 8  # 0.1 * 0.1 is off 0.01 by rounding only: it prints 0.01
 MINUS = "−"
-UNKNOWN = "—"                                 # the gradient's place before backward
+UNKNOWN = "—"  # the gradient's place before backward
 ALMOST_ZERO = "≈0"
 THIN_SPACE = "\u2009"
 
@@ -55,9 +55,13 @@ class Table:
     @property
     def columns(self) -> list[tuple[int, int]]:
         """Per column the most characters before the decimal point, and from the point on."""
-        return [(max(cell.before_point for cell in column),
-                 max(len(cell.text) - cell.before_point for cell in column))
-                for column in zip(*self.rows)]
+        return [
+            (
+                max(cell.before_point for cell in column),
+                max(len(cell.text) - cell.before_point for cell in column),
+            )
+            for column in zip(*self.rows)
+        ]
 
     @property
     def power(self) -> str:
@@ -78,8 +82,10 @@ def table(array: Any, digits: int = DIGITS) -> Table:
     """A number, vector (one row) or matrix as printed cells."""
     numbers = np.asarray(array)
     if numbers.ndim > 2:
-        raise ValueError(f"table: expected a number, vector or matrix, got shape {numbers.shape}; "
-                         "show one slice of it, such as x[0]")
+        raise ValueError(
+            f"table: expected a number, vector or matrix, got shape {numbers.shape}; "
+            "show one slice of it, such as x[0]"
+        )
     numbers = np.atleast_2d(numbers)
     rows = numbers.tolist()
     if numbers.dtype.kind not in "fc":
@@ -92,12 +98,12 @@ def table(array: Any, digits: int = DIGITS) -> Table:
 
 def cell(number: Any, digits: int = DIGITS) -> Cell:
     """A lone number; its power of ten, if it needs one, stays with it: `1.768×10⁻⁴`."""
-    if number.__class__ is float:             # the common case, and a drawing has thousands
+    if number.__class__ is float:  # the common case, and a drawing has thousands
         exponent, decimals = _notation((number,), digits)
         only = _cell(number, exponent, decimals, EXACT_ULPS * 2.220446049250313e-16)
         return Cell(only.text + power(exponent), only.kind) if exponent else only
     one = table(number, digits)
-    (only,), = one.rows
+    ((only,),) = one.rows
     return Cell(only.text + one.power, only.kind)
 
 
@@ -152,7 +158,7 @@ def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
     largest = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0)
     if largest == 0.0:
         return 0, 0
-    leading = int(f"{largest:.{digits - 1}e}".partition("e")[2])      # after rounding: 9.9996 leads at 10
+    leading = int(f"{largest:.{digits - 1}e}".partition("e")[2])  # after rounding: 9.9996 leads at 10
     exponent = 0 if PLAIN_RANGE[0] <= largest < PLAIN_RANGE[1] else leading
     return exponent, max(0, digits - 1 - (leading - exponent))
 

@@ -23,7 +23,7 @@ from autograd.show.text import mono_width, sans_width, xml
 
 __all__ = ["badge", "paint", "paint_card", "paint_edge"]
 
-EDGE_STYLES = {                   # token, width, dashes, where the arrowhead is, its length
+EDGE_STYLES = {  # token, width, dashes, where the arrowhead is, its length
     "plain": ("line", 1.4, "", "head", 8),
     "flow": ("line", 1.4, "", "head", 8),
     "none": ("line", 1.4, "2 4", "head", 8),
@@ -37,8 +37,15 @@ NOTE_TEXT, NOTE_LINE = 12, 19
 LEGEND_HEIGHT = 30
 
 
-def paint(scene: Scene, placed: Placement, *, states: Mapping[str, str] | None = None,
-          prefix: str | None = None, extra: str = "", theme_name: str = "auto") -> str:
+def paint(
+    scene: Scene,
+    placed: Placement,
+    *,
+    states: Mapping[str, str] | None = None,
+    prefix: str | None = None,
+    extra: str = "",
+    theme_name: str = "auto",
+) -> str:
     """The SVG text of a scene.
 
     `states` gives cards their step state, `extra` is SVG painted on top (badges), `prefix` begins every id.
@@ -52,10 +59,15 @@ def paint(scene: Scene, placed: Placement, *, states: Mapping[str, str] | None =
         f'<rect width="100%" height="100%" {theme.fill("surface")}/>',
         *(_scope(scope, placed.scopes[scope.key]) for scope in _outermost_first(scene.scopes, placed)),
         f'<g class="hg-mono" font-family="{xml(theme.MONO)}" font-size="{geometry.NUMBER}">',
-        "<g>", *(paint_edge(edge, placed.curves[edge.key], prefix) for edge in scene.edges), "</g>",
+        "<g>",
+        *(paint_edge(edge, placed.curves[edge.key], prefix) for edge in scene.edges),
+        "</g>",
         *(paint_card(card, placed.boxes[card.key], prefix, states.get(card.key, "")) for card in scene.cards),
         *(_edge_label(edge, placed.labels[edge.key]) for edge in scene.edges if edge.key in placed.labels),
-        "</g>", extra, below.svg]
+        "</g>",
+        extra,
+        below.svg,
+    ]
     return document("".join(body), width, height, scene.title, scene.description, prefix, theme_name)
 
 
@@ -69,10 +81,12 @@ def paint_edge(edge: Edge, curve: Curve, prefix: str = "hg-0") -> str:
     under = ""
     if edge.flow:
         under = f'<path d="{line}" {theme.stroke("grad-line", round(edge.flow, 1))} stroke-opacity=".55"/>'
-    return (f'<g id="{prefix}-{edge.key}" class="hg-edge hg-edge-{edge.style}" data-tail="{edge.tail}" '
-            f'data-head="{edge.head}">{title}{under}'
-            f'<path d="{line}" {theme.stroke(token, width)}{dash}{cap}/>'
-            f'<path d="{arrow}" {theme.fill(token)}/></g>')
+    return (
+        f'<g id="{prefix}-{edge.key}" class="hg-edge hg-edge-{edge.style}" data-tail="{edge.tail}" '
+        f'data-head="{edge.head}">{title}{under}'
+        f'<path d="{line}" {theme.stroke(token, width)}{dash}{cap}/>'
+        f'<path d="{arrow}" {theme.fill(token)}/></g>'
+    )
 
 
 def _line_and_arrow(curve: Curve, end: str, length: float) -> tuple[str, str]:
@@ -115,11 +129,12 @@ def _distance(a: Point, b: Point) -> float:
 def _edge_label(edge: Edge, centre: Point) -> str:
     """On a rectangle of the surface's colour: some renderers paint a text halo over the letters."""
     x, y = centre
-    width = mono_width(edge.label, LABEL_SIZE) + 6
+    width = mono_width(edge.shown_label, LABEL_SIZE) + 6
     back = rectangle(Box(x - width / 2, y - LABEL_HEIGHT / 2, width, LABEL_HEIGHT), 3, theme.fill("surface"))
     token = "bad" if edge.style == "bad" else "grad"
-    return back.replace("/>", ' fill-opacity=".85"/>') + \
-        text(x, y + 4, edge.label, token=token, anchor="middle", size=LABEL_SIZE)
+    return back.replace("/>", ' fill-opacity=".85"/>') + text(
+        x, y + 4, edge.shown_label, token=token, anchor="middle", size=LABEL_SIZE
+    )
 
 
 def _scope(scope: Scope, frame: Box) -> str:
@@ -160,18 +175,23 @@ def _legend(legend: Legend, y: float) -> tuple[str, float]:
     x = 14 + sans_width(title, geometry.INFO_CAPTION) + 8
     for width, label in legend.entries:
         line = f'd="M{n(x)},{n(y)}h34"'
-        parts += [f'<path {line} {theme.stroke("grad-line", round(width, 1))} stroke-opacity=".55"/>',
-                  f'<path {line} {theme.stroke("line", 1.4)}/>',
-                  text(x + 40, y + 4, label, token="muted", size=geometry.INFO_CAPTION, family=theme.MONO)]
+        parts += [
+            f'<path {line} {theme.stroke("grad-line", round(width, 1))} stroke-opacity=".55"/>',
+            f"<path {line} {theme.stroke('line', 1.4)}/>",
+            text(x + 40, y + 4, label, token="muted", size=geometry.INFO_CAPTION, family=theme.MONO),
+        ]
         x += 40 + mono_width(label, geometry.INFO_CAPTION) + 18
     if legend.has_undirected:
-        parts += [f'<path d="M{n(x)},{n(y)}h34" {theme.stroke("line", 1.4)} stroke-dasharray="2 4"/>',
-                  caption(x + 40, y + 4, "no gradient asked for", "muted", size=geometry.INFO_CAPTION)]
+        parts += [
+            f'<path d="M{n(x)},{n(y)}h34" {theme.stroke("line", 1.4)} stroke-dasharray="2 4"/>',
+            caption(x + 40, y + 4, "no gradient asked for", "muted", size=geometry.INFO_CAPTION),
+        ]
         x += 40 + sans_width("no gradient asked for", 11) + 14
     return "".join(parts), x
 
 
 def badge(box: Box, label: str) -> str:
     """A numbered disc at a card's top left corner: the stepper's order in a still picture."""
-    return (f'<circle cx="{n(box.x)}" cy="{n(box.y)}" r="10.5" {theme.fill("grad")}/>'
-            + caption(box.x, box.y + 4, label, "surface", anchor="middle", weight=700, size=11))
+    return f'<circle cx="{n(box.x)}" cy="{n(box.y)}" r="10.5" {theme.fill("grad")}/>' + caption(
+        box.x, box.y + 4, label, "surface", anchor="middle", weight=700, size=11
+    )

@@ -10,12 +10,12 @@ from __future__ import annotations
 import unicodedata
 from html import escape as _html_escape
 
-MONO_ADVANCE = 0.608        # em, the widest of the platforms' monospace fonts
-SANS_ADVANCE = 0.58         # em, a cautious mean for captions
-LONGEST = 28                # characters of a header before its middle is left out
+MONO_ADVANCE = 0.608  # em, the widest of the platforms' monospace fonts
+SANS_ADVANCE = 0.58  # em, a cautious mean for captions
+LONGEST = 28  # characters of a header before its middle is left out
 ELLIPSIS = "…"
 
-_JOINERS = "\u200d\ufe0f\ufe0e"          # emoji sequences need them
+_JOINERS = "\u200d\ufe0f\ufe0e"  # emoji sequences need them
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
 
 
@@ -27,8 +27,12 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(_spelled(character) if unicodedata.category(character) in _INVISIBLE
-                   and character not in _JOINERS else character for character in text)
+    return "".join(
+        _spelled(character)
+        if unicodedata.category(character) in _INVISIBLE and character not in _JOINERS
+        else character
+        for character in text
+    )
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
@@ -36,15 +40,21 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     if len(text) <= longest:
         return text
     head = (longest - 1) // 2
-    return text[:longest - 1 - head] + ELLIPSIS + text[-head:]
+    return text[: longest - 1 - head] + ELLIPSIS + text[-head:]
 
 
 def columns(text: str) -> int:
     """How many monospace cells the text takes: wide characters two, combining marks none."""
     if text.isascii():
         return len(text)
-    return sum(0 if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me")
-               else 2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    return sum(
+        0
+        if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me")
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
 
 
 def mono_width(text: str, size: float = 13) -> float:

@@ -8,6 +8,8 @@ system's.
 
 from __future__ import annotations
 
+import re
+
 # token: (light, dark)
 TOKENS: dict[str, tuple[str, str]] = {
     "surface": ("#FFFFFF", "#15181D"),
@@ -38,8 +40,8 @@ TOKENS: dict[str, tuple[str, str]] = {
     "bad-fill": ("#FFE3EC", "#45122A"),
 }
 
-MONO = ("ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace")
-SANS = ("system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif")
+MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
+SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 
 LIGHT, DARK = 0, 1
 THEMES = ("auto", "light", "dark")
@@ -57,22 +59,49 @@ def variables(theme: int) -> str:
 
 def variables_css(selector: str = ".hg") -> str:
     """The variables on `selector`: the system's theme, unless an ancestor or the element itself names one."""
+
     def chosen(name: str, jupyter: str) -> str:
-        return f'[data-theme="{name}"] {selector},{selector}[data-theme="{name}"],' \
-               f'[data-jp-theme-light="{jupyter}"] {selector}'
-    return (f"@media screen{{{selector}{{{variables(LIGHT)}}}}}"
-            f"@media screen and (prefers-color-scheme:dark){{{selector}{{{variables(DARK)}}}}}"
-            f"@media screen{{{chosen('light', 'true')}{{{variables(LIGHT)}}}"
-            f"{chosen('dark', 'false')}{{{variables(DARK)}}}}}")
+        return (
+            f'[data-theme="{name}"] {selector},{selector}[data-theme="{name}"],'
+            f'[data-jp-theme-light="{jupyter}"] {selector}'
+        )
+
+    return (
+        f"@media screen{{{selector}{{{variables(LIGHT)}}}}}"
+        f"@media screen and (prefers-color-scheme:dark){{{selector}{{{variables(DARK)}}}}}"
+        f"@media screen{{{chosen('light', 'true')}{{{variables(LIGHT)}}}"
+        f"{chosen('dark', 'false')}{{{variables(DARK)}}}}}"
+    )
 
 
 def css(tokens: set[str] | None = None) -> str:
     """The style sheet of an SVG drawing: variables, and one fill and one stroke class per token used."""
     used = [token for token in TOKENS if tokens is None or token in tokens]
-    classes = "".join(f".hg-f-{token}{{fill:var(--hg-{token})}}.hg-s-{token}{{stroke:var(--hg-{token})}}"
-                      for token in used)
-    return variables_css() + f"@media screen{{{classes}}}.hg-mono{{font-variant-numeric:tabular-nums;" \
-                             "font-variant-ligatures:none}"
+    classes = "".join(
+        f".hg-f-{token}{{fill:var(--hg-{token})}}.hg-s-{token}{{stroke:var(--hg-{token})}}" for token in used
+    )
+    return (
+        variables_css() + f"@media screen{{{classes}}}.hg-mono{{font-variant-numeric:tabular-nums;"
+        "font-variant-ligatures:none}"
+    )
+
+
+def recoloured(svg: str, theme_name: str) -> str:
+    """The SVG with its attributes in a theme's colours, for programs that read no style sheet."""
+    if theme_name != "dark":
+        return svg
+
+    def element(found: re.Match[str]) -> str:
+        tag = found[0]
+        for kind, attribute in (("f", "fill"), ("s", "stroke")):
+            token = re.search(rf"hg-{kind}-([a-z-]+)", tag)
+            if token:
+                tag = re.sub(
+                    rf' {attribute}="#[0-9A-F]{{6}}"', f' {attribute}="{TOKENS[token[1]][DARK]}"', tag
+                )
+        return tag
+
+    return re.sub(r"<\w[^>]*class=\"hg-[^>]*>", element, svg)
 
 
 def fill(token: str) -> str:
@@ -87,5 +116,7 @@ def stroke(token: str, width: float) -> str:
 
 def outline(fill_token: str, line_token: str, width: float) -> str:
     """The attributes that fill with one token and outline with another."""
-    return (f'class="hg-f-{fill_token} hg-s-{line_token}" fill="{TOKENS[fill_token][LIGHT]}" '
-            f'stroke="{TOKENS[line_token][LIGHT]}" stroke-width="{width:g}"')
+    return (
+        f'class="hg-f-{fill_token} hg-s-{line_token}" fill="{TOKENS[fill_token][LIGHT]}" '
+        f'stroke="{TOKENS[line_token][LIGHT]}" stroke-width="{width:g}"'
+    )

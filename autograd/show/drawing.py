@@ -1,0 +1,149 @@
+"""`draw`: the computation graph of anything, as a picture."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from autograd.show import compact, export, mermaid, painter, public_dot
+from autograd.show.cards import Scene
+from autograd.show.folding import Collapse
+from autograd.show.geometry import Placement
+from autograd.show.layout import arrange
+from autograd.show.reader import Options, Reader
+from autograd.show.svg import next_drawing_number
+from autograd.value import Value
+
+SLIDE = (1240, 590)  # pixels a slide has to spare
+READABLE = 0.7  # of full size; below it, numbers are too small to read from a seat
+COMPACT_FROM = 1000  # cards from which a drawing gives up tables for bytes
+
+
+def draw(
+    root: Value,
+    *,
+    collapse: Collapse = None,
+    direction: str | None = None,
+    detail: str = "full",
+    edges: str | None = None,
+    max_nodes: int = 300,
+    names: Mapping[str, Any] | None = None,
+    flow: bool | float = False,
+    inputs: Iterable[Any] = (),
+    chains: bool | None = None,
+    digits: int = 4,
+    title: str = "",
+    engine: str | None = None,
+) -> Drawing:
+    """A picture of the graph that ends in `root`: one card per value, with its expression, value and
+    gradient.
+
+    collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
+                ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False never folds
+    direction   "TB" or "LR"; by default top to bottom when tables are shown, else left to right
+    detail      "full", or "brief" for slides: name, expression and the gradient's size
+    edges       "rule" writes the op's own rule on each edge, "numbers" the arithmetic of the last backward
+    max_nodes   above so many cards the drawing folds by itself, and says so
+    names       more names, such as `locals()`
+    flow        draws each edge as wide as the gradient that flowed along it; a number sets the widest
+    inputs      leaves (or their names) to show as inputs
+    chains      whether long scalar sums fold into one card; by default in drawings of more than 30 nodes
+    engine      "pygraphviz", "dot" or "layered"; by default the first that is there
+
+    >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    >>> loss = a * b + a
+    >>> loss.backward()
+    >>> drawing = draw(loss)
+    >>> drawing.svg.startswith("<svg")
+    True
+    >>> [card.name or card.expression for card in drawing.scene.cards]
+    ['a', 'b', 'a * b', 'a * b + a']
+    """
+    options = Options(
+        collapse, direction, detail, edges, max_nodes, names, flow, tuple(inputs), chains, digits, title
+    )
+    return Drawing(Reader(root, options), engine)
+
+
+class Drawing:
+    """A drawn graph. In a notebook it shows itself; `save` writes it by extension."""
+
+    def __init__(self, source: Reader | Scene, engine: str | None = None) -> None:
+        self.reader = source if isinstance(source, Reader) else None
+        self.scene = source.scene() if isinstance(source, Reader) else source
+        self._engine = engine
+        self._number = next_drawing_number()
+
+    @functools.cached_property
+    def placement(self) -> Placement:
+        """Where everything stands."""
+        sizes = compact.sizes(self.scene) if self._is_compact else None
+        return arrange(self.scene, sizes, engine=self._engine)
+
+    @property
+    def _is_compact(self) -> bool:
+        return len(self.scene.cards) > COMPACT_FROM
+
+    @functools.cached_property
+    def svg(self) -> str:
+        """The picture: self-contained, accessible, light and dark."""
+        return self.themed("auto")
+
+    def themed(self, theme: str) -> str:
+        """The SVG with the theme fixed to "light" or "dark", or following the reader's system ("auto")."""
+        if self._is_compact:
+            return compact.paint(self.scene, self.placement, f"hg-{self._number}", theme)
+        return painter.paint(self.scene, self.placement, prefix=f"hg-{self._number}", theme_name=theme)
+
+    @functools.cached_property
+    def dot(self) -> str:
+        """The graph as DOT, complete and legible in any Graphviz."""
+        return public_dot.write(self.scene)
+
+    @functools.cached_property
+    def mermaid(self) -> str:
+        """The graph as a Mermaid flowchart, for Markdown pages that render it."""
+        return mermaid.write(self.scene)
+
+    def html(self) -> str:
+        """One self-contained page: hover, search, pan and zoom, modules that open and close."""
+        from autograd.show import page
+
+        return page.write(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all."""
+        return export.save(self, Path(path))
+
+    @property
+    def advice(self) -> str:
+        """What would make this drawing readable on a slide; "" if it already is."""
+        width, height = self.placement.width, self.placement.height
+        fit = min(SLIDE[0] / max(width, 1), SLIDE[1] / max(height, 1))
+        if fit >= READABLE:
+            return ""
+        options = []
+        if self.reader is not None:
+            chosen = self.reader.options
+            if chosen.detail == "full" and len(self.scene.cards) <= 20:
+                options.append('detail="brief"')
+            if (
+                any(node.scope is not None and node.scope.path for node in self.reader.nodes)
+                and not chosen.collapse
+            ):
+                options.append("collapse=1")
+        options.append("a smaller part: draw() of an earlier value")
+        return (
+            f"{width:.0f}×{height:.0f} px: on a slide its numbers would be {13 * fit:.0f} px high. "
+            f"What helps: {', or '.join(options)}"
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"image/svg+xml": self.svg, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        cards = len(self.scene.cards)
+        return f"<Drawing of {cards} card{'s' if cards != 1 else ''}: {self.scene.title}>"

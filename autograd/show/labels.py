@@ -1,0 +1,274 @@
+"""What each node is called, and how its expression and its rule read with those names.
+
+Names come from the Values themselves, from `names=` (such as `locals()`), and from the modules that own a
+parameter. Two nodes of one name become `h#1` and `h#2`, visibly. An unnamed operand stands inside its user's
+expression (`d * f − a`) while that stays short; otherwise it gets a name of its own, `t1`.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from autograd.expr import UNKNOWN, Expr, pulled
+from autograd.show.numbers import MINUS, dimensions, factor
+from autograd.value import Value
+
+NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
+LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
+
+# Settings that say nothing: the op would do the same without them.
+_DEFAULTS = {("axis", None), ("keepdims", False), ("ddof", 0), ("k", 0), ("approximate", "none")}
+_LAST_AXIS = {"softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy", "rms_norm"}
+
+# Names travel through Python's unparser as private characters: no text in a name is taken for code.
+_FIRST_MARK = 0xF0000
+
+
+class Names:
+    """The names and readings of one graph's nodes, oldest first.
+
+    >>> a, b = Value(2.0, name="a"), Value(3.0, name="b")
+    >>> product = a * b
+    >>> names = Names([a, b, product, product - a])
+    >>> names.expression(product), names.expression(product - a)
+    ('a * b', 'a * b − a')
+    """
+
+    def __init__(
+        self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True
+    ) -> None:
+        self._nest = nest
+        self._names: dict[int, str] = {}  # by id: arrays are named too
+        self._kept: list[Any] = []  # what those ids belong to stays alive
+        self._texts: dict[int, str] = {}
+        self._marks: dict[str, str] = {}
+        self._made_up = (f"t{number}" for number in itertools.count(1))
+        self._patterns: dict[tuple[int, int, bool], str] = {}
+        self._collect(list(nodes), given or {})
+
+    def name(self, x: Any) -> str:
+        """The name of a node or plain array; "" if it has none."""
+        return self._names.get(id(x), "")
+
+    def expression(self, node: Value) -> str:
+        """How the node was made, in its operands' names; "" for a leaf."""
+        if node.op is None:
+            return ""
+        text = self._texts.get(id(node))
+        if text is None:
+            text = self._texts[id(node)] = self._read(node)
+            self._kept.append(node)
+        return text
+
+    def call(self, x: Any) -> str:
+        """How another expression refers to `x`: by its name, as a literal, or by a name made up for it."""
+        name = self.name(x)
+        if name:
+            return name
+        if isinstance(x, Value):
+            return self._make_up(x)
+        return literal(x)
+
+    def rule(self, node: Value, brief: bool = False) -> tuple[str | None, ...]:
+        """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
+
+        `brief` leaves settings such as `axis` out.
+        """
+        assert node.op is not None
+        inputs = [
+            Expr(self._tree(x).tree, x.data) if self._nestable(x) else self._marked(self.call(x), plain(x))
+            for x in node.inputs
+        ]
+        parts = pulled(node.op, Expr("g", node.data), Expr("out", node.data), inputs)
+        flat = all(np.ndim(plain(x)) <= 2 for x in node.inputs)
+        return tuple(None if part is None else self._unmarked(_tidy(part, flat, brief)) for part in parts)
+
+    def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
+        found: list[tuple[Any, str]] = [(node, node.name) for node in nodes if node.name]
+        named = {id(node) for node, _ in found}
+        for x, name in (*_named_in(given), *_parameter_paths(nodes)):
+            if id(x) not in named:
+                named.add(id(x))
+                found.append((x, name))
+        here = {id(node) for node in nodes} | {id(x) for node in nodes for x in node.inputs}
+        found = [(x, name) for x, name in found if id(x) in here]
+        total, seen = Counter(name for _, name in found), Counter[str]()
+        order = {id(node): index for index, node in enumerate(nodes)}
+        for x, name in sorted(found, key=lambda pair: order.get(id(pair[0]), -1)):
+            seen[name] += 1
+            self._names[id(x)] = f"{name}#{seen[name]}" if total[name] > 1 else name
+            self._kept.append(x)
+        self._taken = frozenset(self._names.values())
+
+    def _make_up(self, node: Value) -> str:
+        name = next(name for name in self._made_up if name not in self._taken)
+        self._names[id(node)] = name
+        self._kept.append(node)
+        return name
+
+    def _read(self, node: Value) -> str:
+        assert node.op is not None
+        operands = node.inputs
+        nested = [self._nestable(x) for x in operands]
+        if any(nested):
+            inputs = [
+                self._tree(x) if inside else self._marked(self.call(x)) for x, inside in zip(operands, nested)
+            ]
+            return self._unmarked(_tidy(Expr.__apply__(node.op, tuple(inputs)), node.ndim <= 2))
+        return self._fill(node, [self.call(x) for x in operands])
+
+    def _fill(self, node: Value, texts: list[str]) -> str:
+        """Operands that are all names: fill them into the op's reading, unparsed once per op."""
+        assert node.op is not None
+        key = id(node.op), len(texts), node.ndim <= 2
+        pattern = self._patterns.get(key)
+        if pattern is None:
+            marks = [Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load())) for index in range(len(texts))]
+            pattern = _tidy(Expr.__apply__(node.op, tuple(marks)), node.ndim <= 2)
+            pattern = self._patterns[key] = pattern.replace("-", MINUS)
+            self._kept.append(node.op)
+        return pattern.translate({_FIRST_MARK + index: text for index, text in enumerate(texts)})
+
+    def _nestable(self, x: Any) -> bool:
+        """An unnamed result short enough to stand inside another expression, itself made of names only."""
+        return (
+            self._nest
+            and isinstance(x, Value)
+            and x.op is not None
+            and not self.name(x)
+            and not any(isinstance(y, Value) and y.op is not None and not self.name(y) for y in x.inputs)
+            and len(self.expression(x)) <= NESTED_MOST
+        )
+
+    def _tree(self, node: Value) -> Expr:
+        assert node.op is not None
+        return Expr.__apply__(node.op, tuple(self._marked(self.call(x)) for x in node.inputs))
+
+    def _marked(self, text: str, value: Any = UNKNOWN) -> Expr:
+        mark = self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
+        return Expr(ast.Name(mark, ast.Load()), value)
+
+    def _unmarked(self, text: str) -> str:
+        return text.replace("-", MINUS).translate({ord(mark): name for name, mark in self._marks.items()})
+
+
+class _Tidy(ast.NodeTransformer):
+    """What a person would have written: `K.T`, `sum(x)`, `softmax(s)` without settings that say nothing."""
+
+    def __init__(self, flat: bool, brief: bool = False) -> None:
+        self.flat = flat  # matrices at most, for which .mT is .T
+        self.brief = brief
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        axes = _constant(node.args[1]) if name == "transpose" and len(node.args) == 2 else None
+        if isinstance(axes, tuple) and axes == tuple(range(-1, -len(axes) - 1, -1)):
+            return self.visit_Attribute(ast.Attribute(node.args[0], "T", ast.Load()))
+        if name == "swapaxes" and {_constant(arg) for arg in node.args[1:]} == {-1, -2}:
+            return self.visit_Attribute(ast.Attribute(node.args[0], "mT", ast.Load()))
+        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(name, keyword)]
+        for keyword in node.keywords:
+            keyword.value = _lone(keyword.value)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        self.generic_visit(node)
+        if node.attr == "mT" and self.flat:
+            node.attr = "T"
+        if isinstance(node.value, ast.Attribute) and node.attr == node.value.attr in ("T", "mT"):
+            return node.value.value  # turned twice
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        node.slice = _lone(node.slice)
+        return node
+
+    def _says_nothing(self, name: str, keyword: ast.keyword) -> bool:
+        if self.brief:
+            return True
+        setting = _constant(keyword.value)
+        if keyword.arg == "axis" and name in _LAST_AXIS:
+            return setting in ((-1,), -1)
+        return any(
+            keyword.arg == arg and setting == default and type(setting) is type(default)
+            for arg, default in _DEFAULTS
+        )
+
+
+def _lone(tree: ast.expr) -> ast.expr:
+    """`(1,)` as `1`."""
+    return tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree
+
+
+def _tidy(expression: Expr, flat: bool, brief: bool = False) -> str:
+    return ast.unparse(ast.fix_missing_locations(_Tidy(flat, brief).visit(copy.deepcopy(expression.tree))))
+
+
+def _constant(tree: ast.expr) -> Any:
+    """The constant a tree stands for, or the tree itself."""
+    try:
+        return ast.literal_eval(tree)
+    except (ValueError, TypeError):
+        return tree
+
+
+def plain(x: Any) -> Any:
+    """An operand's numbers, whether it is a Value or not."""
+    return x.data if isinstance(x, Value) else x
+
+
+def literal(x: Any) -> str:
+    """A plain operand inside an expression: `2`, `(−0.5)`, `√2`; an array by its shape."""
+    if isinstance(x, bool | np.bool_) or x is None:
+        return str(x)
+    if np.ndim(x):
+        return f"array({dimensions(np.shape(x))})"
+    number = float(x)
+    square = round(number * number) if math.isfinite(number) and abs(number) < LARGEST_ROOT else 0
+    if number > 0 and 1 < square <= LARGEST_ROOT and math.sqrt(square) == number and not number.is_integer():
+        return f"√{square}"
+    return factor(x)
+
+
+def _named_in(given: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+    """Values and arrays in a mapping such as `locals()`, also inside lists, tuples, dicts and modules."""
+    for key, x in given.items():
+        if not str(key).startswith("_"):
+            yield from _unpacked(x, str(key), depth=3)
+
+
+def _unpacked(x: Any, name: str, depth: int) -> Iterator[tuple[Any, str]]:
+    if isinstance(x, Value | np.ndarray):
+        yield x, name
+    elif depth and isinstance(x, list | tuple):
+        for index, entry in enumerate(x):
+            yield from _unpacked(entry, f"{name}[{index}]", depth - 1)
+    elif depth and isinstance(x, dict):
+        for key, entry in x.items():
+            yield from _unpacked(entry, f"{name}[{key!r}]", depth - 1)
+    elif hasattr(x, "named_parameters"):
+        for path, parameter in x.named_parameters():
+            yield parameter, f"{name}.{path}"
+
+
+def _parameter_paths(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
+    """Parameters under the dotted path of the outermost module that was called and owns them."""
+    outermost = {}
+    for node in nodes:
+        if node.scope is not None:
+            *_, top = node.scope.chain()
+            outermost[id(top)] = top
+    for scope in outermost.values():
+        if hasattr(scope.module, "named_parameters"):
+            for path, parameter in scope.module.named_parameters():
+                yield parameter, path

@@ -1,0 +1,350 @@
+"""From a graph of Values to a Scene: the cards, edges and scopes of a drawing.
+
+Everything is read off at once, so that a drawing keeps the numbers of the moment it was made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autograd.graph import topological
+from autograd.show import flow as flowing
+from autograd.show.cards import Card, Edge, Scene, Scope
+from autograd.show.folding import Collapse, Folded, Group, fold
+from autograd.show.labels import Names
+from autograd.show.numbers import count, rough
+from autograd.show.value_cards import (
+    Style,
+    is_parameter,
+    module_card,
+    norm,
+    plain_card,
+    rest_card,
+    role_of,
+    sum_card,
+    value_card,
+)
+from autograd.value import Value
+
+EDGES = (None, "rule", "numbers")
+DETAILS = ("full", "brief")
+DIRECTIONS = (None, "TB", "LR")
+NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
+DESCRIBED = 60  # cards that the picture's description reads out
+NO_GRADIENT = "no gradient yet: call backward() first"
+
+
+@dataclass(frozen=True)
+class Options:
+    """The keywords of `draw`; see there."""
+
+    collapse: Collapse = None
+    direction: str | None = None
+    detail: str = "full"
+    edges: str | None = None
+    max_nodes: int = 300
+    names: Mapping[str, Any] | None = None
+    flow: bool | float = False
+    inputs: tuple[Any, ...] = ()
+    chains: bool | None = None
+    digits: int = 4
+    title: str = ""
+
+    def __post_init__(self) -> None:
+        for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
+            if getattr(self, field) not in allowed:
+                choices = ", ".join(map(repr, allowed))
+                raise ValueError(f"draw: {field} is one of {choices}; got {getattr(self, field)!r}")
+        if not isinstance(self.max_nodes, int) or self.max_nodes < 2:
+            raise ValueError(f"draw: max_nodes is a whole number of at least 2; got {self.max_nodes!r}")
+        if not isinstance(self.digits, int) or not 1 <= self.digits <= 17:
+            raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
+
+
+class Reader:
+    """One reading of one graph. `scene()` gives the picture; the parts stay for those who need more (the
+    page)."""
+
+    def __init__(self, root: Value, options: Options) -> None:
+        if not isinstance(root, Value):
+            raise TypeError(
+                f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
+                "Compute something with Values first, such as draw(Value(2.0) * 3)"
+            )
+        self.root, self.options = root, options
+        self.nodes = topological(root)
+        self.names = Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
+        self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
+        self.inputs = tuple(
+            node
+            for node in self.nodes
+            if any(node is one or self.names.name(node) == one for one in options.inputs)
+        )
+        self.folded = fold(
+            self.nodes,
+            collapse=options.collapse,
+            max_nodes=options.max_nodes,
+            chains=options.chains,
+            keep=self._stays,
+        )
+        self._plain: dict[int, str] = {}  # plain arrays, by id, to their card's key
+
+    def scene(self) -> Scene:
+        """The picture as data."""
+        style = Style(self.options.detail, self.options.digits, beside=self.options.direction != "LR")
+        cards = self._cards(style)
+        edges, notes, legend = self._edges(style)
+        cards += [self._plain_card(key, style) for key in self._plain.values()]
+        direction = self.options.direction or ("TB" if any(card.blocks for card in cards) else "LR")
+        if direction == "LR":
+            cards = [replace(card, beside=False) for card in cards]
+        cards = _mark_first_trouble(cards)
+        notes = ((self.folded.note,) if self.folded.note else ()) + notes
+        return Scene(
+            tuple(cards),
+            tuple(edges),
+            tuple(self._scopes(cards)),
+            tuple(self._rows(cards)),
+            direction,
+            self.options.title or self._title(),
+            _description(cards),
+            notes,
+            legend,
+        )
+
+    # --- cards --------------------------------------------------------------------------------------------
+
+    def role(self, node: Value) -> str:
+        return role_of(node, self.root, self.has_parameters, self.inputs)
+
+    def _stays(self, leaf: Value) -> bool:
+        """A leaf that a folded module must not swallow: an input of the model."""
+        return self.role(leaf) == "input"
+
+    def _cards(self, style: Style) -> list[Card]:
+        cards: dict[str, Card] = {}
+        for node in self.nodes:
+            key = self.folded.key_of[node]
+            if key not in cards:
+                cards[key] = self._card(key, node, style)
+        return list(cards.values())
+
+    def _card(self, key: str, node: Value, style: Style) -> Card:
+        group = self.folded.groups.get(key)
+        if group is None:
+            return value_card(key, node, self.names, self.role(node), style)
+        if group.kind == "sum":
+            return sum_card(group, self.names, self.role(group.result), style)
+        if group.kind == "rest":
+            return rest_card(group, style)
+        return module_card(group, self._parameters(group), style)
+
+    def _parameters(self, group: Group) -> list[Value]:
+        """The parameters a module uses, also those it shares."""
+        used = {
+            leaf: None
+            for node in group.members
+            for leaf in node.parents
+            if leaf.op is None and self.role(leaf) == "parameter"
+        }
+        return list(used)
+
+    def _plain_card(self, key: str, style: Style) -> Card:
+        return plain_card(key, self._arrays[key], self.names, style)
+
+    # --- edges --------------------------------------------------------------------------------------------
+
+    def _edges(self, style: Style) -> tuple[list[Edge], tuple[str, ...], Any]:
+        drawn: dict[tuple[str, str, int], Edge] = {}
+        sizes: dict[str, float] = {}
+        self._arrays: dict[str, Any] = {}
+        with_numbers = self.options.flow is not False or self.options.edges == "numbers"
+        for node in self.nodes:
+            head = self.folded.key_of[node]
+            if node.op is None:
+                continue
+            sent = flowing.contributions_of(node) if with_numbers else ()
+            labels = self._labels(node, sent, style)
+            for index, x in enumerate(node.inputs):
+                tail = self._tail(node, index, x)
+                if tail is None or tail == head:
+                    continue
+                folded = head in self.folded.groups or tail in self.folded.groups
+                place = (tail, head, -1 if folded else index)
+                size = norm(sent[index]) if with_numbers and sent[index] is not None else None
+                if place in drawn:
+                    edge = drawn[place]
+                else:
+                    label = "" if folded else labels[index]
+                    edge = Edge(f"e{len(drawn)}", tail, head, label, title=self._edge_title(node, x, label))
+                    drawn[place] = edge
+                if size is not None:
+                    sizes[edge.key] = math.hypot(sizes.get(edge.key, 0.0), size)
+        edges = list(drawn.values())
+        if self.options.flow is False:
+            return edges, self._edge_notes(edges), None
+        return self._with_flow(edges, sizes)
+
+    def _labels(self, node: Value, sent: Any, style: Style) -> list[str]:
+        if self.options.edges == "rule" and node.requires_grad:
+            parts = self.names.rule(node, brief=True)
+            return [
+                part if part and isinstance(x, Value) and x.requires_grad else ""
+                for part, x in zip(parts, node.inputs)
+            ]
+        if self.options.edges == "numbers":
+            return [flowing.arithmetic(node, index, part, style.digits) for index, part in enumerate(sent)]
+        return [""] * len(node.inputs)
+
+    def _edge_notes(self, edges: list[Edge]) -> tuple[str, ...]:
+        if self.options.edges == "numbers" and self.root.grad is None:
+            return (NO_GRADIENT,)
+        if self.options.edges == "rule" and any(edge.label for edge in edges):
+            return (
+                "on each edge: what flows back along it; g is the gradient of the card at its arrowhead"
+                + (", out that card's value" if any("out" in edge.label for edge in edges) else ""),
+            )
+        return ()
+
+    def _with_flow(
+        self, edges: list[Edge], sizes: dict[str, float]
+    ) -> tuple[list[Edge], tuple[str, ...], Any]:
+        if not sizes:
+            return edges, (NO_GRADIENT,), None
+        asked = self.options.flow
+        largest = float(asked) if asked is not True else flowing.largest_of(sizes.values())
+        styled = []
+        for edge in edges:
+            size = sizes.get(edge.key)
+            if size is None:
+                styled.append(replace(edge, style="none"))
+            elif not math.isfinite(size):
+                styled.append(
+                    replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞"))
+                )
+            elif size == 0.0 or largest == 0.0:
+                styled.append(replace(edge, style="zero"))
+            else:
+                styled.append(
+                    replace(
+                        edge,
+                        style="flow",
+                        flow=flowing.width_of(size, largest),
+                        title=f"{edge.title}: gradient norm {rough(size)}",
+                    )
+                )
+        legend = flowing.legend(largest, any(edge.style == "none" for edge in styled)) if largest else None
+        return styled, self._edge_notes(edges), legend
+
+    def _tail(self, node: Value, index: int, x: Any) -> str | None:
+        """The card an operand comes from; None for a literal, which stands in the expression."""
+        if isinstance(x, Value):
+            return self.folded.key_of[x]
+        if x is None or not np.ndim(x):
+            return None
+        inside = self.folded.key_of[node] in self.folded.groups
+        is_index = np.asarray(x).dtype.kind in "iu"
+        if inside and not self.names.name(x) and not is_index:
+            return None  # a mask, say: the module's own affair
+        key = self._plain.setdefault(id(x), f"c{len(self._plain)}")
+        self._arrays[key] = x
+        return key
+
+    def _edge_title(self, node: Value, x: Any, label: str) -> str:
+        result = self.names.name(node) or self.names.expression(node)
+        title = f"{self.names.name(x) or self._spoken(x)} → {result}"
+        return f"{title}: {label}" if label else title
+
+    def _spoken(self, x: Any) -> str:
+        return self.names.expression(x) or "leaf" if isinstance(x, Value) else "constant"
+
+    # --- scopes and rows ----------------------------------------------------------------------------------
+
+    def _scopes(self, cards: list[Card]) -> list[Scope]:
+        """A frame for every open call that holds two cards or more."""
+        shown = {card.key for card in cards}
+        members: dict[int, dict[str, None]] = {}
+        scopes = {}
+        for node in self.nodes:
+            key = self.folded.key_of[node]
+            group = self.folded.groups.get(key)
+            scope = (
+                node.scope
+                if group is None or group.kind == "sum"
+                else group.scope.parent
+                if group.scope is not None
+                else None
+            )
+            for one in scope.chain() if scope is not None else ():
+                scopes[one.serial] = one
+                members.setdefault(one.serial, {})[key] = None
+        self._draw_in_leaves(members)
+        whole = {serial for serial, keys in members.items() if not scopes[serial].name or len(keys) < 2}
+        return [
+            Scope(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
+            for serial, keys in members.items()
+            if serial not in whole and set(keys) <= shown
+        ]
+
+    def _draw_in_leaves(self, members: dict[int, dict[str, None]]) -> None:
+        """A parameter or plain array used inside one call only stands inside its frame."""
+        users: dict[str, set[str]] = {}
+        for node in self.nodes:
+            for index, x in enumerate(node.inputs):
+                tail = self._tail(node, index, x)
+                if tail is not None and (not isinstance(x, Value) or (x.op is None and not self._stays(x))):
+                    users.setdefault(tail, set()).add(self.folded.key_of[node])
+        for keys in members.values():
+            inside = set(keys)
+            keys.update(dict.fromkeys(tail for tail, heads in users.items() if heads <= inside))
+
+    def _rows(self, cards: list[Card]) -> list[tuple[str, ...]]:
+        """Results of the same op on the same input, equally far from the leaves, share a rank: Q, K, V."""
+        rank: dict[Value, int] = {}
+        alike: dict[tuple[str, int, int], list[str]] = {}
+        for node in self.nodes:
+            rank[node] = 1 + max((rank[x] for x in node.parents), default=-1)
+            key = self.folded.key_of[node]
+            if node.op is not None and key not in self.folded.groups and len(node.parents) > 1:
+                alike.setdefault((node.op.name, id(node.inputs[0]), rank[node]), []).append(key)
+        return [tuple(keys) for keys in alike.values() if len(keys) > 1]
+
+    def _title(self) -> str:
+        what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
+        return f"computation graph of {what}"
+
+
+def read(root: Value, options: Options) -> tuple[Scene, Folded]:
+    """The scene of a graph, and how it was folded."""
+    reader = Reader(root, options)
+    return reader.scene(), reader.folded
+
+
+def _mark_first_trouble(cards: list[Card]) -> list[Card]:
+    """The first card in forward order whose value went bad says so."""
+    for index, card in enumerate(cards):
+        shown = [row.text for row in card.rows if row.bad and row.kind != "grad"]
+        shown += [
+            cell.text
+            for block in card.blocks
+            if block.table and block.kind == "value"
+            for row in block.table.rows
+            for cell in row
+            if cell.kind == "bad"
+        ]
+        if shown:
+            word = "first NaN" if any("NaN" in text for text in shown) else "first ∞"
+            return [*cards[:index], replace(card, trouble=word), *cards[index + 1 :]]
+    return cards
+
+
+def _description(cards: Iterable[Card]) -> str:
+    """The computation read out in order."""
+    sentences = [card.title.partition(";")[0] for card in cards]
+    more = f"; and {count(len(sentences) - DESCRIBED)} more" if len(sentences) > DESCRIBED else ""
+    return "; ".join(sentences[:DESCRIBED]) + more + "."
