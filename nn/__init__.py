@@ -1,0 +1,53 @@
+"""nn: layers, losses and training on the `autograd` engine.
+
+>>> import nn
+>>> model = nn.Sequential(nn.Linear(2, 8, rng=0), nn.functional.relu, nn.Linear(8, 1, rng=1))
+>>> model.count()
+33
+"""
+
+import autograd
+
+from ._clash import insist_ours
+
+insist_ours(autograd)
+
+from . import functional, init, io, optim  # noqa: E402
+from .attention import KeyValues, MultiHeadAttention  # noqa: E402
+from .dropout import Dropout  # noqa: E402
+from .embedding import Embedding, LearnedPositions, RotaryPositions, SinusoidalPositions  # noqa: E402
+from .feedforward import FeedForward  # noqa: E402
+from .io import load, save  # noqa: E402
+from .linear import Linear  # noqa: E402
+from .module import Module, Parameter, Sequential  # noqa: E402
+from .norm import LayerNorm, RMSNorm  # noqa: E402
+from .scalar import MLP, Layer, Neuron  # noqa: E402
+from .transformer import GPT, TransformerBlock  # noqa: E402
+
+__all__ = [
+    "Dropout",
+    "Embedding",
+    "FeedForward",
+    "functional",
+    "GPT",
+    "init",
+    "io",
+    "KeyValues",
+    "Layer",
+    "LayerNorm",
+    "LearnedPositions",
+    "Linear",
+    "load",
+    "MLP",
+    "Module",
+    "MultiHeadAttention",
+    "Neuron",
+    "optim",
+    "Parameter",
+    "RMSNorm",
+    "RotaryPositions",
+    "save",
+    "Sequential",
+    "SinusoidalPositions",
+    "TransformerBlock",
+]

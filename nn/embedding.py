@@ -1,0 +1,117 @@
+"""Tokens and positions as vectors: Embedding, and the three ways to say where a token stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from autograd.errors import HandgradError
+
+from . import functional as F
+from . import init
+from .module import Module, Parameter
+
+
+class Embedding(Module):
+    """A table with one row for each token: ids (...) → (..., width).
+
+    Learned by default; `Embedding.fixed(table)` keeps given rows, `Embedding.one_hot(n)` is the identity.
+
+    >>> Embedding.one_hot(3)([2, 0]).data
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+
+    def __init__(
+        self, n: int, width: int, rng: Any = None, std: float = 1.0, dtype: Any = np.float64
+    ) -> None:
+        self.weight = Parameter(init.normal(rng, (n, width), std, dtype))
+
+    @classmethod
+    def fixed(cls, table: Any) -> Embedding:
+        """An embedding whose rows are given and not trained."""
+        table = np.array(table)
+        n, width = table.shape
+        made = cls(n, width, dtype=table.dtype if table.dtype.kind == "f" else np.float64)
+        made.weight.data = table
+        made.freeze()
+        return made
+
+    @classmethod
+    def one_hot(cls, n: int) -> Embedding:
+        """Each token is its own axis: row i is 1 at place i."""
+        return cls.fixed(np.eye(n))
+
+    def forward(self, ids: Any) -> Any:
+        try:
+            return F.embedding(self.weight, ids)
+        except HandgradError as error:
+            raise type(error)(f"{self._called()}: {error}") from None
+
+    def extra(self) -> str:
+        return f"{self.weight.shape[0]} × {self.weight.shape[1]}"
+
+
+class LearnedPositions(Module):
+    """A trained vector for each position, added to the token there: x (..., tokens, width), up to
+    `block_size` tokens.
+
+    >>> LearnedPositions(4, 2, rng=0)(np.zeros((3, 2))).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self, block_size: int, width: int, rng: Any = None, std: float = 0.02, dtype: Any = np.float64
+    ) -> None:
+        self.weight = Parameter(init.normal(rng, (block_size, width), std, dtype))
+
+    def forward(self, x: Any, start: int = 0) -> Any:
+        block_size, width = self.weight.shape
+        tokens = np.shape(x)[-2]
+        if start + tokens > block_size or np.shape(x)[-1] != width:
+            self._refuse(
+                f"at most {block_size} tokens of width {width}", x, f"It begins at position {start}."
+            )
+        return x + self.weight[start : start + tokens]
+
+    def extra(self) -> str:
+        return f"{self.weight.shape[0]} × {self.weight.shape[1]}"
+
+
+class SinusoidalPositions(Module):
+    """The fixed sines and cosines of `functional.sinusoidal_positions`, added to the tokens; any length.
+
+    >>> SinusoidalPositions(2)(np.zeros((2, 2))).round(4)
+    array([[0.    , 1.    ],
+           [0.8415, 0.5403]])
+    """
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def forward(self, x: Any, start: int = 0) -> Any:
+        if np.shape(x)[-1] != self.width:
+            self._refuse(f"tokens of width {self.width}", x)
+        return x + F.sinusoidal_positions(np.shape(x)[-2], self.width, start).astype(x.dtype)
+
+    def extra(self) -> str:
+        return str(self.width)
+
+
+class RotaryPositions(Module):
+    """Queries and keys turned by an angle that grows with the position; used inside attention, not added to
+    tokens.
+
+    >>> RotaryPositions()(np.ones((2, 4))).shape
+    (2, 4)
+    """
+
+    def __init__(self, base: float = 10000.0) -> None:
+        self.base = base
+
+    def forward(self, x: Any, start: int = 0) -> Any:
+        return F.rotate(x, start, self.base)
+
+    def extra(self) -> str:
+        return f"base {self.base:g}"

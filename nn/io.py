@@ -1,0 +1,79 @@
+"""Saving and loading: safetensors files, written whole or not at all; never pickle."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from autograd.errors import DataError
+
+__all__ = ["load", "read", "save", "write"]
+
+
+class Stateful(Protocol):
+    """What can be saved: a module or an optimizer."""
+
+    def state_dict(self) -> dict[str, np.ndarray]: ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None: ...
+
+
+def save(what: Stateful, path: str | os.PathLike[str]) -> None:
+    """Write a module's parameters (or an optimizer's state) to a safetensors file.
+
+    >>> import nn, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nn.save(nn.Linear(2, 3, rng=0), f"{folder}/layer.safetensors")
+    ...     layer = nn.Linear(2, 3, rng=1)
+    ...     nn.load(layer, f"{folder}/layer.safetensors")
+    >>> bool((layer.weight.data == nn.Linear(2, 3, rng=0).weight.data).all())
+    True
+    """
+    write(what.state_dict(), path, {"kind": type(what).__name__})
+
+
+def load(what: Stateful, path: str | os.PathLike[str]) -> None:
+    """Fill a module (or an optimizer) in place from a file; names, shapes and dtypes must fit, or nothing
+    changes.
+    """
+    what.load_state_dict(read(path)[0])
+
+
+def write(
+    arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
+) -> None:
+    """Write arrays by name, through a temporary file beside it that then takes its place: never half a
+    file.
+    """
+    path = Path(path)
+    content = to_bytes(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()}, dict(metadata or {})
+    )
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The arrays in a safetensors file, by name, and its metadata."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"there is no file {os.fspath(path)!r} to load")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except SafetensorError as error:
+        raise DataError(f"{os.fspath(path)!r} is not a whole safetensors file: {error}") from None

@@ -1,0 +1,42 @@
+"""Linear: the layer `x @ W + b`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import functional as F
+from . import init
+from .module import Module, Parameter, as_input
+
+
+class Linear(Module):
+    """Each row of x times a matrix, plus a bias: `x @ weight + bias`.
+
+    x (..., n_in) → (..., n_out); weight (n_in, n_out), bias (n_out,). Both start uniform in ±1/√n_in.
+
+    >>> layer = Linear(3, 2, rng=0)
+    >>> layer
+    Linear(3 → 2)  weight (3, 2), bias (2,)  8 parameters
+    >>> layer([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]).shape
+    (2, 2)
+    """
+
+    def __init__(
+        self, n_in: int, n_out: int, bias: bool = True, rng: Any = None, dtype: Any = np.float64
+    ) -> None:
+        rng = init.generator(rng)
+        self.weight = Parameter(init.linear(rng, n_in, n_out, dtype))
+        self.bias = Parameter(init.uniform(rng, (n_out,), max(n_in, 1) ** -0.5, dtype)) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        weight = self.weight
+        x = as_input(x, weight._data.dtype)
+        if x.shape[-1:] != weight._data.shape[:1]:
+            self._refuse(f"an input of shape (..., {weight.shape[0]})", x)
+        return F.linear(x, weight, self.bias)
+
+    def extra(self) -> str:
+        n_in, n_out = self.weight.shape
+        return f"{n_in} → {n_out}" + ("" if self.bias is not None else ", no bias")

@@ -1,0 +1,292 @@
+"""Module: something with parameters that can be called; Parameter: a Value that training moves.
+
+A module is an ordinary object. Its parameters are found by looking: every attribute that is a Parameter or a
+Module, or a list, tuple or dict of them, in the order in which they were set. The dotted way to one is its
+name:
+`blocks.0.attention.qkv.weight`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from autograd import Value, stack
+from autograd.errors import DataError, HandgradError, ShapeError
+from autograd.recording import Scope, modes, scope
+
+Self = TypeVar("Self", bound="Module")
+
+
+class Parameter(Value):
+    """A leaf that belongs to a module and is moved by training.
+
+    >>> Parameter([1.0, 2.0], name="bias")
+    Parameter([1., 2.], name='bias')
+    """
+
+    __slots__ = ("_path",)
+    _path: str
+
+    @property
+    def path(self) -> str:
+        """Its dotted name in the module whose parameters were last asked for; else its own name."""
+        return getattr(self, "_path", None) or self.name or f"a parameter of shape {self.shape}"
+
+
+class Module:
+    """The base of every layer: write `forward`, keep Parameters and Modules as attributes, and call it.
+
+    >>> class Affine(Module):
+    ...     def __init__(self):
+    ...         self.scale = Parameter([2.0, 3.0])
+    ...         self.shift = Parameter([0.5, 0.5])
+    ...     def forward(self, x):
+    ...         return self.scale * x + self.shift
+    >>> affine = Affine()
+    >>> affine([1.0, 1.0]).data
+    array([2.5, 3.5])
+    >>> affine
+    Affine  scale (2,), shift (2,)  4 parameters
+    """
+
+    training = True
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__} has no forward(); write one that computes its output"
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`; every node made meanwhile remembers that it was made here."""
+        label = modes.label
+        with scope(self._name_in(None if label is None else label.scope), type(self).__name__, self) as here:
+            try:
+                return self.forward(*args, **kwargs)
+            except HandgradError as error:
+                if here.path and not hasattr(error, "__notes__"):
+                    error.add_note(f"in {here.path} ({here.kind})")
+                raise
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        for path, part in _parts(name, value):
+            if isinstance(part, Parameter) and part.name is None:
+                part.name = path
+        object.__setattr__(self, name, value)
+
+    # --- what it holds --------------------------------------------------------------------------------------
+
+    def _own_parts(self) -> Iterator[tuple[str, Parameter | Module]]:
+        """The Parameters and Modules this module holds itself, by name, in order."""
+        for name, attribute in vars(self).items():
+            if not name.startswith("_"):
+                yield from _parts(name, attribute)
+
+    def _walk(self, path: str, seen: set[int]) -> Iterator[tuple[str, Parameter | Module]]:
+        """This module, then what it holds, depth first; each object once, under its first name."""
+        seen.add(id(self))
+        yield path, self
+        for name, part in self._own_parts():
+            if id(part) in seen:
+                continue
+            full = f"{path}.{name}" if path else name
+            if isinstance(part, Module):
+                yield from part._walk(full, seen)
+            else:
+                seen.add(id(part))
+                yield full, part
+
+    def named_modules(self) -> list[tuple[str, Module]]:
+        """This module (named "") and all modules inside it, with their dotted names."""
+        return [(path, part) for path, part in self._walk("", set()) if isinstance(part, Module)]
+
+    def named_parameters(self) -> list[tuple[str, Parameter]]:
+        """All parameters with their dotted names; a shared one once."""
+        found = [(path, part) for path, part in self._walk("", set()) if isinstance(part, Parameter)]
+        for path, parameter in found:
+            parameter._path = path
+        return found
+
+    def parameters(self) -> list[Parameter]:
+        """All parameters, frozen ones too; a shared one once."""
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def count(self) -> int:
+        """How many numbers its parameters hold."""
+        return sum(parameter.size for parameter in self.parameters())
+
+    # --- states ---------------------------------------------------------------------------------------------
+
+    def train(self: Self, training: bool = True) -> Self:
+        """Switch this module and all inside it to training, in which dropout drops."""
+        for _, module in self.named_modules():
+            module.training = training
+        return self
+
+    def eval(self: Self) -> Self:
+        """Switch to evaluation: nothing is dropped."""
+        return self.train(False)
+
+    def freeze(self: Self) -> Self:
+        """Stop training these parameters: no gradient is computed for them and optimizers leave them
+        alone.
+        """
+        return self._set_requires_grad(False)
+
+    def unfreeze(self: Self) -> Self:
+        """Train these parameters again."""
+        return self._set_requires_grad(True)
+
+    def _set_requires_grad(self: Self, wanted: bool) -> Self:
+        for parameter in self.parameters():
+            parameter.requires_grad = wanted
+            parameter.grad = None
+        return self
+
+    def zero_grad(self) -> None:
+        """Forget all gradients: each is None until the next backward pass."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """A copy of every parameter as a plain array, by dotted name."""
+        return {path: np.array(parameter._data) for path, parameter in self.named_parameters()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Fill the parameters in place. If a name, shape or dtype does not fit, say them all and change
+        nothing.
+        """
+        own = dict(self.named_parameters())
+        arrays = {path: np.asarray(array) for path, array in state.items()}
+        insist_same(type(self).__name__, {path: p._data for path, p in own.items()}, arrays)
+        for path, parameter in own.items():
+            parameter.data = arrays[path]
+
+    # --- what people see ------------------------------------------------------------------------------------
+
+    def extra(self) -> str:
+        """What stands in brackets behind the kind when the module is printed."""
+        return ""
+
+    def __repr__(self) -> str:
+        from .tree import printed
+
+        return printed(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_home"}
+
+    # --- doors and errors for layers ------------------------------------------------------------------------
+
+    def _name_in(self, around: Scope | None) -> str:
+        """What the module that is calling this one calls it; the outermost module has no name."""
+        while around is not None and around.module is None:
+            around = around.parent
+        if around is None:
+            return ""
+        caller = around.module
+        home = self.__dict__.get("_home")
+        if home is None or home[0]() is not caller:
+            name = next((path for path, module in caller.named_modules() if module is self), "")
+            home = self.__dict__["_home"] = (weakref.ref(caller), name)
+        return home[1]
+
+    def _called(self) -> str:
+        """How a message refers to this module: its dotted name in the call that is running, and its kind."""
+        kind = f"{type(self).__name__}({self.extra()})" if self.extra() else type(self).__name__
+        label = modes.label
+        here = None if label is None else label.scope
+        return f"{here.path}: {kind}" if here is not None and here.module is self and here.path else kind
+
+    def _refuse(self, expected: str, came: Any, remedy: str = "") -> NoReturn:
+        """Raise a ShapeError that names this layer, what it expected, and what came."""
+        came = came if isinstance(came, str) else f"an input of shape {np.shape(came)}"
+        raise ShapeError(f"{self._called()} expected {expected}, got {came}.{remedy and ' ' + remedy}")
+
+
+def as_input(x: Any, dtype: Any) -> Any:
+    """What a layer was called with, as a Value or an array: plain numbers take the layer's dtype, a list of
+    Values is stacked."""
+    if isinstance(x, Value):
+        return x
+    if isinstance(x, np.ndarray) and x.dtype == dtype:
+        return x
+    if isinstance(x, list | tuple):
+        if any(isinstance(part, Value) for part in x):
+            return stack(x)
+        if any(isinstance(part, list | tuple) for part in x):
+            x = [as_input(part, dtype) for part in x]
+            if any(isinstance(part, Value) for part in x):
+                return stack(x)
+    array = np.asarray(x)
+    if array.dtype.kind not in "fiub":
+        raise DataError(
+            f"a layer takes a Value, numbers or an array of them; got {x!r:.60} ({type(x).__name__})"
+        )
+    return array.astype(dtype)
+
+
+def insist_same(who: str, own: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> None:
+    """Raise one error that lists every missing, unexpected, misshapen or mistyped entry of `given`."""
+    problems = [f"missing: {name} {np.shape(own[name])}" for name in own if name not in given]
+    problems += [f"not expected: {name} {given[name].shape}" for name in given if name not in own]
+    for name in own:
+        if name in given:
+            mine = np.asarray(own[name])
+            if mine.shape != given[name].shape:
+                problems.append(f"{name}: expected shape {mine.shape}, got {given[name].shape}")
+            if mine.dtype != given[name].dtype:
+                problems.append(f"{name}: expected dtype {mine.dtype}, got {given[name].dtype}")
+    if problems:
+        raise ShapeError(f"{who} cannot take this state; nothing was changed:\n  " + "\n  ".join(problems))
+
+
+def _parts(name: str, x: Any) -> Iterator[tuple[str, Parameter | Module]]:
+    """The Parameters and Modules in an attribute: itself, or those in a list, tuple or dict."""
+    if isinstance(x, Parameter | Module):
+        yield name, x
+    elif isinstance(x, list | tuple):
+        for i, part in enumerate(x):
+            yield from _parts(f"{name}.{i}", part)
+    elif isinstance(x, dict):
+        for key, part in x.items():
+            yield from _parts(f"{name}.{key}", part)
+
+
+class Sequential(Module):
+    """Modules or plain functions, each applied to what the one before gave.
+
+    >>> from autograd import relu
+    >>> from nn import Linear
+    >>> Sequential(Linear(2, 3, rng=0), relu, Linear(3, 1, rng=1))([[1.0, 2.0]]).shape
+    (1, 1)
+    """
+
+    def __init__(self, *layers: Module | Callable[[Any], Any]) -> None:
+        for layer in layers:
+            if not callable(layer):
+                raise DataError(
+                    f"Sequential takes modules and functions; got {layer!r:.60} ({type(layer).__name__})"
+                )
+        self.layers = list(layers)
+
+    def forward(self, x: Any) -> Any:
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+    def extra(self) -> str:
+        names = [getattr(f, "__name__", str(f)) for f in self.layers if not isinstance(f, Module)]
+        return ", ".join(names)
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def __getitem__(self, i: int) -> Module | Callable[[Any], Any]:
+        return self.layers[i]
+
+    def __iter__(self) -> Iterator[Module | Callable[[Any], Any]]:
+        return iter(self.layers)

@@ -1,0 +1,405 @@
+"""Optimizers: SGD, Adam, AdamW; gradient clipping, accumulation and learning-rate schedules.
+
+A step moves the parameters in place, through buffers made once: it builds no graph and allocates nothing
+large. It looks at every gradient first; if one is missing or not finite, it says which and changes nothing.
+Gradients stay as they were: forget them with `zero_grad()` before the next backward pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograd import Value
+from autograd.errors import BackwardError, DataError, NonFiniteError
+
+from .module import Module, insist_same
+
+__all__ = [
+    "accumulate",
+    "Adam",
+    "AdamW",
+    "clip_grad_norm",
+    "cosine",
+    "Optimizer",
+    "SGD",
+    "step_decay",
+    "warmup",
+]
+
+Schedule = Callable[[int], float]
+Parameters = Module | Iterable[Value] | Iterable[tuple[str, Value]]
+
+
+class Optimizer:
+    """The base of the optimizers: what it moves, the learning rate (a number, or a function of the step), its
+    state.
+
+    `params` is a module, its `parameters()`, or (name, parameter) pairs. Frozen parameters are left alone.
+    """
+
+    slots: tuple[str, ...] = ()  # what is remembered for each parameter, such as a momentum
+
+    def __init__(self, params: Parameters, lr: float | Schedule) -> None:
+        if not callable(lr) and not (lr >= 0.0 and math.isfinite(lr)):
+            raise ValueError(
+                f"{type(self).__name__}: the learning rate is a number from 0 up, or a schedule; got {lr!r}"
+            )
+        self.lr = lr
+        self.steps = 0
+        self._named = _named(params)
+        self._cells = _cells(self._named, self.slots)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate of the next step."""
+        return float(self.lr(self.steps)) if callable(self.lr) else self.lr
+
+    def step(self) -> None:
+        """Move every parameter that trains, each by its gradient."""
+        cells = [cell for cell in self._cells if cell.trains]
+        gradients = [cell.gradient() for cell in cells]  # raises, if at all, before anything has moved
+        rate = self.rate
+        self.steps += 1
+        for cell, gradient in zip(cells, gradients, strict=True):
+            values = cell.read()
+            self._move(values, gradient, cell, rate)
+            cell.write(values)
+
+    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
+        raise NotImplementedError
+
+    def zero_grad(self) -> None:
+        """Forget all gradients: each is None until the next backward pass."""
+        for _, parameter in self._named:
+            parameter.grad = None
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """The number of steps and, by slot and parameter name, what it remembers; copies."""
+        state = {"steps": np.array(self.steps)}
+        for cell in self._cells:
+            for slot in self.slots:
+                state |= {f"{slot}.{name}": array.copy() for name, array in cell.parts(slot)}
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another optimizer of the same kind stopped. If it does not fit, change nothing."""
+        arrays = {name: np.asarray(array) for name, array in state.items()}
+        insist_same(type(self).__name__, self.state_dict(), arrays)
+        self.steps = int(arrays["steps"])
+        for cell in self._cells:
+            for slot in self.slots:
+                for name, array in cell.parts(slot):
+                    array[...] = arrays[f"{slot}.{name}"]
+
+
+class SGD(Optimizer):
+    """Gradient descent: `p -= lr · g`, with momentum `b = momentum · b + g` in g's place if asked for.
+
+    Nesterov's form moves by `g + momentum · b`; weight decay adds `weight_decay · p` to g.
+
+    >>> p = Value([1.0, 2.0])
+    >>> (p * p).sum().backward()
+    >>> SGD([p], lr=0.1).step()
+    >>> p.data
+    array([0.8, 1.6])
+    """
+
+    def __init__(
+        self, params: Parameters, lr: float | Schedule = 1e-3, momentum: float = 0.0, nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:  # fmt: skip
+        if nesterov and momentum <= 0:
+            raise ValueError("SGD: Nesterov's form needs a momentum above 0")
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
+        self.slots = ("momentum",) if momentum else ()
+        super().__init__(params, lr)
+
+    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
+        if self.weight_decay:
+            gradient = np.add(
+                gradient, np.multiply(values, self.weight_decay, out=cell.spare), out=cell.spare
+            )
+        if not self.momentum:
+            _subtract(values, gradient, rate, cell.spare)
+            return
+        buffer = cell.state["momentum"]
+        buffer *= self.momentum
+        buffer += gradient
+        if self.nesterov:
+            _subtract(values, gradient, rate, cell.spare)
+            _subtract(values, buffer, rate * self.momentum, cell.spare)
+        else:
+            _subtract(values, buffer, rate, cell.spare)
+
+
+class Adam(Optimizer):
+    """Adam: each number moves by its mean gradient over the root of its mean squared gradient.
+
+    `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr · m̂ / (√v̂ + eps)` with m̂ = m / (1-β₁ᵗ), v̂ = v
+    / (1-β₂ᵗ). Weight decay adds `weight_decay · p` to g.
+
+    >>> p = Value([1.0, -2.0])
+    >>> (p * p).sum().backward()
+    >>> Adam([p], lr=0.1).step()
+    >>> p.data.round(6)
+    array([ 0.9, -1.9])
+    """
+
+    slots = ("m", "v")
+    decoupled = False
+
+    def __init__(
+        self, params: Parameters, lr: float | Schedule = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8, weight_decay: float = 0.0,
+    ) -> None:  # fmt: skip
+        if not all(0.0 <= beta < 1.0 for beta in betas):
+            raise ValueError(
+                f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas}"
+            )
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        super().__init__(params, lr)
+
+    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
+        m, v, spare = cell.state["m"], cell.state["v"], cell.spare
+        beta1, beta2 = self.betas
+        if self.weight_decay:
+            if self.decoupled:
+                values *= 1.0 - rate * self.weight_decay
+            else:
+                gradient = np.add(
+                    gradient, np.multiply(values, self.weight_decay, out=cell.spare2), out=cell.spare2
+                )
+        m *= beta1
+        m += np.multiply(gradient, 1.0 - beta1, out=spare)
+        v *= beta2
+        np.multiply(gradient, gradient, out=spare)
+        spare *= 1.0 - beta2
+        v += spare
+        np.sqrt(v, out=spare)
+        spare *= 1.0 / math.sqrt(1.0 - beta2**self.steps)
+        spare += self.eps
+        np.divide(m, spare, out=spare)
+        spare *= rate / (1.0 - beta1**self.steps)
+        values -= spare
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay: `p *= 1 - lr · weight_decay` before each move."""
+
+    decoupled = True
+
+    def __init__(
+        self, params: Parameters, lr: float | Schedule = 1e-3, weight_decay: float = 0.01,
+        betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay)
+
+
+def _subtract(values: np.ndarray, step: np.ndarray, rate: float, spare: np.ndarray) -> None:
+    """`values -= rate * step`, without a temporary."""
+    np.multiply(step, rate, out=spare)
+    values -= spare
+
+
+# --- gradients ----------------------------------------------------------------------------------------------
+
+
+def clip_grad_norm(params: Parameters, max_norm: float) -> float:
+    """Scale all gradients so that together, as one vector, they are no longer than `max_norm`; give the
+    length it was.
+
+    >>> p = Value([3.0, 4.0])
+    >>> (p * p / 2).sum().backward()
+    >>> clip_grad_norm([p], 1.0), p.grad.round(3)
+    (5.0, array([0.6, 0.8]))
+    """
+    named = [(name, p) for name, p in _named(params) if p.requires_grad and p.grad is not None]
+    norm = math.sqrt(sum(_square(name, p.grad) for name, p in named))
+    factor = max_norm / (norm + 1e-6)
+    if factor < 1.0:
+        for _, p in named:
+            p.grad *= factor
+    return norm
+
+
+def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
+    """Backward through `loss(batch)` for each of several batches; gradients and result are those of their
+    mean.
+
+    One large batch in parts that fit into memory: parts of equal size give the gradient of the whole.
+
+    >>> p = Value([2.0])
+    >>> accumulate(lambda x: (p * x).sum(), [1.0, 3.0]), p.grad
+    (4.0, array([2.]))
+    """
+    if not len(batches):
+        raise ValueError("accumulate: there is no batch to take a gradient of")
+    total = 0.0
+    for batch in batches:
+        part = loss(batch) / len(batches)
+        part.backward()
+        total += part.item()
+    return total
+
+
+# --- schedules: functions from the step, counted from 0, to the learning rate -------------------------------
+
+
+def cosine(peak: float, total: int, floor: float = 0.0) -> Schedule:
+    """From `peak` down to `floor` along half a cosine wave, over `total` steps.
+
+    >>> schedule = cosine(1.0, 10)
+    >>> [round(schedule(t), 3) for t in (0, 5, 10, 99)]
+    [1.0, 0.5, 0.0, 0.0]
+    """
+    return lambda t: floor + (peak - floor) * 0.5 * (1.0 + math.cos(math.pi * min(t / max(total, 1), 1.0)))
+
+
+def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
+    """`start`, times `factor` after every so many steps.
+
+    >>> [round(step_decay(1.0, 10)(t), 3) for t in (0, 9, 10, 25)]
+    [1.0, 1.0, 0.1, 0.01]
+    """
+    return lambda t: start * factor ** (t // every)
+
+
+def warmup(schedule: float | Schedule, steps: int) -> Schedule:
+    """A learning rate that rises from near 0 over the first steps, then follows a schedule (or stays, if a
+    number).
+
+    >>> rising = warmup(0.8, 4)
+    >>> [round(rising(t), 3) for t in range(6)]
+    [0.2, 0.4, 0.6, 0.8, 0.8, 0.8]
+    """
+    then: Schedule = schedule if callable(schedule) else lambda t: schedule
+    return lambda t: then(t) * min((t + 1) / max(steps, 1), 1.0)
+
+
+# --- what an optimizer moves --------------------------------------------------------------------------------
+
+
+class _Cell:
+    """One array of parameters, its state and working space. An array parameter is a cell by itself."""
+
+    def __init__(
+        self, name: str, parameter: Value, slots: Iterable[str], spares: tuple[np.ndarray, ...]
+    ) -> None:
+        self.name, self.parameter = name, parameter
+        data = parameter._data
+        self.state = {slot: np.zeros(np.shape(data), np.asarray(data).dtype) for slot in slots}
+        self.spare, self.spare2 = (spare[: data.size].reshape(data.shape) for spare in spares)
+
+    @property
+    def trains(self) -> bool:
+        return self.parameter.requires_grad
+
+    def gradient(self) -> np.ndarray:
+        return _checked(self.name, self.parameter)
+
+    def read(self) -> np.ndarray:
+        return self.parameter._data
+
+    def write(self, values: np.ndarray) -> None:
+        self.parameter.touch()  # a graph that used the old numbers must not be pulled through any more
+
+    def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
+        return [(self.name, self.state[slot])]
+
+
+class _ScalarCell(_Cell):
+    """All scalar parameters of one dtype, moved together as one array."""
+
+    def __init__(self, named: list[tuple[str, Value]], slots: Iterable[str]) -> None:
+        self.named = named
+        dtype = np.asarray(named[0][1]._data).dtype
+        self.state = {slot: np.zeros(len(named), dtype) for slot in slots}
+        self.values, self.gradients, self.spare, self.spare2 = np.zeros((4, len(named)), dtype)
+
+    @property
+    def trains(self) -> bool:
+        return any(p.requires_grad for _, p in self.named)
+
+    def gradient(self) -> np.ndarray:
+        self.gradients[:] = [_checked(name, p) if p.requires_grad else 0.0 for name, p in self.named]
+        return self.gradients
+
+    def read(self) -> np.ndarray:
+        self.values[:] = [p._data for _, p in self.named]
+        return self.values
+
+    def write(self, values: np.ndarray) -> None:
+        moved = values.tolist() if values.dtype == np.float64 else list(values)
+        for (_, p), number in zip(self.named, moved, strict=True):
+            if p.requires_grad:
+                p._data = number
+                p.touch()
+
+    def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
+        return [(name, self.state[slot][i : i + 1].reshape(())) for i, (name, _) in enumerate(self.named)]
+
+
+def _named(params: Parameters) -> list[tuple[str, Value]]:
+    """Parameters with names to speak of them by; each once."""
+    if isinstance(params, Value):
+        raise DataError("an optimizer takes a module or a list of parameters; got one Value. Write [p].")
+    found = list(params.named_parameters() if isinstance(params, Module) else params)
+    pairs = [
+        x if isinstance(x, tuple) else (getattr(x, "path", None) or getattr(x, "name", None), x)
+        for x in found
+    ]
+    named: dict[str, Value] = {}
+    seen: set[int] = set()
+    for i, (name, p) in enumerate(pairs):
+        if not isinstance(p, Value) or p.op is not None:
+            raise DataError(f"an optimizer moves Parameters (leaves of the graph); number {i} is {p!r:.80}")
+        if id(p) not in seen:
+            seen.add(id(p))
+            named[f"{name}#{i}" if name is None or name in named else name] = p
+    if not named:
+        raise ValueError("there are no parameters; give a module, or model.parameters()")
+    return list(named.items())
+
+
+def _cells(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[_Cell]:
+    arrays = [(name, p) for name, p in named if isinstance(p._data, np.ndarray)]
+    spares = {
+        dtype: tuple(np.empty((2, max(p.size for _, p in arrays if p.dtype == dtype)), dtype))
+        for dtype in {p.dtype for _, p in arrays}
+    }
+    cells = [_Cell(name, p, slots, spares[p.dtype]) for name, p in arrays]
+    for dtype in dict.fromkeys(p.dtype for _, p in named):
+        scalars = [(name, p) for name, p in named if not isinstance(p._data, np.ndarray) and p.dtype == dtype]
+        if scalars:
+            cells.append(_ScalarCell(scalars, slots))
+    return cells
+
+
+def _checked(name: str, p: Value) -> Any:
+    """The gradient of a parameter, which must be there and finite."""
+    if p.grad is None:
+        raise BackwardError(
+            f"{name} has no gradient, so nothing was moved. Call loss.backward() before step(); if the loss "
+            "is not meant to depend on it, freeze it (requires_grad = False) or leave it out of the optimizer."
+        )
+    _square(name, p.grad)
+    return p.grad
+
+
+def _square(name: str, g: Any) -> float:
+    """The sum of squares of a gradient; a NaN or an infinity in it is refused by name."""
+    flat = np.asarray(g).ravel(order="K")
+    square = float(np.dot(flat, flat))
+    if not math.isfinite(square):
+        bad = ~np.isfinite(flat)
+        if bad.any():
+            raise NonFiniteError(
+                f"the gradient of {name} holds {flat[bad][0]} in {int(bad.sum())} of {flat.size} places, so "
+                "nothing was moved. Run the step under autograd.detect_nan() to find where it arose."
+            )
+        square = float(np.sum(np.square(flat.astype(np.float64))))
+    return square
