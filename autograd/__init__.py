@@ -8,19 +8,18 @@
 0.8
 """
 
-from typing import Any
+from typing import Any as _Any
 
 from . import errors
 from .backprop import backward, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from .expr import Expr
 from .op import OPS, Op
-from .ops import FUNCTIONS
+from .ops import FUNCTIONS as _FUNCTIONS
 from .recording import detect_nan, no_grad, record_lines, scope
 from .value import Value, name
+from .version import __version__ as __version__
 
-__version__ = "0.1.0"
-
-globals().update(OPS, **FUNCTIONS)  # exp, softmax, ...: one function per op of the table
+globals().update(OPS, **_FUNCTIONS)  # exp, softmax, ...: one function per op of the table
 
 # Readers of the graph are imported when they are asked for, so that `import autograd` stays light.
 _LAZY = {
@@ -31,11 +30,11 @@ _LAZY = {
 
 __all__ = sorted([
     "Expr", "Op", "OPS", "Value", "backward", "detect_nan", "errors", "grad", "hessian", "hvp", "jacobian", "jvp",
-    "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp", *OPS, *FUNCTIONS, *_LAZY,
+    "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp", *OPS, *_FUNCTIONS, *_LAZY,
 ])  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name in _LAZY:
         from importlib import import_module
 

@@ -36,15 +36,27 @@ def reach(root: Value) -> tuple[list[Value], set[Value]]:
         return [], reached
     order: list[Value] = []
     stack = [root]
+    pop, push, visit, add = stack.pop, stack.append, order.append, reached.add
     while stack:
-        node = stack.pop()
-        order.append(node)
+        node = pop()
+        visit(node)
         a = node._a
-        for x in a if a.__class__ is tuple else (a, node._b):
-            if isinstance(x, Value) and x.requires_grad and x not in reached:
-                reached.add(x)
-                if x.op is not None:
-                    stack.append(x)
+        b = node._b
+        if a.__class__ is tuple:
+            for x in a:
+                if isinstance(x, Value) and x.requires_grad and x not in reached:
+                    add(x)
+                    if x.op is not None:
+                        push(x)
+            continue
+        if (a.__class__ is Value or isinstance(a, Value)) and a.requires_grad and a not in reached:
+            add(a)
+            if a.op is not None:
+                push(a)
+        if (b.__class__ is Value or isinstance(b, Value)) and b.requires_grad and b not in reached:
+            add(b)
+            if b.op is not None:
+                push(b)
     order.sort(key=by_stamp, reverse=True)
     if edits.last > order[-1].stamp:
         refuse_stale(order)
@@ -73,60 +85,88 @@ def refuse_stale(order: list[Value]) -> None:
                 )
 
 
-def pull(order: list[Value], wanted: set[Value], grads: dict[Value, Any], taped: bool = False) -> None:
-    """Walk `order` and add to `grads` the gradient of every node in `wanted`; `grads` holds the root's to begin with.
+def walk(order: list[Value], grads: dict[Value, Any], wanted: set[Value] | None = None, taped: bool = False) -> None:
+    """Turn the root's gradient in `grads` into those of its leaves (or of the nodes `wanted`): backpropagation.
 
     With `taped`, gradients are Values and the rules run on the nodes themselves.
     """
     careful = modes.finite
     for node in order:
-        g = grads.get(node)
-        if g is None:  # nothing arrived: every path to it ended in an op that passes no gradient on
-            continue
         # Step 1: the gradient of this node is complete, since all its users come before it in the order.
+        g = grads.pop(node, None)
+        if g is None:  # nothing arrived: every path from the root ended in an op that passes no gradient on
+            continue
+        if node.label is not None and node.label.hooks:
+            g = run_hooks(node, g)
+        # Step 2: the chain rule. The op's rule turns it into one contribution per input, added to what was there.
+        for x, dx in contributions(node, g, wanted, taped):
+            if careful:
+                insist_finite_gradient(node, dx, x)
+            total = grads.get(x)
+            grads[x] = dx if total is None else total + dx
+
+
+def walk_and_keep(order: list[Value], grads: dict[Value, Any]) -> None:
+    """`walk` on numbers, leaving each node's gradient in its `.grad`; unrolled, since a backward pass lives here.
+
+    The same steps and the same sums, to the bit (a test holds them equal), with `contributions` written out for the
+    ops of one and two inputs that scalar graphs are made of.
+    """
+    get, pop = grads.get, grads.pop
+    for node in order:
+        g = pop(node, None)
         label = node.label
-        if label is not None and label.hooks:
-            g = grads[node] = run_hooks(node, g)
-        # Step 2: the chain rule. The op's rule turns it into one contribution per input.
-        a, b = node._a, node._b
+        if label is not None and label.hooks and g is not None:
+            g = run_hooks(node, g)
+        node.grad = g
+        if g is None:
+            continue
         rule = node.op.vjp  # type: ignore[union-attr]
+        a = node._a
+        b = node._b
         if rule.__class__ is tuple or a.__class__ is tuple:
-            for x, dx in contributions(node, g, wanted, taped):
-                if careful:
-                    insist_finite_gradient(node, dx, x)
-                total = grads.get(x)
+            for x, dx in contributions(node, g):
+                total = get(x)
                 grads[x] = dx if total is None else total + dx
             continue
-        # The same, unrolled for the ops of one and two inputs that scalar graphs are made of.
+        x = a._data if a.__class__ is Value or isinstance(a, Value) else a
         if b is None:
-            x = a if taped else a._data
-            (dx,) = rule(g, node if taped else node._data, x)
-            dy = None
+            try:
+                (dx,) = rule(g, node._data, x)
+            except (ArithmeticError, ValueError):
+                (dx,) = again(node, rule, g, node._data, x)
         else:
-            if taped:
-                x, y, out = a, b, node
-            else:
-                x = a._data if isinstance(a, Value) else a
-                y = b._data if isinstance(b, Value) else b
-                out = node._data
-            dx, dy = rule(g, out, x, y)
-            if dy is not None and isinstance(b, Value) and b in wanted:
-                if dy.__class__ is not float or y.__class__ is not float:
-                    dy = conform(dy, b, taped)
-            else:
-                dy = None
-        if dx is not None and isinstance(a, Value) and a in wanted:
+            y = b._data if b.__class__ is Value or isinstance(b, Value) else b
+            try:
+                dx, dy = rule(g, node._data, x, y)
+            except (ArithmeticError, ValueError):
+                dx, dy = again(node, rule, g, node._data, x, y)
+        if dx is not None and (a.__class__ is Value or isinstance(a, Value)) and a.requires_grad:
             if dx.__class__ is not float or x.__class__ is not float:
-                dx = conform(dx, a, taped)
-            if careful:
-                insist_finite_gradient(node, dx, a)
-            total = grads.get(a)
+                dx = conform(dx, a)
+            total = get(a)
             grads[a] = dx if total is None else total + dx
-        if dy is not None:
-            if careful:
-                insist_finite_gradient(node, dy, b)
-            total = grads.get(b)
+        if b is None:
+            continue
+        if dy is not None and (b.__class__ is Value or isinstance(b, Value)) and b.requires_grad:
+            if dy.__class__ is not float or y.__class__ is not float:
+                dy = conform(dy, b)
+            total = get(b)
             grads[b] = dy if total is None else total + dy
+
+
+def again(node: Value, rule: Callable[..., Any], g: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
+    """A rule that raised: on Python floats (`1.0 / 0.0`) NumPy answers with an infinity; else say which rule it was."""
+    if all(np.isscalar(x) for x in (g, out, *inputs)):
+        grads = tuple(rule(np.float64(g), np.float64(out), *map(np.float64, inputs)))
+    else:
+        grads = tuple(rule(g, out, *inputs))
+    if len(grads) != len(inputs):
+        raise BackwardError(
+            f"the rule of {node.op.name} gave {len(grads)} gradients for {len(inputs)} inputs; "  # type: ignore[union-attr]
+            "return a tuple with one per input, None where no gradient flows"
+        )
+    return grads
 
 
 def contributions(
@@ -138,15 +178,19 @@ def contributions(
     out = node if taped else node._data
     data = inputs if taped else [x._data if isinstance(x, Value) else x for x in inputs]
     wants = [isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted) for x in inputs]
-    if isinstance(rule, tuple):
-        given = [r(g, out, *data) if want and r is not None else None for r, want in zip(rule, wants, strict=True)]
-    else:
-        given = rule(g, out, *data)
-        if len(given) != len(inputs):
-            raise BackwardError(
-                f"the rule of {node.op.name} gave {len(given)} gradients for {len(inputs)} inputs; "  # type: ignore[union-attr]
-                "return a tuple with one per input, None where no gradient flows"
-            )
+
+    def run(*given_inputs: Any) -> tuple[Any, ...]:
+        if isinstance(rule, tuple):
+            return tuple(r(*given_inputs) if want and r is not None else None for r, want in zip(rule, wants, strict=True))
+        return rule(*given_inputs)
+
+    try:
+        given = run(g, out, *data)
+        complete = len(given) == len(inputs)
+    except (ArithmeticError, ValueError):
+        complete = False
+    if not complete:
+        given = again(node, run, g, out, *data)
     return [
         (x, conform(dx, x, taped))
         for x, dx, want in zip(inputs, given, wants, strict=True)
@@ -185,26 +229,22 @@ def run_hooks(node: Value, g: Any) -> Any:
 
 def backward(root: Value, cotangent: Any = None) -> None:
     """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
-    seed = cotangent_for(root, cotangent)
-    grads = {root: seed}
-    order, reached = reach(root)
-    pull(order, reached, grads)
-    # Only now, when nothing can fail any more, is anything written.
-    for node in order:
-        node.grad = grads.pop(node, None)
-        reached.discard(node)
-    for leaf in reached:
-        total = grads.pop(leaf, None)
-        if total is None:
-            continue
+    grads = {root: cotangent_for(root, cotangent)}
+    order, _ = reach(root)
+    if modes.finite:
+        walk(order, grads)
+    else:
+        walk_and_keep(order, grads)
+    for leaf in list(grads):  # the leaves are written last, when nothing can fail any more
+        total = grads.pop(leaf)
         if leaf.label is not None and leaf.label.hooks:
             total = run_hooks(leaf, total)
-        if leaf.grad is None:
-            if total.__class__ is ndarray and (getrefcount(total) > 2 or total.base is not None):
-                total = total.copy()  # somebody else holds it (`add` sends one array to both inputs)
-            leaf.grad = total
-        else:
+        if leaf.grad is not None:
             leaf.grad = leaf.grad + total
+        elif total.__class__ is ndarray and (getrefcount(total) > 2 or total.base is not None):
+            leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
+        else:
+            leaf.grad = total
 
 
 def cotangent_for(root: Value, cotangent: Any) -> Any:
@@ -422,7 +462,7 @@ class Trace:
             walks = [reach_from(root, self.sources) for root in roots]
             order = sorted({n for o, _ in walks for n in o}, key=by_stamp, reverse=True)
             wanted = set().union(*(w for _, w in walks))
-        pull(order, wanted, grads, taped)
+        walk(order, grads, wanted, taped)
         return grads
 
     def _gather(self, grads: dict[Value, Any], taped: bool) -> list[Any]:
@@ -463,7 +503,7 @@ class Trace:
                 pulls = {g: v if isinstance(v, Value) else Value(v, requires_grad=False) for g, v in pulls.items()}
             walks = [reach_from(g, us) for g in pulls]
             order = sorted({n for o, _ in walks for n in o}, key=by_stamp, reverse=True)
-            pull(order, set().union(*(w for _, w in walks)), pulls, taped)
+            walk(order, pulls, set().union(*(w for _, w in walks)), taped)
         out = []
         for u, o in zip(us, self.outs, strict=True):
             t = pulls.get(u)

@@ -171,7 +171,7 @@ class BoundOp(Op):
         del self.__dict__["vjp"]
         self.base = base
         self.settings = settings
-        self.forward = functools.partial(base.forward, **settings)
+        self.forward = with_settings(base.forward, settings)
         self._rule_of: Any = None
 
     @property
@@ -180,10 +180,19 @@ class BoundOp(Op):
         if self._rule_of is not rule:
             self._rule_of = rule
             if isinstance(rule, tuple):
-                self._rule: Any = tuple(r and functools.partial(r, **self.settings) for r in rule)
+                self._rule: Any = tuple(r and with_settings(r, self.settings) for r in rule)
             else:
-                self._rule = functools.partial(rule, **self.settings)
+                self._rule = with_settings(rule, self.settings)
         return self._rule
+
+
+def with_settings(f: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Any]:
+    """f with its keyword-only settings filled in, as a function that costs no more to call than f (a partial: 3×)."""
+    if not isinstance(f, types.FunctionType) or f.__code__.co_flags & 0x08:  # **settings must be passed
+        return functools.partial(f, **settings)
+    twin = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    twin.__kwdefaults__ = {**(f.__kwdefaults__ or {}), **settings}
+    return twin
 
 
 def _restore(name: str, settings: dict[str, Any]) -> Op:

@@ -1,6 +1,6 @@
 """What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
 
-Each mode belongs to its thread and survives exceptions. Ordinary nodes pay one look at `modes.open`, the number of
+Each mode belongs to its thread and survives exceptions. Ordinary nodes pay one look at `opened.count`, the number of
 contexts open in any thread; only when it is not zero does a new node `settle`.
 """
 
@@ -84,7 +84,10 @@ class _Modes(threading.local):
 class _Open:
     """How many contexts are open in any thread. Zero, the ordinary state, costs a node one look."""
 
-    count = 0
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
 
 
 modes = _Modes()

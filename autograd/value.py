@@ -17,7 +17,7 @@ from .op import Op, as_plain
 from .recording import Label, Scope, opened, settle
 
 ndarray = np.ndarray
-tick = itertools.count(1).__next__  # the creation counter: reverse creation order is a topological order
+counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
 
 
 class edits:
@@ -58,7 +58,7 @@ class Value:
         self._data = as_data(data)
         self.grad = None
         self.op = self._a = self._b = None
-        self.stamp = tick()
+        self.stamp = next(counter)
         self.label = None if name is None else Label(name)
         self.requires_grad = requires_grad
 
@@ -90,7 +90,7 @@ class Value:
 
     def touch(self) -> None:
         """Note that the data was edited now, so that a graph which already used it refuses backward."""
-        self.stamp = edits.last = tick()
+        self.stamp = edits.last = next(counter)
 
     @property
     def name(self) -> str | None:
@@ -264,7 +264,7 @@ class Value:
             node._a, node._b = inputs, None
         else:
             node._a, node._b = inputs if len(inputs) == 2 else (inputs[0], None)
-        node.stamp = tick()
+        node.stamp = next(counter)
         node.label = None
         node.requires_grad = needs and op.differentiable
         if opened.count:
@@ -303,7 +303,7 @@ class Value:
         for slot in Value.__slots__:
             setattr(twin, slot, getattr(self, slot))
         twin._data, twin.grad = _own(self._data), _own(self.grad)
-        twin.stamp = tick()
+        twin.stamp = next(counter)
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Value:
@@ -356,7 +356,7 @@ def _leaf(cls: type[Value], data: Any, grad: Any, label: Label | None, requires_
     node: Value = new(cls)
     node._data, node.grad, node.label, node.requires_grad = data, grad, label, requires_grad
     node.op = node._a = node._b = None
-    node.stamp = tick()
+    node.stamp = next(counter)
     return node
 
 
@@ -449,7 +449,7 @@ def unary(op: Op) -> Callable[[Value], Value]:
         node.op = op
         node._a = self
         node._b = None
-        node.stamp = tick()
+        node.stamp = next(counter)
         node.label = None
         node.requires_grad = self.requires_grad and differentiable
         if opened.count:
@@ -470,7 +470,10 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
     def method(self: Value, other: Any) -> Value:
         x = self._data
         needs = self.requires_grad
-        if other.__class__ is float or other.__class__ is int:
+        if other.__class__ is Value:
+            y = other._data
+            needs = needs or other.requires_grad
+        elif other.__class__ is float or other.__class__ is int:
             y = other
         elif isinstance(other, Value):
             y = other._data
@@ -491,7 +494,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         node.op = op
         node._a = self
         node._b = other
-        node.stamp = tick()
+        node.stamp = next(counter)
         node.label = None
         node.requires_grad = needs and differentiable
         if opened.count:
