@@ -3,6 +3,7 @@
 Seven of them follow a printed worksheet or chapter, step by step; this module is their catalogue. Each is a module with
 
     run(**given)      every named quantity, as a dict; every input and convention is a keyword
+    TAKES             the functions whose keywords `run` takes: itself, and what it hands keywords on to
     main(page)        the same as a worksheet: formulas, arithmetic, matrices, before and after, the exercises
     EXERCISES         the book's exercises, each a function that prints its own answer and returns it
     graph(**given)    the loss (or output) as a Value after backward, for drawing and stepping
@@ -11,10 +12,12 @@ Seven of them follow a printed worksheet or chapter, step by step; this module i
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,15 @@ def find(text: str) -> Example:
             return example
     names = ", ".join(example.name for example in EXAMPLES)
     raise UnknownExample(f"there is no example called {text!r}; there are {names} (a number alone will do) and all")
+
+
+def keywords(example: Example) -> dict[str, Any]:
+    """The inputs and conventions of an example, with their defaults.
+
+    >>> keywords(find("2"))["eta"]
+    0.1
+    """
+    return {name: parameter.default
+            for function in example.module.TAKES
+            for name, parameter in inspect.signature(function).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY}

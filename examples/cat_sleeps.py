@@ -15,8 +15,8 @@ import numpy as np
 from autograd import Value, relu, sigmoid
 from autograd.graph import scope
 from examples.checking.judge import second_opinion
-from examples.mini_transformer import Steps, Tables, attend, parameter, slopes
-from examples.page import Page, written
+from examples.mini_transformer import Steps, Tables, attend, parameter, slopes, softmax_steps
+from examples.page import Page, bracketed, written
 from examples.plots import curve_svg, map_svg
 from examples.report import exercises, held_against_print
 from nn import Parameter, optim
@@ -79,6 +79,9 @@ def forward(tables: Mapping[str, Parameter], *, X: Any = X, y: Any = LABELS, d_k
     return steps
 
 
+TAKES = (weights, forward)
+
+
 def graph(**given: Any) -> Value:
     """The loss, after backward."""
     loss = forward(weights(**{name: given.pop(name) for name in WEIGHTS if name in given}), **given)["L"]
@@ -106,6 +109,9 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.entrywise("scaled", found, lambda at: f"{written(found['score'][at])}/√{found['d_k']:g}",
                    formula="scaled = score / √d_k")
     page.part("Step 4: softmax over the rows")
+    for i, word in enumerate(WORDS[:len(found["attn"])]):
+        page.formula(f"row {i}, {word}")
+        page.softmax(softmax_steps("row", found.get("masked", found["scaled"])[i]), "row", f"scaled[{i}]", f"attn[{i}]")
     page.matrix("attn", found["attn"], WORDS)
     page.part("Step 5: attention output")
     page.product("out", "attn", "V", found)
@@ -115,7 +121,7 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.product("pre", "out", "W_FFN1", found)
     page.entrywise("hidden", found, lambda at: f"max(0, {written(found['pre'][at])})", formula="hidden = ReLU(pre)")
     page.product("logit", "hidden", "w", found | {"w": found["W_FFN2"][:, 0]}, formula="logit = hidden × W_FFN2")
-    page.entrywise("p", found, lambda at: f"1/(1 + exp(−{written(found['logit'][at])}))", formula="p = sigmoid(logit)")
+    page.entrywise("p", found, lambda at: f"1/(1 + exp(−{bracketed(found['logit'][at])}))", formula="p = sigmoid(logit)")
     page.part("Step 7: loss")
     page.matrix("y", found["y"])
     page.entrywise("bce", found, lambda at: f"−log({written(found['p'][at])})" if found["y"][at] else

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from autograd import Value, exp
+from examples.checking.verdict import check, tally
 from examples.mini_transformer import MiniTransformer, Tables, softmax_steps, transposes, vocabulary
 from examples.page import Page, listed, sum_of_products, written
+from examples.plots import map_svg
 from examples.report import exercises, held_against_print
 
 TITLE = "Example 1: minimal forward pass"
@@ -37,6 +39,9 @@ def forward_tables(mini: MiniTransformer, sequence: Sequence[str]) -> Tables:
     found |= softmax_steps("out", found["logit"])
     found |= transposes(found, "K")
     return found | mini.by_token(found, "logit", "P", "out_shift", "out_exp")
+
+
+TAKES = (run, MiniTransformer)
 
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), **model: Any) -> Value:
@@ -148,11 +153,25 @@ def _flat(table: np.ndarray) -> str:
     return listed(table) if table.ndim == 1 else " ".join(listed(row) for row in table)
 
 
+def hand_against_program(page: Page, **given: Any) -> Tables:
+    """Exercise 4: the numbers a hand wrote down on the printed worksheet, and how many the program bears out."""
+    counts = tally(check("example1", run()))
+    page.say(*(f"{count:>4} {kind}" for kind, count in counts.items()))
+    return dict(counts)
+
+
 EXERCISES = (
     ("1. Attention scores by hand for given Q and K", attention_scores),
     ("2. Verify the softmax", verify_softmax),
     ("3. Trace the complete forward pass", trace),
+    ("4. Compare the hand calculation with the program", hand_against_program),
 )
+
+
+def plots(**given: Any) -> dict[str, str]:
+    """Who attends to whom."""
+    found, sequence = run(**given), given.get("sequence", ("A", "B"))
+    return {"attention.svg": map_svg({"attn": found["attn"]}, sequence, f"Attention of [{', '.join(sequence)}]")}
 
 
 if __name__ == "__main__":

@@ -57,6 +57,9 @@ def _figure(logits: Sequence[float], goal: int) -> Tables:
     return {"fig_logit": np.array(logits, dtype=float), "fig_P": fig_P, "fig_L": -math.log(fig_P[goal])}
 
 
+TAKES = (run, MiniTransformer)
+
+
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
     """The loss, after backward."""
     model = {name: value for name, value in model.items() if name not in ("eta", "update", "fig_logit")}
@@ -81,7 +84,7 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.step("Step 1: loss")
     page.formula("L = −log P(target)")
     page.value("L", f"−log({written(found['P'][found['target']])})", value=found["L"])
-    show_logit_gradient(page, found, tokens)
+    show_logit_gradient(page, found, tokens, "Step 2")
     show_WO_gradient(page, found, tokens)
     show_update(page, found, update)
     page.part("Part 3: forward pass, after training")
@@ -94,8 +97,8 @@ def main(page: Page | None = None, **given: Any) -> None:
     held_against_print(page, "example2", found, given)
 
 
-def show_logit_gradient(page: Page, found: Tables, tokens: Sequence[str]) -> None:
-    page.step("Step 2: gradient with respect to the logits")
+def show_logit_gradient(page: Page, found: Tables, tokens: Sequence[str], step: str) -> None:
+    page.step(f"{step}: gradient with respect to the logits")
     page.entrywise("dL/dlogit", found, lambda at: f"{written(found['P'][at])} − {found['onehot'][at]:g}",
                    formula="dL/dlogit = P − onehot(target)", labels=tokens)
     page.say("A negative gradient says: raise this logit. Only the target's is negative.")
@@ -152,7 +155,7 @@ def logit_gradient(page: Page, **given: Any) -> Tables:
     found = run(**given)
     by_hand = found["P"] - found["onehot"]
     page.say(f"P − onehot(target) = {listed(by_hand)}", f"backward           = {listed(found['dL/dlogit'])}",
-             f"They sum to {written(float(np.sum(by_hand.round(15))))}: what one logit gains, the others lose.")
+             f"They sum to {written(round(float(by_hand.sum()), 12))}: what one logit gains, the others lose.")
     return {"by_hand": by_hand, "engine": found["dL/dlogit"]}
 
 

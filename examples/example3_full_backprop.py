@@ -54,6 +54,9 @@ def backward(mini: MiniTransformer, sequence: Sequence[str], target: str | int) 
     return steps, slopes(steps | mini.weights)
 
 
+TAKES = (run, MiniTransformer)
+
+
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
     """The loss, after backward."""
     model = {name: value for name, value in model.items() if name not in ("eta", "update")}
@@ -86,7 +89,7 @@ def main(page: Page | None = None, **given: Any) -> None:
 
 def show_backward(page: Page, found: Tables, tokens: Sequence[str]) -> None:
     """Steps 1 to 8 of the worksheet's backward pass. Each table is the engine's; the arithmetic beside it is the rule's."""
-    show_logit_gradient(page, found, tokens)
+    show_logit_gradient(page, found, tokens, "Step 1")
     last = len(found["X"]) - 1
     page.step("Step 2: dL/dcontext, through the output projection")
     page.formula("dL/dctx = dL/dlogit × WO4^T")

@@ -69,6 +69,9 @@ def forward(mini: MiniTransformer, batch: Sequence[Pattern], reduction: str) -> 
     return patterns, whole
 
 
+TAKES = (run, MiniTransformer)
+
+
 def graph(*, batch: Sequence[Pattern] = BATCH, reduction: str = "mean", **model: Any) -> Value:
     """The batch's loss, after backward."""
     model = {name: value for name, value in model.items() if name not in ("eta", "update")}

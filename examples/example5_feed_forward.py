@@ -74,6 +74,9 @@ def feed_forward(steps: Steps, out: Value, W1: Any, W2: Any, residual: bool = Tr
     return steps.keep("final", out + ffn if residual else ffn * 1.0)
 
 
+TAKES = (run, forward)
+
+
 def graph(**given: Any) -> Value:
     """The sum of the output, after backward."""
     given.pop("relu_demo_in", None)

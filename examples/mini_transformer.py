@@ -177,7 +177,7 @@ def attend(steps: Steps, X: Value, WQ: Value, WK: Value, WV: Value, *, d_k: floa
         score = steps.keep("score", Q @ K.mT)
         scaled = steps.keep("scaled", score / math.sqrt(d_k))
         if causal:
-            scaled = steps.keep("masked", where(np.tri(X.shape[0], dtype=bool), scaled, -np.inf))
+            scaled = steps.keep("masked", where(np.tri(X.shape[-2], dtype=bool), scaled, -np.inf))
         attn = steps.keep("attn", softmax(scaled))
         return steps.keep("out", attn @ V)
 

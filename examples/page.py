@@ -77,9 +77,9 @@ class Page:
             beside = f"   ← {notes[number]}" if number < len(notes) else ""
             self.say((" " * len(head) if number else head) + row + beside)
 
-    def value(self, name: str, *arithmetic: str, value: float) -> None:
+    def value(self, name: str, *arithmetic: str, value: float, deeper: str = "") -> None:
         """`ctx[0] = 0.498×0.1 + 0.502×0 = 0.0498`: a name, sums that lead to it, and its value."""
-        self.say(" = ".join((name, *arithmetic, written(value))))
+        self.say(deeper + " = ".join((name, *arithmetic, written(value))))
 
     def product(self, name: str, left: str, right: str, found: Mapping[str, Any], *,
                 formula: str = "", labels: Sequence[str] = ()) -> None:
@@ -92,7 +92,7 @@ class Page:
         for index in np.ndindex(C.shape):
             row = A[index[0]] if A.ndim == 2 else A
             column = B[:, index[-1]] if B.ndim == 2 else B
-            self.value(name + subscript(index, labels), sum_of_products(row, column), value=C[index])
+            self.value(name + subscript(index, labels), sum_of_products(row, column), value=C[index], deeper=INDENT)
         self.matrix(name, C)
 
     def entrywise(self, name: str, found: Mapping[str, Any], arithmetic: Callable[[tuple[int, ...]], str], *,
@@ -102,7 +102,7 @@ class Page:
             self.formula(formula)
         entries = np.asarray(found[name], dtype=float)
         for index in np.ndindex(entries.shape):
-            self.value(name + subscript(index, labels), arithmetic(index), value=entries[index])
+            self.value(name + subscript(index, labels), arithmetic(index), value=entries[index], deeper=INDENT)
         if entries.ndim == 2:
             self.matrix(name, entries)
 
@@ -149,7 +149,7 @@ def wants_colour(stream: TextIO) -> bool:
 def decimals_for(entries: Any) -> int:
     """The decimals that show `DIGITS` digits of the largest entry."""
     largest = float(np.max(np.abs(entries), initial=0.0))
-    return max(0, DIGITS - 1 - math.floor(math.log10(largest))) if largest else 0
+    return max(0, DIGITS - math.ceil(math.log10(largest))) if largest else 0
 
 
 def written(number: float, decimals: int | None = None) -> str:

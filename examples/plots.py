@@ -87,13 +87,13 @@ def map_text(name: str, weights: Any, tokens: Sequence[str]) -> list[str]:
 
     >>> for line in map_text("attn", [[1.0, 0.0], [0.5, 0.5]], "AB"):
     ...     print(line)
-    attn      A     B
-       A  █1.00  0.00
-       B  ▒0.50 ▒0.50
+    attn        A     B
+         A  █1.00  0.00
+         B  ▒0.50 ▒0.50
     """
-    head = f"{name:<5}" + "".join(f"{token:>6}" for token in tokens)
+    head = f"{name:<7}" + "".join(f"{token:>6}" for token in tokens)
     shades = " ░▒▓█"
-    return [head, *(f"{token:>4} " + "".join(f" {shades[round(4 * weight)]}{weight:.2f}" for weight in row)
+    return [head, *(f"{token:>6} " + "".join(f" {shades[round(4 * weight)]}{weight:.2f}" for weight in row)
                     for token, row in zip(tokens, np.asarray(weights, dtype=float)))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from examples.checking.sheet import VERDICTS, load
+from examples.checking.sheet import VERDICTS, Entry, load
 from examples.checking.verdict import Finding, check, tally
 from examples.page import Page, written
 
@@ -48,11 +48,16 @@ def errata(page: Page, findings: Sequence[Finding]) -> None:
         if (entry.what, entry.printed_text) in seen:
             continue
         seen.add((entry.what, entry.printed_text))
-        follows = ""
-        if entry.follows is not None:
-            follows = f"{entry.follows.how} = {written(entry.follows.value)}"
-            follows += "" if entry.follows.gives_printed else ", not even so"
-        page.say(f"{entry.what:<22}{entry.printed_text:>10}   {written(finding.value):>12}   {follows}")
+        page.say(f"{entry.what:<22}{entry.printed_text:>10}   {written(finding.value):>12}   {follow_through(entry)}")
+
+
+def follow_through(entry: Entry) -> str:
+    """`0.0498*0.250 = 0.01245, does not give it`: what the author's own numbers lead to."""
+    if entry.follows is None:
+        return ""
+    value = written(entry.follows.value)
+    lead = value if entry.follows.how == str(entry.follows.value) else f"{entry.follows.how} = {value}"
+    return f"{lead}, {'gives it' if entry.follows.gives_printed else 'does not give it'}"
 
 
 def wrapped(text: str, width: int = 92) -> list[str]:

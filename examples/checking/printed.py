@@ -34,7 +34,7 @@ def follow(entry: Entry) -> Decimal:
         raise ValueError(f"{entry.id}: the sheet names no printed operands for {entry.what}")
     with localcontext(prec=judge.DIGITS):
         if entry.follows.how in _TABLES:
-            sheet = load(entry.id.partition(".")[0])
+            sheet = load(entry.sheet)
             _, index = name_and_index(sheet, entry.what)
             return _TABLES[entry.follows.how](printed_tables(sheet.name))[index]
         return arithmetic(entry.follows.how)

@@ -50,6 +50,11 @@ class Entry:
     copied_row: float | None    # the exact value if row 0 is a copy of row 1 (example 5)
 
     @property
+    def sheet(self) -> str:
+        """The name of the sheet that prints it."""
+        return self.id.partition(".")[0]
+
+    @property
     def printed(self) -> Decimal:
         return Decimal(self.printed_text)
 
@@ -96,6 +101,15 @@ def names() -> tuple[str, ...]:
     """
     numbered = sorted(path.stem for path in FOLDER.glob("example*.json"))
     return (*numbered, *sorted(path.stem for path in FOLDER.glob("*.json") if path.stem not in numbered))
+
+
+def entries(*verdicts: str) -> list[Entry]:
+    """Every printed number of every sheet, or those with one of the verdicts.
+
+    >>> len(entries()), len(entries("erratum"))
+    (936, 186)
+    """
+    return [entry for name in names() for entry in load(name).entries if not verdicts or entry.verdict in verdicts]
 
 
 @cache

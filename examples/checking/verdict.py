@@ -23,10 +23,10 @@ import numpy as np
 from examples.checking import printed
 from examples.checking.judge import second_opinion
 from examples.checking.names import value_of
-from examples.checking.sheet import VERDICTS, Entry, Sheet, load, names
+from examples.checking.sheet import VERDICTS, Entry, Sheet, entries, load
 
 JUDGE_RELATIVE, JUDGE_ABSOLUTE = 1e-11, 1e-16     # what float64 may lose against fifty digits
-TOTAL = "total"
+FAILED = "failed"
 
 
 @dataclass(frozen=True)
@@ -101,30 +101,31 @@ def _really_wrong(sheet: Sheet, entry: Entry, value: float) -> bool:
 
 def tally(findings: Iterable[Finding]) -> Counter[str]:
     """How many entries of each verdict were borne out; `failed` counts the rest."""
-    return Counter(finding.entry.verdict if finding.ok else "failed" for finding in findings)
+    return Counter(finding.entry.verdict if finding.ok else FAILED for finding in findings)
 
 
-def table(results: Mapping[str, list[Finding]]) -> str:
+def table(tallies: Mapping[str, Counter[str]]) -> str:
     """The verdicts of several worksheets, one line each, and their sum."""
-    columns = (*VERDICTS, "failed")
-    tallies = {name: tally(findings) for name, findings in results.items()}
-    tallies[TOTAL] = sum(tallies.values(), Counter())
-    rule = "-" * 70
+    columns = (*VERDICTS, FAILED)
+    rule = "-" * (12 + 10 * len(columns) + 8)
     lines = [f"{'worksheet':<12}" + "".join(f"{column:>10}" for column in columns) + f"{'all':>8}", rule]
-    for name, counts in tallies.items():
-        if name == TOTAL:
+    for name, counts in (*tallies.items(), ("total", _total(tallies))):
+        if name == "total":
             lines.append(rule)
         lines.append(f"{name:<12}" + "".join(f"{counts[column]:>10}" for column in columns) + f"{counts.total():>8}")
     return "\n".join(lines)
 
 
-def summary(results: Mapping[str, list[Finding]]) -> str:
-    """One sentence: how many of all printed numbers are accounted for."""
-    counts = tally(finding for findings in results.values() for finding in findings)
+def summary(tallies: Mapping[str, Counter[str]]) -> str:
+    """One sentence: how many of the printed numbers are accounted for."""
+    counts = _total(tallies)
     agree = counts["exact"] + counts["rounded"] + counts["drift"]
-    printed_numbers = sum(len(load(name).entries) for name in names())
     sentence = f"{agree} agree, {counts['erratum']} errata each proved"
-    if counts["failed"]:
-        return f"{counts['failed']} of {counts.total()} printed numbers NOT accounted for ({sentence})"
-    scope = "all " if counts.total() == printed_numbers else ""
-    return f"{scope}{counts.total()} printed numbers accounted for: {sentence}"
+    if counts[FAILED]:
+        return f"{counts[FAILED]} of {counts.total()} printed numbers NOT accounted for ({sentence})"
+    every = "all " if counts.total() == len(entries()) else ""
+    return f"{every}{counts.total()} printed numbers accounted for: {sentence}"
+
+
+def _total(tallies: Mapping[str, Counter[str]]) -> Counter[str]:
+    return sum(tallies.values(), Counter())

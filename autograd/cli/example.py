@@ -1,0 +1,132 @@
+"""`handgrad example 3`: a worked example as a worksheet, or held against the printed numbers."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograd.cli import CommandError
+from autograd.errors import HandgradError
+from autograd.version import __version__
+
+if TYPE_CHECKING:
+    from examples import Example
+
+HOME = Path(__file__).resolve().parents[2]      # the folder that holds autograd/ and, in the source, examples/
+
+
+def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    parser = subparsers.add_parser(
+        "example", help="run a worked example, or check it against the printed worksheet",
+        description="Run a worked example: 1 to 6, cat_sleeps, or all. Without a name, list them.")
+    parser.add_argument("name", nargs="*", help="3, example3, cat_sleeps, ... or all")
+    parser.add_argument("--check", action="store_true",
+                        help="hold every printed number against the engine and print the verdicts")
+    parser.add_argument("--set", action="append", default=[], metavar="INPUT=VALUE", dest="settings",
+                        help="change an input or convention: --set eta=0.2 --set causal=true --set WQ=[[1,0],[0,1]]")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    insist_on_examples()
+    from examples.page import Page
+
+    page = Page()
+    if not arguments.name:
+        show_list(page)
+        return 0
+    chosen = choose(" ".join(arguments.name))
+    given = [settings(example, arguments.settings) for example in chosen]
+    try:
+        if arguments.check:
+            return check(page, chosen, given)
+        for example, inputs in zip(chosen, given):
+            example.module.main(page, **inputs)
+    except (HandgradError, ValueError) as error:
+        if not arguments.settings:
+            raise       # nothing the user typed can be the cause
+        raise CommandError(str(error)) from error
+    return 0
+
+
+def insist_on_examples() -> None:
+    """Make `examples` importable, or say where to get it: it is part of the source, not of the installed package."""
+    if not (HOME / "examples" / "mini_transformer.py").is_file():
+        raise CommandError(
+            f"the worked examples are not part of the installed package. Get the source of handgrad {__version__} "
+            "(clone its repository, or unpack its source distribution) and run `python -m autograd example` in its folder")
+    if str(HOME) not in sys.path:
+        sys.path.insert(0, str(HOME))       # the console command starts in its own folder
+
+
+def show_list(page: Any) -> None:
+    from examples import EXAMPLES
+
+    page.line("Worked examples (handgrad example NAME):")
+    for example in EXAMPLES:
+        page.say(f"{example.name:<12} {example.title}")
+
+
+def choose(name: str) -> tuple[Example, ...]:
+    """The examples meant; a wrong name lists the right ones."""
+    from examples import EXAMPLES, UnknownExample, find
+
+    if name.strip().lower() == "all":
+        return EXAMPLES
+    try:
+        return (find(name),)
+    except UnknownExample as error:
+        raise CommandError(str(error)) from None
+
+
+def settings(example: Example, pairs: list[str]) -> dict[str, Any]:
+    """`--set eta=0.2` as {"eta": 0.2}: values are JSON where they can be, else text."""
+    from examples import keywords
+
+    known = keywords(example)
+    given = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise CommandError(f"--set {pair}: expected INPUT=VALUE, such as --set eta=0.2")
+        if name not in known:
+            raise CommandError(f"{example.name} has no input {name!r}; it has {', '.join(known)}")
+        try:
+            given[name] = json.loads(text)
+        except json.JSONDecodeError:
+            given[name] = text
+    return given
+
+
+def check(page: Any, chosen: tuple[Example, ...], given: list[dict[str, Any]]) -> int:
+    """The verdict table; exit status 1 if any number is not accounted for."""
+    from examples.checking.verdict import check as check_sheet
+    from examples.checking.verdict import summary, table, tally
+
+    if any(given):
+        raise CommandError("--check compares with the printed worksheet, which has its own inputs; leave out --set")
+    results = {example.name: check_sheet(example.name, example.module.run()) for example in chosen if example.printed}
+    failed = False
+    for findings in results.values():
+        for finding in findings:
+            for complaint in finding.complaints:
+                page.line(f"{finding.entry.id} {finding.entry.what}: {complaint}", "bad")
+                failed = True
+    for example in chosen:
+        if not example.printed:
+            complaints = example.module.verify()
+            failed = failed or bool(complaints)
+            for complaint in complaints:
+                page.line(f"{example.name}: {complaint}", "bad")
+            if not complaints:
+                page.line(f"{example.name}: prints no numbers to compare; every gradient agrees with finite differences")
+    if results:
+        page.line()
+        tallies = {name: tally(findings) for name, findings in results.items()}
+        page.line(table(tallies))
+        page.line()
+        page.line(summary(tallies), "bad" if failed else "good")
+    return int(failed)
