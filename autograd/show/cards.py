@@ -40,6 +40,7 @@ BAR, BAR_GAP = 9, 2  # one bar per folded block
 NARROWEST_BODY = 150  # a header may be this wide (times SLACK) before it takes two lines
 SLACK = 1.12
 LONGEST_LABEL = 36  # characters on an edge
+LONGEST_EXPRESSION = 34
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Card:
 
     @property
     def shown_expression(self) -> str:
-        return clipped(visible(self.expression))
+        return clipped(visible(self.expression), LONGEST_EXPRESSION)
 
     @property
     def corner_word(self) -> str:

@@ -60,6 +60,17 @@ class Folded:
     groups: dict[str, Group]
     note: str = ""
 
+    def shows(self, node: Value) -> bool:
+        """Does the node have a card that spells its expression out?"""
+        group = self.groups.get(self.key_of[node])
+        return group is None or (group.kind == "sum" and node is group.result)
+
+    def stand_ins(self) -> dict[Value, str]:
+        """How other expressions refer to a result hidden in a module, or left out."""
+        return {
+            node: group.name or "…" for group in self.groups.values() if group.kind != "sum" for node in group.members
+        }
+
     @property
     def size(self) -> int:
         return len(set(self.key_of.values()))
@@ -89,15 +100,12 @@ def fold(
             if chains is not False:
                 _fold_sums(folded, users)
             if folded.size <= max_nodes:
-                folded.note = (
-                    f"{count(len(nodes))} nodes, shown folded to {count(folded.size)}; collapse=… opens them"
-                )
+                folded.note = f"{count(len(nodes))} nodes, shown folded to {count(folded.size)}; collapse=… opens them"
                 return folded
     hidden = _leave_out(folded, users, max_nodes)
     if hidden:
         folded.note = (
-            f"{count(len(nodes))} nodes, {count(hidden)} of them left out; "
-            f"max_nodes={len(nodes)} draws them all"
+            f"{count(len(nodes))} nodes, {count(hidden)} of them left out; max_nodes={len(nodes)} draws them all"
         )
     return folded
 
@@ -124,9 +132,7 @@ def _chooser(collapse: Collapse) -> Callable[[Scope], bool]:
     if isinstance(collapse, int):
         return lambda scope: depth_of(scope) >= collapse
     if isinstance(collapse, str):
-        return lambda scope: any(
-            fnmatch.fnmatchcase(text, collapse) for text in (scope.path, scope.name, scope.kind)
-        )
+        return lambda scope: any(fnmatch.fnmatchcase(text, collapse) for text in (scope.path, scope.name, scope.kind))
     if callable(collapse):
         return lambda scope: bool(collapse(scope))
     if isinstance(collapse, Iterable):

@@ -8,7 +8,6 @@ expression (`d * f − a`) while that stays short; otherwise it gets a name of i
 from __future__ import annotations
 
 import ast
-import copy
 import itertools
 import math
 from collections import Counter
@@ -19,14 +18,11 @@ import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, pulled
 from autograd.show.numbers import MINUS, dimensions, factor
+from autograd.show.tidy import tidy
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
-
-# Settings that say nothing: the op would do the same without them.
-_DEFAULTS = {("axis", None), ("keepdims", False), ("ddof", 0), ("k", 0), ("approximate", "none")}
-_LAST_AXIS = {"softmax", "log_softmax", "logsumexp", "layer_norm", "cross_entropy", "rms_norm"}
 
 # Names travel through Python's unparser as private characters: no text in a name is taken for code.
 _FIRST_MARK = 0xF0000
@@ -42,16 +38,15 @@ class Names:
     ('a * b', 'a * b − a')
     """
 
-    def __init__(
-        self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True
-    ) -> None:
+    def __init__(self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True) -> None:
         self._nest = nest
         self._names: dict[int, str] = {}  # by id: arrays are named too
         self._kept: list[Any] = []  # what those ids belong to stays alive
         self._texts: dict[int, str] = {}
+        self._stand_ins: dict[int, str] = {}
         self._marks: dict[str, str] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
-        self._patterns: dict[tuple[int, int, bool], str] = {}
+        self._patterns: dict[tuple[int, int, int], str] = {}
         self._collect(list(nodes), given or {})
 
     def name(self, x: Any) -> str:
@@ -68,9 +63,20 @@ class Names:
             self._kept.append(node)
         return text
 
+    def settle(self, nodes: Iterable[Value], stand_ins: Mapping[Value, str]) -> None:
+        """Read the nodes that will be shown, so that every name made up on the way is known before the
+        first card.
+
+        `stand_ins` name results that are hidden inside something else, such as a folded module.
+        """
+        for node, text in stand_ins.items():
+            self._stand_ins.setdefault(id(node), text)
+        for node in nodes:
+            self.expression(node)
+
     def call(self, x: Any) -> str:
         """How another expression refers to `x`: by its name, as a literal, or by a name made up for it."""
-        name = self.name(x)
+        name = self.name(x) or self._stand_ins.get(id(x), "")
         if name:
             return name
         if isinstance(x, Value):
@@ -84,17 +90,18 @@ class Names:
         """
         assert node.op is not None
         inputs = [
-            Expr(self._tree(x).tree, x.data) if self._nestable(x) else self._marked(self.call(x), plain(x))
+            Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._marked(self.call(x), plain(x))
             for x in node.inputs
         ]
         parts = pulled(node.op, Expr("g", node.data), Expr("out", node.data), inputs)
-        flat = all(np.ndim(plain(x)) <= 2 for x in node.inputs)
-        return tuple(None if part is None else self._unmarked(_tidy(part, flat, brief)) for part in parts)
+        rank = max(np.ndim(plain(x)) for x in node.inputs)
+        return tuple(None if part is None else self._unmarked(tidy(part, rank, brief)) for part in parts)
 
     def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
-        found: list[tuple[Any, str]] = [(node, node.name) for node in nodes if node.name]
-        named = {id(node) for node, _ in found}
-        for x, name in (*_named_in(given), *_parameter_paths(nodes)):
+        found: list[tuple[Any, str]] = []
+        named: set[int] = set()
+        own = ((node, node.name) for node in nodes if node.name)
+        for x, name in (*_parameter_paths(nodes), *own, *_named_in(given)):
             if id(x) not in named:
                 named.add(id(x))
                 found.append((x, name))
@@ -117,33 +124,33 @@ class Names:
     def _read(self, node: Value) -> str:
         assert node.op is not None
         operands = node.inputs
-        nested = [self._nestable(x) for x in operands]
+        nested = [self.nestable(x) for x in operands]
         if any(nested):
-            inputs = [
-                self._tree(x) if inside else self._marked(self.call(x)) for x, inside in zip(operands, nested)
-            ]
-            return self._unmarked(_tidy(Expr.__apply__(node.op, tuple(inputs)), node.ndim <= 2))
+            inputs = [self._tree(x) if inside else self._marked(self.call(x)) for x, inside in zip(operands, nested)]
+            return self._unmarked(tidy(Expr.__apply__(node.op, tuple(inputs)), np.ndim(plain(operands[0]))))
         return self._fill(node, [self.call(x) for x in operands])
 
     def _fill(self, node: Value, texts: list[str]) -> str:
         """Operands that are all names: fill them into the op's reading, unparsed once per op."""
         assert node.op is not None
-        key = id(node.op), len(texts), node.ndim <= 2
+        rank = np.ndim(plain(node.inputs[0]))
+        key = id(node.op), len(texts), rank
         pattern = self._patterns.get(key)
         if pattern is None:
             marks = [Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load())) for index in range(len(texts))]
-            pattern = _tidy(Expr.__apply__(node.op, tuple(marks)), node.ndim <= 2)
+            pattern = tidy(Expr.__apply__(node.op, tuple(marks)), rank)
             pattern = self._patterns[key] = pattern.replace("-", MINUS)
             self._kept.append(node.op)
         return pattern.translate({_FIRST_MARK + index: text for index, text in enumerate(texts)})
 
-    def _nestable(self, x: Any) -> bool:
+    def nestable(self, x: Any) -> bool:
         """An unnamed result short enough to stand inside another expression, itself made of names only."""
         return (
             self._nest
             and isinstance(x, Value)
             and x.op is not None
             and not self.name(x)
+            and id(x) not in self._stand_ins
             and not any(isinstance(y, Value) and y.op is not None and not self.name(y) for y in x.inputs)
             and len(self.expression(x)) <= NESTED_MOST
         )
@@ -158,68 +165,6 @@ class Names:
 
     def _unmarked(self, text: str) -> str:
         return text.replace("-", MINUS).translate({ord(mark): name for name, mark in self._marks.items()})
-
-
-class _Tidy(ast.NodeTransformer):
-    """What a person would have written: `K.T`, `sum(x)`, `softmax(s)` without settings that say nothing."""
-
-    def __init__(self, flat: bool, brief: bool = False) -> None:
-        self.flat = flat  # matrices at most, for which .mT is .T
-        self.brief = brief
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        name = node.func.id if isinstance(node.func, ast.Name) else ""
-        axes = _constant(node.args[1]) if name == "transpose" and len(node.args) == 2 else None
-        if isinstance(axes, tuple) and axes == tuple(range(-1, -len(axes) - 1, -1)):
-            return self.visit_Attribute(ast.Attribute(node.args[0], "T", ast.Load()))
-        if name == "swapaxes" and {_constant(arg) for arg in node.args[1:]} == {-1, -2}:
-            return self.visit_Attribute(ast.Attribute(node.args[0], "mT", ast.Load()))
-        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(name, keyword)]
-        for keyword in node.keywords:
-            keyword.value = _lone(keyword.value)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        self.generic_visit(node)
-        if node.attr == "mT" and self.flat:
-            node.attr = "T"
-        if isinstance(node.value, ast.Attribute) and node.attr == node.value.attr in ("T", "mT"):
-            return node.value.value  # turned twice
-        return node
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        self.generic_visit(node)
-        node.slice = _lone(node.slice)
-        return node
-
-    def _says_nothing(self, name: str, keyword: ast.keyword) -> bool:
-        if self.brief:
-            return True
-        setting = _constant(keyword.value)
-        if keyword.arg == "axis" and name in _LAST_AXIS:
-            return setting in ((-1,), -1)
-        return any(
-            keyword.arg == arg and setting == default and type(setting) is type(default)
-            for arg, default in _DEFAULTS
-        )
-
-
-def _lone(tree: ast.expr) -> ast.expr:
-    """`(1,)` as `1`."""
-    return tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree
-
-
-def _tidy(expression: Expr, flat: bool, brief: bool = False) -> str:
-    return ast.unparse(ast.fix_missing_locations(_Tidy(flat, brief).visit(copy.deepcopy(expression.tree))))
-
-
-def _constant(tree: ast.expr) -> Any:
-    """The constant a tree stands for, or the tree itself."""
-    try:
-        return ast.literal_eval(tree)
-    except (ValueError, TypeError):
-        return tree
 
 
 def plain(x: Any) -> Any:

@@ -81,9 +81,7 @@ class Reader:
         self.names = Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
         self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
         self.inputs = tuple(
-            node
-            for node in self.nodes
-            if any(node is one or self.names.name(node) == one for one in options.inputs)
+            node for node in self.nodes if any(node is one or self.names.name(node) == one for one in options.inputs)
         )
         self.folded = fold(
             self.nodes,
@@ -92,6 +90,8 @@ class Reader:
             chains=options.chains,
             keep=self._stays,
         )
+        shown = [node for node in self.nodes if self.folded.shows(node)]
+        self.names.settle(shown, self.folded.stand_ins())
         self._plain: dict[int, str] = {}  # plain arrays, by id, to their card's key
 
     def scene(self) -> Scene:
@@ -194,8 +194,7 @@ class Reader:
         if self.options.edges == "rule" and node.requires_grad:
             parts = self.names.rule(node, brief=True)
             return [
-                part if part and isinstance(x, Value) and x.requires_grad else ""
-                for part, x in zip(parts, node.inputs)
+                part if part and isinstance(x, Value) and x.requires_grad else "" for part, x in zip(parts, node.inputs)
             ]
         if self.options.edges == "numbers":
             return [flowing.arithmetic(node, index, part, style.digits) for index, part in enumerate(sent)]
@@ -211,9 +210,7 @@ class Reader:
             )
         return ()
 
-    def _with_flow(
-        self, edges: list[Edge], sizes: dict[str, float]
-    ) -> tuple[list[Edge], tuple[str, ...], Any]:
+    def _with_flow(self, edges: list[Edge], sizes: dict[str, float]) -> tuple[list[Edge], tuple[str, ...], Any]:
         if not sizes:
             return edges, (NO_GRADIENT,), None
         asked = self.options.flow
@@ -224,9 +221,7 @@ class Reader:
             if size is None:
                 styled.append(replace(edge, style="none"))
             elif not math.isfinite(size):
-                styled.append(
-                    replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞"))
-                )
+                styled.append(replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞")))
             elif size == 0.0 or largest == 0.0:
                 styled.append(replace(edge, style="zero"))
             else:

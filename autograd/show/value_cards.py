@@ -82,7 +82,8 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         name = short(node.data, style.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
     word = {"parameter": "parameter", "input": "input"}.get(role, "")
     if role == "output":
-        word = "output" if np.ndim(node.data) else "loss"
+        # A loss is where the gradient starts, with 1.
+        word = "loss" if not np.ndim(node.data) and (node.grad is None or node.grad == 1) else "output"
     bad = not _finite(node.data) or not _finite(node.grad)
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
@@ -152,11 +153,7 @@ def module_card(group: Group, parameters: list[Value], style: Style) -> Card:
     assert scope is not None
     result = group.result
     kind = scope.kind if scope.kind != group.name else ""
-    rows = (
-        [Row("parameters", count(sum(np.size(leaf.data) for leaf in parameters)), "info")]
-        if parameters
-        else []
-    )
+    rows = [Row("parameters", count(sum(np.size(leaf.data) for leaf in parameters)), "info")] if parameters else []
     if style.detail == "full":
         rows.append(Row("out", _shape_text(result), "info"))
         if np.size(result.data):
@@ -164,9 +161,8 @@ def module_card(group: Group, parameters: list[Value], style: Style) -> Card:
     rows.append(_norms_row(group, parameters))
     nodes = [*group.members, *group.absorbed]
     bad = not all(_finite(node.data) and _finite(node.grad) for node in nodes)
-    title = (
-        f"{group.name} {kind}, module{f' times {len(group.copies)}' if group.copies else ''}; "
-        + ", ".join(f"{row.caption} {row.text}" for row in rows)
+    title = f"{group.name} {kind}, module{f' times {len(group.copies)}' if group.copies else ''}; " + ", ".join(
+        f"{row.caption} {row.text}" for row in rows
     )
     return Card(
         group.key,
