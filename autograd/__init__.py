@@ -10,13 +10,25 @@
 
 from typing import Any as _Any
 
-from . import errors
-from .backprop import backward, grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
-from .expr import Expr
-from .op import OPS, Op
+from . import errors as errors
+from .backprop import backward as backward
+from .derivatives import grad as grad
+from .derivatives import hessian as hessian
+from .derivatives import hvp as hvp
+from .derivatives import jacobian as jacobian
+from .derivatives import jvp as jvp
+from .derivatives import value_and_grad as value_and_grad
+from .derivatives import vjp as vjp
+from .expr import Expr as Expr
+from .op import OPS as OPS
+from .op import Op as Op
 from .ops import FUNCTIONS as _FUNCTIONS
-from .recording import detect_nan, no_grad, record_lines, scope
-from .value import Value, name
+from .recording import detect_nan as detect_nan
+from .recording import no_grad as no_grad
+from .recording import record_lines as record_lines
+from .recording import scope as scope
+from .value import Value as Value
+from .value import name as name
 from .version import __version__ as __version__
 
 globals().update(OPS, **_FUNCTIONS)  # exp, softmax, ...: one function per op of the table
@@ -34,9 +46,9 @@ __all__ = sorted([
 ])  # fmt: skip
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _LAZY:
+def __getattr__(wanted: str) -> _Any:
+    if wanted in _LAZY:
         from importlib import import_module
 
-        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f".{_LAZY[wanted]}", __name__), wanted)
+    raise AttributeError(f"module {__name__!r} has no attribute {wanted!r}")

@@ -113,7 +113,7 @@ class _Fill(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Attribute):  # `x.sum()`: x is an operand
-            node.func = self.visit_Attribute(node.func)  # type: ignore[assignment]
+            node.func = self.visit_Attribute(node.func)
         node.args = self._spread(node.args)
         own = isinstance(node.func, ast.Name) and node.func.id == self.name
         node.keywords = [
@@ -215,4 +215,4 @@ def bind_operators(binary: dict[str, str], unary: dict[str, str]) -> None:
         setattr(Expr, f"__r{method}__", reflected(OPS[name]))
     for method, name in unary.items():
         setattr(Expr, f"__{method}__", lambda self, op=OPS[name]: op(self))
-    Expr.__getitem__ = lambda self, index: OPS["getitem"](self, index)  # type: ignore[attr-defined]
+    setattr(Expr, "__getitem__", lambda self, index: OPS["getitem"](self, index))  # noqa: B010

@@ -245,7 +245,7 @@ def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ..
     """A rule that differentiates the op's definition: for helpers of fused rules, which only higher orders reach."""
 
     def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
-        from .backprop import vjp  # the one place where a rule needs the walk itself
+        from .derivatives import vjp  # the one place where a rule needs the walk itself
         from .expr import Expr
 
         if any(isinstance(x, Expr) for x in inputs):

@@ -176,7 +176,7 @@ def _insist_finite(node: Value) -> None:
     if not np.all(np.isfinite(node._data)):
         inputs = ", ".join(describe(x) for x in node.inputs)
         raise NonFiniteError(
-            f"{node.op.name} made {_first_bad(node._data)} from {inputs}. "
+            f"{node.op and node.op.name} made {_first_bad(node._data)} from {inputs}. "
             "Look at these inputs: a log or division of 0, an exp of a large number, an overflow."
         )
 
@@ -186,7 +186,8 @@ def insist_finite_gradient(node: Value, gradient: Any, parent: Value) -> None:
     if gradient is not None and not np.all(np.isfinite(gradient)):
         inputs = ", ".join(describe(x) for x in node.inputs)
         raise NonFiniteError(
-            f"the rule of {node.op.name} sent {_first_bad(gradient)} to {describe(parent)}; its inputs were {inputs}"
+            f"the rule of {node.op and node.op.name} sent {_first_bad(gradient)} to {describe(parent)}; "
+            f"its inputs were {inputs}"
         )
 
 

@@ -50,9 +50,29 @@ class Value:
     requires_grad: bool
     stamp: int
 
-    if TYPE_CHECKING:  # the ops, as methods; see OPS
+    if TYPE_CHECKING:  # the operators and methods that `ops/__init__.py` binds from the table
 
         def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Value: ...
+        def __neg__(self) -> Value: ...
+        def __pos__(self) -> Value: ...
+        def __abs__(self) -> Value: ...
+        def __add__(self, other: Any) -> Value: ...
+        def __sub__(self, other: Any) -> Value: ...
+        def __mul__(self, other: Any) -> Value: ...
+        def __truediv__(self, other: Any) -> Value: ...
+        def __pow__(self, other: Any) -> Value: ...
+        def __matmul__(self, other: Any) -> Value: ...
+        def __radd__(self, other: Any) -> Value: ...
+        def __rsub__(self, other: Any) -> Value: ...
+        def __rmul__(self, other: Any) -> Value: ...
+        def __rtruediv__(self, other: Any) -> Value: ...
+        def __rpow__(self, other: Any) -> Value: ...
+        def __rmatmul__(self, other: Any) -> Value: ...
+        def __lt__(self, other: Any) -> Value: ...
+        def __le__(self, other: Any) -> Value: ...
+        def __gt__(self, other: Any) -> Value: ...
+        def __ge__(self, other: Any) -> Value: ...
 
     def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True) -> None:
         self._data = as_data(data)
@@ -62,7 +82,7 @@ class Value:
         self.label = None if name is None else Label(name)
         self.requires_grad = requires_grad
 
-    # --- what it holds ---------------------------------------------------------------------------------------
+    # --- what it holds --------------------------------------------------------------------------------------
 
     @property
     def data(self) -> Any:
@@ -151,7 +171,7 @@ class Value:
         """The last two axes swapped: the transpose of each matrix in a batch."""
         return self.swapaxes(-1, -2)
 
-    # --- what it does ----------------------------------------------------------------------------------------
+    # --- what it does ---------------------------------------------------------------------------------------
 
     def backward(self, grad: Any = None) -> None:
         """Add d(self)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
@@ -240,7 +260,7 @@ class Value:
         """How a message refers to this node."""
         return f"Value {self.name!r}" if self.name else f"this Value of shape {self.shape}"
 
-    # --- other doors -----------------------------------------------------------------------------------------
+    # --- other doors ----------------------------------------------------------------------------------------
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Value:
@@ -295,7 +315,7 @@ class Value:
             "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."
         )
 
-    # --- copies, of graphs of any depth ----------------------------------------------------------------------
+    # --- copies, of graphs of any depth ---------------------------------------------------------------------
 
     def __copy__(self) -> Value:
         """A leaf's copy is a new leaf; a result's copy is another node with the same parents."""
@@ -409,7 +429,7 @@ def as_operand(x: Any) -> Any:
         x = np.array(x)
         if x.dtype.kind in "fiub":
             return x
-    raise DataError(f"an operand is a Value, a real number or an array of real numbers; got {x!r:.60} ({type(x).__name__})")
+    raise DataError(f"an operand is a Value, a real number or an array of them; got {type(x).__name__}: {x!r:.60}")
 
 
 def name(names: Mapping[str, Any]) -> None:
@@ -425,7 +445,7 @@ def name(names: Mapping[str, Any]) -> None:
             value.name = key
 
 
-# --- operators, made from the table ---------------------------------------------------------------------------
+# --- operators, made from the table -------------------------------------------------------------------------
 # These are `__apply__` unrolled for one and two inputs: most of a scalar graph's time is spent here.
 
 

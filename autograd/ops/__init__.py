@@ -37,10 +37,13 @@ for _method, _name in OPERATORS.items():
     setattr(Value, f"__{_method}__", _forward)
     if _method not in ("lt", "le", "gt", "ge"):
         setattr(Value, f"__r{_method}__", _reflected)
-Value.__neg__ = unary(OPS["neg"])  # type: ignore[attr-defined]
-Value.__abs__ = unary(OPS["abs"])  # type: ignore[attr-defined]
-Value.__pos__ = lambda self: self  # type: ignore[attr-defined]
-Value.__getitem__ = lambda self, index: OPS["getitem"](self, index)  # type: ignore[attr-defined]
+for _method, _special in {
+    "neg": unary(OPS["neg"]),
+    "abs": unary(OPS["abs"]),
+    "pos": lambda self: self,
+    "getitem": lambda self, index: OPS["getitem"](self, index),
+}.items():
+    setattr(Value, f"__{_method}__", _special)
 
 bind_operators(OPERATORS, {"neg": "neg", "abs": "abs"})
 

@@ -78,7 +78,7 @@ def _index_part(x, part):
     if isinstance(part, np.ndarray | np.generic | bool):
         part = np.asarray(part)
         if part.dtype.kind not in "iub":
-            raise DataError(f"an index is made of integers or booleans; got {part.dtype}: {part!r:.60}. Write x.astype(int)")
+            raise DataError(f"an index is of integers or booleans; got {part.dtype}: {part!r:.60}; use .astype(int)")
         return part if part.ndim or part.dtype.kind == "b" else int(part)
     try:
         return operator.index(part)

@@ -124,7 +124,7 @@ erf = Op("erf", forward=erf_of,
          vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
          samples=UNARY, batch="align", doc="The error function, `2/√π ∫ exp(-t²) dt` from 0 to x.")
 
-# --- gelu: the exact form x Φ(x), and the tanh form that GPT-2 uses --------------------------------------------
+# --- gelu: the exact form x Φ(x), and the tanh form that GPT-2 uses -----------------------------------------
 
 _SQRT2, _PHI0, _TANH = math.sqrt(2.0), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 
@@ -175,7 +175,7 @@ gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_ge
                 definition=_gelu_slope_defined,
                 samples=GELU, batch="align", doc="The derivative of gelu.")
 
-# --- kinks: where a derivative jumps, the rule takes a side or the middle -----------------------------------------
+# --- kinks: where a derivative jumps, the rule takes a side or the middle -----------------------------------
 
 sign = Op("sign", forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is float and x == x else np.sign(x),
           vjp=nothing,
@@ -195,10 +195,9 @@ minimum = Op("minimum", forward=np.minimum,
 
 
 def _where(condition, x, y):
-    if isinstance(condition, bool | float | int):
-        if not isinstance(x, np.ndarray) and not isinstance(y, np.ndarray):
-            return x if condition else y
-    return np.where(condition, x, y)
+    if any(isinstance(part, np.ndarray) for part in (condition, x, y)):
+        return np.where(condition, x, y)
+    return x if condition else y
 
 
 _MASK = np.array([[True, False, True], [False, True, True]])
@@ -210,8 +209,8 @@ where = Op("where", forward=_where,
            doc="x where the condition holds, else y. It selects: what is not selected cannot leak a NaN.")
 
 clip = Op("clip", "clip(x, low=low, high=high)",
-          door=lambda x, low=None, high=None: (
-              (x,), {"low": -math.inf if low is None else float(low), "high": math.inf if high is None else float(high)}),
+          door=lambda x, low=None, high=None: ((x,), {"low": -math.inf if low is None else float(low),
+                                                      "high": math.inf if high is None else float(high)}),
           forward=lambda x, *, low, high: np.clip(x, low, high),
           vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
           definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),

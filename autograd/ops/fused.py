@@ -39,7 +39,7 @@ class Stash:
         return kept[1] if kept is not None and kept[0]() is out else None
 
 
-# --- softmax -------------------------------------------------------------------------------------------------------------
+# --- softmax ------------------------------------------------------------------------------------------------
 
 
 def along(x, axis=-1):
@@ -119,7 +119,7 @@ logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=r
                definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
                samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
 
-# --- normalisation over the last axis ----------------------------------------------------------------------------------------
+# --- normalisation over the last axis -----------------------------------------------------------------------
 
 _rows = Stash()
 
@@ -130,7 +130,7 @@ def _insist_features(who, x, **vectors):
         raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {np.shape(x)}")
     for name, v in vectors.items():
         if np.shape(v) not in ((d,), ()):
-            raise ShapeError(f"{who}: x has {d} features (shape {np.shape(x)}); {name} has shape {np.shape(v)}, not ({d},)")
+            raise ShapeError(f"{who}: x of shape {np.shape(x)} has {d} features; {name} has shape {np.shape(v)}, not ({d},)")
 
 
 def _standardise(x, eps, centre):
@@ -234,7 +234,7 @@ norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
                samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
                doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")
 
-# --- linear ------------------------------------------------------------------------------------------------------------------
+# --- linear -------------------------------------------------------------------------------------------------
 
 
 def _linear(x, weight, bias):
@@ -266,7 +266,7 @@ linear = Op("linear", "linear(x, weight, bias)", door=_linear_door,
                 0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1)),
             doc="`x @ weight + bias`: weight is (in, out).")
 
-# --- attention -----------------------------------------------------------------------------------------------------------------
+# --- attention ----------------------------------------------------------------------------------------------
 
 _weights = Stash()
 
@@ -278,11 +278,16 @@ def _scores(q, k, mask, causal):
     if causal:
         scores[..., _future(*scores.shape[-2:])] = -np.inf
     if mask is not None:
-        if np.asarray(mask).dtype == bool:
+        if is_boolean(mask):
             scores = np.where(mask, scores, scores.dtype.type(-np.inf))
         else:
             scores = scores + mask
     return scores
+
+
+def is_boolean(mask):
+    """Whether a mask says who may attend (True) rather than what to add to the scores."""
+    return getattr(mask, "dtype", None) == np.dtype(bool)
 
 
 def _future(t, s):
@@ -300,7 +305,7 @@ def _attention_weights_defined(q, k, mask=None, causal=False):
     if causal:
         scaled = where(_future(*np.shape(scaled)[-2:]), -np.inf, scaled)
     if mask is not None:
-        if getattr(mask, "dtype", None) == bool:
+        if is_boolean(mask):
             scaled = where(mask, scaled, -np.inf)
         else:
             scaled = scaled + mask
@@ -321,7 +326,7 @@ def _mask_and_causal(who, q, k, mask, causal):
     if mask is not None:
         places = (np.shape(q)[-2], np.shape(k)[-2])
         if any(m not in (1, n) for m, n in zip(np.shape(mask)[-2:], places[-np.ndim(mask):], strict=False)):
-            raise ShapeError(f"{who}: a mask of shape {np.shape(mask)} does not fit scores of shape (..., {places[0]}, {places[1]})")
+            raise ShapeError(f"{who}: a mask of shape {np.shape(mask)} does not fit scores of shape (..., *{places})")
     return mask, bool(causal)
 
 
@@ -341,7 +346,7 @@ def _pull_scores(d, weights, q, k, mask):
     """From the gradient of the weights to those of q, k and an additive mask."""
     ds = softmax_pull(d, weights)
     scaled = ds * (1.0 / math.sqrt(np.shape(q)[-1]))
-    dmask = None if mask is None or getattr(mask, "dtype", None) == bool else ds
+    dmask = None if mask is None or is_boolean(mask) else ds
     return scaled @ k, scaled.mT @ q, dmask
 
 
@@ -387,7 +392,7 @@ attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_att
                         Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", _ADDED)],
                doc="softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or \"causal\".")
 
-# --- cross entropy -----------------------------------------------------------------------------------------------------------------
+# --- cross entropy ------------------------------------------------------------------------------------------
 
 
 def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
@@ -406,7 +411,8 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
     if counted.size and (counted.min() < 0 or counted.max() >= classes):
         raise ShapeError(f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
                          f"classes (0 to {classes - 1})")
-    return (logits, targets), {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
+    settings = {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
+    return (logits, targets), settings
 
 
 def _one_hot(targets, *, classes, ignore_index, label_smoothing):

@@ -81,7 +81,7 @@ def outer(x, y):
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 
-# --- dot: the weighted sum of a scalar graph as one node ---------------------------------------------------------
+# --- dot: the weighted sum of a scalar graph as one node ----------------------------------------------------
 
 
 def _dot_door(xs, ys=None, bias=None):
@@ -111,14 +111,13 @@ dot = Op("dot", "dot(*xs)", door=_dot_door,
          pack=lambda xs: (xs[: len(xs) // 2], xs[len(xs) // 2 : 2 * (len(xs) // 2)], *xs[2 * (len(xs) // 2) :]),
          doc="`dot([x1, x2], [y1, y2], bias)` is `x1*y1 + x2*y2 + bias`, for scalar graphs, as one node.")
 
-# --- einsum ----------------------------------------------------------------------------------------------------------------
+# --- einsum -------------------------------------------------------------------------------------------------
 
 
-def _einsum_door(*operands, subscripts=None):
+def _einsum_door(*given, subscripts=None):
     """Subscripts without dots or repeated letters: "..." spelled out, a diagonal as a product with the identity."""
-    if subscripts is None:
-        subscripts, *operands = operands
-    subscripts = subscripts.replace(" ", "")
+    operands = list(given)
+    subscripts = (subscripts or operands.pop(0)).replace(" ", "")
     left, arrow, right = subscripts.partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
@@ -136,7 +135,6 @@ def _einsum_door(*operands, subscripts=None):
         every = "".join(terms)
         right = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
     right = right.replace("...", dots)
-    operands, terms = list(operands), list(terms)
     for i, term in enumerate(terms):
         for position, c in enumerate(term):
             if c in term[:position]:

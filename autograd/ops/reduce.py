@@ -63,7 +63,7 @@ def spread_door(x, axis=None, ddof=0, keepdims=False):
     inputs, settings = door(x, axis, keepdims)
     insist("var", x, settings["axis"])
     if count(x, settings["axis"]) <= ddof:
-        raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; got {count(x, settings['axis'])}")
+        raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; shape {np.shape(x)} has too few")
     return inputs, settings | {"ddof": int(ddof)}
 
 
@@ -105,8 +105,13 @@ def over(g, out):
     return where(flat, 0.0, g) / where(flat, 1.0, out)
 
 
-norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)",
-          door=lambda x, ord=None, axis=None, keepdims=False: door(x, axis, keepdims) if ord in (None, 2, "fro") else _no(ord),
+def _norm_door(x, ord=None, axis=None, keepdims=False):
+    if ord not in (None, 2, "fro"):
+        raise ValueError(f"norm: only the Euclidean norm is here; got ord={ord!r}. Write it with abs, max or sum.")
+    return door(x, axis, keepdims)
+
+
+norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=_norm_door,
           forward=lambda x, *, axis, keepdims: np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims)),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(over(g, out), x, axis, keepdims) * x,),
           definition=lambda x, axis=None, keepdims=False: sum_(x**2, axis, keepdims) ** 0.5,
@@ -114,11 +119,7 @@ norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)",
           doc="The Euclidean norm; its derivative at the zero vector is 0.")
 
 
-def _no(ord):
-    raise ValueError(f"norm: only the Euclidean norm is here; got ord={ord!r}. Write it with abs, max or sum.")
-
-
-# --- products ------------------------------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------------------
 
 
 def _prod_others(x, *, axis):
@@ -170,7 +171,7 @@ prod_others = Op("prod_others", "prod_others(x, axis=axis)",
                  batch="align",
                  doc="For each number, the product of all others: the derivative of prod, also at 0.")
 
-# --- extremes --------------------------------------------------------------------------------------------------------
+# --- extremes -----------------------------------------------------------------------------------------------
 
 
 def _extreme(ufunc):
@@ -212,7 +213,7 @@ argmin = Op("argmin", "argmin(x)", door=_arg_door,
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmin,
             doc="Where the smallest is; no gradient flows.")
 
-# --- running sums --------------------------------------------------------------------------------------------------
+# --- running sums -------------------------------------------------------------------------------------------
 
 
 def _cumsum_door(x, axis=None):

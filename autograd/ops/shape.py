@@ -20,7 +20,7 @@ astype = Op("astype", "astype(x, dtype=dtype)",
             samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
             doc="x in another precision.")
 
-# --- shapes ------------------------------------------------------------------------------------------------------------
+# --- shapes -------------------------------------------------------------------------------------------------
 
 reshape = Op("reshape", "reshape(x, shape)",
              door=lambda x, *sizes, shape=None: ((x,), {"shape": full_shape("reshape", x, given(sizes, shape))}),
@@ -44,6 +44,11 @@ def _permutation(x, *order, axes=None):
     return (x,), {"axes": order}
 
 
+def inverse(axes):
+    """The order of axes that undoes another."""
+    return tuple(int(i) for i in np.argsort(np.add(axes, len(axes))))
+
+
 def _transpose(x, *, axes):
     lead = np.ndim(x) - len(axes)  # axes in front of those that were named stay where they are
     return np.transpose(x, (*range(lead), *axes))
@@ -51,7 +56,7 @@ def _transpose(x, *, axes):
 
 transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
                forward=_transpose,
-               vjp=lambda g, out, x, *, axes: (transpose(g, tuple(int(i) for i in np.argsort(np.add(axes, len(axes))))),),
+               vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
                samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
                numpy=np.transpose, batch="align", doc="The axes in another order; reversed if none is named.")
 
@@ -154,7 +159,7 @@ def _ordered_axes(who, x, axes):
     return tuple(negative_axis(who, np.ndim(x), a) for a in axes)
 
 
-# --- joining -------------------------------------------------------------------------------------------------------------
+# --- joining ------------------------------------------------------------------------------------------------
 
 
 def _insist_some(who, xs):
@@ -221,7 +226,7 @@ def split(x, parts, axis=0):
     return [getitem(x, (..., slice(a, b), *(slice(None),) * (-axis - 1))) for a, b in edges]
 
 
-# --- picking ---------------------------------------------------------------------------------------------------------------
+# --- picking ------------------------------------------------------------------------------------------------
 
 
 def _getitem(x, *, index):
@@ -292,7 +297,7 @@ def take(x, indices, axis=None):
     return getitem(x, (..., np.asarray(getattr(indices, "_data", indices)), *(slice(None),) * (-axis - 1)))
 
 
-# --- arranging ---------------------------------------------------------------------------------------------------------------
+# --- arranging ----------------------------------------------------------------------------------------------
 
 
 def _pad_door(x, width, mode="constant", constant_values=0.0):

@@ -1,0 +1,266 @@
+"""Derivatives of functions: grad, vjp, jvp, jacobian, hessian, all from the one backward walk.
+
+A function is run once on Values (a `Trace`); then cotangents are pulled back through what it recorded. Forward mode
+pulls twice. Nested, they give any order.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .backprop import cotangent_for, reach_from, walk
+from .errors import BackwardError, ShapeError
+from .graph import by_stamp
+from .op import OPS
+from .recording import enable_grad
+from .tree import flatten, unflatten
+from .value import Value, as_data
+
+__all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
+
+
+def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """`f(*xs)`, and the function that pulls a cotangent of the result back to one gradient per x.
+
+    >>> out, pull = vjp(lambda a, b: a * b, 2.0, 3.0)
+    >>> out, pull(1.0)
+    (6.0, (3.0, 2.0))
+    """
+    trace = Trace(f, xs)
+
+    def pulled(cotangent: Any) -> tuple[Any, ...]:
+        return tuple(trace.pull(cotangent))
+
+    return trace.result(), pulled
+
+
+def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., tuple[Any, Any]]:
+    """The function that gives `f(*xs)` and its gradient with respect to the argument(s) `wrt`.
+
+    >>> value_and_grad(lambda x: x**3)(2.0)
+    (8.0, 12.0)
+    """
+
+    @functools.wraps(f)
+    def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
+        trace = Trace(f, xs, wrt, settings)
+        trace.insist_scalar("grad")
+        grads = trace.pull(None)
+        return trace.result(), grads if isinstance(wrt, tuple) else grads[0]
+
+    return wrapped
+
+
+def grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+    """The gradient of a scalar function, as a function. Nest it for higher orders.
+
+    >>> grad(grad(lambda x: x**3))(2.0)
+    12.0
+    """
+    both = value_and_grad(f, wrt)
+
+    @functools.wraps(f)
+    def wrapped(*xs: Any, **settings: Any) -> Any:
+        return both(*xs, **settings)[1]
+
+    return wrapped
+
+
+def jvp(f: Callable[..., Any], xs: tuple[Any, ...], vs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """`f(*xs)` and its derivative along the tangents `vs`: forward mode.
+
+    The pull of a cotangent u is linear in u, and its own pull is the push of a tangent: no rule is written twice.
+
+    >>> jvp(lambda a, b: a * b, (2.0, 3.0), (1.0, 10.0))
+    (6.0, 23.0)
+    """
+    if not isinstance(xs, tuple | list) or not isinstance(vs, tuple | list) or len(xs) != len(vs):
+        raise TypeError("jvp takes a tuple of inputs and a tuple of as many tangents: jvp(f, (x, y), (dx, dy))")
+    trace = Trace(f, tuple(xs))
+    return trace.result(), trace.push(vs)
+
+
+def jacobian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
+    """All derivatives of all outputs: shape (*output, *input).
+
+    >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+    """
+
+    @functools.wraps(f)
+    def wrapped(*xs: Any, **settings: Any) -> Any:
+        trace = Trace(f, xs, wrt, settings)
+        out, x = trace.one_array("jacobian")
+        rows = [trace.pull(unit.reshape(np.shape(out)))[0] for unit in np.eye(max(np.size(out), 1), np.size(out))]
+        shape = np.shape(out) + np.shape(x)
+        if not rows:
+            return np.zeros(shape)
+        if trace.taped:
+            return OPS["reshape"](OPS["stack"](rows), shape) if shape else rows[0]
+        return np.reshape(np.stack(rows), shape) if shape else rows[0]
+
+    return wrapped
+
+
+def hessian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
+    """The second derivatives of a scalar function: the Jacobian of its gradient.
+
+    >>> hessian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    """
+    return jacobian(grad(f, wrt), wrt)
+
+
+def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
+    """The Hessian of a scalar function times a vector, without the Hessian.
+
+    >>> hvp(lambda x: (x**3).sum(), np.array([1.0, 2.0]), np.array([1.0, 1.0]))
+    array([ 6., 12.])
+    """
+    return jvp(grad(f), (x,), (v,))[1]
+
+
+class Trace:
+    """One recorded run of a function: its sources, its results, and the pulls between them.
+
+    Arguments may be nested lists, tuples and dicts of numbers, arrays and Values. Plain arguments become leaves and
+    everything that comes out is plain again; if an argument is a Value already (a derivative inside a derivative), a
+    fresh alias of it becomes the source, and what comes out are Values.
+    """
+
+    def __init__(
+        self, f: Callable[..., Any], xs: tuple[Any, ...], wrt: int | tuple[int, ...] | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        chosen = range(len(xs)) if wrt is None else wrt if isinstance(wrt, tuple) else (wrt,)
+        for i in chosen:
+            if not -len(xs) <= i < len(xs):
+                raise TypeError(f"wrt={i}, but {getattr(f, '__name__', f)} was called with {len(xs)} argument(s)")
+        args = list(xs)
+        self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0])
+        self.structures = []
+        self.sources: list[Value] = []
+        with enable_grad():
+            for i in chosen:
+                flat, structure = flatten(xs[i])
+                sources = [self._source(x) for x in flat]
+                self.structures.append((structure, len(flat)))
+                self.sources += sources
+                args[i] = unflatten(structure, sources)
+            returned = f(*args, **(settings or {}))
+        self.outs, self.out_structure = flatten(returned)
+
+    @staticmethod
+    def _source(x: Any) -> Value:
+        if isinstance(x, Value):
+            return OPS["alias"](x) if x.requires_grad else Value(x._data, name=x.name)
+        return Value(x)
+
+    def result(self) -> Any:
+        """What the function returned: plain data, or Values if Values came in."""
+        outs = self.outs if self.taped else [o._data if isinstance(o, Value) else o for o in self.outs]
+        return unflatten(self.out_structure, outs)
+
+    def insist_scalar(self, who: str) -> None:
+        shapes = [np.shape(getattr(out, "_data", out)) for out in self.outs]
+        if len(shapes) != 1 or math.prod(shapes[0]) != 1:
+            raise BackwardError(
+                f"{who} needs a function with one scalar result; this one gave shapes {shapes}. "
+                "Use jacobian or vjp, or sum it."
+            )
+
+    def one_array(self, who: str) -> tuple[Any, Any]:
+        if len(self.outs) != 1 or len(self.sources) != 1:
+            raise BackwardError(
+                f"{who} takes a function from one array to one array; this one goes from {len(self.sources)} to "
+                f"{len(self.outs)}. Stack them, or use vjp."
+            )
+        out = self.outs[0]
+        return out._data if isinstance(out, Value) else out, self.sources[0]._data
+
+    def pull(self, cotangent: Any) -> list[Any]:
+        """The gradients of all sources, for a cotangent shaped like the result; None means 1."""
+        cotangents = [None] * len(self.outs) if cotangent is None else flatten(cotangent)[0]
+        if len(cotangents) != len(self.outs):
+            raise ShapeError(f"the cotangent has {len(cotangents)} parts; the result has {len(self.outs)}")
+        taped = self.taped or any(isinstance(u, Value) for u in cotangents)
+        with enable_grad():
+            return self._gather(self._pull(cotangents, taped), taped)
+
+    def _pull(self, cotangents: list[Any], taped: bool) -> dict[Value, Any]:
+        grads: dict[Value, Any] = {}
+        roots = []
+        for out, u in zip(self.outs, cotangents, strict=True):
+            if isinstance(out, Value) and out.requires_grad:
+                seed = cotangent_for(out, u)
+                if taped:
+                    seed = u if isinstance(u, Value) else Value(seed, requires_grad=False)
+                grads[out] = seed if out not in grads else grads[out] + seed
+                roots.append(out)
+        if len(roots) == 1:
+            order, wanted = reach_from(roots[0], self.sources)
+        else:  # several results: the walk starts from all of them at once
+            walks = [reach_from(root, self.sources) for root in roots]
+            order = sorted({n for o, _ in walks for n in o}, key=by_stamp, reverse=True)
+            wanted = set().union(*(w for _, w in walks))
+        walk(order, grads, wanted, taped)
+        return grads
+
+    def _gather(self, grads: dict[Value, Any], taped: bool) -> list[Any]:
+        """One gradient per argument, nested as the argument was; zeros where no path leads."""
+        flat = [grads.get(s) for s in self.sources]
+        flat = [_owned(s._data * 0.0) if g is None else g for g, s in zip(flat, self.sources, strict=True)]
+        if self.taped or taped:
+            flat = [g if isinstance(g, Value) else Value(g, requires_grad=False) for g in flat]
+        else:
+            flat = [_owned(g) for g in flat]
+        gathered = []
+        for structure, count in self.structures:
+            gathered.append(unflatten(structure, flat[:count]))
+            flat = flat[count:]
+        return gathered
+
+    def push(self, vs: Any) -> Any:
+        """The derivative of the results along tangents of the sources, by pulling twice."""
+        tangents = flatten(list(vs))[0]
+        if len(tangents) != len(self.sources):
+            raise ShapeError(f"jvp got {len(tangents)} tangents for {len(self.sources)} inputs")
+        with enable_grad():
+            us = [
+                Value(np.zeros(o.shape, o.dtype) if isinstance(o, Value) else 0.0) for o in self.outs
+            ]  # the pull is linear in u, so any u will do
+            grads = self._pull(us, taped=True)
+            pulls: dict[Value, Any] = {}
+            for source, v in zip(self.sources, tangents, strict=True):
+                g = grads.get(source)
+                v_data = v._data if isinstance(v, Value) else as_data(v)
+                if np.shape(v_data) != source.shape:
+                    raise ShapeError(f"a tangent has shape {np.shape(v_data)}; its input has {source.shape}")
+                if isinstance(g, Value) and g.requires_grad:
+                    add = v if isinstance(v, Value) else (Value(v_data, requires_grad=False) if self.taped else v_data)
+                    pulls[g] = add if g not in pulls else pulls[g] + add
+            taped = self.taped or any(isinstance(v, Value) for v in tangents)
+            if taped:
+                pulls = {g: v if isinstance(v, Value) else Value(v, requires_grad=False) for g, v in pulls.items()}
+            walks = [reach_from(g, us) for g in pulls]
+            order = sorted({n for o, _ in walks for n in o}, key=by_stamp, reverse=True)
+            walk(order, pulls, set().union(*(w for _, w in walks)), taped)
+        out = []
+        for u in us:
+            t = pulls.get(u)
+            t = (u._data * 0.0) if t is None else t
+            out.append(Value(t, requires_grad=False) if taped and not isinstance(t, Value) else t)
+        return unflatten(self.out_structure, out)
+
+
+def _owned(g: Any) -> Any:
+    return g.copy() if isinstance(g, np.ndarray) else g
+
+
