@@ -12,22 +12,26 @@ from ._clash import insist_ours
 
 insist_ours(autograd)
 
-from . import functional, init, io, optim  # noqa: E402
+from . import functional, init, io, optim, train  # noqa: E402
 from .attention import KeyValues, MultiHeadAttention  # noqa: E402
 from .dropout import Dropout  # noqa: E402
 from .embedding import Embedding, LearnedPositions, RotaryPositions, SinusoidalPositions  # noqa: E402
 from .feedforward import FeedForward  # noqa: E402
+from .interop import from_torch, to_torch  # noqa: E402
 from .io import load, save  # noqa: E402
 from .linear import Linear  # noqa: E402
 from .module import Module, Parameter, Sequential  # noqa: E402
 from .norm import LayerNorm, RMSNorm  # noqa: E402
 from .scalar import MLP, Layer, Neuron  # noqa: E402
+from .train import fit  # noqa: E402
 from .transformer import GPT, TransformerBlock  # noqa: E402
 
 __all__ = [
     "Dropout",
     "Embedding",
     "FeedForward",
+    "fit",
+    "from_torch",
     "functional",
     "GPT",
     "init",
@@ -49,5 +53,7 @@ __all__ = [
     "save",
     "Sequential",
     "SinusoidalPositions",
+    "to_torch",
+    "train",
     "TransformerBlock",
 ]

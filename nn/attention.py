@@ -67,13 +67,9 @@ class MultiHeadAttention(Module):
     ) -> None:  # fmt: skip
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         if n_heads < 1 or d_model % n_heads:
-            raise ValueError(
-                f"MultiHeadAttention: d_model = {d_model} cannot be cut into {n_heads} equal heads"
-            )
+            raise ValueError(f"MultiHeadAttention: d_model = {d_model} cannot be cut into {n_heads} equal heads")
         if n_kv_heads < 1 or n_heads % n_kv_heads:
-            raise ValueError(
-                f"MultiHeadAttention: {n_heads} heads cannot share {n_kv_heads} key/value heads evenly"
-            )
+            raise ValueError(f"MultiHeadAttention: {n_heads} heads cannot share {n_kv_heads} key/value heads evenly")
         rng = init.generator(rng)
         self.n_heads, self.n_kv_heads, self.causal = n_heads, n_kv_heads, causal
         kv_width = 2 * n_kv_heads * (d_model // n_heads)

@@ -23,9 +23,7 @@ class Embedding(Module):
            [1., 0., 0.]])
     """
 
-    def __init__(
-        self, n: int, width: int, rng: Any = None, std: float = 1.0, dtype: Any = np.float64
-    ) -> None:
+    def __init__(self, n: int, width: int, rng: Any = None, std: float = 1.0, dtype: Any = np.float64) -> None:
         self.weight = Parameter(init.normal(rng, (n, width), std, dtype))
 
     @classmethod
@@ -70,9 +68,7 @@ class LearnedPositions(Module):
         block_size, width = self.weight.shape
         tokens = np.shape(x)[-2]
         if start + tokens > block_size or np.shape(x)[-1] != width:
-            self._refuse(
-                f"at most {block_size} tokens of width {width}", x, f"It begins at position {start}."
-            )
+            self._refuse(f"at most {block_size} tokens of width {width}", x, f"It begins at position {start}.")
         return x + self.weight[start : start + tokens]
 
     def extra(self) -> str:

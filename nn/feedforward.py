@@ -59,9 +59,5 @@ class FeedForward(Module):
 
     def extra(self) -> str:
         d_model, d_hidden = self.up.weight.shape
-        name = (
-            self.activation
-            if isinstance(self.activation, str)
-            else getattr(self.activation, "__name__", "function")
-        )
+        name = self.activation if isinstance(self.activation, str) else getattr(self.activation, "__name__", "function")
         return f"{d_model} → {d_hidden} → {d_model}, {name}"

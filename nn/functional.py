@@ -108,9 +108,7 @@ def merge_heads(x: Array) -> Array:
 # --- around attention ---------------------------------------------------------------------------------------
 
 
-def feed_forward(
-    x: Array, w1: Array, b1: Array, w2: Array, b2: Array, activation: Callable[..., Any] = relu
-) -> Array:
+def feed_forward(x: Array, w1: Array, b1: Array, w2: Array, b2: Array, activation: Callable[..., Any] = relu) -> Array:
     """Two linear layers with a nonlinearity between: `activation(x @ w1 + b1) @ w2 + b2`, row by row.
 
     x (..., d), w1 (d, hidden), w2 (hidden, d) → (..., d).
@@ -226,9 +224,7 @@ def cross_entropy(
             logits, targets, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
         )
     if ignore_index is not None:
-        raise ValueError(
-            "cross_entropy: ignore_index goes with targets that are whole numbers, not probabilities"
-        )
+        raise ValueError("cross_entropy: ignore_index goes with targets that are whole numbers, not probabilities")
     targets = _like(targets, logits) * (1.0 - label_smoothing) + label_smoothing / np.shape(logits)[-1]
     return reduced(-ag.sum(targets * log_softmax(logits), axis=-1), reduction)
 
@@ -307,7 +303,5 @@ def _like(y: Any, x: Any) -> Any:
     if not isinstance(y, ag.Value):
         y = np.asarray(y, dtype=x.dtype)
     if np.ndim(y) and np.shape(y) != np.shape(x):
-        raise ShapeError(
-            f"the targets have shape {np.shape(y)}, the predictions {np.shape(x)}; make them alike"
-        )
+        raise ShapeError(f"the targets have shape {np.shape(y)}, the predictions {np.shape(x)}; make them alike")
     return y

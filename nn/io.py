@@ -53,9 +53,7 @@ def write(
     file.
     """
     path = Path(path)
-    content = to_bytes(
-        {name: np.ascontiguousarray(array) for name, array in arrays.items()}, dict(metadata or {})
-    )
+    content = to_bytes({name: np.ascontiguousarray(array) for name, array in arrays.items()}, dict(metadata or {}))
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

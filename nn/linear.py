@@ -23,9 +23,7 @@ class Linear(Module):
     (2, 2)
     """
 
-    def __init__(
-        self, n_in: int, n_out: int, bias: bool = True, rng: Any = None, dtype: Any = np.float64
-    ) -> None:
+    def __init__(self, n_in: int, n_out: int, bias: bool = True, rng: Any = None, dtype: Any = np.float64) -> None:
         rng = init.generator(rng)
         self.weight = Parameter(init.linear(rng, n_in, n_out, dtype))
         self.bias = Parameter(init.uniform(rng, (n_out,), max(n_in, 1) ** -0.5, dtype)) if bias else None

@@ -2,8 +2,7 @@
 
 A module is an ordinary object. Its parameters are found by looking: every attribute that is a Parameter or a
 Module, or a list, tuple or dict of them, in the order in which they were set. The dotted way to one is its
-name:
-`blocks.0.attention.qkv.weight`.
+name: `blocks.0.attention.qkv.weight`.
 """
 
 from __future__ import annotations
@@ -56,9 +55,7 @@ class Module:
     training = True
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"{type(self).__name__} has no forward(); write one that computes its output"
-        )
+        raise NotImplementedError(f"{type(self).__name__} has no forward(); write one that computes its output")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`; every node made meanwhile remembers that it was made here."""
@@ -223,9 +220,7 @@ def as_input(x: Any, dtype: Any) -> Any:
                 return stack(x)
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
-        raise DataError(
-            f"a layer takes a Value, numbers or an array of them; got {x!r:.60} ({type(x).__name__})"
-        )
+        raise DataError(f"a layer takes a Value, numbers or an array of them; got {x!r:.60} ({type(x).__name__})")
     return array.astype(dtype)
 
 
@@ -268,9 +263,7 @@ class Sequential(Module):
     def __init__(self, *layers: Module | Callable[[Any], Any]) -> None:
         for layer in layers:
             if not callable(layer):
-                raise DataError(
-                    f"Sequential takes modules and functions; got {layer!r:.60} ({type(layer).__name__})"
-                )
+                raise DataError(f"Sequential takes modules and functions; got {layer!r:.60} ({type(layer).__name__})")
         self.layers = list(layers)
 
     def forward(self, x: Any) -> Any:

@@ -120,9 +120,7 @@ class SGD(Optimizer):
 
     def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
         if self.weight_decay:
-            gradient = np.add(
-                gradient, np.multiply(values, self.weight_decay, out=cell.spare), out=cell.spare
-            )
+            gradient = np.add(gradient, np.multiply(values, self.weight_decay, out=cell.spare), out=cell.spare)
         if not self.momentum:
             _subtract(values, gradient, rate, cell.spare)
             return
@@ -157,9 +155,7 @@ class Adam(Optimizer):
         eps: float = 1e-8, weight_decay: float = 0.0,
     ) -> None:  # fmt: skip
         if not all(0.0 <= beta < 1.0 for beta in betas):
-            raise ValueError(
-                f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas}"
-            )
+            raise ValueError(f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas}")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         super().__init__(params, lr)
 
@@ -170,9 +166,7 @@ class Adam(Optimizer):
             if self.decoupled:
                 values *= 1.0 - rate * self.weight_decay
             else:
-                gradient = np.add(
-                    gradient, np.multiply(values, self.weight_decay, out=cell.spare2), out=cell.spare2
-                )
+                gradient = np.add(gradient, np.multiply(values, self.weight_decay, out=cell.spare2), out=cell.spare2)
         m *= beta1
         m += np.multiply(gradient, 1.0 - beta1, out=spare)
         v *= beta2
@@ -286,9 +280,7 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
 class _Cell:
     """One array of parameters, its state and working space. An array parameter is a cell by itself."""
 
-    def __init__(
-        self, name: str, parameter: Value, slots: Iterable[str], spares: tuple[np.ndarray, ...]
-    ) -> None:
+    def __init__(self, name: str, parameter: Value, slots: Iterable[str], spares: tuple[np.ndarray, ...]) -> None:
         self.name, self.parameter = name, parameter
         data = parameter._data
         self.state = {slot: np.zeros(np.shape(data), np.asarray(data).dtype) for slot in slots}
@@ -348,10 +340,7 @@ def _named(params: Parameters) -> list[tuple[str, Value]]:
     if isinstance(params, Value):
         raise DataError("an optimizer takes a module or a list of parameters; got one Value. Write [p].")
     found = list(params.named_parameters() if isinstance(params, Module) else params)
-    pairs = [
-        x if isinstance(x, tuple) else (getattr(x, "path", None) or getattr(x, "name", None), x)
-        for x in found
-    ]
+    pairs = [x if isinstance(x, tuple) else (getattr(x, "path", None) or getattr(x, "name", None), x) for x in found]
     named: dict[str, Value] = {}
     seen: set[int] = set()
     for i, (name, p) in enumerate(pairs):
@@ -383,8 +372,8 @@ def _checked(name: str, p: Value) -> Any:
     """The gradient of a parameter, which must be there and finite."""
     if p.grad is None:
         raise BackwardError(
-            f"{name} has no gradient, so nothing was moved. Call loss.backward() before step(); if the loss "
-            "is not meant to depend on it, freeze it (requires_grad = False) or leave it out of the optimizer."
+            f"{name} has no gradient, so nothing was moved. Call loss.backward() before step(); if the "
+            "loss is not meant to depend on it, freeze it (requires_grad = False) or leave it out."
         )
     _square(name, p.grad)
     return p.grad

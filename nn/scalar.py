@@ -79,9 +79,7 @@ class Layer(Module):
         n_in = len(self.neurons[0].w)
         if x.shape[-1:] != (n_in,):
             self._refuse(f"an input of shape (..., {n_in})", x)
-        weights = ag.reshape(
-            ag.stack([w for neuron in self.neurons for w in neuron.w]), (len(self.neurons), n_in)
-        )
+        weights = ag.reshape(ag.stack([w for neuron in self.neurons for w in neuron.w]), (len(self.neurons), n_in))
         out = F.linear(x, weights.mT, ag.stack([neuron.b for neuron in self.neurons]))
         return out.relu() if self.neurons[0].nonlin else out
 

@@ -162,9 +162,7 @@ class GPT(Module):
         when all have. Beyond `block_size` tokens the model sees the last ones.
         """
         if temperature < 0 or (top_k is not None and top_k < 1):
-            raise ValueError(
-                f"generate: temperature is at least 0 and top_k at least 1; got {temperature}, {top_k}"
-            )
+            raise ValueError(f"generate: temperature is at least 0 and top_k at least 1; got {temperature}, {top_k}")
         ids = np.asarray(ids)
         if ids.ndim not in (1, 2) or ids.shape[-1] == 0 or ids.dtype.kind not in "iu":
             raise DataError(

@@ -25,9 +25,7 @@ def _rows(module: Module, name: str, lead: str, indent: str) -> list[tuple[str, 
     children = _children(module)
     for i, (path, child) in enumerate(children):
         last = i == len(children) - 1
-        rows += _rows(
-            child, path, indent + ("└── " if last else "├── "), indent + ("    " if last else "│   ")
-        )
+        rows += _rows(child, path, indent + ("└── " if last else "├── "), indent + ("    " if last else "│   "))
     return rows
 
 
@@ -54,9 +52,7 @@ def _group(entries: list[tuple[str, Any, str]]) -> list[tuple[str, Any]]:
             groups.append((stem, number, part, looks, 1))
     return [
         (
-            f"{stem}.{start}..{int(start) + count - 1} ×{count}"
-            if count > 1
-            else f"{stem}.{start}".lstrip("."),
+            f"{stem}.{start}..{int(start) + count - 1} ×{count}" if count > 1 else f"{stem}.{start}".lstrip("."),
             part,
         )
         for stem, start, part, _, count in groups

@@ -1,0 +1,304 @@
+"""fit: the training loop people expect; History: what it leaves behind, which plots itself.
+
+The batch of step t depends on the seed and on t alone, and a checkpoint holds parameters, optimizer state,
+history and the state of every dropout: a run that was stopped and resumed ends with the same bits as one that
+was not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import autograd as ag
+from autograd.errors import DataError, NonFiniteError
+
+from . import io
+from .dropout import Dropout
+from .module import Module
+from .optim import Optimizer, accumulate, clip_grad_norm
+
+__all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
+
+Batch = Any
+
+
+class History:
+    """What happened: the loss and learning rate of each step, each evaluation, and why training stopped.
+
+    `stopped` is "steps" (all done), "patience" (no better for too long) or "interrupted" (Ctrl-C).
+    """
+
+    def __init__(self) -> None:
+        self.losses: list[float] = []
+        self.rates: list[float] = []
+        self.evaluations: list[tuple[int, float]] = []
+        self.stopped: str | None = None
+
+    @property
+    def steps(self) -> int:
+        """How many steps were done."""
+        return len(self.losses)
+
+    @property
+    def best(self) -> tuple[int, float]:
+        """The step and the value of the lowest evaluation."""
+        if not self.evaluations:
+            raise ValueError("nothing was evaluated; give fit(..., evaluate=function, every=steps)")
+        return min(self.evaluations, key=lambda pair: pair[1])
+
+    def plot(self, path: str | os.PathLike[str] | None = None, title: str = "loss") -> Any:
+        """The curves as a matplotlib figure; with a path, also saved there (.svg, .png)."""
+        from .plot import curves
+
+        series: dict[str, Any] = {"training": (range(1, self.steps + 1), self.losses)}
+        if self.evaluations:
+            series["evaluation"] = tuple(zip(*self.evaluations, strict=True))
+        return curves(series, path, title=title, x_label="step", y_label="loss")
+
+    def _repr_png_(self) -> bytes | None:
+        """A notebook shows the plot."""
+        try:
+            from .plot import as_png
+        except ImportError:
+            return None
+        return as_png(self.plot())
+
+    def __repr__(self) -> str:
+        if not self.losses:
+            return "History(no steps yet)"
+        evaluated = f", best evaluation {self.best[1]:.4g} at step {self.best[0]}" if self.evaluations else ""
+        return f"History({self.steps} steps, loss {self.losses[0]:.4g} → {self.losses[-1]:.4g}{evaluated})"
+
+
+class Batches:
+    """Arrays with equally many rows, cut into batches; every epoch visits each row once, in a new order.
+
+    >>> batches = Batches((np.arange(6), np.arange(6) * 10), batch_size=4, seed=0)
+    >>> x, y = batches(0)
+    >>> x.tolist(), y.tolist()
+    ([3, 2, 5, 4], [30, 20, 50, 40])
+    >>> batches(1)[0].tolist()
+    [0, 1]
+    """
+
+    def __init__(self, arrays: Sequence[Any], batch_size: int | None = None, seed: int = 0) -> None:
+        self.arrays = tuple(np.asarray(array) for array in arrays)
+        rows = {len(array) for array in self.arrays if array.ndim}
+        if len(rows) != 1 or not all(array.ndim for array in self.arrays):
+            shapes = ", ".join(str(array.shape) for array in self.arrays)
+            raise DataError(f"training data are arrays with equally many rows, one row an example; got {shapes}")
+        self.rows = rows.pop()
+        self.batch_size = self.rows if batch_size is None else min(batch_size, self.rows)
+        self.seed = seed
+
+    def __len__(self) -> int:
+        """Batches in one epoch."""
+        return math.ceil(self.rows / self.batch_size)
+
+    def __call__(self, step: int) -> tuple[np.ndarray, ...]:
+        epoch, place = divmod(step, len(self))
+        order = np.random.default_rng((self.seed, epoch)).permutation(self.rows)
+        picked = order[place * self.batch_size : (place + 1) * self.batch_size]
+        return tuple(array[picked] for array in self.arrays)
+
+
+def fit(
+    model: Module,
+    loss: Callable[..., ag.Value],
+    data: Callable[[np.random.Generator], Batch] | Sequence[Any],
+    optimizer: Optimizer,
+    *,
+    steps: int,
+    batch_size: int | None = None,
+    seed: int = 0,
+    clip: float | None = None,
+    accumulated: int = 1,
+    evaluate: Callable[[], Any] | None = None,
+    every: int = 100,
+    patience: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    save_every: int | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> History:
+    """Train a model: `steps` times, take a batch, compute `loss(*batch)`, go back, and let the optimizer
+    step.
+
+    - data: arrays with a row for each example (cut into batches of `batch_size`, shuffled each epoch), or a
+      function that draws a batch with the Generator it is given.
+    - clip: gradients together no longer than this. accumulated: batches whose mean gradient makes one step.
+    - evaluate: a function giving a number (lower is better), called every so many steps, in evaluation mode
+      and without recording; with `patience`, training stops after that many evaluations without a new best.
+    - checkpoint: a file that is written every `save_every` steps, at the end, and on Ctrl-C, which stops
+      after the running step. resume: go on from that file, if it is there, as if nothing had happened.
+    - progress: a bar; None means only on a terminal.
+
+    >>> import nn
+    >>> model = nn.Linear(1, 1, rng=0)
+    >>> x = np.linspace(-1, 1, 8)[:, None]
+    >>> def loss(x, y):
+    ...     return nn.functional.mse(model(x), y)
+    >>> history = fit(model, loss, (x, 3 * x), nn.optim.SGD(model, lr=0.5), steps=50)
+    >>> history.losses[-1] < 1e-6, round(float(model.weight.data[0, 0]), 3)
+    (True, 3.0)
+    """
+    history, draw = History(), _drawer(data, batch_size, seed)
+    path = None if checkpoint is None else Path(checkpoint)
+    if path is not None and resume and path.exists():
+        history = load_checkpoint(path, model, optimizer)
+    history.stopped = None
+    model.train()
+    with _progress_bar(steps, history, progress) as bar, _interrupts() as interrupted:
+        while history.steps < steps and history.stopped is None:
+            t = history.steps
+            batches = [draw(t * accumulated + i) for i in range(accumulated)]
+            rate = optimizer.rate
+            value = _step(model, loss, batches, optimizer, clip, t)
+            history.losses.append(value)
+            history.rates.append(rate)
+            bar.update(1)
+            if evaluate is not None and (history.steps % every == 0 or history.steps == steps):
+                history.evaluations.append((history.steps, evaluated(model, evaluate)))
+                if patience is not None and _without_progress(history.evaluations) >= patience:
+                    history.stopped = "patience"
+            bar.set_postfix_str(_figures(history), refresh=False)
+            if interrupted.is_set():
+                history.stopped = "interrupted"
+            if path is not None and save_every is not None and history.steps % save_every == 0:
+                save_checkpoint(path, model, optimizer, history)
+    history.stopped = history.stopped or "steps"
+    if path is not None:
+        save_checkpoint(path, model, optimizer, history)
+    return history
+
+
+def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:
+    """The number that `evaluate` gives with the model in evaluation mode and nothing recorded."""
+    was_training = model.training
+    model.eval()
+    try:
+        with ag.no_grad():
+            return float(evaluate())
+    finally:
+        model.train(was_training)
+
+
+def _step(
+    model: Module, loss: Callable[..., ag.Value], batches: list[Any], optimizer: Optimizer, clip: float | None, t: int
+) -> float:
+    optimizer.zero_grad()
+    value = accumulate(lambda batch: loss(*batch) if isinstance(batch, tuple) else loss(batch), batches)
+    if not math.isfinite(value):
+        raise NonFiniteError(
+            f"the loss of step {t + 1} is {value}; nothing was moved. Try a smaller learning rate or clip=1.0, or run "
+            "the step under autograd.detect_nan() to find where it arose."
+        )
+    if clip is not None:
+        clip_grad_norm(model, clip)
+    optimizer.step()
+    return value
+
+
+def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Batch]:
+    """The batch of a step, as a function of the step alone."""
+    if callable(data):
+        return lambda step: data(np.random.default_rng((seed, step)))
+    return Batches(data, batch_size, seed)
+
+
+def _without_progress(evaluations: list[tuple[int, float]]) -> int:
+    """How many evaluations have passed since the best one."""
+    values = [value for _, value in evaluations]
+    return len(values) - 1 - values.index(min(values))
+
+
+def _figures(history: History) -> str:
+    evaluation = f", evaluation {history.evaluations[-1][1]:.4f}" if history.evaluations else ""
+    return f"loss {history.losses[-1]:.4f}{evaluation}"
+
+
+def _progress_bar(steps: int, history: History, progress: bool | None) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(total=steps, initial=history.steps, disable=None if progress is None else not progress, unit="step")
+
+
+@contextlib.contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """While inside, the first Ctrl-C only sets a flag, so that a step is done whole; the second one stops at
+    once.
+    """
+    flag = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag  # only the main thread gets signals
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: Any) -> None:
+        flag.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield flag
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+# --- checkpoints --------------------------------------------------------------------------------------------
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], model: Module, optimizer: Optimizer, history: History | None = None
+) -> None:
+    """Everything needed to go on, in one safetensors file that is written whole or not at all."""
+    history = history or History()
+    arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
+    arrays |= {f"optimizer.{name}": array for name, array in optimizer.state_dict().items()}
+    arrays |= {
+        "history.losses": np.array(history.losses, dtype=np.float64),
+        "history.rates": np.array(history.rates, dtype=np.float64),
+        "history.evaluations": np.array(history.evaluations, dtype=np.float64).reshape(-1, 2),
+    }
+    dropouts = {name: d.rng.bit_generator.state for name, d in _dropouts(model)}
+    io.write(arrays, path, {"kind": "checkpoint", "dropouts": json.dumps(dropouts)})
+
+
+def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Optimizer) -> History:
+    """Put a model and an optimizer back where a checkpoint left them; give the history so far."""
+    arrays, metadata = io.read(path)
+    if metadata.get("kind") != "checkpoint":
+        raise DataError(f"{os.fspath(path)!r} is not a checkpoint of fit(); load a model's file with nn.load")
+    before = model.state_dict()
+    model.load_state_dict(_under("model.", arrays))
+    try:
+        optimizer.load_state_dict(_under("optimizer.", arrays))
+    except Exception:
+        model.load_state_dict(before)
+        raise
+    states = json.loads(metadata["dropouts"])
+    for name, dropout in _dropouts(model):
+        dropout.rng.bit_generator.state = states[name]
+    history = History()
+    history.losses = arrays["history.losses"].tolist()
+    history.rates = arrays["history.rates"].tolist()
+    history.evaluations = [(int(step), value) for step, value in arrays["history.evaluations"].tolist()]
+    return history
+
+
+def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _dropouts(model: Module) -> list[tuple[str, Dropout]]:
+    return [(name, module) for name, module in model.named_modules() if isinstance(module, Dropout)]
