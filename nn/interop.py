@@ -135,8 +135,9 @@ def from_torch(module: Module, state: Mapping[str, Any]) -> None:
     found = matches(module)
     theirs = {match.theirs: match for match in found}
     fitting = {name: theirs[name].imported(array) if name in theirs else array for name, array in arrays.items()}
-    insist_same(f"{type(module).__name__} (by torch's names)", {m.theirs: m.parameter._data for m in found},
-    fitting) for match in found:
+    own = {match.theirs: match.parameter._data for match in found}
+    insist_same(f"{type(module).__name__} (by torch's names)", own, fitting)
+    for match in found:
         match.parameter.data = fitting[match.theirs]
 
 
