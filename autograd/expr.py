@@ -133,8 +133,16 @@ class _Fill(ast.NodeTransformer):
             if isinstance(e, ast.Starred) and isinstance(e.value, ast.Name):
                 spread.extend(self.filling[e.value.id])
             else:
-                spread.append(self.visit(e))
+                spread.append(_outside_brackets(self.visit(e)))
         return spread
+
+
+def _outside_brackets(tree: ast.expr) -> ast.expr:
+    """An index written where no brackets are: `1:` alone is no Python, NumPy spells it `s_[1:]`."""
+    parts = tree.elts if isinstance(tree, ast.Tuple) else [tree]
+    if any(isinstance(part, ast.Slice) for part in parts):
+        return ast.Subscript(ast.Name("s_", ast.Load()), tree, ast.Load())
+    return tree
 
 
 def _unsaid(op: Op, inputs: list[Expr]) -> set[str]:
@@ -150,8 +158,8 @@ def _unsaid(op: Op, inputs: list[Expr]) -> set[str]:
 
 
 def _setting(name: str, setting: Any) -> ast.expr:
-    """A setting as a person writes it: `axis=-1` for `axis=(-1,)`."""
-    if name == "axis" and isinstance(setting, tuple) and len(setting) == 1:
+    """A setting as a person writes it: `axis=-1` for `axis=(-1,)`, `x[0]` for `x[0,]`."""
+    if name in ("axis", "index") and isinstance(setting, tuple) and len(setting) == 1:
         setting = setting[0]
     return _literal(setting)
 

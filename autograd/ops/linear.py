@@ -141,7 +141,7 @@ def _einsum_door(*given, subscripts=None):
                 twin = next(free)
                 terms[i] = terms[i][:position] + twin + terms[i][position + 1 :]
                 terms.append(c + twin)
-                operands.append(np.eye(np.shape(operands[i])[position]))
+                operands.append(np.eye(np.shape(operands[i])[position], dtype=getattr(operands[i], "dtype", None)))
     return tuple(operands), {"subscripts": ",".join(terms) + "->" + right}
 
 

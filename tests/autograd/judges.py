@@ -1,0 +1,123 @@
+"""Judges of a gradient that know nothing of its formula, and the tools that the engine's tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from autograd import Value, vjp
+from autograd.op import OPS, Op, Sample
+
+Function = Callable[..., Any]
+
+
+def is_real(x: Any) -> bool:
+    """Whether x is data that a gradient can belong to: a float or an array of floats, no mask, index or None."""
+    return x is not None and np.asarray(x).dtype.kind == "f"
+
+
+def real_positions(xs: list[Any]) -> list[int]:
+    return [i for i, x in enumerate(xs) if is_real(x)]
+
+
+def of_the_reals(f: Function, xs: list[Any]) -> tuple[Function, list[Any]]:
+    """f as a function of its real inputs alone, the others held; and those inputs."""
+    real = real_positions(xs)
+
+    def g(*reals: Any) -> Any:
+        filled = list(xs)
+        for i, x in zip(real, reals, strict=True):
+            filled[i] = x
+        return f(*filled)
+
+    return g, [xs[i] for i in real]
+
+
+def uneven(shape: tuple[int, ...], seed: int = 0) -> np.ndarray[Any, Any]:
+    """A random cotangent without equal entries: all ones would be blind to softmax and layer norm."""
+    return np.random.default_rng(seed).uniform(0.5, 1.5, shape) * np.random.default_rng(seed + 1).choice([-1, 1], shape)
+
+
+def plain(x: Any) -> Any:
+    return x.data if isinstance(x, Value) else x
+
+
+def numeric_gradients(f: Function, xs: list[Any], cotangent: Any, step: float = 1e-3) -> list[np.ndarray[Any, Any]]:
+    """The derivative of sum(cotangent * f(*xs)) in every entry of every x, from values of f alone.
+
+    The five-point central difference: its error is of order step⁴, so that 1e-3 leaves about eleven digits.
+    """
+
+    def weighed(i: int, x: np.ndarray[Any, Any]) -> float:
+        moved = [x.copy() if j == i else other for j, other in enumerate(xs)]
+        if np.ndim(xs[i]) == 0:
+            moved[i] = float(x)
+        return float(np.sum(np.asarray(cotangent) * np.asarray(plain(f(*moved)))))
+
+    gradients = []
+    for i, x in enumerate(xs):
+        base = np.array(x, dtype=np.float64)
+        gradient = np.zeros_like(base)
+        for entry in np.ndindex(base.shape):
+            if not np.isfinite(base[entry]):  # a mask's -inf does not move
+                continue
+            h = step * max(1.0, abs(base[entry]))
+            at = {}
+            for k in (-2, -1, 1, 2):
+                shifted = base.copy()
+                shifted[entry] += k * h
+                at[k] = weighed(i, shifted)
+            gradient[entry] = (8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * h)
+        gradients.append(gradient)
+    return gradients
+
+
+def assert_close(got: Any, expected: Any, what: str = "", tolerance: float = 1e-8) -> None:
+    """Equal shapes, and numbers that agree relative to the largest of them."""
+    got, expected = (np.asarray(plain(x), dtype=np.float64) for x in (got, expected))
+    assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(got[~finite], expected[~finite], err_msg=what)
+    scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), 1e-3)
+    worst = float(np.max(np.abs(got[finite] - expected[finite]), initial=0.0))
+    assert worst <= tolerance * scale, f"{what}: off by {worst:.3g} at scale {scale:.3g}\n{got}\nexpected\n{expected}"
+
+
+def cases(which: Callable[[Op], bool] = lambda op: True) -> list[tuple[Op, Sample]]:
+    """Every (op, sample) of the table."""
+    return [(op, sample) for op in OPS.values() if which(op) for sample in op.samples]
+
+
+def case_name(case: Any) -> str:
+    return case.name if isinstance(case, Op) else " ".join(repr(case).split()) if isinstance(case, Sample) else ""
+
+
+# --- the generated judgements: a planted wrong rule must fail one of them -------------------------------------
+
+
+def judge_first_order(op: Op, sample: Sample) -> None:
+    """The rule against finite differences, with a cotangent without equal entries."""
+    f, xs = of_the_reals(*op.on(sample))
+    out, pull = vjp(f, *xs)
+    cotangent = uneven(np.shape(out))
+    for i, (got, expected) in enumerate(zip(pull(cotangent), numeric_gradients(f, xs, cotangent), strict=True)):
+        assert_close(got, expected, f"{op.name}: gradient of input {i}")
+
+
+def judge_second_order(op: Op, sample: Sample) -> None:
+    """The gradient of the gradient against finite differences of the gradient."""
+    f, xs = of_the_reals(*op.on(sample))
+    u = uneven(np.shape(vjp(f, *xs)[0]))
+
+    for i in range(len(xs)):
+
+        def gradient_of(u: Any, *xs: Any, i: int = i) -> Any:
+            return vjp(f, *xs)[1](u)[i]
+
+        got, pull = vjp(gradient_of, u, *xs)
+        w = uneven(np.shape(got), seed=7)
+        expected = numeric_gradients(gradient_of, [u, *xs], w)
+        for j, (second, numeric) in enumerate(zip(pull(w), expected, strict=True)):
+            assert_close(second, numeric, f"{op.name}: gradient {i} by {'u' if j == 0 else j - 1}", tolerance=1e-7)

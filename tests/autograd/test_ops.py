@@ -1,0 +1,146 @@
+"""Every op of the table, on every one of its samples: an op is tested because it exists."""
+
+import numpy as np
+import pytest
+
+from autograd import Value, jvp, vjp
+from autograd.expr import pulled, rule
+from autograd.op import OPS
+from tests.autograd.judges import (
+    assert_close,
+    case_name,
+    cases,
+    is_real,
+    judge_first_order,
+    judge_second_order,
+    numeric_gradients,
+    of_the_reals,
+    plain,
+    uneven,
+)
+
+
+def every(which=lambda op: True):
+    return pytest.mark.parametrize("op, sample", cases(which), ids=case_name)
+
+
+def inputs_and_op(op, sample):
+    """What a call stores: the inputs after the door, as plain data, and the op bound to its settings."""
+    f, xs = op.on(sample)
+    node = f(*[Value(x) if is_real(x) else x for x in xs])
+    return [plain(x) for x in node.inputs], node.op, node.data
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=case_name)
+def test_an_op_has_samples(op):
+    assert op.samples, f"{op.name} says nowhere how to test it: give it samples"
+
+
+@every(lambda op: op.differentiable)
+def test_the_gradient_agrees_with_finite_differences(op, sample):
+    judge_first_order(op, sample)
+
+
+@every(lambda op: op.differentiable)
+def test_the_gradient_of_the_gradient_agrees_with_finite_differences(op, sample):
+    judge_second_order(op, sample)
+
+
+@every(lambda op: op.differentiable)
+def test_forward_mode_agrees_with_finite_differences(op, sample):
+    f, xs = of_the_reals(*op.on(sample))
+    directions = [uneven(np.shape(x), seed=i) for i, x in enumerate(xs)]
+    out, tangent = jvp(f, tuple(xs), tuple(directions))
+
+    def moved(t):
+        return f(*(x + t * d if np.ndim(x) else float(x + t * d) for x, d in zip(xs, directions, strict=True)))
+
+    u = uneven(np.shape(out), seed=3)
+    (slope,) = numeric_gradients(moved, [0.0], u)
+    assert np.shape(tangent) == np.shape(out)
+    assert_close(np.sum(u * tangent), slope, op.name)
+
+
+@every(lambda op: not op.differentiable)
+def test_an_op_without_gradient_stops_the_flow(op, sample):
+    f, xs = op.on(sample)
+    out = f(*[Value(x) if is_real(x) else x for x in xs])
+    if isinstance(out, Value):
+        assert not out.requires_grad
+
+
+@every()
+def test_values_arrays_and_floats_give_the_same_numbers(op, sample):
+    f, xs = op.on(sample)
+    numbers = f(*xs)
+    recorded = f(*[Value(x) if is_real(x) else x for x in xs])
+    assert not isinstance(numbers, Value)
+    np.testing.assert_array_equal(plain(recorded), numbers)
+    if all(type(x) is float for x in xs):  # the same numbers, as arrays of one
+        arrays = f(*(np.array([x]) for x in xs))
+        assert_close(np.ravel(arrays), np.ravel(numbers), op.name, tolerance=1e-15)
+
+
+@every(lambda op: op.differentiable)
+def test_float32_stays_float32(op, sample):
+    f, xs = of_the_reals(*op.on(sample))
+    narrow = [np.asarray(x, np.float32)[()] for x in xs]
+    out, pull = vjp(f, *narrow)
+    assert np.asarray(out).dtype == sample.settings.get("dtype", np.float32)
+    u = uneven(np.shape(out)).astype(np.float32)
+    wide = vjp(f, *(np.asarray(x, np.float64)[()] for x in narrow))[1](u)
+    for x, got, expected in zip(narrow, pull(u), wide, strict=True):
+        assert got.dtype == np.float32
+        assert got.shape == x.shape
+        assert_close(got, expected, op.name, tolerance=1e-5)
+
+
+@every(lambda op: op.definition is not None)
+def test_a_fused_op_equals_its_definition(op, sample):
+    fused, xs = of_the_reals(*op.on(sample))
+    parts, _ = of_the_reals(lambda *xs: op.definition(*xs, **sample.settings), op.on(sample)[1])
+    out, pull = vjp(fused, *xs)
+    parts_out, parts_pull = vjp(parts, *xs)
+    assert_close(out, parts_out, f"{op.name} forward", tolerance=1e-13)
+    u = uneven(np.shape(out))
+    for got, expected in zip(pull(u), parts_pull(u), strict=True):
+        assert_close(got, expected, f"{op.name} gradient", tolerance=1e-12)
+
+
+@every(lambda op: op.differentiable)
+def test_the_printed_rule_is_the_rule(op, sample):
+    inputs, bound, out = inputs_and_op(op, sample)
+    g = uneven(np.shape(out)) if np.ndim(out) else 1.7
+    names = dict(zip(bound.names, inputs, strict=False))
+    if bound.variadic:
+        names[bound.names[-1]] = inputs[len(bound.names) - 1 :]
+    namespace = {**OPS, "array": np.array, "s_": np.s_, "inf": np.inf, "nan": np.nan, "g": g, "out": out, **names}
+    run = pulled(bound, g, out, inputs)
+    for printed, number in zip(rule(bound, tuple(inputs), g, out), run, strict=True):
+        if printed is None or str(printed).startswith("pull_"):  # `by_definition`: no formula to print
+            continue
+        assert_close(eval(str(printed), {"__builtins__": {}}, namespace), number, f"{op.name}: {printed}", 1e-12)
+
+
+def aligned(op, n, inputs):
+    """The meaning of batch="align": ranks lined up behind the new axis, then the forward function."""
+    rank = max(np.ndim(x) - 1 for x in inputs if x is not None)
+    return op.forward(*(
+        x if x is None else x.reshape(n, *(1,) * (rank - (x.ndim - 1)), *x.shape[1:]) for x in inputs
+    ))  # fmt: skip
+
+
+@every(lambda op: op.batch is not None)
+def test_the_batched_replay_equals_a_loop(op, sample):
+    inputs, bound, _ = inputs_and_op(op, sample)
+    n = 3
+    shifts = np.random.default_rng(5).uniform(0.0, 0.1, n)
+    rows = [[x + s if is_real(x) else x for x in inputs] for s in shifts]
+    stacked = [None if column[0] is None else np.stack([np.asarray(x) for x in column]) for column in zip(*rows)]
+    if bound.batch == "align":
+        got = aligned(bound, n, stacked)
+    else:
+        got = bound.batch(bound, n, *stacked)
+    if got is not None:  # None: this one cannot, and is looped
+        expected = np.stack([np.asarray(bound.compute(*row)) for row in rows])
+        assert_close(got, expected, op.name, tolerance=1e-13)
