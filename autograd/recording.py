@@ -138,13 +138,28 @@ def record_lines() -> contextlib.AbstractContextManager[None]:
     return _mode(lines=True)
 
 
-@contextlib.contextmanager
-def scope(name: str, kind: str = "", module: Any = None) -> Iterator[Scope]:
-    """Mark every node made inside as belonging to one call of a module, so that drawings can fold it."""
-    outer = modes.label.scope if modes.label is not None else None
-    here = Scope(name, kind, outer, module)
-    with _mode(label=Label(scope=here)):
-        yield here
+class scope:
+    """Mark every node made inside as belonging to one call of a module, so that drawings can fold it.
+
+    A class of its own, not a generator: every call of every layer opens one.
+    """
+
+    __slots__ = ("_around", "_here")
+
+    def __init__(self, name: str, kind: str = "", module: Any = None) -> None:
+        self._around = around = modes.label
+        self._here = Scope(name, kind, None if around is None else around.scope, module)
+
+    def __enter__(self) -> Scope:
+        modes.label = Label(None, self._here)
+        with _lock:
+            opened.count += 1
+        return self._here
+
+    def __exit__(self, *error: object) -> None:
+        modes.label = self._around
+        with _lock:
+            opened.count -= 1
 
 
 def settle(node: Value) -> None:
