@@ -1,18 +1,12 @@
-"""Expressions as a person would have written them: `K.T`, `sum(x)`, `softmax(s)`.
-
-The engine keeps every setting, normalised; a reader wants to see only those that say something.
-"""
+"""Expressions as a person would have written them: `K.T`, `sum(x)`, `context[1]`."""
 
 from __future__ import annotations
 
 import ast
 import copy
-import functools
-import inspect
 from typing import Any
 
 from autograd.expr import Expr
-from autograd.op import OPS
 
 
 def tidy(expression: Expr, rank: int = 2, brief: bool = False) -> str:
@@ -22,8 +16,13 @@ def tidy(expression: Expr, rank: int = 2, brief: bool = False) -> str:
     >>> tidy(sum(Expr("x", [[1.0]])))
     'sum(x)'
     """
-    tree = _Tidy(rank, brief).visit(copy.deepcopy(expression.tree))
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return ast.unparse(tidied(expression.tree, rank, brief))
+
+
+def tidied(tree: ast.expr, rank: int = 2, brief: bool = False) -> ast.expr:
+    """The same as a tree; the one that was given stays as it is."""
+    tidy_tree: ast.expr = ast.fix_missing_locations(_Tidy(rank, brief).visit(copy.deepcopy(tree)))
+    return tidy_tree
 
 
 class _Tidy(ast.NodeTransformer):
@@ -39,7 +38,7 @@ class _Tidy(ast.NodeTransformer):
         if name == "swapaxes" and {_constant(axis) for axis in node.args[1:]} == {-1, -2}:
             return self.visit_Attribute(ast.Attribute(node.args[0], "mT", ast.Load()))
         node.args = [arg for arg in node.args if _constant(arg) is not None]
-        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(name, keyword)]
+        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(keyword)]
         for keyword in node.keywords:
             keyword.value = _lone(keyword.value)
         return node
@@ -57,24 +56,10 @@ class _Tidy(ast.NodeTransformer):
         node.slice = _lone(node.slice)
         return node
 
-    def _says_nothing(self, name: str, keyword: ast.keyword) -> bool:
-        """A setting that the op would have without being told."""
-        if self.brief:
-            return True
-        setting, default = _constant(keyword.value), _defaults(name).get(keyword.arg or "", keyword)
-        if keyword.arg == "axis" and default is None and isinstance(setting, tuple):
-            return setting == () or sorted(setting) == list(range(-self.rank, 0))
-        return bool(setting == default or setting == (default,)) and not isinstance(setting, ast.AST)
-
-
-@functools.cache
-def _defaults(name: str) -> dict[str, Any]:
-    """What an op's settings are when its caller names none."""
-    op = OPS.get(name)
-    if op is None:
-        return {}
-    parameters = inspect.signature(op.door or op.forward).parameters
-    return {key: one.default for key, one in parameters.items() if one.default is not one.empty}
+    def _says_nothing(self, keyword: ast.keyword) -> bool:
+        """Settings left out by request, and an axis that names them all."""
+        axes = _constant(keyword.value) if keyword.arg == "axis" else None
+        return self.brief or (isinstance(axes, tuple) and sorted(axes) == list(range(-self.rank, 0)))
 
 
 def _lone(tree: ast.expr) -> ast.expr:
