@@ -58,7 +58,7 @@ class _Look:
         if card.trouble:
             self.word = "bad"
         if card.mark:
-            self.line, self.width, self.word = "grad-line", 3.2 if card.mark == "first" else 2.2, "grad"
+            self.line, self.width, self.word = "change", 3.2 if card.mark == "first" else 2.2, "change"
             self.dash = "7 4" if card.mark == "only" else self.dash
         if state == "todo":
             self.fill, self.line, self.spine = "surface", "hair", "line"

@@ -213,9 +213,9 @@ def header_left(card: Card) -> float:
 
 def two_lines(card: Card) -> bool:
     """Does the expression take a line of its own?"""
-    return bool(card.name and card.expression) and _header_line(card) > SLACK * max(
-        body_size(card).width, NARROWEST_BODY
-    )
+    if card.is_pill or not (card.name and card.expression):
+        return False
+    return _header_line(card) > SLACK * max(body_size(card).width, NARROWEST_BODY)
 
 
 def body_top(card: Card) -> float:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, pulled
+from autograd.op import BoundOp, Op
 from autograd.show.numbers import MINUS, dimensions, factor
 from autograd.show.tidy import tidy
 from autograd.value import Value
@@ -44,6 +45,7 @@ class Names:
         self._kept: list[Any] = []  # what those ids belong to stays alive
         self._texts: dict[int, str] = {}
         self._stand_ins: dict[int, str] = {}
+        self._settings: dict[str, str] = {}
         self._marks: dict[str, str] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
         self._patterns: dict[tuple[int, int, int], str] = {}
@@ -93,7 +95,7 @@ class Names:
             Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._marked(self.call(x), plain(x))
             for x in node.inputs
         ]
-        parts = pulled(node.op, Expr("g", node.data), Expr("out", node.data), inputs)
+        parts = pulled(self._spoken(node.op), Expr("g", node.data), Expr("out", node.data), inputs)
         rank = max(np.ndim(plain(x)) for x in node.inputs)
         return tuple(None if part is None else self._unmarked(tidy(part, rank, brief)) for part in parts)
 
@@ -105,7 +107,7 @@ class Names:
             if id(x) not in named:
                 named.add(id(x))
                 found.append((x, name))
-        here = {id(node) for node in nodes} | {id(x) for node in nodes for x in node.inputs}
+        here = {id(node) for node in nodes} | {id(x) for node in nodes for x in operands_of(node)}
         found = [(x, name) for x, name in found if id(x) in here]
         total, seen = Counter(name for _, name in found), Counter[str]()
         order = {id(node): index for index, node in enumerate(nodes)}
@@ -127,7 +129,9 @@ class Names:
         nested = [self.nestable(x) for x in operands]
         if any(nested):
             inputs = [self._tree(x) if inside else self._marked(self.call(x)) for x, inside in zip(operands, nested)]
-            return self._unmarked(tidy(Expr.__apply__(node.op, tuple(inputs)), np.ndim(plain(operands[0]))))
+            return self._unmarked(
+                tidy(Expr.__apply__(self._spoken(node.op), tuple(inputs)), np.ndim(plain(operands[0])))
+            )
         return self._fill(node, [self.call(x) for x in operands])
 
     def _fill(self, node: Value, texts: list[str]) -> str:
@@ -138,7 +142,7 @@ class Names:
         pattern = self._patterns.get(key)
         if pattern is None:
             marks = [Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load())) for index in range(len(texts))]
-            pattern = tidy(Expr.__apply__(node.op, tuple(marks)), rank)
+            pattern = self._with_settings(tidy(Expr.__apply__(self._spoken(node.op), tuple(marks)), rank))
             pattern = self._patterns[key] = pattern.replace("-", MINUS)
             self._kept.append(node.op)
         return pattern.translate({_FIRST_MARK + index: text for index, text in enumerate(texts)})
@@ -157,14 +161,66 @@ class Names:
 
     def _tree(self, node: Value) -> Expr:
         assert node.op is not None
-        return Expr.__apply__(node.op, tuple(self._marked(self.call(x)) for x in node.inputs))
+        return Expr.__apply__(self._spoken(node.op), tuple(self._marked(self.call(x)) for x in node.inputs))
 
     def _marked(self, text: str, value: Any = UNKNOWN) -> Expr:
         mark = self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
         return Expr(ast.Name(mark, ast.Load()), value)
 
     def _unmarked(self, text: str) -> str:
-        return text.replace("-", MINUS).translate({ord(mark): name for name, mark in self._marks.items()})
+        text = self._with_settings(text).replace("-", MINUS)
+        return text.translate({ord(mark): name for name, mark in self._marks.items()})
+
+    def _spoken(self, op: Op) -> Op:
+        """The op with each array among its settings (an index, say) replaced by one that prints as its name."""
+        if not any(True for _ in arrays_in(op.settings.values())):
+            return op
+        settings = {key: self._named_setting(setting) for key, setting in op.settings.items()}
+        return BoundOp(op.base, settings)
+
+    def _named_setting(self, setting: Any) -> Any:
+        if isinstance(setting, tuple):
+            return tuple(map(self._named_setting, setting))
+        if not isinstance(setting, np.ndarray):
+            return setting
+        named = setting.view(_NamedArray)
+        named.text = f"array(_hg_{len(self._settings)}_)"
+        self._settings[f"array({named.text})"] = self.name(setting) or f"{dimensions(setting.shape)} array"
+        return named
+
+    def _with_settings(self, text: str) -> str:
+        for printed, shown in self._settings.items():
+            text = text.replace(printed, shown)
+        return text
+
+
+class _NamedArray(np.ndarray):
+    """An array that an Expr prints as a short text instead of its numbers."""
+
+    text = ""
+
+    def tolist(self) -> Any:
+        return _Text(self.text)
+
+
+class _Text(str):
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def operands_of(node: Value) -> list[Any]:
+    """All that a node was made from: its inputs, then the arrays among its settings."""
+    settings = node.op.settings if node.op is not None else {}
+    return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
+
+
+def arrays_in(settings: Iterable[Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The arrays among an op's settings: what an index is made of."""
+    for setting in settings:
+        if isinstance(setting, np.ndarray):
+            yield setting
+        elif isinstance(setting, tuple):
+            yield from arrays_in(setting)
 
 
 def plain(x: Any) -> Any:

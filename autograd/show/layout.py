@@ -29,12 +29,10 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     `ENGINES`."""
     given = sizes or {}
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
-    problem = Problem(
-        sizes, _links(scene), scene.direction, scene.rows, ordered=len(scene.cards) <= ORDERED_MOST
-    )
+    problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=len(scene.cards) <= ORDERED_MOST)
     solved = _solve(problem, engine)
     frames = _frames(scene.scopes, solved.boxes)
-    crowded = [scope for scope in scene.scopes if _is_crowded(scope, frames, solved.boxes)]
+    crowded = [scope for scope in scene.scopes if _is_crowded(scope, scene.scopes, frames, solved.boxes)]
     if crowded and solved.engine != "layered":
         # Clusters keep strangers out, at the price of bent edges: only for scopes that need it.
         clusters = [scope.members for scope in scene.scopes]
@@ -87,9 +85,7 @@ def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]
     frames: dict[str, Box] = {}
     for scope in sorted(scopes, key=lambda scope: len(scope.members)):
         inner = [
-            frames[other.key]
-            for other in scopes
-            if other.key in frames and set(other.members) <= set(scope.members)
+            frames[other.key] for other in scopes if other.key in frames and set(other.members) <= set(scope.members)
         ]
         around = [boxes[key] for key in scope.members if key in boxes] + inner
         if around:
@@ -109,10 +105,14 @@ def scope_label(scope: Scope) -> str:
     return clipped(visible(scope.name)) + (f"  {clipped(visible(scope.kind))}" if scope.kind else "")
 
 
-def _is_crowded(scope: Scope, frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
-    members = set(scope.members)
-    near = frames[scope.key].grown(SCOPE_CLEARANCE) if scope.key in frames else None
-    return near is not None and any(near.touches(box) for key, box in boxes.items() if key not in members)
+def _is_crowded(scope: Scope, scopes: Sequence[Scope], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
+    """Does a stranger, or the frame of a scope that is neither inside nor around, come too near?"""
+    if scope.key not in frames:
+        return False
+    members, near = set(scope.members), frames[scope.key].grown(SCOPE_CLEARANCE)
+    strangers = [box for key, box in boxes.items() if key not in members]
+    strangers += [frames[other.key] for other in scopes if other.key in frames and not members & set(other.members)]
+    return any(near.touches(box) for box in strangers)
 
 
 def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:

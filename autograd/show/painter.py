@@ -52,16 +52,18 @@ def paint(
     """
     prefix = prefix or f"hg-{next_drawing_number()}"
     states = states or {}
+    scopes = _outermost_first(scene.scopes, placed)
     below = _below(scene, placed)
     height = placed.height + below.height
     width = max(placed.width, below.width)
     body = [
         f'<rect width="100%" height="100%" {theme.fill("surface")}/>',
-        *(_scope(scope, placed.scopes[scope.key]) for scope in _outermost_first(scene.scopes, placed)),
+        *(_scope(placed.scopes[scope.key]) for scope in scopes),
         f'<g class="hg-mono" font-family="{xml(theme.MONO)}" font-size="{geometry.NUMBER}">',
         "<g>",
         *(paint_edge(edge, placed.curves[edge.key], prefix) for edge in scene.edges),
         "</g>",
+        *(_scope_name(scope, placed.scopes[scope.key]) for scope in scopes),
         *(paint_card(card, placed.boxes[card.key], prefix, states.get(card.key, "")) for card in scene.cards),
         *(_edge_label(edge, placed.labels[edge.key]) for edge in scene.edges if edge.key in placed.labels),
         "</g>",
@@ -137,10 +139,16 @@ def _edge_label(edge: Edge, centre: Point) -> str:
     )
 
 
-def _scope(scope: Scope, frame: Box) -> str:
-    name = caption(frame.x + 12, frame.bottom - 8, scope_label(scope), "muted", weight=600, size=SCOPE_TEXT)
-    outline = rectangle(frame, 12, theme.outline("scope-fill", "scope-line", 1.3))
-    return f'<g class="hg-scope">{outline}{name}</g>'
+def _scope(frame: Box) -> str:
+    return f'<g class="hg-scope">{rectangle(frame, 12, theme.outline("scope-fill", "scope-line", 1.3))}</g>'
+
+
+def _scope_name(scope: Scope, frame: Box) -> str:
+    """Over the edges, on a patch of the frame's own colour, so that none strikes it through."""
+    label = scope_label(scope)
+    patch = Box(frame.x + 8, frame.bottom - 21, sans_width(label, SCOPE_TEXT) + 8, 17)
+    name = caption(frame.x + 12, frame.bottom - 8, label, "muted", weight=600, size=SCOPE_TEXT)
+    return rectangle(patch, 3, f'{theme.fill("scope-fill")} fill-opacity=".85"') + name
 
 
 def _outermost_first(scopes: Iterable[Scope], placed: Placement) -> list[Scope]:

@@ -16,7 +16,7 @@ from autograd.graph import topological
 from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Scene, Scope
 from autograd.show.folding import Collapse, Folded, Group, fold
-from autograd.show.labels import Names
+from autograd.show.labels import Names, operands_of
 from autograd.show.numbers import count, rough
 from autograd.show.value_cards import (
     Style,
@@ -170,17 +170,17 @@ class Reader:
                 continue
             sent = flowing.contributions_of(node) if with_numbers else ()
             labels = self._labels(node, sent, style)
-            for index, x in enumerate(node.inputs):
-                tail = self._tail(node, index, x)
+            for index, x in enumerate(operands_of(node)):
+                tail = self._tail(node, x)
                 if tail is None or tail == head:
                     continue
                 folded = head in self.folded.groups or tail in self.folded.groups
                 place = (tail, head, -1 if folded else index)
-                size = norm(sent[index]) if with_numbers and sent[index] is not None else None
+                size = norm(sent[index]) if index < len(sent) and sent[index] is not None else None
                 if place in drawn:
                     edge = drawn[place]
                 else:
-                    label = "" if folded else labels[index]
+                    label = labels[index] if not folded and index < len(labels) else ""
                     edge = Edge(f"e{len(drawn)}", tail, head, label, title=self._edge_title(node, x, label))
                     drawn[place] = edge
                 if size is not None:
@@ -236,7 +236,7 @@ class Reader:
         legend = flowing.legend(largest, any(edge.style == "none" for edge in styled)) if largest else None
         return styled, self._edge_notes(edges), legend
 
-    def _tail(self, node: Value, index: int, x: Any) -> str | None:
+    def _tail(self, node: Value, x: Any) -> str | None:
         """The card an operand comes from; None for a literal, which stands in the expression."""
         if isinstance(x, Value):
             return self.folded.key_of[x]
@@ -290,8 +290,8 @@ class Reader:
         """A parameter or plain array used inside one call only stands inside its frame."""
         users: dict[str, set[str]] = {}
         for node in self.nodes:
-            for index, x in enumerate(node.inputs):
-                tail = self._tail(node, index, x)
+            for x in operands_of(node):
+                tail = self._tail(node, x)
                 if tail is not None and (not isinstance(x, Value) or (x.op is None and not self._stays(x))):
                     users.setdefault(tail, set()).add(self.folded.key_of[node])
         for keys in members.values():

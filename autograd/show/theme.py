@@ -36,6 +36,7 @@ TOKENS: dict[str, tuple[str, str]] = {
     "grad-line": ("#D96300", "#FF9736"),
     "grad-fill": ("#FFF1E2", "#38260F"),
     "now-fill": ("#FFDDB5", "#5A3510"),
+    "change": ("#7A1FA2", "#D9A9F5"),
     "bad": ("#B0003A", "#FF7FA3"),
     "bad-fill": ("#FFE3EC", "#45122A"),
 }

@@ -40,7 +40,7 @@ VIEWS = {
     "broadcast_to",
     "alias",
 }
-MOST_FACTS = 4000  # characters of a full value in the interactive page
+MOST_ENTRIES = 100  # of an array told in full by the interactive page
 SPELLED_TERMS = 3  # of a folded sum
 
 
@@ -143,7 +143,7 @@ def plain_card(key: str, operand: Any, names: Names, style: Style) -> Card:
         blocks,
         style.beside,
         title=title,
-        facts={"value": _clip(full(array))},
+        facts={"value": _in_full(array)},
     )
 
 
@@ -208,7 +208,7 @@ def rest_card(group: Group, style: Style) -> Card:
 
 def facts(node: Value, names: Names) -> dict[str, str]:
     """What the interactive page tells about a node, in full."""
-    told = {"value": _clip(full(node.data)), "grad": "None" if node.grad is None else _clip(full(node.grad))}
+    told = {"value": _in_full(node.data), "grad": "None" if node.grad is None else _in_full(node.grad)}
     if np.ndim(node.data):
         told["shape"] = f"{dimensions(node.shape)} {node.dtype}"
     if node.op is not None:
@@ -357,8 +357,12 @@ def _finite(data: Any) -> bool:
     return bool(np.all(np.isfinite(data)))
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= MOST_FACTS else f"{text[:MOST_FACTS]} … ({count(len(text))} characters)"
+def _in_full(data: Any) -> str:
+    """Every digit of a small array; of a large one how it begins."""
+    if np.size(data) <= MOST_ENTRIES:
+        return full(data)
+    first = ", ".join(full(entry) for entry in np.ravel(data)[:8])
+    return f"[{first}, …] ({count(np.size(data))} numbers)"
 
 
 def _sentence(name: str, expression: str, role: str, node: Value, digits: int) -> str:

@@ -1,0 +1,499 @@
+"""A formula with its numbers: a rule or an expression as a syntax tree over operands that have values.
+
+One tree is written in several ways by the writers below and in `maths`: in symbols (`∂L/∂K @ WK.T`), in
+numbers (`0.5 × 3`), and for one entry alone (`0 × 0.1 + 2 × 0.3`). Operands stand in the tree as marks, so no
+text of a user's is ever taken for code.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograd.op import OPS
+from autograd.ops import FUNCTIONS
+from autograd.show.numbers import MINUS, cell, dimensions, short, table
+from autograd.show.value_cards import is_small
+
+MARK = "\ue000"  # begins the id of a Name that stands for an operand
+LONGEST_SUM = 8  # terms of a dot product that are spelled out
+OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "power",
+    ast.MatMult: "matmul",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+COMPARISONS = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥"}
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+# How tightly a tree holds together.
+COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 7)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What a mark stands for. `nested` is an unnamed operand's own expression, shown in place of a symbol."""
+
+    symbol: str
+    value: Any
+    is_gradient: bool = False
+    nested: ast.expr | None = None
+    name: str = ""  # of what the gradient belongs to
+
+
+class NoNumbers(Exception):
+    """A tree that cannot be computed again from its parts: it calls something that is not in the table."""
+
+
+class Formula:
+    """A tree and its operands. `text` is its symbols; `pieces()` its numbers; `entry(index)` one entry's."""
+
+    def __init__(self, tree: ast.expr, operands: Mapping[str, Operand]) -> None:
+        self.tree = tree
+        self.operands = operands
+        self._values: dict[int, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """In symbols, on one line."""
+        return Symbols(self).write(self.tree)
+
+    @property
+    def in_terms_of_g(self) -> str:
+        """In symbols, with `g` for the gradient that arrives."""
+        return Symbols(self, gradient="g").write(self.tree)
+
+    @property
+    def is_operand(self) -> bool:
+        """Is it one operand, unchanged?"""
+        return operand_of(self, self.tree) is not None
+
+    def pieces(self) -> list[Piece]:
+        """In numbers: texts, and operands with their values."""
+        return merged(Numbers(self).write(self.tree))
+
+    def numbers(self) -> str:
+        """In numbers, on one line."""
+        return plain_text(self.pieces())
+
+    def entry(self, index: tuple[int, ...]) -> Formula | None:
+        """The arithmetic of one entry, as a formula of scalars; None where it cannot be spelled out."""
+        try:
+            return _Entry(self).at(index)
+        except (NoNumbers, IndexError):
+            return None
+
+    def value(self, tree: ast.expr | None = None) -> Any:
+        """The number (or array) that the tree, or a part of it, comes to."""
+        tree = self.tree if tree is None else tree
+        found = self._values.get(id(tree))
+        if found is None:
+            with np.errstate(all="ignore"):
+                found = self._values[id(tree)] = self._compute(tree)
+        return found
+
+    def ndim(self, tree: ast.expr) -> int:
+        """Of a part of the tree; 0 where it cannot be computed."""
+        try:
+            return int(np.ndim(self.value(tree)))
+        except (NoNumbers, TypeError, ValueError):
+            return 0
+
+    def _compute(self, tree: ast.expr) -> Any:
+        match tree:
+            case ast.Name(id=mark) if mark in self.operands:
+                return self.operands[mark].value
+            case ast.Constant(value=value):
+                return value
+            case ast.BinOp(left=left, op=op, right=right):
+                return OPS[OPERATORS[type(op)]].compute(self.value(left), self.value(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.value(operand)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return OPS[OPERATORS[type(op)]].compute(self.value(left), self.value(right))
+            case ast.Attribute(value=inner, attr="T"):
+                return np.transpose(self.value(inner))
+            case ast.Attribute(value=inner, attr="mT"):
+                return np.matrix_transpose(self.value(inner))
+            case ast.Subscript(value=inner, slice=index):
+                return np.asarray(self.value(inner))[self.value(index)]
+            case ast.Tuple(elts=parts):
+                return tuple(self.value(part) for part in parts)
+            case ast.List(elts=parts):
+                return [self.value(part) for part in parts]
+            case ast.Slice():
+                ends = (tree.lower, tree.upper, tree.step)
+                return slice(*(None if end is None else self.value(end) for end in ends))
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
+                given = [self.value(argument) for argument in arguments]
+                settings = {keyword.arg: self.value(keyword.value) for keyword in keywords if keyword.arg}
+                return _call(name, given, settings)
+        raise NoNumbers(ast.dump(tree))
+
+
+def _call(name: str, given: list[Any], settings: dict[str, Any]) -> Any:
+    if name == "array":
+        return np.array(*given)
+    function = OPS.get(name) or FUNCTIONS.get(name)
+    if function is None:
+        raise NoNumbers(name)
+    return function(*given, **settings)
+
+
+def is_mark(tree: ast.expr) -> bool:
+    return isinstance(tree, ast.Name) and tree.id.startswith(MARK)
+
+
+def operand_of(formula: Formula, tree: ast.expr) -> Operand | None:
+    """The operand that a tree is, looking through a transpose."""
+    if is_mark(tree):
+        return formula.operands[tree.id]  # type: ignore[attr-defined]
+    if isinstance(tree, ast.Attribute) and is_mark(tree.value):
+        whole = formula.operands[tree.value.id]  # type: ignore[attr-defined]
+        return Operand(f"{whole.symbol}.{tree.attr}", formula.value(tree), whole.is_gradient)
+    return None
+
+
+# --- writing ------------------------------------------------------------------------------------------------
+
+
+class Writer:
+    """Walks a tree and brackets what must be; a subclass says what the parts look like and how they join."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+
+    def write(self, tree: ast.expr, outer: int = 0) -> Any:
+        """The tree, bracketed if it holds together less tightly than its surroundings ask for."""
+        tightness, written = self.unbracketed(tree)
+        return self.bracketed(written) if tightness < outer else written
+
+    def unbracketed(self, tree: ast.expr) -> tuple[int, Any]:
+        match tree:
+            case ast.Name(id=mark) if mark in self.formula.operands:
+                return self.operand(self.formula.operands[mark])
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return SUM, self.join(self.write(left, SUM), self.sign(" + "), self.write(right, SUM))
+            case ast.BinOp(left=left, op=ast.Sub(), right=right):
+                minus = self.sign(f" {MINUS} ")
+                return SUM, self.join(self.write(left, SUM), minus, self.write(right, PRODUCT))
+            case ast.BinOp(left=left, op=ast.Div(), right=right):
+                return self.quotient(left, right)
+            case ast.BinOp(left=base, op=ast.Pow(), right=exponent):
+                return self.power(base, exponent)
+            case ast.BinOp(left=left, op=op, right=right):
+                times = self.times(left, op, right)
+                return PRODUCT, self.join(self.write(left, PRODUCT), times, self.write(right, SIGN))
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return SIGN, self.join(self.sign(MINUS), self.write(inner, SIGN))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                sign = self.sign(f" {COMPARISONS[type(op)]} ")
+                return COMPARED, self.join(self.write(left, SUM), sign, self.write(right, SUM))
+            case ast.Attribute(value=inner, attr=view):
+                return self.view(inner, view)
+            case ast.Subscript(value=inner, slice=index):
+                return ATOM, self.join(self.write(inner, ATOM), self.setting(f"[{unparsed_index(index)}]"))
+            case ast.Call(func=ast.Name(id=name)):
+                return self.call(name, tree)
+            case ast.Constant(value=value):
+                return self.constant(value)
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                return ATOM, self.join(self.setting("["), *self.listed(parts), self.setting("]"))
+        return ATOM, self.setting(unparsed(tree))
+
+    def listed(self, parts: Iterable[ast.expr]) -> list[Any]:
+        written: list[Any] = []
+        for part in parts:
+            written += [self.setting(", "), self.write(part)] if written else [self.write(part)]
+        return written
+
+    def call(self, name: str, tree: ast.Call) -> tuple[int, Any]:
+        """`f(x, axis=0)`; settings that say only that axes are kept are left out."""
+        arguments: list[Any] = []
+        for argument in tree.args:
+            numeric = any(is_mark(part) for part in ast.walk(argument) if isinstance(part, ast.expr))
+            arguments.append(self.write(argument) if numeric else self.setting(unparsed_index(argument)))
+        for keyword in tree.keywords:
+            if keyword.arg != "keepdims":
+                arguments.append(self.setting(f"{keyword.arg}={unparsed_index(keyword.value)}"))
+        between: list[Any] = []
+        for argument in arguments:
+            between += [self.setting(", "), argument] if between else [argument]
+        return ATOM, self.join(self.function(name), self.setting("("), *between, self.setting(")"))
+
+    def constant(self, value: Any) -> tuple[int, Any]:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return ATOM, self.setting(str(value))
+        return (ATOM if value >= 0 else SIGN), self.setting(short(value))
+
+    def quotient(self, left: ast.expr, right: ast.expr) -> tuple[int, Any]:
+        return PRODUCT, self.join(self.write(left, PRODUCT), self.sign(" / "), self.write(right, SIGN))
+
+    # What a subclass must say:
+
+    def join(self, *parts: Any) -> Any:
+        raise NotImplementedError
+
+    def operand(self, operand: Operand) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def sign(self, text: str) -> Any:
+        raise NotImplementedError
+
+    def setting(self, text: str) -> Any:
+        raise NotImplementedError
+
+    def bracketed(self, written: Any) -> Any:
+        return self.join(self.setting("("), written, self.setting(")"))
+
+    def function(self, name: str) -> Any:
+        return self.setting(name)
+
+    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Any:
+        raise NotImplementedError
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def view(self, inner: ast.expr, view: str) -> tuple[int, Any]:
+        raise NotImplementedError
+
+
+class Symbols(Writer):
+    """One line of text in the manner of Python: `g * (1 − out ** 2)`."""
+
+    def __init__(self, formula: Formula, gradient: str = "") -> None:
+        super().__init__(formula)
+        self.gradient = gradient  # what to call every gradient, instead of its own symbol
+
+    def join(self, *parts: str) -> str:
+        return "".join(parts)
+
+    def operand(self, operand: Operand) -> tuple[int, str]:
+        if operand.nested is not None:
+            return self.unbracketed(operand.nested)
+        if operand.is_gradient and self.gradient:
+            return ATOM, self.gradient
+        return (ATOM if not operand.symbol.startswith(MINUS) else SIGN), operand.symbol
+
+    def sign(self, text: str) -> str:
+        return text
+
+    setting = sign
+
+    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
+        return " @ " if isinstance(op, ast.MatMult) else " * "
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, str]:
+        return POWER, f"{self.write(base, ATOM)} ** {self.write(exponent, SIGN)}"
+
+    def view(self, inner: ast.expr, view: str) -> tuple[int, str]:
+        return ATOM, f"{self.write(inner, ATOM)}.{view}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """An operand in a line of numbers. `bracketed`: it is negative and stands after a sign."""
+
+    value: Any
+    is_gradient: bool = False
+    bracketed: bool = False
+
+
+Piece = str | Number
+
+
+class Numbers(Writer):
+    """The same line with values in the operands' places, as a list of pieces."""
+
+    def join(self, *parts: list[Piece]) -> list[Piece]:
+        return [piece for part in parts for piece in part]
+
+    def operand(self, operand: Operand) -> tuple[int, list[Piece]]:
+        return (SIGN if _is_negative(operand.value) else ATOM), [Number(operand.value, operand.is_gradient)]
+
+    def bracketed(self, written: list[Piece]) -> list[Piece]:
+        if len(written) == 1 and isinstance(written[0], Number):
+            return [Number(written[0].value, written[0].is_gradient, bracketed=True)]
+        return ["(", *written, ")"]
+
+    def sign(self, text: str) -> list[Piece]:
+        return [text]
+
+    setting = sign
+
+    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> list[Piece]:
+        return [product_sign(self.formula, left, op, right)]
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, list[Piece]]:
+        raised = self.formula.value(exponent) if not _has_marks(exponent) else None
+        if isinstance(raised, int) or (isinstance(raised, float) and raised.is_integer()):
+            return POWER, [*self.write(base, ATOM), str(int(raised)).translate(SUPERSCRIPTS)]
+        return POWER, [*self.write(base, ATOM), " ^ ", *self.write(exponent, SIGN)]
+
+    def view(self, inner: ast.expr, view: str) -> tuple[int, list[Piece]]:
+        operand = operand_of(self.formula, inner)
+        if operand is None:
+            return ATOM, [*self.write(inner, ATOM), "ᵀ"]
+        turned = np.transpose(operand.value) if view == "T" else np.matrix_transpose(operand.value)
+        return ATOM, [Number(turned, operand.is_gradient)]
+
+
+def product_sign(formula: Formula, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
+    """`·` for a matrix product, `⊙` entry by entry, `×` where a plain number takes part."""
+    if isinstance(op, ast.MatMult):
+        return " · "
+    return " ⊙ " if formula.ndim(left) and formula.ndim(right) else " × "
+
+
+def _has_marks(tree: ast.expr) -> bool:
+    return any(is_mark(part) for part in ast.walk(tree) if isinstance(part, ast.expr))
+
+
+def merged(pieces: Iterable[Piece]) -> list[Piece]:
+    """Neighbouring texts as one; a negative number after a sign in brackets: `−20 × (−2)`."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        before = joined[-1] if joined else ""
+        if isinstance(piece, str) and joined and isinstance(before, str):
+            joined[-1] = before + piece
+        elif isinstance(piece, Number) and _is_negative(piece.value) and before and str(before)[-1] not in "([":
+            after_comma = str(before).endswith(", ")
+            joined.append(Number(piece.value, piece.is_gradient, bracketed=piece.bracketed or not after_comma))
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _is_negative(value: Any) -> bool:
+    return np.ndim(value) == 0 and short(value).startswith(MINUS)
+
+
+def plain_text(pieces: Iterable[Piece]) -> str:
+    return "".join(piece if isinstance(piece, str) else shown(piece.value, piece.bracketed) for piece in pieces)
+
+
+def shown(value: Any, bracketed: bool = False) -> str:
+    """A value on one line: a number, a small table, or the shape of a large one."""
+    if np.ndim(value) == 0:
+        text = cell(value).text
+    elif is_small(np.shape(value)):
+        text = str(table(value))
+    else:
+        text = f"[{dimensions(np.shape(value))}]"
+    return f"({text})" if bracketed else text
+
+
+def unparsed(tree: ast.expr) -> str:
+    return ast.unparse(ast.fix_missing_locations(tree)).replace("-", MINUS)
+
+
+def unparsed_index(tree: ast.expr) -> str:
+    """An index, shape or axis as people write it: without the brackets of a lone tuple, long arrays by their ends."""
+    text = unparsed(tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree)
+    return text if len(text) <= 40 else f"{text[:22]}…{text[-12:]}"
+
+
+# --- one entry ------------------------------------------------------------------------------------------------
+
+
+class _Entry:
+    """Rewrites a formula of arrays as the formula of scalars that makes one entry."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        self.operands: dict[str, Operand] = {}
+
+    def at(self, index: tuple[int, ...]) -> Formula:
+        return Formula(self.entry(self.formula.tree, index), self.operands)
+
+    def entry(self, tree: ast.expr, index: tuple[int, ...]) -> ast.expr:
+        if self.formula.ndim(tree) == 0 and not _has_marks(tree):
+            return tree
+        match tree:
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                return self.dot(left, right, index)
+            case ast.BinOp(left=left, op=op, right=right):
+                return ast.BinOp(self.entry(left, index), op, self.entry(right, index))
+            case ast.UnaryOp(op=op, operand=inner):
+                return ast.UnaryOp(op, self.entry(inner, index))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                return ast.Compare(self.entry(left, index), [op], [self.entry(right, index)])
+            case ast.Call(func=ast.Name(id="sum")):
+                return self.sum(tree, index)
+            case ast.Call(func=ast.Name(id=name), args=arguments) if name in OPS and OPS[name].door is None:
+                return ast.Call(tree.func, [self.entry(argument, index) for argument in arguments], [])
+        return self.number(tree, index)
+
+    def number(self, tree: ast.expr, index: tuple[int, ...]) -> ast.expr:
+        """The entry of a whole array, at an index that broadcasting may have stretched."""
+        whole = operand_of(self.formula, tree)
+        array = np.asarray(self.formula.value(tree) if whole is None else whole.value)
+        own = index[len(index) - array.ndim :]
+        if len(index) < array.ndim:
+            raise NoNumbers("an entry of lower rank")
+        picked = array[tuple(0 if size == 1 else i for i, size in zip(own, array.shape))]
+        return self.scalar(picked, whole.is_gradient if whole else False)
+
+    def scalar(self, number: Any, is_gradient: bool) -> ast.expr:
+        mark = f"{MARK}{len(self.operands)}"
+        self.operands[mark] = Operand("", number.item(), is_gradient)
+        return ast.Name(mark, ast.Load())
+
+    def dot(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
+        """Row times column, term by term."""
+        a, b = (np.asarray(self.formula.value(side)) for side in (left, right))
+        if a.ndim != 2 or b.ndim != 2:
+            raise NoNumbers("a product of batches")
+        if a.shape[1] > LONGEST_SUM:
+            raise NoNumbers("too many terms")
+        tints = [self._is_gradient(side) for side in (left, right)]
+        terms = [
+            ast.BinOp(
+                self.scalar(a[index[0], k], tints[0]), ast.Mult(), self.scalar(b[k, index[1]], tints[1])
+            )
+            for k in range(a.shape[1])
+        ]
+        return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms)  # type: ignore[arg-type, return-value]
+
+    def sum(self, tree: ast.Call, index: tuple[int, ...]) -> ast.expr:
+        """The terms along the summed axis, if they are few."""
+        settings = {keyword.arg: self.formula.value(keyword.value) for keyword in tree.keywords}
+        inner = np.asarray(self.formula.value(tree.args[0]))
+        axis = settings.get("axis", tuple(range(-inner.ndim, 0)))
+        axes = sorted(a % inner.ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
+        if not axes or np.prod([inner.shape[a] for a in axes]) > LONGEST_SUM:
+            return self.number(tree, index)
+        kept = iter(index[len(index) - np.ndim(self.formula.value(tree)) :])
+        place: list[Any] = []
+        for a in range(inner.ndim):
+            if a in axes:
+                place.append(range(inner.shape[a]))
+                if settings.get("keepdims"):
+                    next(kept)
+            else:
+                place.append([next(kept)])
+        terms = [self.entry(tree.args[0], at) for at in _product(place)]
+        return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms)
+
+    def _is_gradient(self, tree: ast.expr) -> bool:
+        operand = operand_of(self.formula, tree)
+        return operand is not None and operand.is_gradient
+
+
+def _product(places: list[Any]) -> list[tuple[int, ...]]:
+    found: list[tuple[int, ...]] = [()]
+    for place in places:
+        found = [(*start, i) for start in found for i in place]
+    return found

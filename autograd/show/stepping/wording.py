@@ -1,0 +1,143 @@
+"""How a step reads: each node's name, its gradient's symbol, its rule as a `Formula` with those names."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from autograd.expr import UNKNOWN, Expr, pulled
+from autograd.op import OPS
+from autograd.show.labels import Names, literal
+from autograd.show.stepping.algebra import simplified, with_parts
+from autograd.show.stepping.formula import MARK, Formula, Operand
+from autograd.show.text import clipped, visible
+from autograd.show.tidy import tidied
+from autograd.value import Value
+
+LONGEST_NAME = 40
+SHORT_ROOT = 2  # characters up to which the root's own name stands in ∂L/∂x; longer ones become L
+SIMPLE_NAME = re.compile(r"[\w.#\[\]']+")
+
+
+class Words:
+    """The words for one graph. `data` holds the numbers at the time of stepping, where they may since have changed."""
+
+    def __init__(self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any]) -> None:
+        self.names = names
+        self._data = data
+        for node in nodes:
+            names.expression(node)  # settles which unnamed nodes get a name
+        self.operands: dict[str, Operand] = {}
+        self._marks: dict[int, str] = {}
+        name = names.name(root)
+        used = {names.name(node) for node in nodes} - {name}
+        self.top = name if 0 < len(name) <= SHORT_ROOT or "L" in used else "L"
+        self.top = self.top or self.name(root)
+
+    def data(self, x: Any) -> Any:
+        """The numbers of a node or plain operand."""
+        return self._data.get(x, x.data) if isinstance(x, Value) else x
+
+    def name(self, x: Value) -> str:
+        """What a node is called in a sentence: its name, a short expression, or a name made up for it."""
+        name = self.names.name(x)
+        if not name and self.names.nestable(x):
+            name = self.names.expression(x)
+        return clipped(visible(name or self.names.call(x)), LONGEST_NAME)
+
+    def slope(self, x: Value) -> str:
+        """The symbol of a node's gradient: `∂L/∂K`."""
+        name = self.name(x)
+        return f"∂{self.top}/∂{name if SIMPLE_NAME.fullmatch(name) else f'({name})'}"
+
+    def reading(self, node: Value) -> str:
+        """`K = X @ WK`: a node's name and how it was made; the one or the other where that is all there is."""
+        name, expression = self.names.name(node), self.names.expression(node)
+        return " = ".join(clipped(visible(part), LONGEST_NAME) for part in (name, expression) if part) or self.name(node)
+
+    def made(self, node: Value) -> Formula:
+        """How a node was computed, as a formula of its operands."""
+        assert node.op is not None
+        inputs = tuple(self._operand(x) for x in node.inputs)
+        with np.errstate(all="ignore"):
+            whole = Expr.__apply__(node.op, inputs)
+        return self._formula(whole, node)
+
+    def rules(self, node: Value, gradient: Any) -> list[Formula | None]:
+        """The op's own rule for each operand, in the operands' names; `gradient` is what arrives."""
+        assert node.op is not None
+        inputs = [None if x is None else self._operand(x) for x in node.inputs]
+        g, out = self._gradient(node, gradient), self._operand(node)
+        try:
+            with np.errstate(all="ignore"):
+                parts = list(pulled(node.op, g, out, inputs))
+        except Exception:  # a user's rule that text cannot follow: it branches, or calls NumPy itself
+            parts = [Expr.call(f"pull_{node.op.name}", g, *(x for x in inputs if x is not None))] * len(inputs)
+        return [
+            None if part is None else self._formula(_summed(part, np.shape(self.data(x))), node)
+            for part, x in zip(parts, node.inputs)
+        ]
+
+    def named_parts(self, formula: Formula) -> tuple[Formula, list[tuple[str, Formula]]]:
+        """A long formula with its repeated parts named."""
+        taken = {operand.symbol for operand in self.operands.values()}
+        return with_parts(formula, taken.__contains__)
+
+    def _formula(self, expression: Expr, node: Value) -> Formula:
+        rank = max([node.ndim, *(np.ndim(self.data(x)) for x in node.inputs)])
+        return Formula(simplified(tidied(expression.tree, rank)), self.operands)
+
+    def _operand(self, x: Any) -> Expr:
+        """An operand as the rule sees it: a mark, or a plain short number as it is."""
+        if not isinstance(x, Value) and np.ndim(x) == 0:
+            if isinstance(x, bool | np.bool_) or x is None or not np.isfinite(x) or not literal(x).startswith("√"):
+                return Expr(_number(x), x)
+        mark = self._marks.get(id(x))
+        if mark is None:
+            mark = self._marks[id(x)] = f"{MARK}{len(self._marks)}"
+            self.operands[mark] = self._described(x)
+        return Expr(ast.Name(mark, ast.Load()), self.data(x))
+
+    def _described(self, x: Any) -> Operand:
+        if not isinstance(x, Value):
+            return Operand(visible(self.names.name(x) or literal(x)), x)
+        nested = None
+        if self.names.nestable(x):
+            assert x.op is not None
+            with np.errstate(all="ignore"):
+                whole = Expr.__apply__(x.op, tuple(self._operand(y) for y in x.inputs))
+            nested = tidied(whole.tree, x.ndim)
+        return Operand(self.name(x), self.data(x), nested=nested)
+
+    def _gradient(self, node: Value, gradient: Any) -> Expr:
+        mark = f"{MARK}g{id(node)}"
+        self.operands[mark] = Operand(self.slope(node), gradient, is_gradient=True, name=self.name(node))
+        return Expr(ast.Name(mark, ast.Load()), gradient)
+
+
+def _number(x: Any) -> ast.expr:
+    """A plain operand as a constant; whole floats lose their point."""
+    value = x.item() if isinstance(x, np.generic) else x
+    if value is None or isinstance(value, bool):
+        return ast.Constant(value)
+    if isinstance(value, float) and not np.isfinite(value):
+        return ast.Name({"inf": "∞", "-inf": "−∞"}.get(repr(value), "NaN"), ast.Load())
+    if float(value).is_integer() and abs(value) < 1e15:
+        value = int(value)
+    return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
+
+
+def _summed(part: Expr, shape: tuple[int, ...]) -> Expr:
+    """A contribution in the shape of what it belongs to: summed over the axes that broadcasting added."""
+    if part.value is UNKNOWN or np.shape(part.value) == shape:
+        return part
+    lead = part.ndim - len(shape)
+    with np.errstate(all="ignore"):
+        if lead > 0:
+            part = OPS["sum"](part, axis=tuple(range(lead)))
+        stretched = tuple(i for i, n in enumerate(shape) if n == 1 and np.shape(part.value)[i] != 1)
+        return OPS["sum"](part, axis=stretched, keepdims=True) if stretched else part
