@@ -7,6 +7,7 @@ graph, which can be differentiated again. Broadcasting is undone here, once, and
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from sys import getrefcount
 from typing import Any
@@ -25,45 +26,43 @@ ndarray = np.ndarray
 # --- the walk -----------------------------------------------------------------------------------------------
 
 
-def reach(root: Value) -> tuple[list[Value], set[Value]]:
-    """The nodes a gradient from `root` passes through, newest first; and all that it reaches, leaves included."""
-    reached = {root}
+def reach(root: Value) -> list[Value]:
+    """The results that a gradient from `root` passes through, newest first: itself, and so on down to the leaves."""
     if root.op is None:
-        return [], reached
-    order: list[Value] = []
+        return []
+    seen = {root}
     stack = [root]
-    pop, push, visit, add = stack.pop, stack.append, order.append, reached.add
+    order: list[Value] = []
+    pop, push, visit, add = stack.pop, stack.append, order.append, seen.add
     while stack:
         node = pop()
         visit(node)
-        a = node._a
-        b = node._b
-        if a.__class__ is tuple:
-            for x in a:
-                if isinstance(x, Value) and x.requires_grad and x not in reached:
+        x = node._a
+        if x.__class__ is tuple:
+            for x in node._a:
+                if x.__class__ is Value and x.op is not None and x.requires_grad and x not in seen:
                     add(x)
-                    if x.op is not None:
-                        push(x)
+                    push(x)
             continue
-        if (a.__class__ is Value or isinstance(a, Value)) and a.requires_grad and a not in reached:
-            add(a)
-            if a.op is not None:
-                push(a)
-        if (b.__class__ is Value or isinstance(b, Value)) and b.requires_grad and b not in reached:
-            add(b)
-            if b.op is not None:
-                push(b)
+        # Every result is exactly a Value; a subclass, such as a Parameter, is a leaf.
+        if x.__class__ is Value and x.op is not None and x.requires_grad and x not in seen:
+            add(x)
+            push(x)
+        x = node._b
+        if x.__class__ is Value and x.op is not None and x.requires_grad and x not in seen:
+            add(x)
+            push(x)
     order.sort(key=by_stamp, reverse=True)
     if edits.last > order[-1].stamp:
         refuse_stale(order)
-    return order, reached
+    return order
 
 
-def reach_from(root: Value, sources: Iterable[Value]) -> tuple[list[Value], set[Value]]:
-    """As `reach`, but only what lies between `root` and one of the `sources`."""
+def reach_from(roots: Iterable[Value], sources: Iterable[Value]) -> tuple[list[Value], set[Value]]:
+    """As `reach` for several roots, but only what lies between them and the `sources`; and all that wants a gradient."""
     sources = set(sources)
-    order, reached = reach(root)
-    wanted = sources & reached
+    order = sorted({node for root in roots for node in reach(root)}, key=by_stamp, reverse=True)
+    wanted = set(sources)
     for node in reversed(order):  # oldest first: a node is wanted if one of its inputs is
         if node not in sources and any(x in wanted for x in node.parents):
             wanted.add(node)
@@ -81,12 +80,15 @@ def refuse_stale(order: list[Value]) -> None:
                 )
 
 
-def walk(order: list[Value], grads: dict[Value, Any], wanted: set[Value] | None = None, taped: bool = False) -> None:
-    """Turn the root's gradient in `grads` into those of its leaves (or of the nodes `wanted`): backpropagation.
+def walk(
+    order: list[Value], grads: dict[Value, Any], wanted: set[Value] | None = None, taped: bool = False
+) -> list[tuple[Value, Any]]:
+    """Turn the roots' gradients in `grads` into those of the leaves, or of the nodes `wanted`: backpropagation.
 
-    With `taped`, gradients are Values and the rules run on the nodes themselves.
+    Returns the gradients of the nodes on the way. With `taped`, gradients are Values and the rules run on the nodes.
     """
     careful = modes.finite
+    walked = []
     for node in order:
         # Step 1: the gradient of this node is complete, since all its users come before it in the order.
         g = grads.pop(node, None)
@@ -94,61 +96,78 @@ def walk(order: list[Value], grads: dict[Value, Any], wanted: set[Value] | None 
             continue
         if node.label is not None and node.label.hooks:
             g = run_hooks(node, g)
+        walked.append((node, g))
         # Step 2: the chain rule. The op's rule turns it into one contribution per input, added to what was there.
         for x, dx in contributions(node, g, wanted, taped):
             if careful:
                 insist_finite_gradient(node, dx, x)
             total = grads.get(x)
             grads[x] = dx if total is None else total + dx
+    return walked
 
 
-def walk_and_keep(order: list[Value], grads: dict[Value, Any]) -> None:
-    """`walk` on numbers, leaving each node's gradient in its `.grad`; unrolled, since a backward pass lives here.
+def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
+    """`walk` on numbers, with each node's gradient added up in its own `.grad`; `grads` then holds the leaves'.
 
-    The same steps and the same sums, to the bit (a test holds them equal), with `contributions` written out for the
-    ops of one and two inputs that scalar graphs are made of.
+    The same steps and the same sums, to the bit (a test holds them equal), twice as fast: this is where a backward
+    pass lives. `contributions` is written out for the ops of one and two inputs that scalar graphs are made of.
     """
-    get, pop = grads.get, grads.pop
+    get = grads.get
     for node in order:
-        g = pop(node, None)
-        label = node.label
-        if label is not None and label.hooks and g is not None:
-            g = run_hooks(node, g)
-        node.grad = g
+        g = node.grad
         if g is None:
             continue
+        label = node.label
+        if label is not None and label.hooks:
+            g = node.grad = run_hooks(node, g)
         rule = node.op.vjp  # type: ignore[union-attr]
         a = node._a
         b = node._b
         if rule.__class__ is tuple or a.__class__ is tuple:
             for x, dx in contributions(node, g):
-                total = get(x)
-                grads[x] = dx if total is None else total + dx
+                if x.op is None:
+                    total = get(x)
+                    grads[x] = dx if total is None else total + dx
+                else:
+                    total = x.grad
+                    x.grad = dx if total is None else total + dx
             continue
-        x = a._data if a.__class__ is Value or isinstance(a, Value) else a
+        if a.__class__ is Value or isinstance(a, Value):
+            x, a_wants = a._data, a.requires_grad
+        else:
+            x, a_wants = a, False
         if b is None:
             try:
                 (dx,) = rule(g, node._data, x)
             except (ArithmeticError, ValueError):
                 (dx,) = again(node, rule, g, node._data, x)
         else:
-            y = b._data if b.__class__ is Value or isinstance(b, Value) else b
+            if b.__class__ is Value or isinstance(b, Value):
+                y, b_wants = b._data, b.requires_grad
+            else:
+                y, b_wants = b, False
             try:
                 dx, dy = rule(g, node._data, x, y)
             except (ArithmeticError, ValueError):
                 dx, dy = again(node, rule, g, node._data, x, y)
-        if dx is not None and (a.__class__ is Value or isinstance(a, Value)) and a.requires_grad:
+        if a_wants and dx is not None:
             if dx.__class__ is not float or x.__class__ is not float:
                 dx = conform(dx, a)
-            total = get(a)
-            grads[a] = dx if total is None else total + dx
-        if b is None:
-            continue
-        if dy is not None and (b.__class__ is Value or isinstance(b, Value)) and b.requires_grad:
+            if a.op is None:
+                total = get(a)
+                grads[a] = dx if total is None else total + dx
+            else:
+                total = a.grad
+                a.grad = dx if total is None else total + dx
+        if b is not None and b_wants and dy is not None:
             if dy.__class__ is not float or y.__class__ is not float:
                 dy = conform(dy, b)
-            total = get(b)
-            grads[b] = dy if total is None else total + dy
+            if b.op is None:
+                total = get(b)
+                grads[b] = dy if total is None else total + dy
+            else:
+                total = b.grad
+                b.grad = dy if total is None else total + dy
 
 
 def again(node: Value, rule: Callable[..., Any], g: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
@@ -198,6 +217,8 @@ def contributions(
 def conform(dx: Any, x: Value, taped: bool = False) -> Any:
     """The gradient in the shape and dtype of what it belongs to: sums over the axes that broadcasting added."""
     data = x._data
+    if dx.__class__ is float and data.__class__ is float:
+        return dx
     if taped:
         if dx.shape != np.shape(data):
             dx = OPS["sum_to"](dx, np.shape(data))
@@ -226,14 +247,19 @@ def run_hooks(node: Value, g: Any) -> Any:
 
 def backward(root: Value, cotangent: Any = None) -> None:
     """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
-    grads = {root: cotangent_for(root, cotangent)}
-    order, _ = reach(root)
-    if modes.finite:
-        walk(order, grads)
+    seed = cotangent_for(root, cotangent)
+    order = reach(root)
+    grads: dict[Value, Any] = {}
+    if modes.finite or not slots.acquire():
+        grads[root] = seed
+        _backward_aside(order, grads)
     else:
-        walk_and_keep(order, grads)
-    for leaf in list(grads):  # the leaves are written last, when nothing can fail any more
-        total = grads.pop(leaf)
+        try:
+            _backward_in_slots(order, root, seed, grads)
+        finally:
+            slots.release()
+    while grads:  # the leaves are written last, when nothing can fail any more
+        leaf, total = grads.popitem()
         if leaf.label is not None and leaf.label.hooks:
             total = run_hooks(leaf, total)
         if leaf.grad is not None:
@@ -242,6 +268,56 @@ def backward(root: Value, cotangent: Any = None) -> None:
             leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
         else:
             leaf.grad = total
+
+
+class _Slots:
+    """Who may add up in the nodes' own `.grad`: one pass at a time."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.owner: int | None = None
+
+    def acquire(self) -> bool:
+        free = self.lock.acquire(blocking=False)
+        if free:
+            self.owner = threading.get_ident()
+        return free
+
+    def release(self) -> None:
+        self.owner = None
+        self.lock.release()
+
+
+slots = _Slots()
+
+
+def _backward_in_slots(order: list[Value], root: Value, seed: Any, grads: dict[Value, Any]) -> None:
+    """The fast pass; if a rule raises, every node gets back the gradient it had."""
+    before = {}
+    for node in order:
+        if node.grad is not None:
+            before[node] = node.grad
+            node.grad = None
+    if root.op is None:
+        grads[root] = seed
+    else:
+        root.grad = seed
+    try:
+        walk_in_slots(order, grads)
+    except BaseException:
+        for node in order:
+            node.grad = before.get(node)
+        raise
+
+
+def _backward_aside(order: list[Value], grads: dict[Value, Any]) -> None:
+    """The pass of a second thread, of a hook, or under `detect_nan`: in a dict of its own, written when it is done."""
+    walked = dict(walk(order, grads))
+    if slots.owner == threading.get_ident():
+        return  # this pass runs inside a hook of another, which is adding up in these nodes right now
+    with slots.lock:
+        for node in order:
+            node.grad = walked.get(node)
 
 
 def cotangent_for(root: Value, cotangent: Any) -> Any:

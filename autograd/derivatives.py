@@ -204,12 +204,7 @@ class Trace:
                     seed = u if isinstance(u, Value) else Value(seed, requires_grad=False)
                 grads[out] = seed if out not in grads else grads[out] + seed
                 roots.append(out)
-        if len(roots) == 1:
-            order, wanted = reach_from(roots[0], self.sources)
-        else:  # several results: the walk starts from all of them at once
-            walks = [reach_from(root, self.sources) for root in roots]
-            order = sorted({n for o, _ in walks for n in o}, key=by_stamp, reverse=True)
-            wanted = set().union(*(w for _, w in walks))
+        order, wanted = reach_from(roots, self.sources)
         walk(order, grads, wanted, taped)
         return grads
 
@@ -249,9 +244,8 @@ class Trace:
             taped = self.taped or any(isinstance(v, Value) for v in tangents)
             if taped:
                 pulls = {g: v if isinstance(v, Value) else Value(v, requires_grad=False) for g, v in pulls.items()}
-            walks = [reach_from(g, us) for g in pulls]
-            order = sorted({n for o, _ in walks for n in o}, key=by_stamp, reverse=True)
-            walk(order, pulls, set().union(*(w for _, w in walks)), taped)
+            order, wanted = reach_from(pulls, us)
+            walk(order, pulls, wanted, taped)
         out = []
         for u in us:
             t = pulls.get(u)

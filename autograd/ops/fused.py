@@ -130,7 +130,7 @@ def _insist_features(who, x, **vectors):
         raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {np.shape(x)}")
     for name, v in vectors.items():
         if np.shape(v) not in ((d,), ()):
-            raise ShapeError(f"{who}: x of shape {np.shape(x)} has {d} features; {name} has shape {np.shape(v)}, not ({d},)")
+            raise ShapeError(f"{who}: x has shape {np.shape(x)}; {name} must have shape ({d},), not {np.shape(v)}")
 
 
 def _standardise(x, eps, centre):
