@@ -59,7 +59,7 @@ def reach(root: Value) -> list[Value]:
 
 
 def reach_from(roots: Iterable[Value], sources: Iterable[Value]) -> tuple[list[Value], set[Value]]:
-    """As `reach` for several roots, but only what lies between them and the `sources`; and all that wants a gradient."""
+    """What lies between some roots and the `sources`, newest first; and the set of all that want a gradient."""
     sources = set(sources)
     order = sorted({node for root in roots for node in reach(root)}, key=by_stamp, reverse=True)
     wanted = set(sources)

@@ -15,7 +15,6 @@ import numpy as np
 
 from .backprop import cotangent_for, reach_from, walk
 from .errors import BackwardError, ShapeError
-from .graph import by_stamp
 from .op import OPS
 from .recording import enable_grad
 from .tree import flatten, unflatten
