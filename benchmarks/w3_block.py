@@ -232,7 +232,7 @@ class HandBlock:
         n2, hat2, scale2 = self.norm(y, p["gamma2"], p["beta2"])
         hidden = n2.dot(p["w1"])
         hidden += p["b1"]
-        np.maximum(hidden, self.zero, hidden)
+        np.maximum(hidden, self.zero, out=hidden)
         self.out = hidden.dot(p["w2"])
         self.out += p["b2"]
         self.out += y
