@@ -19,7 +19,7 @@ help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.installed-plot  ## set up, then run the main job: results go to out/
-	$(PY) -m examples.tour
+	$(PY) -m examples.demo
 
 test: $(VENV)/.installed-$(EXTRAS) chromium  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .
