@@ -8,9 +8,9 @@
 
 import autograd
 
-from ._clash import insist_ours
+from ._clash import insist_ours as _insist_ours
 
-insist_ours(autograd)
+_insist_ours(autograd)
 
 from . import functional, init, io, optim, train  # noqa: E402
 from .attention import KeyValues, MultiHeadAttention  # noqa: E402
@@ -30,30 +30,30 @@ __all__ = [
     "Dropout",
     "Embedding",
     "FeedForward",
-    "fit",
-    "from_torch",
-    "functional",
     "GPT",
-    "init",
-    "io",
     "KeyValues",
     "Layer",
     "LayerNorm",
     "LearnedPositions",
     "Linear",
-    "load",
     "MLP",
     "Module",
     "MultiHeadAttention",
     "Neuron",
-    "optim",
     "Parameter",
     "RMSNorm",
     "RotaryPositions",
-    "save",
     "Sequential",
     "SinusoidalPositions",
+    "TransformerBlock",
+    "fit",
+    "from_torch",
+    "functional",
+    "init",
+    "io",
+    "load",
+    "optim",
+    "save",
     "to_torch",
     "train",
-    "TransformerBlock",
 ]
