@@ -1,0 +1,83 @@
+"""The complex step: f(x + ih) / h has the derivative in its imaginary part, with no cancellation, for any tiny h.
+
+It runs the recorded forward functions on raw complex arrays. Not every forward function may be used so (`abs` and
+comparisons forget the imaginary part), and a list of those that may would go out of date. So each op is tried, once,
+on its own samples: complex step and central difference must agree.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..op import OPS, Op
+from .probe import Probe
+from .replay import batched
+
+Array = np.ndarray[Any, Any]
+
+TINY = 1e-150
+
+
+def complex_slopes(probe: Probe, k: int, places: Array) -> Array | None:
+    """The derivatives at some entries of source k, or None if some op on the way takes no complex numbers."""
+    if probe.replay is None:
+        return None
+    source = probe.subject.sources[k]
+    steps = [step for step in probe.replay.steps if step[4] & (1 << k)]
+    if not all(takes_complex(step[1].base) for step in steps):
+        return None
+    slopes = np.empty(len(places))
+    portion = probe.replay.portion
+    for start in range(0, len(places), portion):
+        chosen = places[start : start + portion]
+        rows = np.empty((len(chosen), probe.flat[k].size), dtype=np.complex128)
+        rows[:] = probe.flat[k]
+        rows[np.arange(len(chosen)), chosen] += 1j * TINY
+        known: dict[Any, Any] = {source: rows.reshape(len(chosen), *source.shape)}
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")  # a discarded imaginary part is a warning
+                for node, op, inputs, rank, _ in steps:
+                    known[node] = batched(op, len(chosen), inputs, rank, np.shape(node._data), known)
+        except Exception:  # whatever a forward function makes of complex numbers: then there is no answer
+            return None
+        total: Any = 0.0
+        for out, u in zip(probe.subject.outs, probe.weights):
+            if u is not None and out in known:
+                total = total + (known[out].imag / TINY).reshape(len(chosen), -1) @ np.reshape(u, -1)
+        slopes[start : start + portion] = total
+    return slopes
+
+
+@functools.cache
+def takes_complex(op: Op) -> bool:
+    """Whether the op's forward function is also right on complex arrays, as its own samples show."""
+    if OPS.get(op.name) is not op or not op.samples:
+        return False
+    tried = False
+    for sample in op.samples:
+        f, inputs = op.on(sample)
+        varied = [i for i, x in enumerate(inputs) if isinstance(x, float | np.ndarray) and np.asarray(x).dtype.kind == "f"]
+        if not varied or any(np.size(inputs[i]) == 0 for i in varied):
+            continue
+        rng = np.random.default_rng(0)
+        v = {i: rng.normal(size=np.shape(inputs[i])) for i in varied}
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("error")
+                by_complex = np.imag(_moved(f, inputs, v, 1j * TINY)) / TINY
+                by_difference = (np.asarray(_moved(f, inputs, v, 1e-6)) - _moved(f, inputs, v, -1e-6)) / 2e-6
+        except Exception:
+            return False
+        if not np.allclose(by_complex, by_difference, rtol=1e-5, atol=1e-7, equal_nan=True):
+            return False
+        tried = True
+    return tried
+
+
+def _moved(f: Any, inputs: list[Any], v: dict[int, Any], h: complex) -> Any:
+    return f(*(np.asarray(x) + h * v[i] if i in v else x for i, x in enumerate(inputs)))

@@ -1,0 +1,1 @@
+def diagnose_wrong(*a): pass

@@ -1,0 +1,193 @@
+"""Derivatives from differences, with an honest error bound; and the search for kinks.
+
+A difference quotient errs twice: it truncates (more with a longer step) and it rounds (more with a shorter one). So
+the first look takes one central difference at the usual compromise, ε^⅓, and most entries are settled by it. An entry
+that is not gets a ladder of steps, from far too short to far too long:
+
+    estimate     at each rung, Richardson's extrapolation of two central differences
+    noise        the rounding of the function is measured, not guessed (Moré and Wild's difference table)
+    choice       the longest step whose estimate agrees, within its noise, with those of all shorter steps (Lepski)
+    kink         a fit of five points, f₀ + bt + ct² + dt³ + k|t|: k stays at a kink and falls as h³ elsewhere
+    sides        one-sided derivatives, chosen on the ladder in the same way
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .probe import Probe
+
+Array = np.ndarray[Any, Any]
+
+RUNG = 8.0  # each step of the ladder is so many times the one before
+BEND = 1e-4  # a first look that bends more than this much of the slope is looked at again
+POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladder is evaluated
+
+
+def usual_step(x: Array, epsilon: float) -> Array:
+    """The central difference's compromise between truncation and rounding, scaled to each entry."""
+    return epsilon ** (1 / 3) * np.maximum(1.0, np.abs(x))
+
+
+@dataclass
+class Look:
+    """The first look: one central difference for each entry."""
+
+    slope: Array
+    bend: Array  # (f(x+h) - 2f(x) + f(x-h)) / h: the jump of the slope at a kink, h f'' elsewhere
+    noise: Array  # a bound on what rounding adds to the slope
+    still: Array  # nothing at all changed
+
+
+def look(probe: Probe, k: int, step: float | None, native: bool) -> Look:
+    """Every entry of source k moved a little, both ways."""
+    x = probe.flat[k]
+    epsilon = probe.epsilon(native)
+    h = usual_step(x, epsilon) if step is None else np.full(x.shape, step)
+    if native:
+        dtype = probe.subject.sources[k].dtype
+        h = ((x + h).astype(dtype) - x.astype(dtype)).astype(np.float64)
+    else:
+        h = (x + h) - x  # what is really added, after rounding
+    places = np.arange(x.size)
+    moved = probe.entries(k, np.concatenate([places, places]), np.concatenate([h, -h]), native)
+    up, down = moved[: x.size], moved[x.size :]
+    return Look((up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h, (up == 0) & (down == 0))
+
+
+# --- the ladder ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Climb:
+    """What the ladder says of some entries."""
+
+    slope: Array
+    error: Array  # a bound on the error of the slope
+    left: Array  # one-sided derivatives; NaN where there is none
+    right: Array
+    jump: Array  # of the slope, where there is a kink; 0 elsewhere
+    one_sided: Array  # the function is defined on one side only
+    noise: float  # of the weighted sum
+
+
+def climb(probe: Probe, k: int, places: Array) -> Climb:
+    """Look at some entries of source k with every step that could be the right one."""
+    x = probe.flat[k][places]
+    epsilon = probe.epsilon()
+    sigma = noise(probe, k)
+    h = ladder(x, epsilon)  # (entries, rungs)
+    steps = h[:, :, None] * POINTS
+    if probe.replay is None:  # calls are in the dtype of the source: note what is really added
+        dtype = probe.subject.sources[k].dtype
+        steps = (x[:, None, None] + steps).astype(dtype).astype(np.float64) - x[:, None, None]
+    else:
+        steps = (x[:, None, None] + steps) - x[:, None, None]
+    rungs = h.shape[1]
+    moved = probe.entries(k, np.repeat(places, rungs * 4), steps.reshape(-1)).reshape(steps.shape)
+    up, down, up2, down2 = np.moveaxis(moved, -1, 0)
+    real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # a step that rounding swallowed is no step
+    with np.errstate(all="ignore"):
+        near = (up - down) / (steps[..., 0] - steps[..., 1])
+        far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
+        slope, error = longest_consistent((4 * near - far) / 3, 3 * sigma / real)
+        right, _ = longest_consistent((4 * up - up2) / (2 * real), 4 * sigma / real)
+        left, _ = longest_consistent(-(4 * down - down2) / (2 * real), 4 * sigma / real)
+        jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * sigma / real)
+    has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
+    # At the edge of a domain no step to one side has a value.
+    one_sided = has_right ^ has_left
+    slope = np.where(one_sided, np.where(has_right, right, left), slope)
+    return Climb(slope, error, left, right, jump, one_sided, sigma)
+
+
+def ladder(x: Array, epsilon: float) -> Array:
+    """Steps for each entry, short to long: from what rounding all but swallows to a part of the entry itself."""
+    size = np.abs(x)
+    scale = np.where(size > 0, np.clip(size, 1e-290, 1.0), 1.0)
+    low = epsilon**0.55 * scale
+    high = 0.03 * np.maximum(1.0, size)
+    rungs = int(math.ceil(float(np.log(np.max(high / low)) / math.log(RUNG)))) + 1 if x.size else 1
+    return low[:, None] * (high / low)[:, None] ** (np.arange(rungs) / max(rungs - 1, 1))
+
+
+def longest_consistent(estimates: Array, bounds: Array) -> tuple[Array, Array]:
+    """For each row, the estimate of the longest step that agrees with those of all shorter ones; and its bound."""
+    valid = np.isfinite(estimates) & np.isfinite(bounds)
+    low = np.maximum.accumulate(np.where(valid, estimates - bounds, -np.inf), axis=1)
+    high = np.minimum.accumulate(np.where(valid, estimates + bounds, np.inf), axis=1)
+    good = valid & (low <= high)
+    last = good.shape[1] - 1 - np.argmax(good[:, ::-1], axis=1)
+    rows = np.arange(len(estimates))
+    found = good[rows, last]
+    return np.where(found, estimates[rows, last], np.nan), np.where(found, bounds[rows, last], np.inf)
+
+
+def kink(jumps: Array, bounds: Array) -> Array:
+    """For each row, the jump of the slope if there is a kink, else 0.
+
+    At a kink the fitted jump stays as the step shrinks (or grows: a cusp, a step); elsewhere it falls as h³. It must
+    be seen on three rungs on end, and by every shorter step that could see it: a kink close by is not a kink here.
+    """
+    found = np.zeros(len(jumps))
+    size = np.abs(jumps)
+    for row in range(len(jumps)):
+        s, b = size[row], bounds[row]
+        for j in range(len(s) - 2):
+            three, noise = s[j : j + 3], b[j : j + 3]
+            if not (np.isfinite(three).all() and (three > 4 * noise).all() and three[2] > 30 * noise[2]):
+                continue
+            if not (0.4 < three[0] / three[1] < 1.2 * RUNG and 0.4 < three[1] / three[2] < 1.2 * RUNG):
+                continue
+            shorter = [i for i in range(j) if np.isfinite(s[i]) and 4 * b[i] < 0.3 * three[0]]
+            if all(s[i] > 0.4 * three[0] for i in shorter):
+                found[row] = jumps[row, j]
+                break
+    return found
+
+
+def noise(probe: Probe, k: int) -> float:
+    """The rounding error of the weighted sum, measured: from difference tables over points a few ulps apart.
+
+    Three tables, of which the middle one counts: a jump of the function spoils only one.
+    """
+    x = probe.flat[k]
+    epsilon = probe.epsilon()
+    signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
+    ulps = np.concatenate([np.arange(8) + centre for centre in (-3.5, 400.0, -400.0)])
+    rows = x + 64 * epsilon * np.maximum(1.0, np.abs(x)) * signs * ulps[:, None]
+    tables = probe.changes({k: rows}).reshape(3, 8)
+    with np.errstate(all="ignore"):
+        measured = []
+        for order in (4, 5):
+            gamma = math.factorial(order) ** 2 / math.factorial(2 * order)
+            measured.append(np.sqrt(gamma * np.mean(np.diff(tables, order, axis=1) ** 2, axis=1)))
+        sigmas = np.max(measured, axis=0)
+    finite = sigmas[np.isfinite(sigmas)]
+    floor = 0.5 * epsilon * probe.size if probe.finite else 0.5 * epsilon
+    return max(float(np.median(finite)) if finite.size else 0.0, floor, 1e-300)
+
+
+# --- the Taylor remainder --------------------------------------------------------------------------------------------
+
+
+def taylor_slope(probe: Probe, gradients: list[Array], seed: int) -> float | None:
+    """How fast `f(x + tv) - f(x) - t g·v` falls with t: with slope 2 if g is the gradient, 1 if it is not.
+
+    None where rounding hides the answer (a linear function has no remainder at all).
+    """
+    rng = np.random.default_rng(seed)
+    directions = [rng.choice([-1.0, 1.0], x.shape) * np.maximum(1e-3, np.abs(x)) for x in probe.flat]
+    slope = sum(float(g.reshape(-1) @ v) for g, v in zip(gradients, directions))
+    t = 2.0 ** -np.arange(4, 16)
+    rows = {k: x + t[:, None] * v for k, (x, v) in enumerate(zip(probe.flat, directions))}
+    remainder = np.abs(probe.changes(rows) - t * slope)
+    floor = 100 * probe.epsilon() * probe.size
+    seen = np.isfinite(remainder) & (remainder > floor)
+    if seen.sum() < 4 or not math.isfinite(slope):
+        return None
+    return float(np.polyfit(np.log(t[seen]), np.log(remainder[seen]), 1)[0])

@@ -1,0 +1,134 @@
+"""A recorded graph run again on many inputs at once: every array gets one more axis in front.
+
+An op says itself how it takes that axis (`Op.batch`). Only what depends on a perturbed input is computed again, and
+only that carries the axis; the rest broadcasts. The user's function is never called on stacked inputs: `.sum()`, `.T`
+and `axis=0` would mean something else there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..graph import by_stamp
+from ..op import Op, as_plain
+from ..value import Value
+
+Array = np.ndarray[Any, Any]
+
+CACHE_NUMBERS = 1 << 16  # rows are run in portions whose widest array has about so many numbers
+
+
+class Replay:
+    """The part of a recorded graph that lies between some sources and some results."""
+
+    def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
+        self.outs = list(outs)
+        reads = {source: 1 << i for i, source in enumerate(sources)}  # node → the set of sources it depends on, as bits
+        self.steps: list[tuple[Value, Op, tuple[Any, ...], int, int]] = []
+        widest = 1
+        for node in made_from(self.outs, stop=reads):
+            inputs = node.inputs
+            depends = 0
+            rank = 0
+            for x in inputs:
+                if isinstance(x, Value):
+                    depends |= reads.get(x, 0)
+                    rank = max(rank, np.ndim(x._data))
+                else:
+                    rank = max(rank, np.ndim(x))
+            if depends:
+                reads[node] = depends
+                widest = max(widest, np.size(node._data))
+                self.steps.append((node, node.op, inputs, rank, depends))  # type: ignore[arg-type]
+        self.portion = max(8, CACHE_NUMBERS // max(widest, *(np.size(s._data) for s in sources)))
+
+    @property
+    def nodes(self) -> list[Value]:
+        """The nodes that are run again, each after its inputs."""
+        return [step[0] for step in self.steps]
+
+    def run(self, rows: int, given: Mapping[Value, Array], depends_on: int) -> list[Array | None]:
+        """The results for each row of the given sources; None for a result that does not depend on them.
+
+        `depends_on` has a bit for each source that is given.
+        """
+        known: dict[Value, Any] = dict(given)
+        for node, op, inputs, rank, depends in self.steps:
+            if depends & depends_on:
+                known[node] = batched(op, rows, inputs, rank, np.shape(node._data), known)
+        return [known.get(out) for out in self.outs]
+
+
+def made_from(outs: list[Any], stop: Mapping[Value, Any]) -> list[Value]:
+    """The nodes that were computed on the way to `outs`, oldest first; the walk back ends at `stop`."""
+    seen = {out for out in outs if isinstance(out, Value)}
+    stack = list(seen)
+    made = []
+    while stack:
+        node = stack.pop()
+        if node.op is None or node in stop:
+            continue
+        made.append(node)
+        for x in node.inputs:
+            if isinstance(x, Value) and x not in seen:
+                seen.add(x)
+                stack.append(x)
+    made.sort(key=by_stamp)
+    return made
+
+
+def batched(
+    op: Op, rows: int, inputs: tuple[Any, ...], rank: int, shape: tuple[int, ...], known: Mapping[Value, Array]
+) -> Array:
+    """One op on inputs some of which have the extra axis; the result, (rows, *shape), always has it."""
+    how = op.batch
+    if how is not None:
+        out = _aligned(op, rows, inputs, rank, known) if how == "align" else _by_callable(op, rows, inputs, known)
+        if out is not None and np.shape(out) == (rows, *shape):
+            return out
+    return _looped(op, rows, inputs, known)
+
+
+def _aligned(op: Op, rows: int, inputs: tuple[Any, ...], rank: int, known: Mapping[Value, Array]) -> Any:
+    """Line up the ranks behind the batch axis, then run forward: broadcasting does the rest."""
+    lined_up: list[Any] = []
+    for x in inputs:
+        if isinstance(x, Value):
+            stacked = known.get(x)
+            if stacked is None:
+                x = x._data
+            else:
+                missing = rank + 1 - stacked.ndim
+                x = stacked.reshape(rows, *(1,) * missing, *stacked.shape[1:]) if missing else stacked
+        lined_up.append(x)
+    return op.forward(*lined_up)
+
+
+def _by_callable(op: Op, rows: int, inputs: tuple[Any, ...], known: Mapping[Value, Array]) -> Any:
+    stacked = []
+    for x in inputs:
+        if isinstance(x, Value):
+            with_axis = known.get(x)
+            if with_axis is not None:
+                stacked.append(with_axis)
+                continue
+            x = x._data
+        stacked.append(None if x is None else np.broadcast_to(x, (rows, *np.shape(x))))
+    assert callable(op.batch)
+    return op.batch(op, rows, *stacked)
+
+
+def _looped(op: Op, rows: int, inputs: tuple[Any, ...], known: Mapping[Value, Array]) -> Array:
+    out = []
+    for row in range(rows):
+        plain = []
+        for x in inputs:
+            if isinstance(x, Value):
+                stacked = known.get(x)
+                x = x._data if stacked is None else as_plain(stacked[row])
+            plain.append(x)
+        out.append(op.compute(*plain))
+    return np.stack(out)

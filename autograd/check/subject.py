@@ -1,0 +1,212 @@
+"""What is being checked: a function, the inputs that are varied, and one recorded run of it."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..backprop import reach, reach_from, walk
+from ..derivatives import Trace
+from ..errors import DataError
+from ..op import as_plain
+from ..recording import enable_grad, modes
+from ..tree import flatten, unflatten
+from ..value import Value
+
+Array = np.ndarray[Any, Any]
+
+
+class Subject(Trace):
+    """A function of some inputs, run once and recorded; it can be run again on other numbers.
+
+    Real numbers and arrays are varied, on copies. A leaf Value is varied itself (so that a function may also reach it
+    from outside, as a module reaches its parameters) and gets its own data back, the same object. Whole numbers,
+    booleans, text and None are held as they are.
+    """
+
+    def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
+        self.f = f
+        self.taped = False
+        self.notes: list[str] = []
+        self.sources: list[Value] = []
+        self.names: list[str] = []
+        self.leaves, self.structure = flatten(list(args))
+        self.leaves = [self._door(i, x) for i, x in enumerate(self.leaves)]
+        self._notice_shared_memory(args)
+        if not self.sources:
+            raise DataError(
+                "there is nothing to check: no input is a real number, a float array or a leaf Value. "
+                "Write 3.0 for 3, or x.astype(float)."
+            )
+        self.structures = [(flatten(0.0)[1], 1)] * len(self.sources)
+        returned = self.call()
+        self.outs, self.out_structure = returned
+        self.results = [real_array(out) for out in self.outs]
+        if not any(result is not None for result in self.results):
+            raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
+
+    # --- inputs -------------------------------------------------------------------------------------------------
+
+    def _door(self, place: int, x: Any) -> Any:
+        """What the function is given in place of x."""
+        if isinstance(x, Value):
+            if not x.requires_grad or x.dtype.kind != "f":
+                return x
+            if x.op is not None:
+                self.notes.append(f"input {place} was computed by {x.op.name}; it is varied as if it were given")
+                return self._vary(Value(x._data, name=x.name), place)
+            if x in self.sources:
+                self.notes.append(f"input {place} is the same Value as {self.names[self.sources.index(x)]}: both vary together")
+                return x
+            return self._vary(x, place)
+        if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
+            return self._vary(Value(x), place)
+        if isinstance(x, int | np.integer) and not isinstance(x, bool):
+            self.notes.append(f"input {place} is the whole number {x}; it is held. Write {float(x)} to vary it")
+        elif not isinstance(x, np.ndarray | bool | str | None):
+            raise DataError(f"input {place} is a {type(x).__name__}; give numbers, arrays or Values: {x!r:.60}")
+        return x
+
+    def _vary(self, source: Value, place: int) -> Value:
+        self.sources.append(source)
+        self.names.append(source.name or self._argument_name(place))
+        return source
+
+    def _argument_name(self, place: int) -> str:
+        """The parameter's own name where the inputs are not nested, else its place."""
+        code = getattr(self.f, "__code__", None)
+        if code is not None and len(self.leaves) == len(self.structure) and place < code.co_argcount:
+            return code.co_varnames[place]
+        return f"input {place}"
+
+    def _notice_shared_memory(self, args: Sequence[Any]) -> None:
+        arrays = [x for x in flatten(list(args))[0] if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size]
+        if len(arrays) > 1 and any(
+            np.may_share_memory(a, b) and np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i]
+        ):
+            self.notes.append("two of the arrays given share memory; each was varied on a copy of its own")
+
+    # --- runs ---------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """What the function is called."""
+        return getattr(self.f, "__name__", None) or type(self.f).__name__
+
+    def call(self) -> tuple[list[Any], Any]:
+        """Call the function on the sources as they are now; its results, taken apart."""
+        if modes.recording:
+            return flatten(self.f(*unflatten(self.structure, self.leaves)))
+        with enable_grad():
+            return flatten(self.f(*unflatten(self.structure, self.leaves)))
+
+    @contextlib.contextmanager
+    def changed(self, data: Mapping[int, Array]) -> Iterator[None]:
+        """Some sources with other data, for the duration of a `with` block; then their own again, the same objects."""
+        before = [source._data for source in self.sources]
+        try:
+            for k, new in data.items():
+                own = self.sources[k]
+                own._data = as_plain(np.asarray(new, dtype=own.dtype).reshape(own.shape))
+            yield
+        finally:
+            for source, old in zip(self.sources, before):
+                source._data = old
+
+    def call_with(self, data: Mapping[int, Array]) -> list[Any] | None:
+        """The results with some sources' data changed, as plain arrays; None if the function raised there."""
+        try:
+            with self.changed(data):
+                return [real_array(out) for out in self.call()[0]]
+        except (ArithmeticError, ValueError):  # a step outside of where the function is defined
+            return None
+
+    # --- the engine's answers -----------------------------------------------------------------------------------
+
+    def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path leads there."""
+        return self._gradients(self.outs, cotangents)
+
+    def gradients_with(self, data: Mapping[int, Array], cotangents: Sequence[Any]) -> list[Any] | None:
+        """The engine's gradients at changed data; None if the function raises there, or gives other results."""
+        try:
+            with self.changed(data):
+                outs, structure = self.call()
+                same = structure == self.out_structure and [np.shape(real_array(o)) for o in outs] == [
+                    np.shape(r) for r in self.results
+                ]
+                return self._gradients(outs, cotangents) if same else None
+        except (ArithmeticError, ValueError):
+            return None
+
+    def _gradients(self, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+        roots = [(out, u) for out, u in zip(outs, cotangents) if isinstance(out, Value) and out.requires_grad]
+        if len(roots) == 1:
+            (root, u) = roots[0]
+            grads = {root: u if root._data.__class__ is float else np.asarray(u, dtype=root.dtype)}
+            walk(reach(root), grads)
+        else:
+            grads = {}
+            for root, u in roots:
+                seed = u if root._data.__class__ is float else np.asarray(u, dtype=root.dtype)
+                grads[root] = seed if root not in grads else grads[root] + seed
+            walk(*reach_from([root for root, _ in roots], self.sources)[:1], grads)
+        return [grads.get(source) for source in self.sources]
+
+    def pushed(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The same, by forward mode: one push for each entry, weighted with the cotangents."""
+        found = []
+        for k, source in enumerate(self.sources):
+            gradient = np.zeros(np.size(source._data))
+            for i in range(gradient.size):
+                tangents = [np.zeros(s.shape, s.dtype) for s in self.sources]
+                tangents[k].flat[i] = 1.0
+                pushed = flatten(self.push(tangents))[0]
+                gradient[i] = math.fsum(
+                    float(np.sum(u * t)) for u, t in zip(cotangents, pushed) if u is not None
+                )
+            found.append(gradient.reshape(source.shape))
+        return found
+
+    def taped_gradients(self, cotangents: Sequence[Any]) -> list[Value]:
+        """The gradients as Values that can be differentiated again."""
+        with enable_grad():
+            grads = self._pull([0.0 if u is None else u for u in cotangents], taped=True)
+        return [
+            grads[s] if isinstance(grads.get(s), Value) else Value(np.zeros(s.shape, s.dtype), requires_grad=False)
+            for s in self.sources
+        ]
+
+
+def real_array(out: Any) -> Any:
+    """A result as plain real numbers, or None if it is something else (an index, a mask, a word)."""
+    data = out._data if isinstance(out, Value) else out
+    if data.__class__ is float or (data.__class__ is np.ndarray and data.dtype.kind == "f"):
+        return data
+    if isinstance(data, np.floating):
+        return data
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[Any, ...]:
+    """A weight for each entry of each result: between 0.5 and 1.5 in size, of either sign.
+
+    All ones would be blind to softmax and layer norm, whose gradients for them are zero. The weights have few binary
+    digits, so that every dtype holds them exactly.
+    """
+    rng = np.random.default_rng(seed)
+    weights = []
+    for shape in shapes:
+        if shape is None:
+            weights.append(None)
+            continue
+        u = np.asarray(np.round(rng.uniform(0.5, 1.5, shape) * 512) / 512 * rng.choice([-1.0, 1.0], shape))
+        u.setflags(write=False)
+        weights.append(u if shape else float(u))
+    return tuple(weights)
