@@ -18,17 +18,18 @@ Everything else reads this table: operators and methods of Value, NumPy dispatch
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import inspect
 import re
 import types
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .errors import HandgradError, ShapeError
+from .errors import DataError, HandgradError, ShapeError
 
 OPS: dict[str, Op] = {}
 
@@ -96,8 +97,18 @@ class Op:
             if settings:
                 raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
             return apply(self, args)
-        inputs, settings = self.door(*args, **settings)
+        try:
+            inputs, settings = self.door(*args, **settings)
+        except TypeError as error:
+            raise self._misused(error) from None
         return apply(self.bind(settings), inputs)
+
+    def _misused(self, error: TypeError) -> TypeError:
+        """An error of a call that does not fit the door, in the op's own name."""
+        own, arrow, rest = str(error).partition("() ")
+        if not arrow or own.split(".")[-1] != self.door.__name__:  # type: ignore[union-attr]
+            return error
+        return TypeError(f"{self.name}() {rest}; it is {self.name}{inspect.signature(self.door)}")  # type: ignore[arg-type]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As an attribute of a class, an op is a method: `Value.exp = exp` makes `v.exp()`."""
@@ -144,14 +155,46 @@ class Op:
             return data
         return as_plain(data)
 
-    def recover(self, error: Exception, inputs: tuple[Any, ...]) -> Any:
-        """Where a Python float raises (`1.0 / 0.0`, `exp(1000.0)`), let NumPy answer; else explain the error."""
+    def recover(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any] = ()) -> Any:
+        """Where a Python float raises (`1.0 / 0.0`, `exp(1000.0)`) or an integer array does not fit, let NumPy's
+        floats answer; else explain the error. `given` are the inputs as they came, which may have names.
+        """
         if isinstance(error, HandgradError):
+            raise type(error)(f"{error}{self._who(given)}") from error.__cause__
+        if isinstance(error, Warning | FloatingPointError):  # NumPy was told to raise them
             raise error
-        if isinstance(error, ArithmeticError | ValueError) and all(map(np.isscalar, inputs)):
-            return self.forward(*map(np.float64, inputs))
+        if self.door is None and not self.variadic and len(inputs) != len(self.names):
+            wanted = f"{len(self.names)} input{'s' * (len(self.names) > 1)}, as in {self.reads}"
+            raise TypeError(f"{self.name} takes {wanted}; got {len(inputs)}") from None
+        if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
+            with contextlib.suppress(OverflowError):  # an int of more than 308 digits
+                return self.forward(*map(np.float64, inputs))
+        promoted = [x.astype(np.float64) if isinstance(x, np.ndarray) and x.dtype.kind in "iu" else x for x in inputs]
+        if any(a is not b for a, b in zip(promoted, inputs, strict=True)):
+            with contextlib.suppress(TypeError, ValueError, IndexError):
+                return self.forward(*promoted)
+        raise self._explained(error, inputs, given) from error
+
+    def _explained(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any]) -> HandgradError:
+        """What was expected and what came, where a forward function failed."""
+        who = self._who(given)
+        if isinstance(error, TypeError):
+            for x in inputs:
+                if not isinstance(x, np.ndarray | int | float | np.number | np.bool_):
+                    came = f"{x!r:.60} ({type(x).__name__})"
+                    return DataError(f"{self.name}: expected real numbers, as in {self.reads}; got {came}.{who}")
         shapes = " and ".join(str(np.shape(x)) for x in inputs)
-        raise ShapeError(f"{self.name}: inputs of shape {shapes} do not fit together ({error})") from error
+        if "broadcast" in str(error):
+            return ShapeError(
+                f"{self.name}: shapes {shapes} do not broadcast; aligned at the right, two sizes must be equal or "
+                f"one of them 1. Write reshape or expand_dims to line them up, or .mT to transpose.{who}"
+            )
+        return ShapeError(f"{self.name}: inputs of shape {shapes} do not fit together: {error}.{who}")
+
+    def _who(self, given: Sequence[Any]) -> str:
+        """The names of the Values among the inputs, for a message: " Here x is 'q'." """
+        names = [f"{n} is {v.name!r}" for n, v in zip(self.names, given, strict=False) if getattr(v, "name", None)]
+        return f" Here {', '.join(names)}." if names else ""
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())

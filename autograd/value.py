@@ -146,6 +146,19 @@ class Value:
         return tuple(x for x in self.inputs if isinstance(x, Value))
 
     @property
+    def _prev(self) -> tuple[Value, ...]:
+        """micrograd's name for `parents`."""
+        return self.parents
+
+    @property
+    def _op(self) -> str:
+        """micrograd's name for the op, as text: "" for a leaf, "+" for a sum."""
+        if self.op is None:
+            return ""
+        sign = self.op.reads.replace("x", "").replace("y", "").strip()
+        return sign if sign in ("+", "-", "*", "/", "**", "@") else self.op.name
+
+    @property
     def shape(self) -> tuple[int, ...]:
         return np.shape(self._data)
 
@@ -202,22 +215,41 @@ class Value:
 
     def item(self) -> float:
         """The one number it holds, as a Python float."""
-        if self.size != 1:
-            raise ShapeError(f"{self._called()} has shape {self.shape}; item() needs exactly one number. Try .data")
-        return float(self)
+        return float(self._only("item()"))
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as an array, copied."""
         return np.array(self._data)
 
     def __float__(self) -> float:
-        return float(np.asarray(self._data).item())
+        return float(self._only("float(v)"))
 
     def __int__(self) -> int:
-        return int(np.asarray(self._data).item())
+        return int(self._only("int(v)"))
 
     def __bool__(self) -> bool:
-        return bool(self._data)
+        return bool(self._only("bool(v)"))
+
+    def _only(self, who: str) -> Any:
+        """The one number it holds."""
+        if self.size != 1:
+            raise ShapeError(
+                f"{who} needs exactly one number; {self._called()} has shape {self.shape}. Pick one, v[i], or write "
+                "v.data for all of them, (v.data > 0).all() for a truth."
+            )
+        return np.asarray(self._data).item()
+
+    def __eq__(self, other: object) -> bool:
+        """Identity: a graph's nodes live in sets and dicts. `equal(a, b)` compares numbers."""
+        return self is other
+
+    def __ne__(self, other: object) -> bool:
+        return self is not other
+
+    __hash__ = object.__hash__
+
+    def __contains__(self, item: Any) -> bool:
+        return getattr(item, "_data", item) in np.asarray(self._data)
 
     def __len__(self) -> int:
         if np.ndim(self._data) == 0:
@@ -267,15 +299,21 @@ class Value:
         """Run an op on inputs some of which are Values, and record the result."""
         plain = []
         needs = False
-        for x in inputs:
+        for i, x in enumerate(inputs):
             if isinstance(x, Value):
                 plain.append(x._data)
                 needs = needs or x.requires_grad
             else:
                 if x.__class__ is not float and x.__class__ is not ndarray:
                     x = as_operand(x)
+                    inputs = (*inputs[:i], x, *inputs[i + 1 :])
                 plain.append(x)
-        data = op.compute(*plain)
+        try:
+            data = op.forward(*plain)
+        except Exception as error:
+            data = op.recover(error, plain, inputs)
+        if data.__class__ is not float and data.__class__ is not ndarray:
+            data = as_plain(data)
         node: Value = new(Value)
         node._data = data
         node.grad = None
@@ -295,7 +333,12 @@ class Value:
         """`np.exp(v)`, and an array on the left of an operator."""
         op = BY_NUMPY.get(ufunc)
         if op is None or method != "__call__":
-            return NotImplemented
+            raise no_gradient(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+        if "out" in kwargs:
+            raise TypeError(
+                f"np.{ufunc.__name__} cannot write a Value into an array (`array -= v` does): its gradient would be "
+                "lost in silence. Write `array = array - v`, or use v.data."
+            )
         if kwargs:
             raise TypeError(f"np.{ufunc.__name__} of a Value takes no {', '.join(kwargs)}; only the inputs")
         return op(*inputs)
@@ -304,13 +347,11 @@ class Value:
         """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""
         op = BY_NUMPY.get(func)
         if op is None:
-            raise TypeError(
-                f"np.{func.__name__} has no gradient here. Use v.data for plain numbers, or one of autograd's ops."
-            )
+            raise no_gradient(func.__name__)
         return op(*args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        raise TypeError(
+        raise DataError(
             f"{self._called()} cannot become a plain array by itself: its gradient would be lost in silence. "
             "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."
         )
@@ -398,24 +439,36 @@ def _own(data: Any) -> Any:
     return data.copy() if isinstance(data, ndarray) else data
 
 
+def no_gradient(function: str) -> TypeError:
+    """The error for a NumPy function that no op stands for."""
+    return TypeError(
+        f"np.{function} of a Value has no gradient here. Write it with autograd's ops, or use v.data for plain numbers."
+    )
+
+
 def as_data(data: Any) -> Any:
     """A caller's data as a Value keeps it: a float, or an array of its own; integers become float64."""
     if data.__class__ is float:
         return data
     if isinstance(data, Value):
         raise DataError("a Value cannot hold a Value. Write v.detach() for a copy, or use v itself.")
-    if isinstance(data, bool | int):
-        return float(data)
     try:
+        if isinstance(data, bool | int):
+            return float(data)
         array = np.array(data)  # copies: `p.data -= ...` must never edit the caller's array
-    except TypeError as error:
+    except (TypeError, OverflowError) as error:
         raise DataError(f"{error}") from None
-    except ValueError as error:
-        raise ShapeError(f"a Value needs a number or a rectangular array of numbers; {error}") from None
+    except ValueError:
+        raise ShapeError(
+            f"a Value needs a number or a rectangular array of numbers; the rows of {data!r:.60} differ in length"
+        ) from None
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.dtype.kind != "f":
-        raise DataError(f"a Value holds real numbers; got {type(data).__name__} of dtype {array.dtype}: {data!r:.60}")
+        raise DataError(
+            f"a Value holds real numbers; got {type(data).__name__} of dtype {array.dtype}: {data!r:.60}. "
+            "Write Value(2.0), or Value([[1.0, 2.0], [3.0, 4.0]])."
+        )
     return array if array.ndim else as_plain(array)
 
 
@@ -426,9 +479,7 @@ def as_operand(x: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
         return x
     if isinstance(x, list | tuple):
-        x = np.array(x)
-        if x.dtype.kind in "fiub":
-            return x
+        return as_operand(as_data(x))
     raise DataError(f"an operand is a Value, a real number or an array of them; got {type(x).__name__}: {x!r:.60}")
 
 
@@ -460,7 +511,7 @@ def unary(op: Op) -> Callable[[Value], Value]:
         try:
             data = forward(x)
         except Exception as error:
-            data = recover(error, (x,))
+            data = recover(error, (x,), (self,))
         if data.__class__ is not float and data.__class__ is not ndarray:
             data = as_plain(data)
         node: Value = new(Value)
@@ -505,7 +556,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         try:
             data = forward(x, y)
         except Exception as error:
-            data = recover(error, (x, y))
+            data = recover(error, (x, y), (self, other))
         if data.__class__ is not float and data.__class__ is not ndarray:
             data = as_plain(data)
         node: Value = new(Value)

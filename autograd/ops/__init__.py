@@ -55,5 +55,8 @@ BY_NUMPY |= {
     np.split: shape.split,
     np.outer: linear.outer,
     np.einsum: OPS["einsum"],
-    np.copy: lambda v: v.detach(),
+    np.ravel: lambda v: v.reshape(-1),
+    np.square: lambda v: v**2,
+    np.reciprocal: lambda v: 1.0 / v,
+    np.copy: OPS["alias"],
 }

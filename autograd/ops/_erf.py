@@ -38,6 +38,8 @@ def erf_of(x):
     """erf of a float or an array, to the last few bits."""
     if not isinstance(x, np.ndarray):
         return type(x)(math.erf(x)) if isinstance(x, np.floating) else math.erf(x)
+    if x.dtype.kind != "f":
+        x = x.astype(np.float64)
     flat = np.abs(x, dtype=np.result_type(x.dtype, np.float32)).ravel()
     out = np.empty_like(flat)
     near = flat <= 0.46875

@@ -84,7 +84,7 @@ def outer(x, y):
 # --- dot: the weighted sum of a scalar graph as one node ----------------------------------------------------
 
 
-def _dot_door(xs, ys=None, bias=None):
+def _dot_door(xs, ys, bias=None):
     xs, ys = tuple(xs), tuple(ys)
     if len(xs) != len(ys):
         raise ShapeError(f"dot: {len(xs)} numbers on the left, {len(ys)} on the right; they must pair up")

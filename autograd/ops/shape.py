@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from ..errors import AxisError, ShapeError
+from ..errors import AxisError, DataError, ShapeError
 from ..op import Op, Sample
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 
@@ -13,8 +13,16 @@ alias = Op("alias", "x",
            samples=[Sample("2,3"), Sample(".")], batch="align",
            doc="x itself, as a node of its own: where an inner derivative starts.")
 
+
+def _astype_door(x, dtype):
+    dtype = np.dtype(dtype)
+    if dtype.kind != "f":
+        raise DataError(f"astype: a Value holds real numbers; got {dtype}. Write v.data.astype(...) for plain ones.")
+    return (x,), {"dtype": dtype.name}
+
+
 astype = Op("astype", "astype(x, dtype=dtype)",
-            door=lambda x, dtype: ((x,), {"dtype": np.dtype(dtype).name}),
+            door=_astype_door,
             forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
             vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
             samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
@@ -303,7 +311,13 @@ def take(x, indices, axis=None):
 def _pad_door(x, width, mode="constant", constant_values=0.0):
     if mode != "constant":
         raise ValueError(f'pad: only mode="constant" is here; got {mode!r}')
-    pairs = np.broadcast_to(np.asarray(width), (np.ndim(x), 2))
+    try:
+        pairs = np.broadcast_to(np.asarray(width), (np.ndim(x), 2))
+    except ValueError:
+        raise ShapeError(f"pad: width is one number, (before, after), or one such pair for each of {np.ndim(x)} axes; "
+                         f"got {width!r}") from None
+    if pairs.min(initial=0) < 0:
+        raise ShapeError(f"pad: a border cannot be narrower than 0; got width {width!r}. Index with a slice to cut.")
     return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "value": float(constant_values)}
 
 
