@@ -27,7 +27,8 @@ def complex_slopes(probe: Probe, k: int, places: Array) -> Array | None:
     if probe.replay is None:
         return None
     source = probe.subject.sources[k]
-    steps = [step for step in probe.replay.steps if step[4] & (1 << k)]
+    # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
+    steps = [step for step in probe.replay.steps if step[4] & (1 << k) and step[1].differentiable]
     if not all(takes_complex(step[1].base) for step in steps):
         return None
     slopes = np.empty(len(places))
@@ -48,7 +49,7 @@ def complex_slopes(probe: Probe, k: int, places: Array) -> Array | None:
         total: Any = 0.0
         for out, u in zip(probe.subject.outs, probe.weights):
             if u is not None and out in known:
-                total = total + (known[out].imag / TINY).reshape(len(chosen), -1) @ np.reshape(u, -1)
+                total = total + (known[out].imag / TINY).reshape(len(chosen), np.size(u)) @ np.reshape(u, -1)
         slopes[start : start + portion] = total
     return slopes
 

@@ -30,7 +30,13 @@ POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladde
 
 def usual_step(x: Array, epsilon: float) -> Array:
     """The central difference's compromise between truncation and rounding, scaled to each entry."""
-    return epsilon ** (1 / 3) * np.maximum(1.0, np.abs(x))
+    return epsilon ** (1 / 3) * size_of(x)
+
+
+def size_of(x: Array) -> Array:
+    """What a step is scaled to: at least 1, and 0 for an infinite entry, which cannot move."""
+    size = np.maximum(1.0, np.abs(x))
+    return np.where(size < np.inf, size, 0.0)
 
 
 @dataclass
@@ -159,7 +165,7 @@ def noise(probe: Probe, k: int) -> float:
     epsilon = probe.epsilon()
     signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
     ulps = np.concatenate([np.arange(8) + centre for centre in (-3.5, 400.0, -400.0)])
-    rows = x + 64 * epsilon * np.maximum(1.0, np.abs(x)) * signs * ulps[:, None]
+    rows = x + 64 * epsilon * size_of(x) * signs * ulps[:, None]
     tables = probe.changes({k: rows}).reshape(3, 8)
     with np.errstate(all="ignore"):
         measured = []

@@ -105,9 +105,9 @@ class Probe:
         for out, before, u in zip(outs, self.subject.results if native else self.before, self.weights):
             if out is None or u is None:
                 continue
-            change = (out - before).reshape(rows, -1)
+            change = (out - before).reshape(rows, np.size(u))
             if not self.finite:  # an infinity that stays one has not changed
-                change = np.where((out == before).reshape(rows, -1), 0.0, change)
+                change = np.where((out == before).reshape(rows, np.size(u)), 0.0, change)
             total = total + change @ np.reshape(u, -1)
         return total if isinstance(total, np.ndarray) else np.zeros(rows)
 

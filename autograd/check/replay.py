@@ -93,7 +93,10 @@ def batched(
 
 
 def _aligned(op: Op, rows: int, inputs: tuple[Any, ...], rank: int, known: Mapping[Value, Array]) -> Any:
-    """Line up the ranks behind the batch axis, then run forward: broadcasting does the rest."""
+    """Line up the ranks behind the batch axis, then run forward: broadcasting does the rest.
+
+    A forward function that works in place wants the axis on every input; it gets that if it stumbles.
+    """
     lined_up: list[Any] = []
     for x in inputs:
         if isinstance(x, Value):
@@ -104,7 +107,16 @@ def _aligned(op: Op, rows: int, inputs: tuple[Any, ...], rank: int, known: Mappi
                 missing = rank + 1 - stacked.ndim
                 x = stacked.reshape(rows, *(1,) * missing, *stacked.shape[1:]) if missing else stacked
         lined_up.append(x)
-    return op.forward(*lined_up)
+    try:
+        return op.forward(*lined_up)
+    except ValueError:
+        return op.forward(*(_with_axis(x, rows, rank) for x in lined_up))
+
+
+def _with_axis(x: Any, rows: int, rank: int) -> Any:
+    if x is None or np.ndim(x) > rank:
+        return x
+    return np.broadcast_to(x, (rows, *(1,) * (rank - np.ndim(x)), *np.shape(x)))
 
 
 def _by_callable(op: Op, rows: int, inputs: tuple[Any, ...], known: Mapping[Value, Array]) -> Any:

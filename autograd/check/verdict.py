@@ -63,10 +63,17 @@ def judge(probe: Probe, k: int, gradient: Any, step: float | None, scale: float)
     )
     judged = Judged(g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8), *_unseen(g.size))
     if not clear.all():
-        doubtful = np.flatnonzero(~clear)
-        _look_closer(probe, k, judged, doubtful, scale)
+        fixed = ~np.isfinite(probe.flat[k])
+        if fixed.any():
+            judged.notes.append("an entry that is not finite cannot be moved; its gradient was not checked")
+            judged.slope[fixed] = g[fixed]
+            judged.verdict[fixed & np.isnan(g)] = VERDICTS.index(WRONG)
+        doubtful = np.flatnonzero(~clear & ~fixed)
+        at_step = seen.slope[doubtful]
+        if doubtful.size:
+            _look_closer(probe, k, judged, doubtful, scale)
         if step is not None:
-            _hold_against_step(judged, doubtful, seen.slope[doubtful], step)
+            _hold_against_step(judged, doubtful, at_step, step)
     return judged
 
 
@@ -82,7 +89,8 @@ def _look_closer(probe: Probe, k: int, judged: Judged, places: Array, scale: flo
     relative, absolute = rounding_of(probe.subject.sources[k].dtype)
     slope, error = climbed.slope, climbed.error
     slack = absolute * scale + 8 * probe.wobble[k][places]
-    verdict = _compare(g, slope, error, relative, slack, _visible(probe, k, places, scale, climbed.noise))
+    visible = _visible(probe, k, places, scale, climbed.noise)
+    verdict = _compare(g, slope, error, relative, slack, visible)
     verdict = np.where((climbed.jump != 0) & ~np.isnan(g), VERDICTS.index(KINK), verdict)
     edge = climbed.one_sided & ((verdict == 0) | np.isinf(g))
     verdict = np.where(edge, VERDICTS.index(PRECISION), verdict)
@@ -92,7 +100,7 @@ def _look_closer(probe: Probe, k: int, judged: Judged, places: Array, scale: flo
     if unsure.size and (exact := complex_slopes(probe, k, places[unsure])) is not None:
         fine = np.isfinite(exact) & (np.abs(exact - slope[unsure]) <= 10 * error[unsure] + 1e-3 * np.abs(exact))
         unsure, exact = unsure[fine], exact[fine]
-        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact)
+        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * visible[unsure]
         verdict[unsure] = _compare(g[unsure], exact, error[unsure], relative, slack[unsure], np.inf)
     judged.slope[places], judged.error[places], judged.verdict[places] = slope, error, verdict
     shown = (climbed.jump != 0) | climbed.one_sided
