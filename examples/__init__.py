@@ -7,6 +7,8 @@ Seven of them follow a printed worksheet or chapter, step by step; this module i
     main(page)        the same as a worksheet: formulas, arithmetic, matrices, before and after, the exercises
     EXERCISES         the book's exercises, each a function that prints its own answer and returns it
     graph(**given)    the loss (or output) as a Value after backward, for drawing and stepping
+    stepped(**given)  a single number to step from, where the graph does not end in one
+    DRAWINGS          the pictures `make demo` makes of that graph: file name, and how to draw
     plots(**given)    the example's plots as SVG, by file name
 """
 
@@ -43,6 +45,9 @@ EXAMPLES = (
     Example("example6", "example6_complete_transformer", "Complete transformer", printed=False),
     Example("cat_sleeps", "cat_sleeps", "The cat sleeps: attention, feed-forward and backpropagation"),
 )
+
+
+PLAIN_DRAWING: dict[str, dict[str, Any]] = {"graph.svg": {}}
 
 
 class UnknownExample(LookupError):

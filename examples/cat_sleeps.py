@@ -14,6 +14,7 @@ import numpy as np
 
 from autograd import Value, relu, sigmoid
 from autograd.graph import scope
+from examples import PLAIN_DRAWING
 from examples.checking.judge import second_opinion
 from examples.mini_transformer import Steps, Tables, attend, parameter, slopes, softmax_steps
 from examples.page import Page, bracketed, written
@@ -69,7 +70,7 @@ def forward(tables: Mapping[str, Parameter], *, X: Any = X, y: Any = LABELS, d_k
     tokens = steps.keep("X", Value(np.array(X, dtype=float)))
     out = attend(steps, tokens, tables["W_Q"], tables["W_K"], tables["W_V"],
                  d_k=tables["W_K"].shape[-1] if d_k is None else d_k, causal=causal)
-    with scope("ffn", kind="FeedForward"):
+    with scope("feed-forward"):
         pre = steps.keep("pre", out @ tables["W_FFN1"])
         hidden = steps.keep("hidden", relu(pre))
         column = hidden @ tables["W_FFN2"]
@@ -80,6 +81,7 @@ def forward(tables: Mapping[str, Parameter], *, X: Any = X, y: Any = LABELS, d_k
 
 
 TAKES = (weights, forward)
+DRAWINGS = PLAIN_DRAWING
 
 
 def graph(**given: Any) -> Value:
@@ -109,9 +111,10 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.entrywise("scaled", found, lambda at: f"{written(found['score'][at])}/√{found['d_k']:g}",
                    formula="scaled = score / √d_k")
     page.part("Step 4: softmax over the rows")
-    for i, word in enumerate(WORDS[:len(found["attn"])]):
-        page.formula(f"row {i}, {word}")
-        page.softmax(softmax_steps("row", found.get("masked", found["scaled"])[i]), "row", f"scaled[{i}]", f"attn[{i}]")
+    scores = found["masked"] if "masked" in found else found["scaled"]
+    for i, row in enumerate(scores):
+        page.formula(f"row {i}, {WORDS[i]}")
+        page.softmax(softmax_steps("row", row), "row", f"scaled[{i}]", f"attn[{i}]")
     page.matrix("attn", found["attn"], WORDS)
     page.part("Step 5: attention output")
     page.product("out", "attn", "V", found)
@@ -121,7 +124,8 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.product("pre", "out", "W_FFN1", found)
     page.entrywise("hidden", found, lambda at: f"max(0, {written(found['pre'][at])})", formula="hidden = ReLU(pre)")
     page.product("logit", "hidden", "w", found | {"w": found["W_FFN2"][:, 0]}, formula="logit = hidden × W_FFN2")
-    page.entrywise("p", found, lambda at: f"1/(1 + exp(−{bracketed(found['logit'][at])}))", formula="p = sigmoid(logit)")
+    page.entrywise("p", found, lambda at: f"1/(1 + exp(−{bracketed(found['logit'][at])}))",
+                   formula="p = sigmoid(logit)")
     page.part("Step 7: loss")
     page.matrix("y", found["y"])
     page.entrywise("bce", found, lambda at: f"−log({written(found['p'][at])})" if found["y"][at] else

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograd import Value, exp
+from examples import PLAIN_DRAWING
 from examples.checking.verdict import check, tally
 from examples.mini_transformer import MiniTransformer, Tables, softmax_steps, transposes, vocabulary
 from examples.page import Page, listed, sum_of_products, written
@@ -25,7 +26,7 @@ def run(*, sequence: Sequence[str] = ("A", "B"), **model: Any) -> Tables:
 
     >>> found = run()
     >>> round(found["P(C)"], 6), found["P"].shape, round(run(WV=[[1, 0], [0, 1]])["P(C)"], 6)
-    (0.250629, (4,), 0.256282)
+    (0.250629, (4,), 0.256294)
     """
     mini = MiniTransformer(**model)
     return forward_tables(mini, sequence)
@@ -35,18 +36,28 @@ def forward_tables(mini: MiniTransformer, sequence: Sequence[str]) -> Tables:
     """The forward pass with the inner numbers of its two softmaxes; Examples 2 and 3 begin with it too."""
     steps = mini.steps(sequence)
     found = mini.givens() | steps.data()
-    found |= softmax_steps("attn", found.get("masked", found["scaled"])[-1])
+    scores = found["masked"] if "masked" in found else found["scaled"]
+    found |= softmax_steps("attn", scores[-1])
     found |= softmax_steps("out", found["logit"])
     found |= transposes(found, "K")
     return found | mini.by_token(found, "logit", "P", "out_shift", "out_exp")
 
 
 TAKES = (run, MiniTransformer)
+DRAWINGS = PLAIN_DRAWING
 
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), **model: Any) -> Value:
     """The probabilities, as a graph. Nothing is trained yet, so no gradient has flowed."""
     return MiniTransformer(**model).steps(sequence)["P"]
+
+
+def stepped(*, sequence: Sequence[str] = ("A", "B"), token: int = 2, **model: Any) -> Value:
+    """One probability, P(C) unless told, for stepping: backprop needs a single number to start from."""
+    mini = MiniTransformer(**model)
+    probability = mini.steps(sequence)["P"][token]
+    probability.name = f"P({list(mini.tokens)[token]})"
+    return probability
 
 
 # ---- the worksheet --------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from autograd import Value, softmax
+from examples import PLAIN_DRAWING
 from examples.example1_forward_pass import forward_tables, show_forward, show_givens, show_probabilities
-from examples.mini_transformer import UPDATES, MiniTransformer, Tables, narrow, slopes, softmax_steps, vocabulary
+from examples.mini_transformer import UPDATES, MiniTransformer, Tables, slopes, vocabulary
 from examples.page import Page, bracketed, listed, written
 from examples.plots import curve_svg
 from examples.report import exercises, held_against_print
@@ -58,6 +59,7 @@ def _figure(logits: Sequence[float], goal: int) -> Tables:
 
 
 TAKES = (run, MiniTransformer)
+DRAWINGS = PLAIN_DRAWING
 
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
@@ -93,6 +95,10 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.compare("", [*((f"P({token})", before, after)
                         for token, before, after in zip(tokens, found["P"], found["P_new"])),
                       ("L", found["L"], found["L_new"])])
+    page.part("The chapter's diagram, computed")
+    page.matrix("fig_logit", found["fig_logit"])
+    page.matrix("fig_P", found["fig_P"])
+    page.value("fig_L", f"−log({written(found['fig_P'][found['target']])})", value=found["fig_L"])
     exercises(page, EXERCISES, given)
     held_against_print(page, "example2", found, given)
 
@@ -187,7 +193,7 @@ def conventions(page: Page, **given: Any) -> Tables:
             for update, found in results.items()}
 
 
-def improvement(page: Page, rates: Sequence[float] = (0.01, 0.1, 1.0, 10.0), **given: Any) -> Tables:
+def improvement(page: Page, rates: Sequence[float] = (0.01, 0.1, 1.0, 10.0), **given: Any) -> dict[float, float]:
     """Exercise 5: does the prediction improve? For small and large learning rates."""
     results = {rate: run(**given | {"eta": rate}) for rate in rates}
     page.say(f"{'η':>8}{'P(target) after':>18}{'L after':>12}{'better':>9}")

@@ -55,6 +55,8 @@ def backward(mini: MiniTransformer, sequence: Sequence[str], target: str | int) 
 
 
 TAKES = (run, MiniTransformer)
+DRAWINGS: dict[str, dict[str, Any]] = {
+    "graph.svg": {}, "graph_rules.svg": {"edges": "rule"}, "graph_flow.svg": {"flow": True}}
 
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
@@ -88,7 +90,7 @@ def main(page: Page | None = None, **given: Any) -> None:
 
 
 def show_backward(page: Page, found: Tables, tokens: Sequence[str]) -> None:
-    """Steps 1 to 8 of the worksheet's backward pass. Each table is the engine's; the arithmetic beside it is the rule's."""
+    """Steps 1 to 8 of the worksheet's backward pass: the tables are the engine's, the arithmetic is the rule's."""
     show_logit_gradient(page, found, tokens, "Step 1")
     last = len(found["X"]) - 1
     page.step("Step 2: dL/dcontext, through the output projection")
@@ -128,9 +130,7 @@ def show_backward(page: Page, found: Tables, tokens: Sequence[str]) -> None:
 def show_updates(page: Page, found: Tables) -> None:
     for name, gradient in zip(WEIGHTS, ("dL/dWQ", "dL/dWK", "dL/dWV", "dL/dWO")):
         page.step(f"Update {name}")
-        page.entrywise(f"{name}_new", found,
-                       lambda at: f"{written(found[name][at])} − {written(found['eta'])}×{bracketed(found[gradient][at])}",  # noqa: B023
-                       formula=f"{name}_new = {name} − η × {gradient}")
+        page.update(name, gradient, found)
 
 
 # ---- exercises ------------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def full_step(page: Page, **given: Any) -> Tables:
     return {name: (before, after) for name, before, after in rows}
 
 
-def against_WO_only(page: Page, **given: Any) -> Tables:
+def against_WO_only(page: Page, **given: Any) -> dict[tuple[str, str], list[float]]:
     """Exercise 5: all four matrices against WO only (Example 2), one step and many."""
     results = {}
     page.say(f"{'trained':<12}{'update':<8}{'L after 1 step':>16}{'after 10':>12}{'after 100':>12}")

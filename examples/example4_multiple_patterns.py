@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograd import Value
+from examples import PLAIN_DRAWING
 from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, vocabulary
 from examples.page import Page, bracketed, listed, sum_of_products, written
 from examples.plots import curve_svg, curve_text
@@ -70,6 +71,7 @@ def forward(mini: MiniTransformer, batch: Sequence[Pattern], reduction: str) -> 
 
 
 TAKES = (run, MiniTransformer)
+DRAWINGS = PLAIN_DRAWING
 
 
 def graph(*, batch: Sequence[Pattern] = BATCH, reduction: str = "mean", **model: Any) -> Value:
@@ -106,6 +108,7 @@ def main(page: Page | None = None, **given: Any) -> None:
         show_pattern_gradients(page, found, n, tokens)
     show_average_and_update(page, found, len(batch), given.get("reduction", "mean"))
     page.part("Part 5: better?")
+    show_after(page, found, batch)
     rows = []
     for n, (_, target) in enumerate(batch, 1):
         rows += [(f"P{n}({target})", found[f"P{n}({target})"], found[f"P{n}_new({target})"]),
@@ -115,7 +118,8 @@ def main(page: Page | None = None, **given: Any) -> None:
     held_against_print(page, "example4", found, given)
 
 
-def show_pattern(page: Page, found: Tables, n: int, sequence: Sequence[str], tokens: Sequence[str], target: str) -> None:
+def show_pattern(page: Page, found: Tables, n: int, sequence: Sequence[str], tokens: Sequence[str],
+                 target: str) -> None:
     last = len(sequence) - 1
     page.matrix(f"X{n}", found[f"X{n}"], sequence)
     for name in "QKV":
@@ -149,9 +153,16 @@ def show_average_and_update(page: Page, found: Tables, count: int, reduction: st
                    lambda at: f"({' + '.join(bracketed(found[name][at]) for name in terms)}){divisor}",
                    formula=f"dL/dWO = ({' + '.join(terms)}){divisor}")
     page.part("Part 4: update")
-    page.entrywise("WO4_new", found,
-                   lambda at: f"{written(found['WO4'][at])} − {written(found['eta'])}×{bracketed(found['dL/dWO'][at])}",
-                   formula="WO4_new = WO4 − η × dL/dWO")
+    page.update("WO4", "dL/dWO", found)
+
+
+def show_after(page: Page, found: Tables, batch: Sequence[Pattern]) -> None:
+    for n, (_, target) in enumerate(batch, 1):
+        page.value(f"P{n}_new({target})", value=found[f"P{n}_new({target})"])
+        page.value(f"L{n}_new", f"−log({written(found[f'P{n}_new({target})'])})", value=found[f"L{n}_new"])
+    for name in ("L_mean", "L_mean_new"):
+        terms = " + ".join(written(found[name.replace("_mean", str(n))]) for n in range(1, len(batch) + 1))
+        page.value(name, f"({terms})/{len(batch)}", value=found[name])
 
 
 # ---- exercises ------------------------------------------------------------------------------------------------------
@@ -189,7 +200,7 @@ def epochs(page: Page, count: int = 1000, **given: Any) -> Tables:
     return history
 
 
-def all_learned(page: Page, count: int = 1000, **given: Any) -> Tables:
+def all_learned(page: Page, count: int = 200, **given: Any) -> Tables:
     """Exercise 4: the first epoch after which every pattern's most likely token is its target."""
     first = {label: first_all_right(train(count, names, **given)["right"]) for label, names in TRAINED.items()}
     for label, epoch in first.items():

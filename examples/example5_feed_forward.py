@@ -14,10 +14,12 @@ import numpy as np
 
 from autograd import Value, grad, jacobian, relu, stack
 from autograd.graph import scope
+from examples import PLAIN_DRAWING
 from examples.mini_transformer import TENTH, Steps, Tables, attend, embed, parameter, slopes, vocabulary
 from examples.page import Page, listed, sum_of_products, written
 from examples.plots import curve_svg
 from examples.report import exercises, held_against_print
+from nn import Parameter
 
 TITLE = "Example 5: feed-forward layers and the residual"
 FFN = ((0.2, 0.1), (0.1, 0.2))
@@ -44,7 +46,7 @@ def run(*, relu_demo_in: float = -0.5, **model: Any) -> Tables:
 
 def forward(*, tokens: Mapping[str, Sequence[float]] | None = None, sequence: Sequence[str] = ("A", "B"),
             WQ: Any = TENTH, WK: Any = TENTH, WV: Any = TENTH, W1: Any = FFN, W2: Any = FFN, d_k: float | None = None,
-            causal: bool = False, row0: str = "computed", residual: bool = True) -> tuple[Steps, dict[str, Value]]:
+            causal: bool = False, row0: str = "computed", residual: bool = True) -> tuple[Steps, dict[str, Parameter]]:
     """The forward pass as named Values, and the weights.
 
     row0        "computed", or "copied": the worksheet sets row 0 of the attention output equal to row 1
@@ -67,7 +69,7 @@ def forward(*, tokens: Mapping[str, Sequence[float]] | None = None, sequence: Se
 
 def feed_forward(steps: Steps, out: Value, W1: Any, W2: Any, residual: bool = True) -> Value:
     """final = out + ReLU(out W1) W2."""
-    with scope("ffn", kind="FeedForward"):
+    with scope("feed-forward"):
         hidden = steps.keep("hidden", out @ W1)
         act = steps.keep("act", relu(hidden))
         ffn = steps.keep("ffn", act @ W2)
@@ -75,6 +77,7 @@ def feed_forward(steps: Steps, out: Value, W1: Any, W2: Any, residual: bool = Tr
 
 
 TAKES = (run, forward)
+DRAWINGS = PLAIN_DRAWING
 
 
 def graph(**given: Any) -> Value:
@@ -124,7 +127,7 @@ def show_attention_output(page: Page, found: Tables, row0: str) -> None:
         page.matrix("out", found["out"])
     else:
         page.product("out", "attn", "V", found)
-        page.note("The worksheet copies row 1 into row 0 to save work; computed, row 0 is row 1 with its entries exchanged.")
+        page.note("The worksheet copies row 1 into row 0 to save work. Computed, row 0 has its entries exchanged.")
 
 
 def show_feed_forward(page: Page, found: Tables) -> None:
@@ -148,8 +151,8 @@ def forward_by_hand(page: Page, **given: Any) -> Tables:
     page.matrix("W1 × W2", one_matrix)
     for j, value in enumerate(row @ one_matrix):
         page.value(f"(out × W1 × W2)[1][{j}]", sum_of_products(row, one_matrix[:, j]), value=value)
-    page.say(f"ffn[1] = {listed(found['ffn'][-1])}: the same, because nothing here is negative. Without a ReLU that ever",
-             "cuts, two layers are one matrix.")
+    page.say(f"ffn[1] = {listed(found['ffn'][-1])}: the same, because nothing here is negative.",
+             "Without a ReLU that ever cuts, two layers are one matrix.")
     return {"ffn": found["ffn"], "without_relu": found["out"] @ one_matrix}
 
 
@@ -232,7 +235,7 @@ def plots(*, depth: int = 12, **given: Any) -> dict[str, str]:
     curves = {label: [float(np.log10(size)) for size in depth_gradients(depth, residual, **given)]
               for label, residual in (("with residual", True), ("without", False))}
     return {"residual.svg": curve_svg(curves, "Gradient reaching the bottom of a stack of blocks",
-                                      "blocks − 1", "log10 of its norm")}
+                                      "blocks", "log10 of its norm", start=1)}
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Block(nn.Module):
         self.W1, self.W2 = nn.Linear(d_model, d_hidden, rng=rng), nn.Linear(d_hidden, d_model, rng=rng)
         self.norm2 = nn.LayerNorm(d_model, eps)
 
-    def steps(self, steps: Steps, x: Value, *, causal: bool, pre_norm: bool) -> Value:
+    def forward(self, steps: Steps, x: Value, *, causal: bool, pre_norm: bool) -> Value:
         if pre_norm:
             x = steps.keep("sum_attn", x + self.attention(steps, steps.keep("norm_attn", self.norm1(x)), causal))
             return steps.keep("sum_ffn", x + self.feed_forward(steps, steps.keep("norm_ffn", self.norm2(x))))
@@ -57,7 +57,7 @@ class Block(nn.Module):
         return steps.keep("proj", out @ self.WO.weight)
 
     def feed_forward(self, steps: Steps, x: Value) -> Value:
-        with scope("ffn", kind="FeedForward"):
+        with scope("feed-forward"):
             act = steps.keep("act", relu(steps.keep("hidden", self.W1(x))))
             return steps.keep("ffn", self.W2(act))
 
@@ -73,14 +73,13 @@ class Transformer(nn.Module):
         self.head = nn.Linear(d_model, len(TOKENS), bias=False, rng=rng)
         self.causal, self.pre_norm = causal, pre_norm
 
-    def steps(self, batch: Sequence[Pattern]) -> Steps:
+    def forward(self, batch: Sequence[Pattern]) -> Steps:
         """A forward pass of the whole batch; tables of block 1 end in 1 (`Q1`), those of block 2 in 2."""
         steps = Steps()
         x = steps.keep("X", self.embedding([[_index(token) for token in sequence] for sequence, _ in batch]))
         for number, block in enumerate(self.blocks, 1):
             steps.n = str(number)
-            with scope(f"block {number}", kind="Block"):
-                x = block.steps(steps, x, causal=self.causal, pre_norm=self.pre_norm)
+            x = block(steps, x, causal=self.causal, pre_norm=self.pre_norm)
         steps.n = ""
         logit = steps.keep("logit", self.head(x[:, -1]))
         steps.keep("P", softmax(logit))
@@ -105,12 +104,12 @@ def run(*, batch: Sequence[Pattern] = BATCH, eta: float = 0.05, epochs: int = 10
     ((3, 2, 2), (4,))
     """
     transformer = Transformer(**model)
-    steps = transformer.steps(batch)
+    steps = transformer(batch)
     steps["L"].backward()
     weights = dict(transformer.named_parameters())
     found = steps.data() | transformer.state_dict() | slopes(steps | weights)
     history = train(transformer, batch, eta, epochs)
-    after = transformer.steps(batch).data() | transformer.state_dict()
+    after = transformer(batch).data() | transformer.state_dict()
     return found | {f"{name}_new": table for name, table in after.items()} | {"eta": eta, "epochs": epochs} | history
 
 
@@ -120,7 +119,7 @@ def train(transformer: Transformer, batch: Sequence[Pattern], eta: float, epochs
     targets = [_index(target) for _, target in batch]
     losses, right = [], []
     for epoch in range(epochs + 1):
-        steps = transformer.steps(batch)
+        steps = transformer(batch)
         losses.append(float(steps["L"].data))
         right.append(np.argmax(steps["P"].data, axis=-1) == targets)
         if epoch < epochs:
@@ -131,12 +130,15 @@ def train(transformer: Transformer, batch: Sequence[Pattern], eta: float, epochs
 
 
 TAKES = (run, Transformer)
+DRAWINGS: dict[str, dict[str, Any]] = {
+    "graph.svg": {"collapse": ["attention", "feed-forward", "LayerNorm"]}, "graph_blocks.svg": {"collapse": "blocks.*"},
+    "graph_whole.svg": {"collapse": False}}
 
 
 def graph(*, batch: Sequence[Pattern] = BATCH[:1], **given: Any) -> Value:
     """The loss after backward; of the first pattern only, so that a drawing stays readable."""
     model = {name: value for name, value in given.items() if name not in ("eta", "epochs")}
-    loss = Transformer(**model).steps(batch)["L"]
+    loss = Transformer(**model)(batch)["L"]
     loss.backward()
     return loss
 
@@ -151,13 +153,13 @@ def verify(step: float = 1e-6, **model: Any) -> list[str]:
 def differences(step: float = 1e-6, **model: Any) -> Iterator[tuple[str, tuple[int, ...], float, float]]:
     """Name, index, gradient and central difference, for every number of every parameter."""
     transformer = Transformer(**model)
-    transformer.steps(BATCH)["L"].backward()
+    transformer(BATCH)["L"].backward()
     gradients = {name: weight.grad for name, weight in transformer.named_parameters()}
 
     def loss_with(weight: nn.Parameter, table: np.ndarray) -> float:
         weight.data = table
         with no_grad():
-            return float(transformer.steps(BATCH)["L"].data)
+            return float(transformer(BATCH)["L"].data)
 
     for name, weight in transformer.named_parameters():
         start = weight.data.copy()
@@ -232,7 +234,7 @@ def intermediates(page: Page, **given: Any) -> Tables:
     """Exercise 2: every intermediate of every block, its shape and range, and what a layer norm does to a row."""
     found = run(**given | {"epochs": 0})
     transformer = Transformer(**_model(given))
-    names = list(transformer.steps(given.get("batch", BATCH)))
+    names = list(transformer(given.get("batch", BATCH)))
     for name in names:
         table = np.asarray(found[name])
         page.say(f"{name:<12}{'×'.join(map(str, table.shape)) or 'number':<8}{table.min():>10.4f} … {table.max():.4f}")
@@ -321,7 +323,8 @@ def plots(**given: Any) -> dict[str, str]:
             for block in range(1, given.get("n_blocks", 2) + 1) for when, suffix in (("before", ""), ("after", "_new"))}
     first = first_all_right(found["right"].tolist())
     marks = {} if first is None else {first: f"all patterns right from epoch {first}"}
-    return {"loss.svg": curve_svg({"L": found["losses"].tolist()}, "Mean loss of the three patterns", "epochs", "L", marks),
+    losses = {"L": found["losses"].tolist()}
+    return {"loss.svg": curve_svg(losses, "Mean loss of the three patterns", "epochs", "L", marks),
             "attention.svg": map_svg(maps, sequence, f"Attention of [{', '.join(sequence)}]"),
             "embeddings.svg": points_svg(before @ directions.T, after @ directions.T, list(TOKENS),
                                          "Embeddings, in their two main directions")}

@@ -76,7 +76,7 @@ class MiniTransformer(nn.Module):
 
     @property
     def weights(self) -> dict[str, nn.Parameter]:
-        return {weight.name: weight for weight in (self.WQ, self.WK, self.WV, self.WO4)}
+        return {"WQ": self.WQ, "WK": self.WK, "WV": self.WV, "WO4": self.WO4}
 
     def steps(self, sequence: Sequence[str], target: str | int | None = None, n: str = "") -> Steps:
         """A forward pass: the probabilities of the next token and, given a target, the loss."""
@@ -170,7 +170,7 @@ def narrow(WO4: Any) -> np.ndarray:
 
 def attend(steps: Steps, X: Value, WQ: Value, WK: Value, WV: Value, *, d_k: float, causal: bool = False) -> Value:
     """Attention of every position to every position (to itself and those before it, when causal)."""
-    with scope("attention", kind="Attention"):
+    with scope("attention"):
         Q = steps.keep("Q", X @ WQ)
         K = steps.keep("K", X @ WK)
         V = steps.keep("V", X @ WV)
@@ -196,7 +196,9 @@ def softmax_dot(slope: Any, weights: Any) -> float:
 
 def _inner_numbers(op: str, *inputs: Any) -> Tables:
     """What the nodes of an op's own definition hold, by the simpler op that made them."""
-    result = OPS[op].definition(*map(Value, inputs), axis=-1)
+    definition = OPS[op].definition
+    assert definition is not None, f"{op} names no definition in simpler ops"
+    result = definition(*map(Value, inputs), axis=-1)
     return {node.op.name: node.data for node in topological(result) if node.op is not None}
 
 

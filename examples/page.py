@@ -92,7 +92,8 @@ class Page:
         for index in np.ndindex(C.shape):
             row = A[index[0]] if A.ndim == 2 else A
             column = B[:, index[-1]] if B.ndim == 2 else B
-            self.value(name + subscript(index, labels), sum_of_products(row, column), value=C[index], deeper=INDENT)
+            self.value(name + subscript(index, labels), sum_of_products(row, column),
+                       value=float(C[index]), deeper=INDENT)
         self.matrix(name, C)
 
     def entrywise(self, name: str, found: Mapping[str, Any], arithmetic: Callable[[tuple[int, ...]], str], *,
@@ -102,9 +103,16 @@ class Page:
             self.formula(formula)
         entries = np.asarray(found[name], dtype=float)
         for index in np.ndindex(entries.shape):
-            self.value(name + subscript(index, labels), arithmetic(index), value=entries[index], deeper=INDENT)
+            self.value(name + subscript(index, labels), arithmetic(index), value=float(entries[index]), deeper=INDENT)
         if entries.ndim == 2:
             self.matrix(name, entries)
+
+    def update(self, name: str, gradient: str, found: Mapping[str, Any]) -> None:
+        """One step of gradient descent, weight by weight."""
+        eta = written(found["eta"])
+        self.entrywise(f"{name}_new", found,
+                       lambda at: f"{written(found[name][at])} − {eta}×{bracketed(found[gradient][at])}",
+                       formula=f"{name}_new = {name} − η × {gradient}")
 
     def softmax(self, found: Mapping[str, Any], prefix: str, scores: str, result: str, suffix: str = "") -> None:
         """The five steps of a softmax: maximum, shifts, exponentials, sum, quotients."""

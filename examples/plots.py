@@ -5,6 +5,7 @@ Nothing is needed to look at them, and the SVG follows the reader's light or dar
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -42,44 +43,57 @@ def curve_text(values: Sequence[float], width: int = 72, height: int = 9) -> lis
 
 
 def curve_svg(series: Mapping[str, Sequence[float]], title: str, x_label: str, y_label: str,
-              marks: Mapping[int, str] | None = None) -> str:
-    """Curves over a common count of steps; `marks` writes a word at a step of the first curve."""
-    width, height, left, right, top, bottom = 640, 320, 70, 20, 44, 46
+              marks: Mapping[int, str] | None = None, start: int = 0) -> str:
+    """Curves over a count that begins at `start`; `marks` writes a word at a step of the first curve."""
+    width, height, left, right, top, bottom = 640, 330, 74, 24, 62, 46
     ys = np.concatenate([np.asarray(values, dtype=float) for values in series.values()])
-    low, high = float(ys.min()), float(ys.max())
-    pad = (high - low) * 0.06 or 0.5
-    low, high = low - pad, high + pad
-    steps = max(len(values) for values in series.values()) - 1
+    y_ticks = ticks(float(ys.min()), float(ys.max()))
+    low, high = min(y_ticks[0], float(ys.min())), max(y_ticks[-1], float(ys.max()))
+    steps = max(max(len(values) for values in series.values()) - 1, 1)
 
     def place(step: float, value: float) -> tuple[float, float]:
-        return (left + (width - left - right) * step / max(steps, 1),
+        return (left + (width - left - right) * step / steps,
                 top + (height - top - bottom) * (high - value) / (high - low))
 
-    parts = [_text(left, 22, title, size=14, weight=600)]
-    for value in np.linspace(low + pad, high - pad, 5):
+    parts = [_text(left, 24, title, size=14, weight=600)]
+    for value in y_ticks:
         y = place(0, value)[1]
         parts += [f'<path d="M{left} {y:.1f}H{width - right}" {stroke("hair", 1)}/>',
-                  _text(left - 8, y + 4, f"{value:.4g}", anchor="end", mono=True)]
-    for step in sorted({round(fraction * steps) for fraction in (0, 0.25, 0.5, 0.75, 1)}):
-        parts.append(_text(place(step, 0)[0], height - bottom + 20, str(step), anchor="middle", mono=True))
+                  _text(left - 8, y + 4, f"{value:g}".replace("-", "−"), anchor="end", mono=True)]
+    for step in ticks(start, start + steps):
+        if step == round(step) and start <= step <= start + steps:
+            x = place(step - start, low)[0]
+            parts.append(_text(x, height - bottom + 20, f"{step:g}", anchor="middle", mono=True))
     parts += [_text((left + width - right) / 2, height - 8, x_label, anchor="middle"),
               _text(16, (top + height - bottom) / 2, y_label, anchor="middle", turn=True)]
+    legend = left
     for number, (name, values) in enumerate(series.items()):
-        token = LINES[number % len(LINES)]
+        token, dash = LINES[number % len(LINES)], DASHES[number % len(DASHES)]
         stride = max(1, len(values) // 600)
         points = " ".join("{:.1f},{:.1f}".format(*place(step, values[step])) for step in range(0, len(values), stride))
-        dash = DASHES[number % len(DASHES)]
-        parts.append(f'<polyline points="{points}" {stroke(token, 2)} stroke-dasharray="{dash}" '
-                     'stroke-linejoin="round"/>')
+        line = f'{stroke(token, 2)} stroke-dasharray="{dash or "none"}" stroke-linejoin="round"'
+        parts.append(f'<polyline points="{points}" {line}/>')
         if len(series) > 1:
-            y = top + 14 + 18 * number
-            parts += [f'<path d="M{width - 210} {y - 4}h26" {stroke(token, 2)} stroke-dasharray="{dash}"/>',
-                      _text(width - 178, y, name)]
+            parts += [f'<path d="M{legend} 42h26" {line}/>', _text(legend + 32, 46, name)]
+            legend += 56 + 7 * len(name)
     first = next(iter(series.values()))
     for step, word in (marks or {}).items():
         x, y = place(step, first[step])
-        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" {fill(LINES[0])}/>', _text(x + 9, y - 9, word)]
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" {fill(LINES[0])}/>', _text(x + 10, y - 8, word)]
     return _svg(width, height, title, parts)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers from just below `low` to just above `high`.
+
+    >>> ticks(0.3, 2.1), ticks(0, 100)
+    ([0.0, 0.5, 1.0, 1.5, 2.0, 2.5], [0.0, 20.0, 40.0, 60.0, 80.0, 100.0])
+    """
+    span = (high - low) or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span / about))
+    step = min((factor * power for factor in (1, 2, 5, 10)), key=lambda each: abs(span / each - about))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]
 
 
 def map_text(name: str, weights: Any, tokens: Sequence[str]) -> list[str]:
@@ -99,13 +113,13 @@ def map_text(name: str, weights: Any, tokens: Sequence[str]) -> list[str]:
 
 def map_svg(maps: Mapping[str, Any], tokens: Sequence[str], title: str) -> str:
     """Attention maps side by side: the darker a cell, the larger its weight, which is written in it."""
-    cell, gap, top, left = 52, 46, 84, 44
-    count = len(tokens)
-    side = cell * count
-    width, height = left + len(maps) * (side + gap), top + side + 16
-    parts = [_text(left, 22, title, size=14, weight=600)]
+    cell, top = 56, 84
+    margin = 26 + 8 * max(len(token) for token in tokens)      # room for the row's token
+    side = cell * len(tokens)
+    width, height = len(maps) * (margin + side) + 22, top + side + 16
+    parts = [_text(margin, 22, title, size=14, weight=600)]
     for number, (name, weights) in enumerate(maps.items()):
-        x0 = left + number * (side + gap)
+        x0 = margin + number * (margin + side)
         parts.append(_text(x0, 48, name))
         for i, token in enumerate(tokens):
             parts += [_text(x0 + cell * (i + 0.5), top - 8, token, anchor="middle", mono=True),
@@ -117,7 +131,7 @@ def map_svg(maps: Mapping[str, Any], tokens: Sequence[str], title: str) -> str:
                       f'{fill("parameter-line")} fill-opacity="{0.75 * weight:.3f}"/>',
                       _text(x + cell / 2 - 1, y + cell / 2 + 4, f"{weight:.2f}", anchor="middle", mono=True,
                             token="surface" if weight > 0.6 else "ink")]
-    return _svg(max(width, 360), height, title, parts)
+    return _svg(max(width, 300), height, title, parts)
 
 
 def points_svg(before: Any, after: Any, names: Sequence[str], title: str) -> str:

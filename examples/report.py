@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from examples.checking.errata import clean
 from examples.checking.sheet import VERDICTS, Entry, load
 from examples.checking.verdict import Finding, check, tally
 from examples.page import Page, written
@@ -34,14 +35,17 @@ def held_against_print(page: Page, name: str, found: dict[str, Any], given: dict
             page.line(f"    {finding.entry.id} {finding.entry.what}: {complaint}", "bad")
     sheet = load(name)
     for root in sheet.roots:
-        page.step(f"{root.id}: {root.what}")
-        page.say(*wrapped(root.detail))
+        page.step(f"{root.id}: {clean(root.what)}")
+        page.say(*wrapped(clean(root.detail)))
         errata(page, [finding for finding in findings if finding.entry.id in root.entries])
 
 
 def errata(page: Page, findings: Sequence[Finding]) -> None:
     """Wrong numbers in a table, each once even when the sheet repeats it."""
-    page.note(f"{'':<22}{'printed':>10}   {'right':>12}   from the author's own numbers")
+    in_words = {finding.entry.follows.how for finding in findings
+                if finding.entry.follows is not None and "printed" in finding.entry.follows.how}
+    own = f"the author's own numbers ({'; '.join(sorted(in_words))})" if in_words else "the author's own numbers"
+    page.note(f"{'':<22}{'printed':>10}   {'right':>12}   {own}")
     seen = set()
     for finding in findings:
         entry = finding.entry
@@ -56,7 +60,8 @@ def follow_through(entry: Entry) -> str:
     if entry.follows is None:
         return ""
     value = written(entry.follows.value)
-    lead = value if entry.follows.how == str(entry.follows.value) else f"{entry.follows.how} = {value}"
+    plain = entry.follows.how == str(entry.follows.value) or "printed" in entry.follows.how
+    lead = value if plain else f"{entry.follows.how} = {value}"
     return f"{lead}, {'gives it' if entry.follows.gives_printed else 'does not give it'}"
 
 

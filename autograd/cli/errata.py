@@ -10,9 +10,9 @@ from autograd.cli import CommandError
 from autograd.cli.example import insist_on_examples
 
 
-def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser("errata", help="list the slips in the printed worksheets and what is right")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write the page (else it is printed)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where to write it (else it is printed)")
     parser.set_defaults(run=run)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HOME = Path(__file__).resolve().parents[2]      # the folder that holds autograd/ and, in the source, examples/
 
 
-def register(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = subparsers.add_parser(
         "example", help="run a worked example, or check it against the printed worksheet",
         description="Run a worked example: 1 to 6, cat_sleeps, or all. Without a name, list them.")
@@ -57,7 +57,8 @@ def insist_on_examples() -> None:
     if not (HOME / "examples" / "mini_transformer.py").is_file():
         raise CommandError(
             f"the worked examples are not part of the installed package. Get the source of handgrad {__version__} "
-            "(clone its repository, or unpack its source distribution) and run `python -m autograd example` in its folder")
+            "(clone its repository, or unpack its source distribution) and run it in that folder: "
+            "python -m autograd example")
     if str(HOME) not in sys.path:
         sys.path.insert(0, str(HOME))       # the console command starts in its own folder
 
@@ -122,7 +123,7 @@ def check(page: Any, chosen: tuple[Example, ...], given: list[dict[str, Any]]) -
             for complaint in complaints:
                 page.line(f"{example.name}: {complaint}", "bad")
             if not complaints:
-                page.line(f"{example.name}: prints no numbers to compare; every gradient agrees with finite differences")
+                page.line(f"{example.name}: no numbers are printed; every gradient agrees with finite differences")
     if results:
         page.line()
         tallies = {name: tally(findings) for name, findings in results.items()}

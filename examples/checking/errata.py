@@ -37,7 +37,7 @@ def page() -> str:
                 lines += _root(sheet, root)
     lines += ["## Remarks on notation and listings", "", "No number is wrong by these, but a reader may stumble.", ""]
     for sheet in sheets:
-        lines += [f"{_title(sheet)}:", "", *(f"- {_clean(remark['fact'])}" for remark in sheet.notation), ""]
+        lines += [f"{_title(sheet)}:", "", *(f"- {clean(remark['fact'])}" for remark in sheet.notation), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -45,13 +45,14 @@ def _introduction(sheets: Sequence[Sheet]) -> Iterable[str]:
     total = sum(len(sheet.entries) for sheet in sheets)
     wrong = sum(sheet.count("erratum") for sheet in sheets)
     yield from (
-        f"The worksheets print {total} numbers. {total - wrong} are right: exactly, when rounded, or but for rounding on the",
-        f"way (drift). {wrong} are not. Each of those is proved wrong by the tests: the engine's number differs from the",
-        "print and agrees with 50-digit decimal arithmetic and central differences that know nothing of the engine.",
+        f"The worksheets print {total} numbers. {total - wrong} are right: exactly, when rounded, or but for rounding",
+        f"on the way (drift). {wrong} are not. Each of those is proved wrong by the tests: the engine's number differs",
+        "from the print and agrees with 50-digit decimal arithmetic and central differences that know nothing of the",
+        "engine.",
         "",
-        "Most wrong numbers are consequences. A *slip* is where it began; what *follows* is right arithmetic on wrong",
-        "numbers, and was worked out again from the author's own figures. Where not even those figures lead to the print,",
-        "the number stands among the slips.",
+        "Many wrong numbers are consequences. A *slip* is where it began; what *follows* is right arithmetic on wrong",
+        "numbers, and was worked out again from the author's own figures. Where not even those figures lead to the",
+        "print, the number stands among the slips.",
         "",
         "| worksheet | " + " | ".join(VERDICTS) + " | all |",
         "| --- |" + " ---: |" * (len(VERDICTS) + 1))
@@ -68,11 +69,11 @@ def _root(sheet: Sheet, root: Root) -> Iterable[str]:
     entries = [sheet.entry(id) for id in root.entries]
     follow = [entry for entry in entries if entry.follows is not None and entry.follows.gives_printed]
     slips = [entry for entry in entries if entry not in follow]
-    yield from (f"### {root.id}: {_clean(root.what)}", "", f"{_sentence(root.detail)}.", "")
+    yield from (f"### {root.id}: {clean(root.what)}", "", f"{_sentence(root.detail)}.", "")
     if slips:
         yield from ("| number | printed | right | why | author's own operands |", "| --- | ---: | ---: | --- | --- |")
         for entry, count in _distinct(slips):
-            yield (f"| {_what(entry, count)} | {entry.printed_text} | {entry.exact:.6g} | {_clean(entry.reason)} "
+            yield (f"| {_what(entry, count)} | {entry.printed_text} | {entry.exact:.6g} | {clean(entry.reason)} "
                    f"| {_own_operands(entry)} |")
         yield ""
     if follow:
@@ -109,10 +110,10 @@ def _title(sheet: Sheet) -> str:
     return f"Example {number}: {example.title.lower()}" if number.isdigit() else example.title
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """A sentence of the data, fit for a table cell."""
     return _SEED_REFERENCE.sub("", text).replace("|", "\\|").rstrip(".")
 
 
 def _sentence(text: str) -> str:
-    return _clean(text[:1].upper() + text[1:])
+    return clean(text[:1].upper() + text[1:])

@@ -127,7 +127,7 @@ def _mini(inputs: Tables, sequence: Iterable[str], target: int | None = None, n:
 
 def _givens(inputs: Tables) -> Tables:
     """The inputs under the names the sheets use for them."""
-    given = {name: decimals(value) for name, value in inputs["tokens"].items()}
+    given: Tables = {name: decimals(value) for name, value in inputs["tokens"].items()}
     given |= {name: decimals(inputs[name]) for name in ("WO", "W1", "W2") if name in inputs}
     given |= {"d_k": Decimal(inputs["d_k"]), "scale": 1 / Decimal(inputs["d_k"]).sqrt()}
     if "eta" in inputs:

@@ -44,7 +44,7 @@ def gives_printed(entry: Entry, value: Decimal | float) -> bool:
     """Whether `value`, rounded to nearest (either way at a tie) or truncated to the printed digits, is the print.
 
     >>> entry = load("example1").entry("example1.070")      # exp(-0.00707...) printed as 0.9929
-    >>> gives_printed(entry, 0.99295), gives_printed(entry, 0.9930)
+    >>> gives_printed(entry, 0.99295), gives_printed(entry, 0.9931)
     (True, False)
     """
     return is_nearest(entry, value) or is_truncated(entry, value)

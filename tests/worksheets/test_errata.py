@@ -65,7 +65,7 @@ def test_the_attention_row_that_example_3_puts_in_the_wrong_place(findings):
 
 
 def test_example_5_agrees_once_the_row_is_copied():
-    """Its author's declared shortcut explains all of its 28 wrong numbers, to the last digit printed or but for drift."""
+    """Its author's declared shortcut explains all of its 28 wrong numbers, rounded or but for drift."""
     from examples.example5_feed_forward import run
 
     copied = run(row0="copied")

@@ -40,8 +40,8 @@ def test_plain_names_are_keys_of_run(name, quantities):
 
 def test_shapes(quantities):
     found = quantities("example3")
-    assert {name: np.shape(found[name]) for name in ("dL/dWO", "WO", "WO_new", "WO4", "WO4_new", "P", "ctx", "logit")} == {
-        "dL/dWO": (2, 4), "WO": (2, 2), "WO_new": (2, 2), "WO4": (2, 4), "WO4_new": (2, 4),
-        "P": (4,), "ctx": (2,), "logit": (4,)}
+    shapes = {"dL/dWO": (2, 4), "WO": (2, 2), "WO_new": (2, 2), "WO4": (2, 4), "WO4_new": (2, 4),
+              "P": (4,), "ctx": (2,), "logit": (4,)}
+    assert {name: np.shape(found[name]) for name in shapes} == shapes
     assert found["WO_new"][1, 1] == found["WO4_new"][1, 2]
     assert np.shape(quantities("cat_sleeps")["p"]) == np.shape(quantities("cat_sleeps")["y"]) == (3,)

@@ -1,0 +1,221 @@
+"""What people see: the printed worksheets, the command line, the demo."""
+
+from __future__ import annotations
+
+import doctest
+import functools
+import importlib
+import io
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import examples
+from autograd.cli import main as command_line
+from examples import EXAMPLES, demo
+from examples.checking.sheet import load
+from examples.page import Page, wants_colour
+
+HOME = Path(examples.__file__).parent.parent
+
+
+@functools.cache
+def worksheet(example, **given):
+    stream = io.StringIO()
+    example.module.main(Page(stream), **given)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_main_prints_the_worksheet(example):
+    text = worksheet(example)
+    assert example.module.TITLE in text
+    assert "Exercises" in text and "Held against the printed worksheet" in text
+    assert all(heading in text for heading, _ in example.module.EXERCISES)
+    assert "nan" not in text.lower() and "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 140
+
+
+@pytest.mark.parametrize("example", [example for example in EXAMPLES if example.printed], ids=lambda e: e.name)
+def test_every_table_of_the_sheet_stands_on_the_page(example):
+    """A reader with the printed sheet beside the output finds every step: each named table is there."""
+    text = worksheet(example)
+    for entry in load(example.name).entries:
+        name = re.split(r"[\[(]", entry.what.lstrip("-"))[0]
+        if not re.search(r"[*+]|^\d|sum", entry.what) and name not in ("onehot", "N"):
+            assert re.search(rf"(?<!\w){re.escape(_spoken(name))}", text), entry.what
+
+
+def _spoken(name):
+    """How the page says a name that it shows in words: the steps of a softmax, the scale, the target."""
+    inner = re.fullmatch(r"(?:attn|out)_(max|shift|exp|expsum)(?:_new)?", name)
+    if inner:
+        return {"max": "maximum", "shift": "take it off", "exp": "exponentials", "expsum": "their sum"}[inner[1]]
+    return {"eta": "η", "d_k": "√", "relu_demo_in": "max(0, −0.5)", "relu_demo_out": "max(0, −0.5) = 0",
+            "final": "final"}.get(name, name)
+
+
+def test_changed_inputs_change_the_page_and_skip_the_comparison():
+    text = worksheet(EXAMPLES[1], eta=0.2)
+    assert "0.1 − 0.2×0.0124867" in text
+    assert "Skipped: eta not as on the worksheet" in text
+
+
+def test_a_stream_without_mathematics_gets_plain_characters():
+    raw = io.BytesIO()
+    stream = io.TextIOWrapper(raw, encoding="ascii")
+    EXAMPLES[0].module.main(Page(stream))
+    stream.flush()
+    text = raw.getvalue().decode("ascii")
+    assert "Q[0][0] = 1x0.1 + 0x0 = 0.1" in text and "?" not in text.replace("sense?", "").replace("better?", "")
+
+
+def test_colours_only_on_a_terminal(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert wants_colour(Terminal()) and not wants_colour(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour(Terminal())
+
+
+# ---- the command line -----------------------------------------------------------------------------------------------
+
+def handgrad(*arguments, capsys):
+    status = command_line(list(arguments))
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+@pytest.mark.parametrize("name", ["3", "example3", "example 3", "example3_full_backprop"])
+def test_the_command_understands_the_names(name, capsys):
+    status, out, _ = handgrad("example", *name.split(), capsys=capsys)
+    assert status == 0 and "Example 3: full backpropagation" in out
+
+
+def test_the_command_without_a_name_lists_them(capsys):
+    status, out, _ = handgrad("example", capsys=capsys)
+    assert status == 0 and all(example.name in out for example in EXAMPLES)
+
+
+def test_a_wrong_name_lists_the_right_ones(capsys):
+    status, out, err = handgrad("example", "9", capsys=capsys)
+    assert status == 2 and not out and "example1, example2" in err and "cat_sleeps" in err
+
+
+def test_check_all(capsys):
+    status, out, _ = handgrad("example", "all", "--check", capsys=capsys)
+    assert status == 0
+    assert "all 936 printed numbers accounted for: 750 agree, 186 errata each proved" in out
+
+
+def test_check_fails_when_a_number_is_wrong(capsys, monkeypatch):
+    one = EXAMPLES[0].module
+    right = one.run
+    monkeypatch.setattr(one, "run", lambda **given: right(**given) | {"P(C)": 0.26})
+    status, out, _ = handgrad("example", "1", "--check", capsys=capsys)
+    assert status == 1 and "example1.113 P(C)" in out and "NOT accounted for" in out
+
+
+def test_set_changes_an_input(capsys):
+    _, out, _ = handgrad("example", "2", "--set", "eta=0.2", "--set", "update=full", "--set", "WQ=[[1,0],[0,1]]",
+                         capsys=capsys)
+    assert "η = 0.2" in out and "8 of the 8 weights" in out
+
+
+@pytest.mark.parametrize(("setting", "message"), [
+    ("speed=3", "has no input 'speed'; it has sequence, target, eta"),
+    ("eta", "expected INPUT=VALUE"),
+    ("update=some", "expected one of live2, live3, full"),
+    ("WQ=[[1,2,3]]", "matmul")])
+def test_a_wrong_setting_is_explained(setting, message, capsys):
+    status, _, err = handgrad("example", "2", "--set", setting, capsys=capsys)
+    assert status == 2 and message in err
+
+
+def test_check_and_set_exclude_each_other(capsys):
+    status, _, err = handgrad("example", "2", "--check", "--set", "eta=1", capsys=capsys)
+    assert status == 2 and "leave out --set" in err
+
+
+def test_errata_command(capsys, tmp_path):
+    status, out, _ = handgrad("errata", capsys=capsys)
+    assert status == 0 and out.startswith("# Errata of the printed worksheets")
+    status, _, _ = handgrad("errata", "-o", str(tmp_path / "page.md"), capsys=capsys)
+    assert status == 0 and (tmp_path / "page.md").read_text(encoding="utf-8") == out
+    status, _, err = handgrad("errata", "-o", str(tmp_path / "no" / "page.md"), capsys=capsys)
+    assert status == 2 and "cannot write" in err
+
+
+def test_without_the_source_the_command_says_where_to_get_it(capsys, monkeypatch, tmp_path):
+    from autograd.cli import example
+
+    monkeypatch.setattr(example, "HOME", tmp_path)
+    status, _, err = handgrad("example", "3", capsys=capsys)
+    assert status == 2 and "Get the source" in err
+
+
+def test_the_engine_does_not_import_the_examples_or_nn():
+    code = ("import autograd, autograd.cli, sys\n"
+            "sys.exit(any(name.split('.')[0] in ('examples', 'nn') for name in sys.modules))")
+    assert subprocess.run([sys.executable, "-c", code], cwd=HOME, check=False).returncode == 0
+
+
+def test_the_command_works_from_another_folder(tmp_path):
+    """As the console script runs: our folder is not the current one, so `examples` must be found beside autograd."""
+    code = "import sys; from autograd.cli import main; sys.exit(main(['example', '1', '--check']))"
+    environment = os.environ | {"PYTHONPATH": str(HOME)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                          encoding="utf-8", check=False)
+    assert done.returncode == 0, done.stderr
+    assert "119 printed numbers accounted for" in done.stdout and "\x1b" not in done.stdout
+
+
+# ---- the demo -------------------------------------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_the_demo_makes_everything(tmp_path, capsys):
+    assert demo.main(["-o", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "all 936 printed numbers accounted for: 750 agree, 186 errata each proved" in text
+    assert "index.html" in text.splitlines()[-1]
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    places = [page.index(f'<section id="{example.name}"') for example in EXAMPLES]
+    assert places == sorted(places)
+    for path in re.findall(r'(?:src|href)="([^"#:]+)"', page):
+        assert (tmp_path / "out" / path).is_file(), path
+    for example in EXAMPLES:
+        made = {path.name for path in (tmp_path / "out" / example.name).iterdir()}
+        assert {"worksheet.txt", "graph.svg", "step.html"} <= made
+
+
+def test_the_demo_fails_when_a_number_is_wrong(tmp_path, capsys, monkeypatch):
+    one = EXAMPLES[0].module
+    right = one.run
+    monkeypatch.setattr(one, "run", lambda **given: right(**given) | {"P(C)": 0.26})
+    monkeypatch.setattr(demo, "EXAMPLES", EXAMPLES[:1])
+    assert demo.main(["-o", str(tmp_path / "out")]) == 1
+    assert "NOT accounted for" in capsys.readouterr().out
+
+
+# ---- docstrings -----------------------------------------------------------------------------------------------------
+
+def modules():
+    found = [name for _, name, _ in pkgutil.walk_packages(examples.__path__, "examples.")]
+    ours = ("examples.checking", "examples.example", "examples.cat", "examples.mini", "examples.page", "examples.plots",
+            "examples.report", "examples.demo", "examples.index")
+    return ["examples", *(name for name in found if name.startswith(ours))]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples(name):
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
