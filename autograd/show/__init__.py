@@ -17,6 +17,8 @@ How a picture comes about, each arrow one module:
     layout       `arrange(scene, sizes=...)`: Graphviz (graphviz_layout) or our own layers (layered)
     painter      `paint(scene, placed, states=...)`, and `paint_card`, `paint_edge` for one element
     drawing      `draw` and what it returns
+    stepping     `step`: the stepper and its faces
+    why          `explain`: why a gradient is what it is
 
 A face that changes while it is shown (the stepper) measures every state of a card, joins the sizes
 (`Size.union`), hands them to `arrange` once, and paints each state into the same box: nothing moves while
@@ -25,7 +27,10 @@ numbers fill in.
 
 from typing import Any
 
-_LAZY = {"draw": "drawing", "Drawing": "drawing", "draw_diff": "diff", "zoom": "zooming"}
+_LAZY = {
+    "draw": "drawing", "Drawing": "drawing", "draw_diff": "diff", "zoom": "zooming",
+    "step": "stepping", "Stepper": "stepping", "Step": "stepping", "Contribution": "stepping", "explain": "why",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

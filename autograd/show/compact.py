@@ -40,8 +40,7 @@ def paint(scene: Scene, placed: Placement, prefix: str, theme_name: str = "auto"
         texts.append(f'<text x="{x}" y="{y}">{xml(first)}{more}</text>')
     notes = (*scene.notes, *((placed.hint,) if placed.hint else ()))
     lines = "".join(
-        caption(14, placed.height + 12 + NOTE_LINE * index, note, "muted", size=12)
-        for index, note in enumerate(notes)
+        caption(14, placed.height + 12 + NOTE_LINE * index, note, "muted", size=12) for index, note in enumerate(notes)
     )
     edges = "".join(_stroke(placed.curves[edge.key]) for edge in scene.edges)
     body = (

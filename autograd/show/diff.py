@@ -61,15 +61,14 @@ def draw_diff(before: Value, after: Value, *, rtol: float = 1e-9, atol: float = 
     cards = [_marked(card, reader, changes, strangers, first) for card in scene.cards]
     notes = (*scene.notes, _summary(reader, changes, strangers, first, len(scene.cards)))
     shown = replace(scene, cards=tuple(cards), notes=notes, title=f"what changed: {scene.title}")
-    return DiffDrawing(reader, shown, first, list(changes.values()))
+    return DiffDrawing(shown, first, list(changes.values()))
 
 
 class DiffDrawing(Drawing):
     """A drawing of differences."""
 
-    def __init__(self, reader: Reader, scene: Scene, first: Value | None, changes: list[Change]) -> None:
+    def __init__(self, scene: Scene, first: Value | None, changes: list[Change]) -> None:
         super().__init__(scene)
-        self.reader = reader
         self.first, self.changes = first, changes
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograd.show import compact, export, mermaid, painter, public_dot
+from autograd.show import compact, draw_page, export, mermaid, painter, public_dot
 from autograd.show.cards import Scene
+from autograd.show.draw_page import MOST_OPEN, Outline
 from autograd.show.folding import Collapse
 from autograd.show.geometry import Placement
 from autograd.show.layout import arrange
@@ -62,9 +63,7 @@ def draw(
     >>> [card.name or card.expression for card in drawing.scene.cards]
     ['a', 'b', 'a * b', 'a * b + a']
     """
-    options = Options(
-        collapse, direction, detail, edges, max_nodes, names, flow, tuple(inputs), chains, digits, title
-    )
+    options = Options(collapse, direction, detail, edges, max_nodes, names, flow, tuple(inputs), chains, digits, title)
     return Drawing(Reader(root, options), engine)
 
 
@@ -108,11 +107,22 @@ class Drawing:
         """The graph as a Mermaid flowchart, for Markdown pages that render it."""
         return mermaid.write(self.scene)
 
+    @property
+    def has_modules(self) -> bool:
+        """Are there modules, and few enough nodes to open them all in a page?"""
+        return self.reader is not None and _can_open(self.reader)
+
+    @functools.cached_property
+    def outline(self) -> Outline | None:
+        """What a page may open and close; None without modules, and when the numbers have changed since."""
+        if self.reader is None or not self.has_modules:
+            return None
+        outline = Outline(self.reader)
+        return outline if outline.agrees_with(self.scene) else None
+
     def html(self) -> str:
         """One self-contained page: hover, search, pan and zoom, modules that open and close."""
-        from autograd.show import page
-
-        return page.write(self)
+        return draw_page.write(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all."""
@@ -130,10 +140,7 @@ class Drawing:
             chosen = self.reader.options
             if chosen.detail == "full" and len(self.scene.cards) <= 20:
                 options.append('detail="brief"')
-            if (
-                any(node.scope is not None and node.scope.path for node in self.reader.nodes)
-                and not chosen.collapse
-            ):
+            if self.has_modules and not chosen.collapse:
                 options.append("collapse=1")
         options.append("a smaller part: draw() of an earlier value")
         return (
@@ -147,3 +154,7 @@ class Drawing:
     def __repr__(self) -> str:
         cards = len(self.scene.cards)
         return f"<Drawing of {cards} card{'s' if cards != 1 else ''}: {self.scene.title}>"
+
+
+def _can_open(reader: Reader) -> bool:
+    return len(reader.nodes) <= MOST_OPEN and any(node.scope is not None and node.scope.path for node in reader.nodes)

@@ -64,13 +64,10 @@ def save(drawing: Drawing, path: Path, theme_name: str = "light") -> Path:
 def insist_on_folder(path: Path) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(
-            f"save: there is no folder {str(path.parent)!r} for {path.name!r}; make it first "
-            f"(mkdir -p {path.parent})"
+            f"save: there is no folder {str(path.parent)!r} for {path.name!r}; make it first (mkdir -p {path.parent})"
         )
     if path.is_dir():
-        raise IsADirectoryError(
-            f"save: {str(path)!r} is a folder; give a file name such as {path / 'graph.svg'}"
-        )
+        raise IsADirectoryError(f"save: {str(path)!r} is a folder; give a file name such as {path / 'graph.svg'}")
 
 
 def write_whole(path: Path, content: bytes) -> None:

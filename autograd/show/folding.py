@@ -10,7 +10,7 @@ import fnmatch
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -88,7 +88,7 @@ def fold(
     nodes = list(nodes)
     users = _users(nodes)
     keys = {node: f"n{index}" for index, node in enumerate(nodes)}
-    chosen = _chooser(collapse)
+    chosen = chooser(collapse)
     folded = _collapse(nodes, keys, users, chosen, keep)
     if chains or (chains is None and folded.size > CHAINS_FROM):
         _fold_sums(folded, users)
@@ -96,7 +96,7 @@ def fold(
         return folded
     if collapse is None:
         for depth in range(_deepest(nodes), 0, -1):
-            folded = _collapse(nodes, keys, users, _chooser(depth), keep)
+            folded = _collapse(nodes, keys, users, chooser(depth), keep)
             if chains is not False:
                 _fold_sums(folded, users)
             if folded.size <= max_nodes:
@@ -108,6 +108,20 @@ def fold(
             f"{count(len(nodes))} nodes, {count(hidden)} of them left out; max_nodes={len(nodes)} draws them all"
         )
     return folded
+
+
+def every_module(nodes: Sequence[Value], keep: Callable[[Value], bool]) -> list[Group]:
+    """A group for each call that could fold, at any depth, and one (key `x…`) for each run of copies."""
+    users = _users(nodes)
+    keys = {node: f"n{index}" for index, node in enumerate(nodes)}
+    found: list[Group] = []
+    for depth in range(1, _deepest(nodes) + 1):
+        for group in _collapse(list(nodes), keys, users, chooser(depth), keep).groups.values():
+            if group.copies:
+                found += [replace(group, key=f"x{group.key[1:]}"), *group.copies]
+            else:
+                found.append(group)
+    return found
 
 
 def depth_of(scope: Scope) -> int:
@@ -123,7 +137,7 @@ def _users(nodes: Iterable[Value]) -> dict[Value, list[Value]]:
     return users
 
 
-def _chooser(collapse: Collapse) -> Callable[[Scope], bool]:
+def chooser(collapse: Collapse) -> Callable[[Scope], bool]:
     """The caller's `collapse` as a predicate: is this call one card?"""
     if collapse is None or collapse is False:
         return lambda scope: False
@@ -136,7 +150,7 @@ def _chooser(collapse: Collapse) -> Callable[[Scope], bool]:
     if callable(collapse):
         return lambda scope: bool(collapse(scope))
     if isinstance(collapse, Iterable):
-        choosers = [_chooser(part) for part in collapse]
+        choosers = [chooser(part) for part in collapse]
         return lambda scope: any(chooser(scope) for chooser in choosers)
     raise TypeError(
         "collapse: expected a depth (1 folds every outermost module), a name or pattern such as 'blocks.*', "

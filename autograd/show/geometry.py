@@ -34,9 +34,7 @@ class Box:
         return Box(self.x - pad, self.y - pad, self.width + 2 * pad, self.height + 2 * pad)
 
     def touches(self, other: Box) -> bool:
-        return (
-            self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
-        )
+        return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,7 @@ def solve_with_graphviz(problem: Problem, engine: str | None = None) -> Placemen
         if answer is not None:
             return _read(answer, problem, "dot")
     raise GraphvizMissing(
-        "laid out without Graphviz; `pip install pygraphviz` (or a `dot` program on PATH) "
-        "arranges cards better"
+        "laid out without Graphviz; `pip install pygraphviz` (or a `dot` program on PATH) arranges cards better"
     )
 
 
@@ -59,9 +58,7 @@ def layout_dot(problem: Problem) -> str:
         graph.node(key, width=f"{size.width / INCH:.4f}", height=f"{size.height / INCH:.4f}")
     for link in problem.links:
         room = {"label": _empty_label(link.label.width, link.label.height)} if link.label else {}
-        graph.edge(
-            link.tail, link.head, id=link.key, weight=str(link.weight), minlen=str(link.min_length), **room
-        )
+        graph.edge(link.tail, link.head, id=link.key, weight=str(link.weight), minlen=str(link.min_length), **room)
     for rank in problem.ranks:
         with graph.subgraph(graph_attr={"rank": "same"}) as row:
             for key in rank:

@@ -47,8 +47,9 @@ class Names:
         self._stand_ins: dict[int, str] = {}
         self._settings: dict[str, str] = {}
         self._marks: dict[str, str] = {}
+        self._rules: dict[Any, tuple[str | None, ...]] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
-        self._patterns: dict[tuple[int, int, int], str] = {}
+        self._patterns: dict[tuple[int, int, tuple[bool, ...]], str] = {}
         self._collect(list(nodes), given or {})
 
     def name(self, x: Any) -> str:
@@ -91,13 +92,28 @@ class Names:
         `brief` leaves settings such as `axis` out.
         """
         assert node.op is not None
-        inputs = [
-            Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._marked(self.call(x), plain(x))
-            for x in node.inputs
-        ]
-        parts = pulled(self._spoken(node.op), Expr("g", node.data), Expr("out", node.data), inputs)
+        if any(map(self.nestable, node.inputs)):
+            inputs = [
+                Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._operand(x, plain(x))
+                for x in node.inputs
+            ]
+            return tuple(part and self._unmarked(part) for part in self._pulled(node, inputs, brief))
+        # The text depends on the op and on shapes alone, and running a rule on large arrays takes a while.
+        key = id(node.op), tuple(np.shape(plain(x)) for x in node.inputs), tuple(x is None for x in node.inputs), brief
+        if key not in self._rules:
+            marks = [None if x is None else Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load()), plain(x))
+                     for index, x in enumerate(node.inputs)]  # fmt: skip
+            texts = self._pulled(node, marks, brief)
+            self._rules[key] = tuple(text and self._with_settings(text).replace("-", MINUS) for text in texts)
+            self._kept.append(node.op)
+        names = {_FIRST_MARK + index: self.call(x) for index, x in enumerate(node.inputs)}
+        return tuple(text and text.translate(names) for text in self._rules[key])
+
+    def _pulled(self, node: Value, inputs: list[Expr | None], brief: bool) -> list[str | None]:
+        assert node.op is not None
         rank = max(np.ndim(plain(x)) for x in node.inputs)
-        return tuple(None if part is None else self._unmarked(tidy(part, rank, brief)) for part in parts)
+        parts = pulled(self._spoken(node.op), Expr("g", node.data), Expr("out", node.data), inputs)
+        return [None if part is None else tidy(part, rank, brief) for part in parts]
 
     def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
         found: list[tuple[Any, str]] = []
@@ -115,10 +131,15 @@ class Names:
             seen[name] += 1
             self._names[id(x)] = f"{name}#{seen[name]}" if total[name] > 1 else name
             self._kept.append(x)
-        self._taken = frozenset(self._names.values())
+        self._taken = set(self._names.values())
+        self._results = {id(node): path for node, path in _module_results(nodes)}
 
     def _make_up(self, node: Value) -> str:
-        name = next(name for name in self._made_up if name not in self._taken)
+        """A module's result is called by the module's path, anything else by a number."""
+        name = self._results.get(id(node), "")
+        if not name or name in self._taken:
+            name = next(name for name in self._made_up if name not in self._taken)
+        self._taken.add(name)
         self._names[id(node)] = name
         self._kept.append(node)
         return name
@@ -128,24 +149,26 @@ class Names:
         operands = node.inputs
         nested = [self.nestable(x) for x in operands]
         if any(nested):
-            inputs = [self._tree(x) if inside else self._marked(self.call(x)) for x, inside in zip(operands, nested)]
+            inputs = [self._tree(x) if inside else self._operand(x) for x, inside in zip(operands, nested)]
             return self._unmarked(
                 tidy(Expr.__apply__(self._spoken(node.op), tuple(inputs)), np.ndim(plain(operands[0])))
             )
-        return self._fill(node, [self.call(x) for x in operands])
+        return self._fill(node)
 
-    def _fill(self, node: Value, texts: list[str]) -> str:
+    def _fill(self, node: Value) -> str:
         """Operands that are all names: fill them into the op's reading, unparsed once per op."""
         assert node.op is not None
-        rank = np.ndim(plain(node.inputs[0]))
-        key = id(node.op), len(texts), rank
+        inputs = node.inputs
+        rank = np.ndim(plain(inputs[0]))
+        key = id(node.op), rank, tuple(x is None for x in inputs)
         pattern = self._patterns.get(key)
         if pattern is None:
-            marks = [Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load())) for index in range(len(texts))]
+            marks = [None if x is None else Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load()))
+                     for index, x in enumerate(inputs)]  # fmt: skip
             pattern = self._with_settings(tidy(Expr.__apply__(self._spoken(node.op), tuple(marks)), rank))
             pattern = self._patterns[key] = pattern.replace("-", MINUS)
             self._kept.append(node.op)
-        return pattern.translate({_FIRST_MARK + index: text for index, text in enumerate(texts)})
+        return pattern.translate({_FIRST_MARK + index: self.call(x) for index, x in enumerate(inputs)})
 
     def nestable(self, x: Any) -> bool:
         """An unnamed result short enough to stand inside another expression, itself made of names only."""
@@ -155,13 +178,18 @@ class Names:
             and x.op is not None
             and not self.name(x)
             and id(x) not in self._stand_ins
+            and id(x) not in self._results
             and not any(isinstance(y, Value) and y.op is not None and not self.name(y) for y in x.inputs)
             and len(self.expression(x)) <= NESTED_MOST
         )
 
     def _tree(self, node: Value) -> Expr:
         assert node.op is not None
-        return Expr.__apply__(self._spoken(node.op), tuple(self._marked(self.call(x)) for x in node.inputs))
+        return Expr.__apply__(self._spoken(node.op), tuple(map(self._operand, node.inputs)))
+
+    def _operand(self, x: Any, value: Any = UNKNOWN) -> Expr | None:
+        """An operand by its name; None, an input that was not given, stays None."""
+        return None if x is None else self._marked(self.call(x), value)
 
     def _marked(self, text: str, value: Any = UNKNOWN) -> Expr:
         mark = self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
@@ -192,6 +220,17 @@ class Names:
         for printed, shown in self._settings.items():
             text = text.replace(printed, shown)
         return text
+
+
+def _module_results(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
+    """Nodes that are used outside the module call that made them, with the path of the outermost call they leave."""
+    for node in nodes:
+        around = set(node.scope.chain()) if node.scope is not None else set()
+        for x in node.parents:
+            if x.scope is not None and x.scope is not node.scope and x.scope not in around:
+                left = [scope for scope in x.scope.chain() if scope.name and scope not in around]
+                if left:
+                    yield x, left[-1].path
 
 
 class _NamedArray(np.ndarray):

@@ -83,8 +83,7 @@ def table(array: Any, digits: int = DIGITS) -> Table:
     numbers = np.asarray(array)
     if numbers.ndim > 2:
         raise ValueError(
-            f"table: expected a number, vector or matrix, got shape {numbers.shape}; "
-            "show one slice of it, such as x[0]"
+            f"table: expected a number, vector or matrix, got shape {numbers.shape}; show one slice of it, such as x[0]"
         )
     numbers = np.atleast_2d(numbers)
     rows = numbers.tolist()

@@ -15,7 +15,7 @@ import numpy as np
 from autograd.graph import topological
 from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Scene, Scope
-from autograd.show.folding import Collapse, Folded, Group, fold
+from autograd.show.folding import Collapse, Folded, Group, every_module, fold
 from autograd.show.labels import Names, operands_of
 from autograd.show.numbers import count, rough
 from autograd.show.value_cards import (
@@ -117,6 +117,13 @@ class Reader:
             legend,
         )
 
+    def modules(self) -> list[Group]:
+        """Every module call that a page may close, at any depth."""
+        return every_module(self.nodes, self._stays)
+
+    def module_card(self, group: Group) -> Card:
+        return module_card(group, self._parameters(group), Style(self.options.detail, self.options.digits))
+
     # --- cards --------------------------------------------------------------------------------------------
 
     def role(self, node: Value) -> str:
@@ -168,7 +175,8 @@ class Reader:
             head = self.folded.key_of[node]
             if node.op is None:
                 continue
-            sent = flowing.contributions_of(node) if with_numbers else ()
+            crosses = any(self._tail(node, x) not in (None, head) for x in node.inputs)
+            sent = flowing.contributions_of(node) if with_numbers and crosses else ()
             labels = self._labels(node, sent, style)
             for index, x in enumerate(operands_of(node)):
                 tail = self._tail(node, x)
@@ -242,13 +250,18 @@ class Reader:
             return self.folded.key_of[x]
         if x is None or not np.ndim(x):
             return None
-        inside = self.folded.key_of[node] in self.folded.groups
-        is_index = np.asarray(x).dtype.kind in "iu"
-        if inside and not self.names.name(x) and not is_index:
-            return None  # a mask, say: the module's own affair
+        if self.folded.key_of[node] in self.folded.groups and self.is_private(x):
+            return None
         key = self._plain.setdefault(id(x), f"c{len(self._plain)}")
         self._arrays[key] = x
         return key
+
+    def is_private(self, array: Any) -> bool:
+        """A plain array that is a module's own affair, a mask say; named ones and indices come from outside."""
+        return not self.names.name(array) and np.asarray(array).dtype.kind not in "iu"
+
+    def plain_array(self, key: str) -> Any:
+        return self._arrays.get(key)
 
     def _edge_title(self, node: Value, x: Any, label: str) -> str:
         result = self.names.name(node) or self.names.expression(node)

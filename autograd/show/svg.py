@@ -40,10 +40,7 @@ def document(
 
 def rectangle(box: Box, radius: float, style: str) -> str:
     corner = f' rx="{n(radius)}"' if radius else ""
-    return (
-        f'<rect x="{n(box.x)}" y="{n(box.y)}" width="{n(box.width)}" height="{n(box.height)}"'
-        f"{corner} {style}/>"
-    )
+    return f'<rect x="{n(box.x)}" y="{n(box.y)}" width="{n(box.width)}" height="{n(box.height)}"{corner} {style}/>'
 
 
 def text(

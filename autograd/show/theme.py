@@ -97,9 +97,7 @@ def recoloured(svg: str, theme_name: str) -> str:
         for kind, attribute in (("f", "fill"), ("s", "stroke")):
             token = re.search(rf"hg-{kind}-([a-z-]+)", tag)
             if token:
-                tag = re.sub(
-                    rf' {attribute}="#[0-9A-F]{{6}}"', f' {attribute}="{TOKENS[token[1]][DARK]}"', tag
-                )
+                tag = re.sub(rf' {attribute}="#[0-9A-F]{{6}}"', f' {attribute}="{TOKENS[token[1]][DARK]}"', tag)
         return tag
 
     return re.sub(r"<\w[^>]*class=\"hg-[^>]*>", element, svg)

@@ -7,6 +7,7 @@ import copy
 from typing import Any
 
 from autograd.expr import Expr
+from autograd.op import OPS
 
 
 def tidy(expression: Expr, rank: int = 2, brief: bool = False) -> str:
@@ -38,7 +39,7 @@ class _Tidy(ast.NodeTransformer):
         if name == "swapaxes" and {_constant(axis) for axis in node.args[1:]} == {-1, -2}:
             return self.visit_Attribute(ast.Attribute(node.args[0], "mT", ast.Load()))
         node.args = [arg for arg in node.args if _constant(arg) is not None]
-        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(keyword)]
+        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(name, keyword)]
         for keyword in node.keywords:
             keyword.value = _lone(keyword.value)
         return node
@@ -56,10 +57,13 @@ class _Tidy(ast.NodeTransformer):
         node.slice = _lone(node.slice)
         return node
 
-    def _says_nothing(self, keyword: ast.keyword) -> bool:
-        """Settings left out by request, and an axis that names them all."""
+    def _says_nothing(self, name: str, keyword: ast.keyword) -> bool:
+        """Settings left out by request, and a reduction's axis that names them all."""
+        if self.brief:
+            return True
         axes = _constant(keyword.value) if keyword.arg == "axis" else None
-        return self.brief or (isinstance(axes, tuple) and sorted(axes) == list(range(-self.rank, 0)))
+        everything = isinstance(axes, tuple) and sorted(axes) == list(range(-self.rank, 0))
+        return everything and name in OPS and OPS[name].defaults.get("axis", 0) is None
 
 
 def _lone(tree: ast.expr) -> ast.expr:

@@ -354,7 +354,9 @@ def _finite(data: Any) -> bool:
         return True
     if data.__class__ is float:
         return math.isfinite(data)
-    return bool(np.all(np.isfinite(data)))
+    # One NaN or infinity makes the sum so; only a sum that overflowed has to be looked at in full.
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(np.sum(data)) or np.all(np.isfinite(data)))
 
 
 def _in_full(data: Any) -> str:

@@ -79,7 +79,7 @@ def zoom(value: Value, *, entry: Any = None, **options: Any) -> Drawing:
     gradient.
 
     >>> x, w = Value([[1.0, 2.0]], name="x"), Value([[3.0], [4.0]], name="w")
-    >>> [card.expression for card in zoom(x @ w).scene.cards if card.expression]
+    >>> [card.expression for card in zoom(x @ w, entry=(0, 0)).scene.cards if card.expression]
     ['x[0,0] * w[0,0]', 'x[0,1] * w[1,0]', 'x[0,0] * w[0,0] + x[0,1] * w[1,0]']
     """
     if not isinstance(value, Value):
@@ -237,7 +237,7 @@ def _bind_operators() -> None:
         op = OPS[name]
         setattr(Entries, f"__{method}__", lambda self, other, op=op: op(self, other))
         setattr(Entries, f"__r{method}__", lambda self, other, op=op: op(other, self))
-    Entries.__neg__ = lambda self: OPS["neg"](self)  # type: ignore[attr-defined]
+    setattr(Entries, "__neg__", lambda self: OPS["neg"](self))  # noqa: B010
 
 
 _bind_operators()

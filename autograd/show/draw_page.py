@@ -1,0 +1,213 @@
+"""`Drawing.html()`: one self-contained page round a drawing.
+
+Python hands over cards already painted, the tree of modules, and the first arrangement; the page
+(page/draw.js) only shows them, and lays out anew when a module is opened or closed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from autograd.recording import Scope
+from autograd.show import theme
+from autograd.show.card_painter import paint_card
+from autograd.show.cards import Card, Edge, Scene, measure
+from autograd.show.folding import Group
+from autograd.show.geometry import Box, Placement
+from autograd.show.painter import EDGE_STYLES
+from autograd.show.text import xml
+
+if TYPE_CHECKING:
+    from autograd.show.drawing import Drawing
+    from autograd.show.reader import Reader
+
+MOST_OPEN = 600  # nodes up to which a page can open every module
+PREFIX = "hg-page"
+EDITED = "the graph was edited after it was drawn; draw it again to open and close its modules"
+
+
+class Outline:
+    """A graph with every module open, and the modules that can be closed over it: what a page folds and
+    unfolds."""
+
+    def __init__(self, reader: Reader) -> None:
+        from autograd.show.reader import Reader as Read
+
+        whole = Read(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
+        self.scene = whole.scene()
+        self.names, self.nodes, self.key_of = whole.names, whole.nodes, whole.folded.key_of
+        self.modules = {module.key: module for module in whole.modules()}
+        self.parent_of = _parents(self.modules.values())
+        self.home_of = self._homes(whole)
+        self.closed = [_module_key(group) for group in reader.folded.groups.values() if group.kind == "module"]
+        self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
+
+    def agrees_with(self, scene: Scene) -> bool:
+        """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
+        now = {card.key: card for card in self.scene.cards}
+        return all(
+            (card.rows, card.blocks) == (now[card.key].rows, now[card.key].blocks)
+            for card in scene.cards
+            if card.key in now
+        )
+
+    def rules(self) -> dict[str, str]:
+        """Each node's rule, one line per operand."""
+        found = {}
+        for node in self.nodes:
+            if node.op is not None and node.requires_grad:
+                parts = zip(node.inputs, self.names.rule(node))
+                lines = [f"to {self.names.call(x)}: {part}" for x, part in parts if part is not None]
+                found[self.key_of[node]] = "\n".join(lines)
+        return found
+
+    def _homes(self, whole: Reader) -> dict[str, str]:
+        """The innermost module that each card stands in; a leaf goes where all its users are."""
+        homes: dict[str, str] = {}
+        users: dict[str, list[str]] = {}
+        for edge in self.scene.edges:
+            users.setdefault(edge.tail, []).append(edge.head)
+        by_scope = {scope.serial: key for key, module in self.modules.items() if not module.copies
+                    and (scope := module.scope) is not None}  # fmt: skip
+        for node in whole.nodes:
+            scope = node.scope
+            here = next((by_scope[one.serial] for one in _chain(scope) if one.serial in by_scope), "")
+            if here and node.op is not None:
+                homes[self.key_of[node]] = here
+        for card in reversed(self.scene.cards):
+            array = whole.plain_array(card.key)
+            inner = card.role == "parameter" or (array is not None and whole.is_private(array))
+            if card.key not in homes and inner and users.get(card.key):
+                common = self._common([homes.get(user, "") for user in users[card.key]])
+                if common:
+                    homes[card.key] = common
+        return homes
+
+    def _common(self, modules: list[str]) -> str:
+        """The innermost module around all of these."""
+        shared = self._around(modules[0])
+        for module in modules[1:]:
+            around = set(self._around(module))
+            shared = [one for one in shared if one in around]
+        return shared[0] if shared else ""
+
+    def _around(self, module: str) -> list[str]:
+        chain = []
+        while module:
+            chain.append(module)
+            module = self.parent_of.get(module, "")
+        return chain
+
+
+def write(drawing: Drawing) -> str:
+    """The page as text."""
+    parts = {
+        "title": xml(drawing.scene.title),
+        "style": theme.css() + _part("draw.css"),
+        "data": embedded(_data(drawing)),
+        "script": _part("draw.js"),
+        "description": xml(drawing.scene.description),
+        "mono": xml(theme.MONO),
+        "advice": xml(drawing.advice),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("draw.html"))
+
+
+def _part(name: str) -> str:
+    return files("autograd.show").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def embedded(data: Any) -> str:
+    """JSON that is safe inside a script element: no text in it can end the element or start another."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(drawing: Drawing) -> dict[str, Any]:
+    outline = drawing.outline
+    scene = outline.scene if outline is not None else drawing.scene
+    rules = outline.rules() if outline is not None else {}
+    cards = {card.key: _card(card, rules.get(card.key, "")) for card in scene.cards}
+    modules: dict[str, Any] = {}
+    if outline is not None:
+        for key, card in outline.cards.items():
+            cards[key] = _card(replace(card, key=key), "")
+            modules[key] = {"parent": outline.parent_of.get(key, ""), "name": card.name, "kind": card.expression}
+    return {
+        "title": drawing.scene.title,
+        "direction": drawing.scene.direction,
+        "notes": [*drawing.scene.notes, *([EDITED] if outline is None and drawing.has_modules else [])],
+        "cards": cards,
+        "edges": [_edge(edge) for edge in scene.edges],
+        "modules": modules,
+        "homes": outline.home_of if outline is not None else {},
+        "closed": outline.closed if outline is not None else [],
+        "styles": {name: list(style) for name, style in EDGE_STYLES.items()},
+        "placed": _placed(drawing, scene, outline),
+    }
+
+
+def _card(card: Card, rule: str) -> dict[str, Any]:
+    size = measure(card)
+    box = Box(0, 0, size.width, size.height)
+    facts = {key: text for key, text in {**card.facts, "rule": rule}.items() if text}
+    return {"svg": paint_card(card, box, PREFIX), "w": round(size.width, 1), "h": round(size.height, 1),
+            "name": card.name, "expression": card.expression, "role": card.role, "title": card.title,
+            "facts": facts}  # fmt: skip
+
+
+def _edge(edge: Edge) -> list[Any]:
+    return [edge.tail, edge.head, edge.shown_label, edge.style, round(edge.flow, 1), edge.title]
+
+
+def _placed(drawing: Drawing, scene: Scene, outline: Outline | None) -> dict[str, Any] | None:
+    """The drawing's own arrangement, for the page to begin with; edges are matched by the cards they join."""
+    placed: Placement = drawing.placement
+    rename = {group.key: _module_key(group) for group in _groups(drawing) if group.kind == "module"}
+    if outline is not None and {rename.get(card.key, card.key) for card in drawing.scene.cards} - {
+        *(card.key for card in scene.cards), *outline.modules
+    }:  # fmt: skip
+        return None  # it shows something the outline does not know: a folded sum
+    boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
+    curves = []
+    for edge in drawing.scene.edges:
+        curve = placed.curves[edge.key]
+        label = placed.labels.get(edge.key)
+        curves.append([rename.get(edge.tail, edge.tail), rename.get(edge.head, edge.head), _points(curve.points),
+                       _points([curve.tail, curve.head]), [round(at, 1) for at in label] if label else None,
+                       edge.style, round(edge.flow, 1), edge.shown_label, edge.title])  # fmt: skip
+    return {"boxes": boxes, "curves": curves}
+
+
+def _points(points: Any) -> list[list[float]]:
+    return [[round(x, 1), round(y, 1)] for x, y in points]
+
+
+def _groups(drawing: Drawing) -> list[Group]:
+    return list(drawing.reader.folded.groups.values()) if drawing.reader is not None else []
+
+
+def _module_key(group: Group) -> str:
+    """A run of copies has a key of its own beside its first copy's."""
+    return f"x{group.key[1:]}" if group.copies else group.key
+
+
+def _parents(modules: Any) -> dict[str, str]:
+    """For each module the one around it: the run it is a copy of, or the next call outwards."""
+    modules = list(modules)
+    runs = {copy.key: module.key for module in modules for copy in module.copies}
+    calls = {module.scope.serial: module.key for module in modules if not module.copies}
+    parents = {}
+    for module in modules:
+        outer = [calls[one.serial] for one in _chain(module.scope) if one.serial in calls and one is not module.scope]
+        parents[module.key] = runs.get(module.key, outer[0] if outer else "") if not module.copies else (
+            outer[0] if outer else "")  # fmt: skip
+    return {key: parent for key, parent in parents.items() if parent}
+
+
+def _chain(scope: Scope | None) -> list[Scope]:
+    return list(scope.chain()) if scope is not None else []
