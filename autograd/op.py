@@ -156,8 +156,8 @@ class Op:
         return as_plain(data)
 
     def recover(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any] = ()) -> Any:
-        """Where a Python float raises (`1.0 / 0.0`, `exp(1000.0)`) or an integer array does not fit, let NumPy's
-        floats answer; else explain the error. `given` are the inputs as they came, which may have names.
+        """Where a Python float raises (`1.0 / 0.0`, `exp(1000.0)`) or integers do not fit, let NumPy's floats answer;
+        else explain the error. `given` are the inputs as they came, which may have names.
         """
         if isinstance(error, HandgradError):
             raise type(error)(f"{error}{self._who(given)}") from error.__cause__
@@ -169,10 +169,9 @@ class Op:
         if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
             with contextlib.suppress(OverflowError):  # an int of more than 308 digits
                 return self.forward(*map(np.float64, inputs))
-        promoted = [x.astype(np.float64) if isinstance(x, np.ndarray) and x.dtype.kind in "iu" else x for x in inputs]
-        if any(a is not b for a, b in zip(promoted, inputs, strict=True)):
+        if inputs and np.asarray(inputs[0]).dtype.kind in "iu":  # the others (targets, say) may be integers on purpose
             with contextlib.suppress(TypeError, ValueError, IndexError):
-                return self.forward(*promoted)
+                return self.forward(np.asarray(inputs[0], dtype=np.float64), *inputs[1:])
         raise self._explained(error, inputs, given) from error
 
     def _explained(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any]) -> HandgradError:
