@@ -7,6 +7,7 @@
     ├── BackwardError      (RuntimeError)     a backward pass that cannot start or go on
     │   └── StaleDataError                    data edited between the forward pass and backward
     ├── NonFiniteError     (ArithmeticError)  detect_nan() met a NaN or an infinity
+    ├── StepError          (IndexError)       a step or a name that a stepper does not have
     ├── GradientError      (AssertionError)   a gradient that failed its check
     └── ClashError         (ImportError)      another package called `autograd` is in the way
 """
@@ -38,6 +39,10 @@ class StaleDataError(BackwardError):
 
 class NonFiniteError(HandgradError, ArithmeticError):
     """A NaN or an infinity, met under `detect_nan()`."""
+
+
+class StepError(HandgradError, IndexError):
+    """A step before the first or after the last, or a name that no step has."""
 
 
 class GradientError(HandgradError, AssertionError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ OPERATORS = {
     ast.Gt: "greater",
     ast.GtE: "greater_equal",
 }
+NAMED = {"inf": np.inf, "nan": np.nan, "∞": np.inf, "−∞": -np.inf, "NaN": np.nan}
 COMPARISONS = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥"}
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -116,6 +118,8 @@ class Formula:
                 return self.operands[mark].value
             case ast.Constant(value=value):
                 return value
+            case ast.Name(id=name) if name in NAMED:
+                return NAMED[name]
             case ast.BinOp(left=left, op=op, right=right):
                 return OPS[OPERATORS[type(op)]].compute(self.value(left), self.value(right))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -126,6 +130,8 @@ class Formula:
                 return np.transpose(self.value(inner))
             case ast.Attribute(value=inner, attr="mT"):
                 return np.matrix_transpose(self.value(inner))
+            case ast.Subscript(value=ast.Name(id="s_"), slice=index):
+                return self.value(index)
             case ast.Subscript(value=inner, slice=index):
                 return np.asarray(self.value(inner))[self.value(index)]
             case ast.Tuple(elts=parts):
@@ -201,7 +207,8 @@ class Writer:
                 sign = self.sign(f" {COMPARISONS[type(op)]} ")
                 return COMPARED, self.join(self.write(left, SUM), sign, self.write(right, SUM))
             case ast.Attribute(value=inner, attr=view):
-                return self.view(inner, view)
+                turned = self.turned_before(inner, view)
+                return self.view(inner, view) if turned is None else self.unbracketed(turned)
             case ast.Subscript(value=inner, slice=index):
                 return ATOM, self.join(self.write(inner, ATOM), self.setting(f"[{unparsed_index(index)}]"))
             case ast.Call(func=ast.Name(id=name)):
@@ -212,6 +219,12 @@ class Writer:
                 return ATOM, self.join(self.setting("["), *self.listed(parts), self.setting("]"))
         return ATOM, self.setting(unparsed(tree))
 
+    def turned_before(self, inner: ast.expr, view: str) -> ast.expr | None:
+        """What an unnamed transpose was made from: `K.T.T` is K."""
+        operand = self.formula.operands.get(inner.id) if isinstance(inner, ast.Name) else None
+        nested = operand.nested if operand is not None else None
+        return nested.value if isinstance(nested, ast.Attribute) and nested.attr == view else None
+
     def listed(self, parts: Iterable[ast.expr]) -> list[Any]:
         written: list[Any] = []
         for part in parts:
@@ -220,6 +233,12 @@ class Writer:
 
     def call(self, name: str, tree: ast.Call) -> tuple[int, Any]:
         """`f(x, axis=0)`; settings that say only that axes are kept are left out."""
+        if name == "scatter":
+            where = self.setting(f" at [{unparsed_index(tree.args[1])}], 0 elsewhere")
+            return COMPARED, self.join(self.write(tree.args[0]), where)
+        if name == "broadcast_to":
+            shape = unparsed_index(tree.args[1]).strip("()").replace(", ", "×").rstrip(",")
+            return COMPARED, self.join(self.write(tree.args[0], SUM), self.setting(f" spread over {shape}"))
         arguments: list[Any] = []
         for argument in tree.args:
             numeric = any(is_mark(part) for part in ast.walk(argument) if isinstance(part, ast.expr))
@@ -283,8 +302,8 @@ class Symbols(Writer):
     def operand(self, operand: Operand) -> tuple[int, str]:
         if operand.nested is not None:
             return self.unbracketed(operand.nested)
-        if operand.is_gradient and self.gradient:
-            return ATOM, self.gradient
+        if operand.is_gradient:
+            return (ATOM, self.gradient) if self.gradient else (POWER, operand.symbol)
         return (ATOM if not operand.symbol.startswith(MINUS) else SIGN), operand.symbol
 
     def sign(self, text: str) -> str:
@@ -368,12 +387,15 @@ def merged(pieces: Iterable[Piece]) -> list[Piece]:
         before = joined[-1] if joined else ""
         if isinstance(piece, str) and joined and isinstance(before, str):
             joined[-1] = before + piece
-        elif isinstance(piece, Number) and _is_negative(piece.value) and before and str(before)[-1] not in "([":
-            after_comma = str(before).endswith(", ")
-            joined.append(Number(piece.value, piece.is_gradient, bracketed=piece.bracketed or not after_comma))
+        elif isinstance(piece, Number) and _is_negative(piece.value) and _ends_in_sign(before):
+            joined.append(Number(piece.value, piece.is_gradient, bracketed=True))
         else:
             joined.append(piece)
     return joined
+
+
+def _ends_in_sign(piece: Piece) -> bool:
+    return isinstance(piece, str) and piece.rstrip().endswith(tuple("+−×⊙·/^"))
 
 
 def _is_negative(value: Any) -> bool:
@@ -401,6 +423,8 @@ def unparsed(tree: ast.expr) -> str:
 
 def unparsed_index(tree: ast.expr) -> str:
     """An index, shape or axis as people write it: without the brackets of a lone tuple, long arrays by their ends."""
+    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name) and tree.value.id == "s_":
+        tree = tree.slice
     text = unparsed(tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree)
     return text if len(text) <= 40 else f"{text[:22]}…{text[-12:]}"
 
@@ -432,6 +456,8 @@ class _Entry:
                 return ast.Compare(self.entry(left, index), [op], [self.entry(right, index)])
             case ast.Call(func=ast.Name(id="sum")):
                 return self.sum(tree, index)
+            case ast.Call(func=ast.Name(id="outer"), args=[left, right]):
+                return self.outer(left, right, index)
             case ast.Call(func=ast.Name(id=name), args=arguments) if name in OPS and OPS[name].door is None:
                 return ast.Call(tree.func, [self.entry(argument, index) for argument in arguments], [])
         return self.number(tree, index)
@@ -454,18 +480,19 @@ class _Entry:
     def dot(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
         """Row times column, term by term."""
         a, b = (np.asarray(self.formula.value(side)) for side in (left, right))
-        if a.ndim != 2 or b.ndim != 2:
+        if a.ndim > 2 or b.ndim > 2:
             raise NoNumbers("a product of batches")
-        if a.shape[1] > LONGEST_SUM:
+        row = a[index[0]] if a.ndim == 2 else a
+        column = b[:, index[-1]] if b.ndim == 2 else b
+        if not 0 < len(row) <= LONGEST_SUM:
             raise NoNumbers("too many terms")
         tints = [self._is_gradient(side) for side in (left, right)]
-        terms = [
-            ast.BinOp(
-                self.scalar(a[index[0], k], tints[0]), ast.Mult(), self.scalar(b[k, index[1]], tints[1])
-            )
-            for k in range(a.shape[1])
-        ]
-        return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms)  # type: ignore[arg-type, return-value]
+        return _added(
+            ast.BinOp(self.scalar(x, tints[0]), ast.Mult(), self.scalar(y, tints[1])) for x, y in zip(row, column)
+        )
+
+    def outer(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
+        return ast.BinOp(self.entry(left, index[:1]), ast.Mult(), self.entry(right, index[1:]))
 
     def sum(self, tree: ast.Call, index: tuple[int, ...]) -> ast.expr:
         """The terms along the summed axis, if they are few."""
@@ -484,16 +511,13 @@ class _Entry:
                     next(kept)
             else:
                 place.append([next(kept)])
-        terms = [self.entry(tree.args[0], at) for at in _product(place)]
-        return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms)
+        return _added(self.entry(tree.args[0], at) for at in itertools.product(*place))
 
     def _is_gradient(self, tree: ast.expr) -> bool:
         operand = operand_of(self.formula, tree)
         return operand is not None and operand.is_gradient
 
 
-def _product(places: list[Any]) -> list[tuple[int, ...]]:
-    found: list[tuple[int, ...]] = [()]
-    for place in places:
-        found = [(*start, i) for start in found for i in place]
-    return found
+def _added(terms: Iterable[ast.expr]) -> ast.expr:
+    terms = list(terms)
+    return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms) if terms else ast.Constant(0)

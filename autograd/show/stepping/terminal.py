@@ -50,7 +50,8 @@ def forward_line(step: Step) -> Picture:
 def contribution_lines(contribution: Contribution, paint: Paint) -> list[str]:
     words = contribution.step.words
     paths = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
-    lines = [f"{INDENT}to {paint.bold(words.name(contribution.parent))}   {paint.grad(contribution.symbols)}   {paint.dim(paths)}"]
+    name = paint.bold(words.name(contribution.parent))
+    lines = [f"{INDENT}to {name}   {paint.grad(contribution.symbols)}   {paint.dim(paths)}"]
     pieces: list[Piece] = []
     if contribution.formula is not None and not contribution.formula.is_operand:
         pieces = [*contribution.formula.pieces(), " = "]
@@ -114,11 +115,11 @@ def drawn(numbers: Table) -> Picture:
         cells = []
         for cell, (before, after) in zip(row, numbers.columns):
             cells.append((" " * (before - cell.before_point) + cell.text).ljust(before + after))
-        left, right = ("[", "]") if last == 0 else ("⎡", "⎤") if index == 0 else ("⎣", "⎦") if index == last else ("⎢", "⎥")
+        left, right = "[]" if last == 0 else "⎡⎤" if index == 0 else "⎣⎦" if index == last else "⎢⎥"
         lines.append(f"{left}{'  '.join(cells)}{right}")
     if numbers.power:
-        middle = len(lines) // 2
-        lines = [line + (numbers.power if i == middle else " " * columns(numbers.power)) for i, line in enumerate(lines)]
+        blank = " " * columns(numbers.power)
+        lines = [line + (numbers.power if index == len(lines) // 2 else blank) for index, line in enumerate(lines)]
     return lines
 
 

@@ -31,9 +31,7 @@ class Contribution:
     path, paths this is the `path`-th of `paths` contributions that meet at the parent
     """
 
-    def __init__(
-        self, step: Step, parent: Value, value: Any, before: Any, total: Any, path: int, paths: int
-    ) -> None:
+    def __init__(self, step: Step, parent: Value, value: Any, before: Any, total: Any, path: int, paths: int) -> None:
         self.step, self.parent = step, parent
         self.value, self.before, self.total = value, before, total
         self.path, self.paths = path, paths
@@ -48,19 +46,38 @@ class Contribution:
         return [i for i, x in enumerate(inputs) if x is self.parent and rules[i] is not None][earlier]
 
     @functools.cached_property
-    def formula(self) -> Formula | None:
+    def whole_formula(self) -> Formula | None:
         """The rule as a formula; None where a whole module contributes at once."""
         return self.step.rules[self.place] if self.place >= 0 else None
 
     @functools.cached_property
+    def _named(self) -> tuple[Formula | None, list[tuple[str, Formula]]]:
+        whole = self.whole_formula
+        return (None, []) if whole is None else self.step.words.named_parts(whole)
+
+    @property
+    def formula(self) -> Formula | None:
+        """The rule, with the repeated parts of a long one named; `parts` says what they are."""
+        return self._named[0]
+
+    @property
+    def parts(self) -> list[tuple[str, Formula]]:
+        return self._named[1]
+
+    @functools.cached_property
     def rule(self) -> str:
-        return "the sum of what the module sends" if self.formula is None else self.formula.in_terms_of_g
+        if self.formula is None:
+            return f"all that {self.step.name} sends"
+        return self.formula.in_terms_of_g + self._where
 
     @functools.cached_property
     def symbols(self) -> str:
-        words = self.step.words
-        right = f"(through {self.step.name})" if self.formula is None else self.formula.text
-        return f"{words.slope(self.parent)} += {right}"
+        right = f"all that {self.step.name} sends" if self.formula is None else self.formula.text + self._where
+        return f"{self.step.words.slope(self.parent)} += {right}"
+
+    @property
+    def _where(self) -> str:
+        return "".join(f", {name} = {part.text}" for name, part in self.parts)
 
     @functools.cached_property
     def numbers(self) -> str:
@@ -94,7 +111,8 @@ class Contribution:
                 f"entry{index}: the contribution to {self.step.words.name(self.parent)} has shape {value.shape}; "
                 f"give {value.ndim} whole numbers within it"
             )
-        spelled = self.formula.entry(tuple(i % n for i, n in zip(index, value.shape))) if self.formula else None
+        place = tuple(i % n for i, n in zip(index, value.shape))
+        spelled = self.formula.entry(place) if self.formula else None
         result = shown(number.item())
         return f"{spelled.numbers()} = {result}" if spelled is not None else f"= {result}"
 
@@ -172,13 +190,13 @@ class Step:
 class Walk:
     """Every number of a forward and a backward pass, computed without touching any `.grad`."""
 
-    def __init__(self, root: Value, cotangent: Any = None) -> None:
+    def __init__(self, root: Value, cotangent: Any = None, backward: bool = True) -> None:
         self.root = root
-        self.seed = cotangent_for(root, cotangent)
-        self.order, self.reached = reach(root)
+        self.seed = cotangent_for(root, cotangent) if backward else None
+        self.order = reach(root) if backward else []
         self.nodes = topological(root)
         self.data = {node: np.array(node.data) for node in self.nodes if _may_change(node)}
-        self.incoming: dict[Value, Any] = {root: self.seed}  # the whole gradient of each node that one reached
+        self.incoming: dict[Value, Any] = {root: self.seed} if backward else {}  # each node's whole gradient
         self.sent: list[tuple[Value, Value, Any, Any, Any]] = []  # node, parent, value, before, total
         self._run()
         self.paths = Counter(parent for _, parent, *_ in self.sent)
@@ -193,7 +211,7 @@ class Walk:
                 if node.label is not None and node.label.hooks:
                     g = run_hooks(node, g)
                 self.incoming[node] = g
-                for parent, value in contributions(node, g, self.reached):
+                for parent, value in contributions(node, g):
                     before = grads.get(parent)
                     total = grads[parent] = value if before is None else before + value
                     self.sent.append((node, parent, value, before, total))

@@ -12,7 +12,7 @@ import numpy as np
 from autograd.expr import UNKNOWN, Expr, pulled
 from autograd.op import OPS
 from autograd.show.labels import Names, literal
-from autograd.show.stepping.algebra import simplified, with_parts
+from autograd.show.stepping.algebra import expanded, simplified, with_parts
 from autograd.show.stepping.formula import MARK, Formula, Operand
 from autograd.show.text import clipped, visible
 from autograd.show.tidy import tidied
@@ -20,7 +20,7 @@ from autograd.value import Value
 
 LONGEST_NAME = 40
 SHORT_ROOT = 2  # characters up to which the root's own name stands in ∂L/∂x; longer ones become L
-SIMPLE_NAME = re.compile(r"[\w.#\[\]']+")
+SIMPLE_NAME = re.compile(r"[\w.#]+")
 
 
 class Words:
@@ -34,9 +34,9 @@ class Words:
         self.operands: dict[str, Operand] = {}
         self._marks: dict[int, str] = {}
         name = names.name(root)
-        used = {names.name(node) for node in nodes} - {name}
-        self.top = name if 0 < len(name) <= SHORT_ROOT or "L" in used else "L"
-        self.top = self.top or self.name(root)
+        used = {names.name(node) for node in nodes if node is not root}
+        self._root = root
+        self.top = name if 0 < len(name) <= SHORT_ROOT else "L" if "L" not in used else name or "out"
 
     def data(self, x: Any) -> Any:
         """The numbers of a node or plain operand."""
@@ -45,6 +45,8 @@ class Words:
     def name(self, x: Value) -> str:
         """What a node is called in a sentence: its name, a short expression, or a name made up for it."""
         name = self.names.name(x)
+        if not name and x is self._root:
+            name = self.top
         if not name and self.names.nestable(x):
             name = self.names.expression(x)
         return clipped(visible(name or self.names.call(x)), LONGEST_NAME)
@@ -52,12 +54,14 @@ class Words:
     def slope(self, x: Value) -> str:
         """The symbol of a node's gradient: `∂L/∂K`."""
         name = self.name(x)
-        return f"∂{self.top}/∂{name if SIMPLE_NAME.fullmatch(name) else f'({name})'}"
+        whole = bool(self.names.name(x)) or x is self._root
+        return f"∂{self.top}/∂{name if whole and SIMPLE_NAME.fullmatch(name) else f'({name})'}"
 
     def reading(self, node: Value) -> str:
         """`K = X @ WK`: a node's name and how it was made; the one or the other where that is all there is."""
         name, expression = self.names.name(node), self.names.expression(node)
-        return " = ".join(clipped(visible(part), LONGEST_NAME) for part in (name, expression) if part) or self.name(node)
+        parts = [clipped(visible(part), LONGEST_NAME) for part in (name, expression) if part]
+        return " = ".join(parts) or self.name(node)
 
     def made(self, node: Value) -> Formula:
         """How a node was computed, as a formula of its operands."""
@@ -89,13 +93,12 @@ class Words:
 
     def _formula(self, expression: Expr, node: Value) -> Formula:
         rank = max([node.ndim, *(np.ndim(self.data(x)) for x in node.inputs)])
-        return Formula(simplified(tidied(expression.tree, rank)), self.operands)
+        return expanded(Formula(simplified(tidied(expression.tree, rank), self.operands), self.operands))
 
     def _operand(self, x: Any) -> Expr:
         """An operand as the rule sees it: a mark, or a plain short number as it is."""
-        if not isinstance(x, Value) and np.ndim(x) == 0:
-            if isinstance(x, bool | np.bool_) or x is None or not np.isfinite(x) or not literal(x).startswith("√"):
-                return Expr(_number(x), x)
+        if not isinstance(x, Value | np.ndarray) and not literal(x).startswith("√"):
+            return Expr(_number(x), x)
         mark = self._marks.get(id(x))
         if mark is None:
             mark = self._marks[id(x)] = f"{MARK}{len(self._marks)}"
@@ -106,7 +109,7 @@ class Words:
         if not isinstance(x, Value):
             return Operand(visible(self.names.name(x) or literal(x)), x)
         nested = None
-        if self.names.nestable(x):
+        if x is not self._root and self.names.nestable(x):
             assert x.op is not None
             with np.errstate(all="ignore"):
                 whole = Expr.__apply__(x.op, tuple(self._operand(y) for y in x.inputs))

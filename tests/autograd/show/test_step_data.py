@@ -1,0 +1,386 @@
+"""The steps as data: the engine's own numbers, in the engine's own order, and a cursor that leaves no trace."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import autograd as ag
+from autograd import OPS, Value, step
+from autograd.backprop import reach
+from autograd.errors import BackwardError, StaleDataError, StepError
+from autograd.graph import topological
+
+
+def bits(x):
+    """A gradient as something that compares bit for bit (NaN included)."""
+    return None if x is None else (np.asarray(x).dtype.str, np.shape(x), np.asarray(x).tobytes())
+
+
+def grads_of(nodes):
+    return {node: bits(node.grad) for node in nodes}
+
+
+def assert_agrees(root, grad=None):
+    """The stepper's last totals are, bit for bit, what backward() leaves; and it left nothing itself."""
+    nodes = topological(root)
+    for node in nodes:
+        node.grad = None
+    before = grads_of(nodes)
+    stepper = step(root, grad=grad)
+    assert grads_of(nodes) == before
+    root.backward(grad)
+    while stepper.position < len(stepper):
+        stepper.next()
+    state = {node: bits(gradient) for node, gradient in stepper.gradients.items()}
+    expected = {node: bits(node.grad) for node in nodes if node.grad is not None}
+    assert state == expected
+    for node in nodes:
+        ledger = stepper.ledger(node)
+        if ledger:
+            assert bits(ledger[-1].total) == expected[node]
+            total = ledger[0].value
+            for entry in ledger[1:]:
+                total = total + entry.value
+            assert bits(total) == expected[node]
+    for contribution in (c for one in stepper for c in one.contributions):
+        assert contribution.rule and contribution.symbols and contribution.numbers
+    assert str(stepper)
+    return stepper
+
+
+def scalar_graph():
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    c = a * b
+    c.name = "c"
+    loss = c * c + a
+    loss.name = "loss"
+    return a, b, c, loss
+
+
+def test_a_step_by_hand():
+    a, _, c, loss = scalar_graph()
+    steps = step(loss)
+    assert [s.kind for s in steps] == ["forward"] * 3 + ["backward"] * 3
+    assert [s.node for s in steps] == [c, loss.parents[0], loss, loss, loss.parents[0], c]
+    first, square, last = steps[3:]
+    assert first.incoming == 1.0
+    assert [(k.parent, k.value, k.total) for k in first.contributions] == [(loss.parents[0], 1.0, 1.0), (a, 1.0, 1.0)]
+    assert [(k.parent, k.value, k.total) for k in square.contributions] == [(c, -6.0, -6.0), (c, -6.0, -12.0)]
+    to_a, to_b = last.contributions
+    assert (to_a.value, to_a.before, to_a.total) == (36.0, 1.0, 37.0)
+    assert (to_a.rule, to_a.symbols, to_a.numbers) == ("g * b", "∂L/∂a += ∂L/∂c * b", "−12 × (−3) = 36")
+    assert (to_a.path, to_a.paths, to_a.now) == (2, 2, "now 1 → 37")
+    assert to_b.value == -24.0
+    assert steps[0].contributions == () and steps[0].incoming is None
+    assert steps[0].numbers == "2 × (−3) = −6"
+
+
+def test_the_order_is_the_engines():
+    *_, loss = scalar_graph()
+    assert [s.node for s in step(loss) if s.kind == "backward"] == reach(loss)
+
+
+def test_the_cursor():
+    *_, loss = scalar_graph()
+    steps = step(loss)
+    assert steps.position == 0 and steps.current is None and steps.gradients == {}
+    assert steps.next() is steps[0] and steps.next() is steps[1]
+    assert steps.back() is steps[1] and steps.current is steps[0]
+    assert list(steps) == [steps[i] for i in range(6)] and steps.position == 1
+    assert steps.goto(4) is steps[4] and steps.next() is steps[5]
+    assert steps.goto("c") is steps[5] and steps.goto("c", kind="forward") is steps[0]
+    assert steps.goto("b") is steps[5]
+    assert steps.goto(-1) is steps[5]
+    assert steps.run() is steps[5]
+
+
+@pytest.mark.parametrize("k", range(7))
+def test_k_steps_and_k_backs_change_nothing(k):
+    *_, loss = scalar_graph()
+    steps = step(loss)
+    for _ in range(k):
+        steps.next()
+    for _ in range(k):
+        steps.back()
+    assert steps.position == 0 and steps.gradients == {}
+
+
+def test_past_the_ends():
+    *_, loss = scalar_graph()
+    steps = step(loss)
+    with pytest.raises(StepError, match=r"no step has been done yet.*next\(\)"):
+        steps.back()
+    steps.goto(-1)
+    with pytest.raises(StepError, match="all 6 steps are done"):
+        steps.next()
+    with pytest.raises(StepError, match="from 0 to 5"):
+        steps.goto(6)
+    with pytest.raises(IndexError, match="no step 17"):
+        steps[17]
+    with pytest.raises(StepError, match="did you mean loss"):
+        steps.goto("losss")
+    assert steps.position == 6
+
+
+def test_bad_roots():
+    with pytest.raises(BackwardError, match="only a Value has gradients"):
+        step(3.0)
+    with pytest.raises(BackwardError, match="requires_grad=True"):
+        step(Value(2.0, requires_grad=False) * 3.0)
+    with pytest.raises(BackwardError, match="not a scalar"):
+        step(Value(np.ones(3)) * 2.0)
+    a = Value(2.0, name="a")
+    loss = a * a
+    a.data = 3.0
+    with pytest.raises(StaleDataError, match="'a' was edited"):
+        step(loss)
+
+
+def test_a_leaf_alone():
+    steps = step(Value(2.0))
+    assert len(steps) == 0 and list(steps) == []
+
+
+def test_numbers_stay_those_of_the_moment():
+    w = Value(np.array([[1.0, 2.0], [3.0, 4.0]]), name="w")
+    steps = step((w.T @ w).sum())
+    w.data -= 1.0
+    assert "[[1, 2], [3, 4]]" in steps[1].numbers
+
+
+def test_cotangent_for_a_vector():
+    x = Value(np.array([1.0, 2.0]), name="x")
+    assert_agrees(x * x, grad=np.array([1.0, -1.0]))
+
+
+def test_hooks_run_as_in_backward():
+    a = Value(2.0, name="a")
+    b = a * 3.0
+    b.hook(lambda g: g * 10)
+    a.hook(lambda g: g + 1)
+    loss = b * b
+    steps = step(loss)
+    loss.backward()
+    assert steps[-1].contributions[-1].total == a.grad
+
+
+# --- every op of the table, every example, random graphs ------------------------------------------------------
+
+DIFFERENTIATED_BY_DEFINITION = {"gelu_slope", "norm_pull", "prod_others"}  # their rule has no text
+
+CASES = [(name, i) for name, op in OPS.items() if op.differentiable for i in range(len(op.samples))]
+
+
+@pytest.mark.parametrize(("name", "i"), CASES, ids=lambda x: str(x))
+def test_every_op(name, i):
+    op = OPS[name]
+    f, inputs = op.on(op.samples[i])
+    values = [
+        Value(x, name=f"x{k}") if isinstance(x, float | np.ndarray) and np.asarray(x).dtype.kind == "f" else x
+        for k, x in enumerate(inputs)
+    ]
+    out = f(*values)
+    rng = np.random.default_rng(i)
+    cotangent = rng.normal(size=out.shape) if out.shape else float(rng.normal())
+    stepper = assert_agrees(out, cotangent)
+    last = stepper[-1]
+    for contribution in last.contributions:
+        if name in DIFFERENTIATED_BY_DEFINITION:
+            assert contribution.rule.startswith("pull_")
+            continue
+        value = contribution.whole_formula.value()
+        np.testing.assert_allclose(value, contribution.value, rtol=1e-10, atol=1e-12, err_msg=contribution.rule)
+        if np.ndim(contribution.value) and np.size(contribution.value):
+            index = np.unravel_index(np.argmax(np.abs(contribution.value)), np.shape(contribution.value))
+            spelled = contribution.entry(*map(int, index))
+            assert "=" in spelled
+
+
+def test_examples(example):
+    assert_agrees(example, None if example.size == 1 else np.arange(1.0, example.size + 1).reshape(example.shape))
+
+
+def test_the_forward_pass_alone():
+    x = Value(np.array([1.0, 2.0]), name="x")
+    steps = step(ag.softmax(x * 2.0), backward=False)
+    assert [s.kind for s in steps] == ["forward", "forward"] and steps.run().number == 2
+
+
+@pytest.fixture(params=["1", "2", "3", "4", "5", "6", "cat_sleeps"])
+def example(request):
+    import examples
+
+    return examples.find(request.param).module.graph()
+
+
+@st.composite
+def graphs(draw):
+    """A random graph of scalars, matrices and vectors, with shared operands."""
+    numbers = st.floats(-2, 2, allow_nan=False).map(lambda x: round(x, 3))
+    matrix = np.array([[draw(numbers) for _ in range(2)] for _ in range(2)])
+    vector = np.array([draw(numbers), draw(numbers)])
+    pool = [Value(draw(numbers), name="s"), Value(matrix, name="M"), Value(vector, name="v")]
+    for _ in range(draw(st.integers(1, 7))):
+        x, y = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
+        kind = draw(st.sampled_from(["add", "sub", "mul", "tanh", "exp", "matmul", "sum", "softmax", "relu", "T"]))
+        if kind == "matmul":
+            made = x @ y if x.ndim and y.ndim else x * y
+        elif kind == "T":
+            made = x.T
+        elif kind == "exp":
+            made = ag.exp(ag.tanh(x))
+        elif kind in ("tanh", "sum", "relu"):
+            made = OPS[kind](x)
+        elif kind == "softmax":
+            made = ag.softmax(x) if x.ndim else x * 2
+        else:
+            made = OPS[kind](x, y)
+        pool.append(made)
+    return sum((ag.sum(x) for x in pool[3:]), pool[0] * 0.5)
+
+
+@given(graphs())
+def test_random_graphs(root):
+    assert_agrees(root)
+
+
+# --- tensors ------------------------------------------------------------------------------------------------
+
+
+def matrices():
+    X = Value(np.array([[1.0, 0.0], [0.0, 1.0]]), name="X")
+    W = Value(np.array([[0.1, 0.2], [0.3, 0.4]]), name="W")
+    K = X @ W
+    K.name = "K"
+    loss = (K * K).sum()
+    loss.name = "loss"
+    return X, W, K, loss
+
+
+def test_a_matrix_product_is_written_out():
+    *_, loss = matrices()
+    last = step(loss)[-1]
+    to_x, to_w = last.contributions
+    assert to_x.rule == "g @ W.T" and to_w.symbols == "∂L/∂W += X.T @ ∂L/∂K"
+    assert to_x.numbers == "[[0.2, 0.4], [0.6, 0.8]] · [[0.1, 0.3], [0.2, 0.4]] = [[0.1, 0.22], [0.22, 0.5]]"
+    assert to_x.entry(0, 1) == "0.2 × 0.3 + 0.4 × 0.4 = 0.22"
+    with pytest.raises(IndexError, match=r"shape \(2, 2\)"):
+        to_x.entry(5, 0)
+
+
+def test_broadcasting_is_undone_in_the_open():
+    x = Value(np.ones((2, 3)), name="x")
+    b = Value(np.zeros(3), name="b")
+    (to_b,) = [c for s in step((x + b).sum()) for c in s.contributions if c.parent is b]
+    assert to_b.rule == "sum(g, axis=−2)" and to_b.value.tolist() == [2.0, 2.0, 2.0]
+    assert to_b.entry(1) == "1 + 1 = 2"
+
+
+def test_a_long_rule_names_its_parts():
+    x, gamma = Value(np.array([[1.0, 2.0, 4.0]]), name="x"), Value(np.ones(3), name="gamma")
+    weights = np.array([[1.0, -1.0, 2.0]])
+    to_x = step((ag.layer_norm(x, gamma, 0.0) * weights).sum())[-1].contributions[0]
+    assert "u = " in to_x.rule and "norm_pull" not in to_x.rule
+
+
+def test_a_rule_that_text_cannot_follow():
+    def vjp(g, out, x):
+        return (g * 2 if np.all(x > 0) else g,)
+
+    op = ag.Op("odd", "odd(x)", forward=lambda x: x * 2, vjp=vjp, register=False)
+    x = Value(3.0, name="x")
+    (sent,) = step(op(x))[-1].contributions
+    assert sent.value == 2.0 and sent.rule == "pull_odd(g, x)" and sent.numbers.endswith("= 2")
+
+
+# --- names, breakpoints, modules ------------------------------------------------------------------------------
+
+
+def test_hostile_names_are_text():
+    a = Value(2.0, name="<script>alert('x')</script>")
+    b = Value(3.0, name="__import__('os')\n\u202e")
+    text = str(step(a * b))
+    assert "<script>alert('x')</script>" in text and "\\n" in text and "\u202e" not in text
+
+
+def test_breakpoints():
+    _, _, K, loss = matrices()
+    steps = step(loss).break_on("K")
+    assert steps.run().node is K and steps.current.kind == "forward"
+    assert steps.run().node is K and steps.current.kind == "backward"
+    steps = step(loss).break_on(op="mul")
+    assert steps.run().node.op.name == "mul"
+    steps = step(loss).break_on(over=0.9)
+    assert steps.run().kind == "backward"
+    steps = step(loss).break_on(lambda s: s.kind == "backward")
+    assert steps.run() is steps[3]
+    steps.clear_breaks()
+    assert steps.run() is steps[-1]
+    with pytest.raises(StepError, match="did you mean K"):
+        steps.break_on("KK")
+    with pytest.raises(TypeError, match="say where to stop"):
+        steps.break_on()
+
+
+def test_break_on_nan():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = Value(0.0, name="x")
+        bad = ag.log(x)
+        bad.name = "bad"
+        loss = bad * 0.0
+    steps = step(loss).break_on(bad=True)
+    assert steps.run().node is bad
+
+
+def module_graph():
+    x = Value(np.array([0.5, -1.0]), name="x")
+    h = x
+    for i in range(2):
+        with ag.scope(f"blocks.{i}", kind="Block"):
+            with ag.scope("inner", kind="Inner"):
+                h = ag.tanh(h * 2.0)
+            h = h + x
+    return x, h.sum()
+
+
+def test_modules_as_single_steps():
+    x, loss = module_graph()
+    fine, coarse = step(loss), step(loss, collapse=1)
+    assert len(fine) == 14 and len(coarse) == 6
+    assert [s.name for s in coarse] == ["blocks.0", "blocks.1", "L", "L", "blocks.1", "blocks.0"]
+    coarse.goto(-1)
+    fine.goto(-1)
+    assert {k: bits(v) for k, v in coarse.gradients.items()} == {k: bits(v) for k, v in fine.gradients.items()}
+    last = coarse[-1].contributions[-1]
+    assert last.parent is x and bits(last.total) == bits(fine.ledger(x)[-1].total)
+    assert (last.path, last.paths) == (2, 2)
+
+
+def test_into_and_over():
+    _, loss = module_graph()
+    steps = step(loss, collapse=1)
+    first = steps.into()
+    assert first.node.op.name == "mul" or first.module is not None
+    assert len(steps) > 6 and steps.position == 0
+    with pytest.raises(StepError, match="no closed module"):
+        step(loss).into()
+    steps = step(loss)
+    last = steps.over()
+    assert steps.position == 2 and last.node.op.name == "tanh"
+    steps = step(loss, collapse=1)
+    assert steps.over().name == "blocks.0" and steps.position == 1
+
+
+def test_many_steps_close_modules_by_themselves():
+    x = Value(1.0, name="x")
+    h = x
+    for i in range(60):
+        with ag.scope(f"layers.{i}", kind="Layer"):
+            for _ in range(10):
+                h = h * 0.99
+    steps = step(h)
+    assert len(steps) == 120 and steps[0].module is not None
