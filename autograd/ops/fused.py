@@ -315,7 +315,7 @@ def _attention_weights_defined(q, k, mask=None, causal=False):
 def _mask_and_causal(who, q, k, mask, causal):
     if isinstance(mask, str):
         if mask != "causal":
-            raise ShapeError(f'{who}: a mask is an array or "causal"; got {mask!r}')
+            raise ValueError(f'{who}: a mask is booleans (True: may attend), numbers to add, or "causal"; got {mask!r}')
         mask, causal = None, True
     for name, x in (("q", q), ("k", k)):
         if np.ndim(x) < 2:
@@ -323,11 +323,23 @@ def _mask_and_causal(who, q, k, mask, causal):
     if np.shape(q)[-1] != np.shape(k)[-1]:
         raise ShapeError(f"{who}: q has {np.shape(q)[-1]} features (shape {np.shape(q)}), k has {np.shape(k)[-1]} "
                          f"(shape {np.shape(k)}); they must be equal")
-    if mask is not None:
-        places = (np.shape(q)[-2], np.shape(k)[-2])
-        if any(m not in (1, n) for m, n in zip(np.shape(mask)[-2:], places[-np.ndim(mask):], strict=False)):
-            raise ShapeError(f"{who}: a mask of shape {np.shape(mask)} does not fit scores of shape (..., *{places})")
-    return mask, bool(causal)
+    return _checked_mask(who, mask, np.shape(q), np.shape(k)), bool(causal)
+
+
+def _checked_mask(who, mask, q, k):
+    """A mask of booleans or real numbers that broadcasts to the scores of queries and keys of these shapes."""
+    if mask is None:
+        return None
+    if not hasattr(mask, "dtype"):
+        mask = np.asarray(mask)
+    if mask.dtype.kind not in "bf":
+        raise DataError(f"{who}: a mask is booleans (True: may attend) or real numbers to add to the scores; got "
+                        f"{mask.dtype}. Write mask.astype(bool) for zeros and ones.")
+    scores = (*(q[:-2] if len(q) >= len(k) else k[:-2]), q[-2], k[-2])
+    missing = len(scores) - np.ndim(mask)
+    if missing < 0 or any(m not in (1, n) for m, n in zip(np.shape(mask)[-2:], scores[missing:][-2:], strict=True)):
+        raise ShapeError(f"{who}: a mask of shape {np.shape(mask)} does not broadcast to the scores' shape {scores}")
+    return mask
 
 
 def _weights_door(q, k, mask=None, causal=False):
@@ -363,6 +375,7 @@ attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causa
                        definition=_attention_weights_defined,
                        samples=[Sample("2,4 3,4", None), Sample("2,4 3,4", _BOOL), Sample("2,4 3,4 2,3"),
                                 Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", _ADDED)],
+                       batch="align",
                        doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.")
 
 
@@ -390,6 +403,7 @@ attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_att
                definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
                samples=[Sample("2,4 3,4 3,2", None), Sample("2,4 3,4 3,2", _BOOL), Sample("2,4 3,4 3,2 2,3"),
                         Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", _ADDED)],
+               batch="align",
                doc="softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or \"causal\".")
 
 # --- cross entropy ------------------------------------------------------------------------------------------
@@ -451,7 +465,8 @@ def _cross_entropy(logits, targets, *, reduction, ignore_index, label_smoothing)
     else:
         places = targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
         losses = -np.take_along_axis(logs, places[..., None], -1)[..., 0]
-    return np.asarray(_reduced(losses, targets, reduction, ignore_index), dtype=logits.dtype)
+    losses = _reduced(losses, targets, reduction, ignore_index)
+    return losses.astype(logits.dtype) if isinstance(losses, np.ndarray) else logits.dtype.type(losses)
 
 
 def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, label_smoothing):
