@@ -14,7 +14,6 @@ import numpy as np
 
 from autograd import Value, relu, sigmoid
 from autograd.graph import scope
-from examples import PLAIN_DRAWING
 from examples.checking.judge import second_opinion
 from examples.mini_transformer import Steps, Tables, attend, parameter, slopes, softmax_steps
 from examples.page import Page, bracketed, written
@@ -49,7 +48,6 @@ def run(**given: Any) -> Tables:
     steps = forward(tables, **given)
     steps["L"].backward()
     found = {name: table.data for name, table in tables.items()} | steps.data() | slopes(steps | tables)
-    found["bce"] = F.binary_cross_entropy(found["p"], found["y"], reduction="none")
     found["d_k"] = given.get("d_k") or found["K"].shape[-1]
     return found | {"scale": 1 / math.sqrt(found["d_k"]), "L_sum": float(found["bce"].sum()),
                     "L_mean": float(found["bce"].mean())}
@@ -65,6 +63,8 @@ def weights(*, W_Q: Any = W_Q, W_K: Any = W_K, W_V: Any = W_V, W_FFN1: Any = W_F
 def forward(tables: Mapping[str, Parameter], *, X: Any = X, y: Any = LABELS, d_k: float | None = None,
             causal: bool = False, reduction: str = "mean") -> Steps:
     """p = sigmoid(ReLU(attn V W_FFN1) W_FFN2), a probability for each token, and its binary cross-entropy."""
+    if reduction not in ("mean", "sum"):
+        raise ValueError(f"reduction: expected one of mean, sum, got {reduction!r}")
     steps = Steps()
     labels = steps.keep("y", Value(np.array(y, dtype=float), requires_grad=False))
     tokens = steps.keep("X", Value(np.array(X, dtype=float)))
@@ -76,12 +76,14 @@ def forward(tables: Mapping[str, Parameter], *, X: Any = X, y: Any = LABELS, d_k
         column = hidden @ tables["W_FFN2"]
     logit = steps.keep("logit", column[:, 0])
     p = steps.keep("p", sigmoid(logit))
-    steps.keep("L", F.binary_cross_entropy(p, labels, reduction=reduction))
+    with scope("binary cross-entropy"):
+        bce = steps.keep("bce", F.binary_cross_entropy(p, labels, reduction="none"))
+    steps.keep("L", bce.mean() if reduction == "mean" else bce.sum())
     return steps
 
 
 TAKES = (weights, forward)
-DRAWINGS = PLAIN_DRAWING
+DRAWINGS: dict[str, dict[str, Any]] = {"graph.svg": {"collapse": "binary cross-entropy"}, "graph_whole.svg": {}}
 
 
 def graph(**given: Any) -> Value:

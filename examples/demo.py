@@ -93,7 +93,7 @@ def make(example: Example, folder: Path, page: Page) -> Made:
     return made
 
 
-READERS = ("draw", "step", "autograd.show")
+READERS = ("draw", "step", "save", "html", "autograd.show")
 
 
 def _writers(example: Example) -> Iterator[tuple[str, Callable[[Path], list[Path]]]]:

@@ -207,7 +207,7 @@ def _inner_numbers(op: str, *inputs: Any) -> Tables:
 def slopes(values: Mapping[str, Value]) -> Tables:
     """The gradients that backward left: `dL/dQ` and so on. That of WO4 is called dL/dWO, as the sheets print it."""
     return {f"dL/d{'WO' if name == 'WO4' else name}": value.grad if value.grad is not None else 0.0 * value.data
-            for name, value in values.items()}
+            for name, value in values.items() if value.requires_grad}
 
 
 def transposes(found: Tables, *names: str) -> Tables:

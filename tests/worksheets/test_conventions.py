@@ -11,6 +11,7 @@ import pytest
 import nn
 from autograd import Value
 from examples import EXAMPLES, UnknownExample, find, keywords
+from examples import cat_sleeps as cat
 from examples import example1_forward_pass as one
 from examples import example2_single_step as two
 from examples import example3_full_backprop as three
@@ -70,7 +71,8 @@ def test_nothing_is_read_from_the_answer_file():
 
 @pytest.mark.parametrize(("module", "bad"), [
     (two, {"update": "live9"}), (two, {"target": "Z"}), (two, {"target": 7}), (one, {"sequence": ["A", "Z"]}),
-    (four, {"reduction": "median"}), (five, {"row0": "moved"}), (six, {"batch": [[["A", "Z"], "C"]]})])
+    (four, {"reduction": "median"}), (five, {"row0": "moved"}), (cat, {"reduction": "median"}),
+    (six, {"batch": [[["A", "Z"], "C"]]})])
 def test_a_wrong_setting_says_which_are_right(module, bad):
     with pytest.raises(ValueError, match=r"expected one of|tokens"):
         module.run(**bad)
