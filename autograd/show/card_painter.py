@@ -1,4 +1,5 @@
-"""One card as SVG. `state` while stepping: "todo", "done", "receiving", "now"; "" in a drawing."""
+"""One card as SVG. `state` while stepping: "todo", "done", "receiving", "now", forwards "forward" and "operand"; "" in
+a drawing."""
 
 from __future__ import annotations
 
@@ -67,11 +68,13 @@ class _Look:
             self.line, self.width, self.dash = "grad-line", 2.6, "7 4"
         elif state == "now":
             self.fill, self.line, self.width = "now-fill", "grad-line", 3.2
+        elif state in ("forward", "operand"):  # no gradient yet, so nothing orange
+            self.line, self.width = "ink", 3.2 if state == "forward" else 2
 
 
 def _outline(card: Card, box: Box, look: _Look) -> str:
     """The shape that tells the role apart without colour."""
-    style = theme.outline(look.fill, look.line, look.width)
+    style = theme.outline(look.fill, look.line, look.width).replace('class="', 'class="hg-frame ', 1)
     if look.dash:
         style += f' stroke-dasharray="{look.dash}"'
     if card.role == "input":
@@ -133,7 +136,7 @@ def _body(card: Card, box: Box, look: _Look) -> str:
     if card.rows:
         return _rows(card.rows, left, right, top)
     parts = []
-    rows = max(len(block.table.rows) for block in card.blocks if block.table)
+    rows = max((len(block.table.rows) for block in card.blocks if block.table), default=1)
     for block in card.blocks:
         size = geometry.block_size(block)
         last = block is card.blocks[-1]

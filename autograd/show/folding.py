@@ -83,13 +83,15 @@ def fold(
     max_nodes: int = 300,
     chains: bool | None = None,
     keep: Callable[[Value], bool] = lambda leaf: False,
+    repeats: bool = True,
 ) -> Folded:
-    """Decides the cards of a graph, oldest node first. Leaves for which `keep` holds stay visible."""
+    """Decides the cards of a graph, oldest node first. Leaves for which `keep` holds stay visible; without
+    `repeats`, copies of a module keep a card each."""
     nodes = list(nodes)
     users = _users(nodes)
     keys = {node: f"n{index}" for index, node in enumerate(nodes)}
     chosen = chooser(collapse)
-    folded = _collapse(nodes, keys, users, chosen, keep)
+    folded = _collapse(nodes, keys, users, chosen, keep, repeats)
     if chains or (chains is None and folded.size > CHAINS_FROM):
         _fold_sums(folded, users)
     if folded.size <= max_nodes:
@@ -169,6 +171,7 @@ def _collapse(
     users: dict[Value, list[Value]],
     chosen: Callable[[Scope], bool],
     keep: Callable[[Value], bool],
+    repeats: bool = True,
 ) -> Folded:
     """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into
     it."""
@@ -194,7 +197,8 @@ def _collapse(
                 groups[first].absorbed.append(leaf)
                 key_of[leaf] = first
     folded = Folded(nodes, key_of, groups)
-    _fold_repeats(folded, users)
+    if repeats:
+        _fold_repeats(folded, users)
     return folded
 
 

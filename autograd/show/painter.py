@@ -32,6 +32,7 @@ EDGE_STYLES = {  # token, width, dashes, where the arrowhead is, its length
     "todo": ("hair", 1.4, "", "head", 8),
     "done": ("grad-line", 1.6, "", "tail", 8),
     "now": ("grad-line", 3.6, "", "tail", 13),
+    "forward": ("ink", 3.0, "", "head", 12),
 }
 NOTE_TEXT, NOTE_LINE = 12, 19
 LEGEND_HEIGHT = 30

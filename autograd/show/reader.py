@@ -54,6 +54,7 @@ class Options:
     chains: bool | None = None
     digits: int = 4
     title: str = ""
+    repeats: bool = True
 
     def __post_init__(self) -> None:
         for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
@@ -70,7 +71,7 @@ class Reader:
     """One reading of one graph. `scene()` gives the picture; the parts stay for those who need more (the
     page)."""
 
-    def __init__(self, root: Value, options: Options) -> None:
+    def __init__(self, root: Value, options: Options, names: Names | None = None) -> None:
         if not isinstance(root, Value):
             raise TypeError(
                 f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
@@ -78,7 +79,7 @@ class Reader:
             )
         self.root, self.options = root, options
         self.nodes = topological(root)
-        self.names = Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
+        self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
         self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
         self.inputs = tuple(
             node for node in self.nodes if any(node is one or self.names.name(node) == one for one in options.inputs)
@@ -89,6 +90,7 @@ class Reader:
             max_nodes=options.max_nodes,
             chains=options.chains,
             keep=self._stays,
+            repeats=options.repeats,
         )
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
