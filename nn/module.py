@@ -193,10 +193,13 @@ class Module:
 
     def _called(self) -> str:
         """How a message refers to this module: its dotted name in the call that is running, and its kind."""
-        kind = f"{type(self).__name__}({self.extra()})" if self.extra() else type(self).__name__
         label = modes.label
         here = None if label is None else label.scope
-        return f"{here.path}: {kind}" if here is not None and here.module is self and here.path else kind
+        named = here is not None and here.module is self and here.path
+        return f"{here.path}: {self._kind()}" if here is not None and named else self._kind()
+
+    def _kind(self) -> str:
+        return f"{type(self).__name__}({self.extra()})" if self.extra() else type(self).__name__
 
     def _refuse(self, expected: str, came: Any, remedy: str = "") -> NoReturn:
         """Raise a ShapeError that names this layer, what it expected, and what came."""
@@ -270,10 +273,6 @@ class Sequential(Module):
         for layer in self.layers:
             x = layer(x)
         return x
-
-    def extra(self) -> str:
-        names = [getattr(f, "__name__", str(f)) for f in self.layers if not isinstance(f, Module)]
-        return ", ".join(names)
 
     def __len__(self) -> int:
         return len(self.layers)

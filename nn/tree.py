@@ -1,59 +1,79 @@
-"""A module printed as a tree: kinds, parameter shapes, counts. Equal neighbours are folded to `0..3 ×4`."""
+"""A module printed as a tree: kinds, parameter shapes, counts. Equal neighbours are folded to `blocks.0..3 ×4`."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from .module import Module, Parameter
+from .dropout import Dropout
+from .module import Module, Parameter, Sequential
+
+
+class Row(NamedTuple):
+    """One line: what it is, the shapes of its own parameters, how many numbers it holds in all."""
+
+    what: str
+    shapes: str
+    size: str
 
 
 def printed(module: Module) -> str:
     """The lines of the tree, in columns; one line for a module without modules inside."""
-    rows = list(_rows(module, "", "", ""))
+    rows = _rows(module, "", "", "")
     if len(rows) == 1:
-        return "  ".join(part for part in (*rows[0][:2], f"{rows[0][2]} parameters") if part)
+        return "  ".join(part for part in (rows[0].what, rows[0].shapes, f"{rows[0].size} parameters") if part)
     left, middle, right = (max(len(row[i]) for row in rows) for i in range(3))
-    first = f"{rows[0][0]:<{left}}  {rows[0][1]:<{middle}}  {rows[0][2]:>{right}} parameters"
-    return "\n".join([first, *(f"{a:<{left}}  {b:<{middle}}  {c:>{right}}".rstrip() for a, b, c in rows[1:])])
+    lines = [f"{what:<{left}}  {shapes:<{middle}}  {size:>{right}}".rstrip() for what, shapes, size in rows]
+    return "\n".join([f"{lines[0]} parameters", *lines[1:]])
 
 
-def _rows(module: Module, name: str, lead: str, indent: str) -> list[tuple[str, str, str]]:
-    kind = f"{type(module).__name__}({module.extra()})" if module.extra() else type(module).__name__
-    own = [(path, part) for path, part in module._own_parts() if isinstance(part, Parameter)]
-    shapes = _folded([(path, str(p.shape) + ("" if p.requires_grad else " frozen")) for path, p in own])
-    rows = [(f"{lead}{name + ': ' if name else ''}{kind}", shapes, f"{module.count():,}")]
-    children = _children(module)
+def _rows(part: Any, name: str, lead: str, indent: str) -> list[Row]:
+    """The line of a module (or of a plain function in a Sequential), then those of what is inside."""
+    title = f"{lead}{name}: " if name else lead
+    if not isinstance(part, Module):
+        return [Row(title + getattr(part, "__name__", repr(part)), "", "")]
+    rows = [Row(title + part._kind(), _shapes(part), f"{part.count():,}")]
+    children = _folded(_children(part), lambda child: "\n".join(map(str, _rows(child, "", "", ""))))
     for i, (path, child) in enumerate(children):
         last = i == len(children) - 1
-        rows += _rows(child, path, indent + ("└── " if last else "├── "), indent + ("    " if last else "│   "))
+        branch, below = ("└── ", "    ") if last else ("├── ", "│   ")
+        rows += _rows(child, path, indent + branch, indent + below)
     return rows
 
 
-def _folded(shapes: list[tuple[str, str]]) -> str:
-    """`weight (2, 3), bias (3,)`; a list of many parameters alike as `w.0..15 ()`."""
-    groups = _group([(path, shape, shape) for path, shape in shapes])
-    return ", ".join(f"{path} {shape}" for path, shape in groups)
+def _children(module: Module) -> list[tuple[str, Any]]:
+    """The modules inside, but for dropouts that drop nothing; a Sequential's plain functions too."""
+    if isinstance(module, Sequential):
+        return [(f"layers.{i}", layer) for i, layer in enumerate(module.layers)]
+    modules = [(path, part) for path, part in module._own_parts() if isinstance(part, Module)]
+    return [(path, part) for path, part in modules if not (isinstance(part, Dropout) and part.p == 0)]
 
 
-def _children(module: Module) -> list[tuple[str, Module]]:
-    parts = [(path, part) for path, part in module._own_parts() if isinstance(part, Module)]
-    return _group([(path, part, "\n".join(map(str, _rows(part, "", "", "")))) for path, part in parts])
+def _shapes(module: Module) -> str:
+    """`weight (2, 3), bias (3,)`: the parameters that are a module's own."""
+    own = [(path, part) for path, part in module._own_parts() if isinstance(part, Parameter)]
+    shown = [(path, f"{p.shape}{'' if p.requires_grad else ' frozen'}") for path, p in own]
+    return ", ".join(f"{path} {shape}" for path, shape in _folded(shown, str))
 
 
-def _group(entries: list[tuple[str, Any, str]]) -> list[tuple[str, Any]]:
-    """Fold runs of `blocks.0`, `blocks.1`, … that look alike into one entry named `blocks.0..3 ×4`."""
-    groups: list[tuple[str, str, Any, str, int]] = []
-    for path, part, looks in entries:
-        stem, _, number = path.rpartition(".")
-        if groups and stem and groups[-1][0] == stem and groups[-1][3] == looks:
-            start, count = groups[-1][1], groups[-1][4] + 1
-            groups[-1] = (stem, start, groups[-1][2], looks, count)
+def _folded(entries: list[tuple[str, Any]], looks: Callable[[Any], str]) -> list[tuple[str, Any]]:
+    """Runs of `blocks.0`, `blocks.1`, … that look alike become one entry named `blocks.0..3 ×4`."""
+    runs: list[list[tuple[str, Any, str]]] = []
+    for path, part in entries:
+        look = looks(part)
+        if runs and runs[-1][-1][2] == look and _follows(path, runs[-1][-1][0]):
+            runs[-1].append((path, part, look))
         else:
-            groups.append((stem, number, part, looks, 1))
-    return [
-        (
-            f"{stem}.{start}..{int(start) + count - 1} ×{count}" if count > 1 else f"{stem}.{start}".lstrip("."),
-            part,
-        )
-        for stem, start, part, _, count in groups
-    ]
+            runs.append([(path, part, look)])
+    return [(run[0][0] + _extent(run), run[0][1]) for run in runs]
+
+
+def _follows(path: str, before: str) -> bool:
+    """Whether `layers.2` comes right after `layers.1`."""
+    stem, _, number = path.rpartition(".")
+    earlier, _, previous = before.rpartition(".")
+    return stem == earlier != "" and number.isdigit() and previous.isdigit() and int(number) == int(previous) + 1
+
+
+def _extent(run: list[Any]) -> str:
+    return f"..{run[-1][0].rpartition('.')[2]} ×{len(run)}" if len(run) > 1 else ""

@@ -7,7 +7,7 @@ where torch is not installed: there the committed fixtures, which `make_fixtures
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ class Case:
     shapes: tuple[tuple[int, ...], ...]
     module: Callable[[], nn.Module] | None = None
     between: tuple[float, float] = (-2.0, 2.0)
-    tags: frozenset[str] = field(default_factory=frozenset)
 
     def inputs(self, seed: int) -> list[np.ndarray]:
         rng = np.random.default_rng(seed)
@@ -74,7 +73,7 @@ def theirs(case: Case, parameters: Arrays, inputs: list[np.ndarray], cotangent: 
     return found | {f"d.p.{name}": t.grad.numpy() for name, t in p.items() if t.grad is not None}
 
 
-# --- torch's side of the layers, on parameters by our names -------------------------------------------------------
+# --- torch's side of the layers, on parameters by our names -------------------------------------------------
 
 
 def linear(p: Any, x: Any, name: str) -> Any:
@@ -165,7 +164,7 @@ def gpt(t: Any, p: Any, ids: np.ndarray, heads: int, layers: int, positions: str
     return x @ p["head.weight"] if "head.weight" in p else x @ p["tokens.weight"].T
 
 
-# --- the cases ---------------------------------------------------------------------------------------------------
+# --- the cases ----------------------------------------------------------------------------------------------
 
 RANKS = {2: (3, 4), 3: (2, 3, 4), 4: (2, 2, 3, 4)}
 SEES = np.array([[True, False, True], [True, True, False], [False, True, True]])
@@ -173,6 +172,7 @@ ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -2.0], [1.0, 0.0, 0.0]])
 IDS = np.array([[1, 4, 0, 1], [3, 3, 2, 4]])
 CLASSES = np.array([[2, 0, 3], [1, 1, 0]])
 SKIPPED = np.array([[2, -1, 3], [1, -1, 0]])
+ANSWERS = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 1.0]])
 SHARES = np.random.default_rng(5).dirichlet(np.ones(4), (2, 3))
 
 
@@ -186,7 +186,7 @@ def functions() -> list[Case]:
         cases.append(Case(name, mine, other, shapes, **options))
 
     for rank, shape in RANKS.items():
-        *lead, tokens, width = shape
+        *lead, _, width = shape
         qkv = [shape, (*lead, 3, width), (*lead, 3, width)]
         add(f"softmax rank {rank}", F.softmax, lambda t, x: x.softmax(-1), shape)
         add(f"log_softmax rank {rank}", F.log_softmax, lambda t, x: x.log_softmax(-1), shape)
@@ -207,7 +207,8 @@ def functions() -> list[Case]:
     add("attention weights", F.attention_weights,
         lambda t, q, k: (q @ k.mT / 2.0).softmax(-1), (2, 3, 4), (2, 5, 4))  # fmt: skip
     add("attention, mask with a gradient", F.attention,
-        lambda t, q, k, v, m: f(t).scaled_dot_product_attention(q, k, v, m), (3, 4), (5, 4), (5, 2), (3, 5))  # fmt: skip
+        lambda t, q, k, v, m: f(t).scaled_dot_product_attention(q, k, v, m),
+        (3, 4), (5, 4), (5, 2), (3, 5))  # fmt: skip
     add("gelu", F.gelu, lambda t, x: f(t).gelu(x), (3, 4))
     add("gelu tanh", lambda x: F.gelu(x, approximate="tanh"), lambda t, x: f(t).gelu(x, approximate="tanh"), (3, 4))
     add("embedding", lambda table: F.embedding(table, IDS), lambda t, table: table[t.tensor(IDS)], (5, 3))
@@ -227,15 +228,15 @@ def functions() -> list[Case]:
                 lambda t, z, y=targets, s={**settings, **extra}: f(t).cross_entropy(
                     z.movedim(-1, 1), t.tensor(y).movedim(-1, 1) if y.ndim == 3 else t.tensor(y), **s),
                 (2, 3, 4))  # fmt: skip
-        y = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 1.0]])
-        add(f"binary_cross_entropy {reduction}", lambda p, s=settings: F.binary_cross_entropy(p, y, **s),
-            lambda t, p, s=settings: f(t).binary_cross_entropy(p, t.tensor(y), **s), (2, 3),
+        add(f"binary_cross_entropy {reduction}", lambda p, s=settings: F.binary_cross_entropy(p, ANSWERS, **s),
+            lambda t, p, s=settings: f(t).binary_cross_entropy(p, t.tensor(ANSWERS), **s), (2, 3),
             between=(0.05, 0.95))  # fmt: skip
         add(f"binary_cross_entropy_with_logits {reduction}",
-            lambda z, s=settings: F.binary_cross_entropy_with_logits(z, y, **s),
-            lambda t, z, s=settings: f(t).binary_cross_entropy_with_logits(z, t.tensor(y), **s), (2, 3))  # fmt: skip
-        add(f"mse {reduction}", lambda x, s=settings: F.mse(x, y, **s),
-            lambda t, x, s=settings: f(t).mse_loss(x, t.tensor(y), **s), (2, 3))  # fmt: skip
+            lambda z, s=settings: F.binary_cross_entropy_with_logits(z, ANSWERS, **s),
+            lambda t, z, s=settings: f(t).binary_cross_entropy_with_logits(z, t.tensor(ANSWERS), **s),
+            (2, 3))  # fmt: skip
+        add(f"mse {reduction}", lambda x, s=settings: F.mse(x, ANSWERS, **s),
+            lambda t, x, s=settings: f(t).mse_loss(x, t.tensor(ANSWERS), **s), (2, 3))  # fmt: skip
     return cases
 
 
@@ -267,7 +268,8 @@ def layers() -> list[Case]:
     add("Linear on a vector", lambda: nn.Linear(4, 3), lambda t, p, x: linear(p, x, ""), (4,))
     add("MultiHeadAttention rotary", lambda: nn.MultiHeadAttention(8, 2, rotary=True, causal=True),
         lambda t, p, x: attended(t, p, x, 2, rotary=True, causal=True), (2, 3, 8))  # fmt: skip
-    add("MultiHeadAttention one head", lambda: nn.MultiHeadAttention(4, 1), lambda t, p, x: attended(t, p, x, 1), (3, 4))
+    add("MultiHeadAttention one head", lambda: nn.MultiHeadAttention(4, 1),
+        lambda t, p, x: attended(t, p, x, 1), (3, 4))  # fmt: skip
     add("MultiHeadAttention of one token", lambda: nn.MultiHeadAttention(4, 2, causal=True),
         lambda t, p, x: attended(t, p, x, 2, causal=True), (2, 1, 4))  # fmt: skip
     add("MultiHeadAttention without bias", lambda: nn.MultiHeadAttention(4, 2, bias=False),
