@@ -151,7 +151,7 @@ class Op:
             data = self.forward(*inputs)
         except Exception as error:
             data = self.recover(error, inputs)
-        if data.__class__ is float or data.__class__ is np.ndarray:
+        if data.__class__ is float or (data.__class__ is np.ndarray and data.ndim):
             return data
         return as_plain(data)
 
@@ -179,7 +179,7 @@ class Op:
         who = self._who(given)
         if isinstance(error, TypeError):
             for x in inputs:
-                if not isinstance(x, np.ndarray | int | float | np.number | np.bool_):
+                if np.asarray(x).dtype.kind not in "fiub":
                     came = f"{x!r:.60} ({type(x).__name__})"
                     return DataError(f"{self.name}: expected real numbers, as in {self.reads}; got {came}.{who}")
         shapes = " and ".join(str(np.shape(x)) for x in inputs)

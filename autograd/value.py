@@ -312,7 +312,7 @@ class Value:
             data = op.forward(*plain)
         except Exception as error:
             data = op.recover(error, plain, inputs)
-        if data.__class__ is not float and data.__class__ is not ndarray:
+        if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
             data = as_plain(data)
         node: Value = new(Value)
         node._data = data

@@ -81,6 +81,17 @@ def test_values_arrays_and_floats_give_the_same_numbers(op, sample):
         assert_close(np.ravel(arrays), np.ravel(numbers), op.name, tolerance=1e-15)
 
 
+@every()
+def test_a_scalar_result_is_no_array(op, sample):
+    """A float64 scalar is a Python float, another one a NumPy scalar: never an array of no axes."""
+    for dtype in (np.float64, np.float32):
+        f, xs = op.on(sample)
+        xs = [np.asarray(x, dtype)[()] if is_real(x) else x for x in xs]
+        for out in (f(*xs), plain(f(*[Value(x) if is_real(x) else x for x in xs]))):
+            assert isinstance(out, np.ndarray) == bool(np.ndim(out))
+            assert not isinstance(out, np.float64)
+
+
 @every(lambda op: op.differentiable)
 def test_float32_stays_float32(op, sample):
     f, xs = of_the_reals(*op.on(sample))
@@ -90,6 +101,7 @@ def test_float32_stays_float32(op, sample):
     u = uneven(np.shape(out)).astype(np.float32)
     wide = vjp(f, *(np.asarray(x, np.float64)[()] for x in narrow))[1](u)
     for x, got, expected in zip(narrow, pull(u), wide, strict=True):
+        assert type(got) is type(x)
         assert got.dtype == np.float32
         assert got.shape == x.shape
         assert_close(got, expected, op.name, tolerance=1e-5)
