@@ -22,36 +22,39 @@ Array = np.ndarray[Any, Any]
 TINY = 1e-150
 
 
-def complex_slopes(probe: Probe, k: int, places: Array) -> Array | None:
-    """The derivatives at some entries of source k, or None if some op on the way takes no complex numbers."""
+def complex_slopes(probe: Probe, places: Array) -> Array | None:
+    """The derivatives at some entries, or None if some op on the way takes no complex numbers."""
     if probe.replay is None:
         return None
-    source = probe.subject.sources[k]
     # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
-    steps = [step for step in probe.replay.steps if step[4] & (1 << k) and step[1].differentiable]
+    steps = [step for step in probe.replay.steps if step[1].differentiable]
     if not all(takes_complex(step[1].base) for step in steps):
         return None
     slopes = np.empty(len(places))
-    portion = probe.replay.portion
-    for start in range(0, len(places), portion):
-        chosen = places[start : start + portion]
-        rows = np.empty((len(chosen), probe.flat[k].size), dtype=np.complex128)
-        rows[:] = probe.flat[k]
-        rows[np.arange(len(chosen)), chosen] += 1j * TINY
-        known: dict[Any, Any] = {source: rows.reshape(len(chosen), *source.shape)}
+    for start in range(0, len(places), probe.replay.portion):
+        some = slice(start, start + probe.replay.portion)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("error")  # a discarded imaginary part is a warning
-                for node, op, inputs, rank, _ in steps:
-                    known[node] = batched(op, len(chosen), inputs, rank, np.shape(node._data), known)
+                slopes[some] = _slopes(probe, steps, places[some])
         except Exception:  # whatever a forward function makes of complex numbers: then there is no answer
             return None
-        total: Any = 0.0
-        for out, u in zip(probe.subject.outs, probe.weights):
-            if u is not None and out in known:
-                total = total + (known[out].imag / TINY).reshape(len(chosen), np.size(u)) @ np.reshape(u, -1)
-        slopes[start : start + portion] = total
     return slopes
+
+
+def _slopes(probe: Probe, steps: list[Any], places: Array) -> Any:
+    n = len(places)
+    rows = np.empty((n, probe.x.size), dtype=np.complex128)
+    rows[:] = probe.x
+    rows[np.arange(n), places] += 1j * TINY
+    known: dict[Any, Any] = {source: probe.of_source(k, rows) for k, source in enumerate(probe.subject.sources)}
+    for node, op, inputs, rank, _ in steps:
+        known[node] = batched(op, n, inputs, rank, np.shape(node._data), known)
+    total: Any = np.zeros(n)
+    for out, u in zip(probe.subject.outs, probe.weights):
+        if u is not None and out in known:
+            total = total + (known[out].imag / TINY).reshape(n, np.size(u)) @ np.reshape(u, -1)
+    return total
 
 
 @functools.cache

@@ -49,20 +49,25 @@ class Look:
     still: Array  # nothing at all changed
 
 
-def look(probe: Probe, k: int, step: float | None, native: bool) -> Look:
-    """Every entry of source k moved a little, both ways."""
-    x = probe.flat[k]
+def look(probe: Probe, places: Array, step: float | None) -> Look:
+    """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype."""
+    native = step is not None
+    x = probe.x[places]
     epsilon = probe.epsilon(native)
     h = usual_step(x, epsilon) if step is None else np.full(x.shape, step)
-    if native:
-        dtype = probe.subject.sources[k].dtype
-        h = ((x + h).astype(dtype) - x.astype(dtype)).astype(np.float64)
-    else:
-        h = (x + h) - x  # what is really added, after rounding
-    places = np.arange(x.size)
-    moved = probe.entries(k, np.concatenate([places, places]), np.concatenate([h, -h]), native)
-    up, down = moved[: x.size], moved[x.size :]
+    h = really_added(probe, x, h, native)
+    n = len(places)
+    moved = probe.entries(np.concatenate([places, places]), np.concatenate([h, -h]), native)
+    up, down = moved[:n], moved[n:]
     return Look((up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h, (up == 0) & (down == 0))
+
+
+def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:
+    """What a step comes to after rounding, in float64 or, for calls and native replays, in the inputs' own dtype."""
+    if probe.coarse > 1e-15 and (native or probe.replay is None):
+        dtype = min((s.dtype for s in probe.subject.sources), key=lambda d: d.itemsize)
+        return (x + steps).astype(dtype).astype(np.float64) - x
+    return (x + steps) - x
 
 
 # --- the ladder ------------------------------------------------------------------------------------------------------
@@ -81,20 +86,15 @@ class Climb:
     noise: float  # of the weighted sum
 
 
-def climb(probe: Probe, k: int, places: Array) -> Climb:
-    """Look at some entries of source k with every step that could be the right one."""
-    x = probe.flat[k][places]
+def climb(probe: Probe, places: Array) -> Climb:
+    """Look at some entries with every step that could be the right one."""
+    x = probe.x[places]
     epsilon = probe.epsilon()
-    sigma = noise(probe, k)
+    sigma = noise(probe)
     h = ladder(x, epsilon)  # (entries, rungs)
-    steps = h[:, :, None] * POINTS
-    if probe.replay is None:  # calls are in the dtype of the source: note what is really added
-        dtype = probe.subject.sources[k].dtype
-        steps = (x[:, None, None] + steps).astype(dtype).astype(np.float64) - x[:, None, None]
-    else:
-        steps = (x[:, None, None] + steps) - x[:, None, None]
+    steps = really_added(probe, x[:, None, None], h[:, :, None] * POINTS)
     rungs = h.shape[1]
-    moved = probe.entries(k, np.repeat(places, rungs * 4), steps.reshape(-1)).reshape(steps.shape)
+    moved = probe.entries(np.repeat(places, rungs * 4), steps.reshape(-1)).reshape(steps.shape)
     up, down, up2, down2 = np.moveaxis(moved, -1, 0)
     real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # a step that rounding swallowed is no step
     with np.errstate(all="ignore"):
@@ -156,17 +156,17 @@ def kink(jumps: Array, bounds: Array) -> Array:
     return found
 
 
-def noise(probe: Probe, k: int) -> float:
+def noise(probe: Probe) -> float:
     """The rounding error of the weighted sum, measured: from difference tables over points a few ulps apart.
 
     Three tables, of which the middle one counts: a jump of the function spoils only one.
     """
-    x = probe.flat[k]
+    x = probe.x
     epsilon = probe.epsilon()
     signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
     ulps = np.concatenate([np.arange(8) + centre for centre in (-3.5, 400.0, -400.0)])
     rows = x + 64 * epsilon * size_of(x) * signs * ulps[:, None]
-    tables = probe.changes({k: rows}).reshape(3, 8)
+    tables = probe.changes(rows).reshape(3, 8)
     with np.errstate(all="ignore"):
         measured = []
         for order in (4, 5):
@@ -181,19 +181,17 @@ def noise(probe: Probe, k: int) -> float:
 # --- the Taylor remainder --------------------------------------------------------------------------------------------
 
 
-def taylor_slope(probe: Probe, gradients: list[Array], seed: int) -> float | None:
+def taylor_slope(probe: Probe, gradient: Array, seed: int) -> float | None:
     """How fast `f(x + tv) - f(x) - t g·v` falls with t: with slope 2 if g is the gradient, 1 if it is not.
 
     None where rounding hides the answer (a linear function has no remainder at all).
     """
-    rng = np.random.default_rng(seed)
-    directions = [rng.choice([-1.0, 1.0], x.shape) * np.maximum(1e-3, np.abs(x)) for x in probe.flat]
-    slope = sum(float(g.reshape(-1) @ v) for g, v in zip(gradients, directions))
+    v = np.random.default_rng(seed).choice([-1.0, 1.0], probe.x.shape) * np.maximum(1e-3, np.abs(probe.x))
+    v = np.where(np.isfinite(v), v, 0.0)
+    slope = float(gradient @ v)
     t = 2.0 ** -np.arange(4, 16)
-    rows = {k: x + t[:, None] * v for k, (x, v) in enumerate(zip(probe.flat, directions))}
-    remainder = np.abs(probe.changes(rows) - t * slope)
-    floor = 100 * probe.epsilon() * probe.size
-    seen = np.isfinite(remainder) & (remainder > floor)
+    remainder = np.abs(probe.changes(probe.x + t[:, None] * v) - t * slope)
+    seen = np.isfinite(remainder) & (remainder > 100 * probe.epsilon() * probe.size)
     if seen.sum() < 4 or not math.isfinite(slope):
         return None
     return float(np.polyfit(np.log(t[seen]), np.log(remainder[seen]), 1)[0])

@@ -10,10 +10,11 @@ import numpy as np
 
 from ..errors import GradientError
 from .differences import taylor_slope, usual_step
+from .directions import EVERY, places_to_judge
 from .probe import Probe
 from .report import Part, Report
-from .subject import Array, Subject, cotangents
-from .verdict import EVERY, NONDETERMINISTIC, VERDICTS, WRONG, judge, judge_directions
+from .subject import Subject, cotangents
+from .verdict import VERDICTS, Judged, judge
 
 MODES = ("reverse", "forward")
 
@@ -68,74 +69,61 @@ def check_subject(
     weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
     with np.errstate(all="ignore"):
         engine = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
-        gradients = engine if given is None else given
         probe = Probe(subject, weights)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=weights)
         if not _trust_replay(subject, probe, seed):
             if not _repeats(subject):
-                report.verdict = NONDETERMINISTIC
-                report.notes.insert(0, "two calls with the same inputs gave different results; fix the seed of whatever is random")
+                report.verdict = "nondeterministic"
+                report.notes.insert(0, RANDOM)
                 return report
             probe.replay = None
             report.by = "calls"
-            report.notes.append("the function decides in Python, or reads .data: every entry was done by calling it")
-        scale = max((float(np.max(np.abs(g))) for g in gradients if g is not None and np.size(g)), default=0.0)
-        scale = scale if math.isfinite(scale) else 0.0
-        rng = np.random.default_rng(seed) if any(x.size > EVERY for x in probe.flat) else None
-        for k, (source, g) in enumerate(zip(subject.sources, gradients)):
-            if probe.flat[k].size > EVERY and rng is not None:
-                judged = judge_directions(probe, k, g, scale, rng)
-            else:
-                judged = judge(probe, k, g, step, scale)
-            report.parts.append(Part(subject.names[k], source.shape, judged, engine=None if given is None else engine[k]))
-            for note in judged.notes:
-                if note not in report.notes:
-                    report.notes.append(note)
-        report.verdict = VERDICTS[max((int(p.judged.verdict.max(initial=0)) for p in report.parts), default=0)]
-        if report.ok:
-            _remark_zeros(report)
+            report.notes.append(BY_CALLS)
+        gradient = probe.flat(engine if given is None else given)
+        sizes = zip(probe.starts, probe.starts[1:])
+        if max(b - a for a, b in sizes) > EVERY:
+            places = places_to_judge(probe, gradient, seed, report.notes)
         else:
-            flat = [np.zeros(x.size) if g is None else np.asarray(g, float).reshape(-1) for g, x in zip(gradients, probe.flat)]
-            report.taylor = taylor_slope(probe, flat, seed)
-            if report.verdict == WRONG and diagnose:
+            places = np.arange(probe.x.size)
+        judged = judge(probe, gradient, places, step)
+        report.verdict = VERDICTS[judged.verdict.max(initial=0)]
+        report.notes += judged.notes
+        for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
+            shape = np.shape(subject.sources[k]._data)
+            report.parts.append(Part(subject.names[k], shape, judged, start, stop, None if given is None else engine[k]))
+        if report.ok:
+            _remark_zeros(report, judged)
+        else:
+            report.taylor = taylor_slope(probe, gradient, seed)
+            if report.verdict == "wrong" and diagnose:
                 from .diagnosis import diagnose_wrong
 
-                diagnose_wrong(report, subject, probe, gradients)
+                diagnose_wrong(report, subject, probe)
     return report
 
 
-def _trust_replay(subject: Subject, probe: Probe, seed: int) -> bool:
-    """Whether the recorded graph says what the function says: as it is, and with every input moved a little.
+RANDOM = "two calls with the same inputs gave different results; fix the seed of whatever is random"
+BY_CALLS = "the function decides in Python, or reads .data: every entry was done by calling it"
 
-    A replay freezes Python's branches and random numbers. Moved both ways at once, every entry that sits on a branch
-    crosses it.
+
+def _trust_replay(subject: Subject, probe: Probe, seed: int) -> bool:
+    """Whether the recorded graph says what the function says, called with every input moved a little.
+
+    A replay freezes Python's branches and random numbers. Moved both ways, every entry that sits on a branch crosses
+    it; and a function that is random differs from its record.
     """
-    again, _ = subject.call()
-    for out, before in zip(again, subject.outs):
-        a, b = getattr(out, "_data", out), getattr(before, "_data", before)
-        if a is not b and not np.array_equal(a, b, equal_nan=_is_real(a)):
-            return False
-    epsilon = probe.epsilon(native=True)
-    moves = [usual_step(x, epsilon) * signs for x, signs in zip(probe.flat, _signs(seed, tuple(x.size for x in probe.flat)))]
-    rows = {k: np.stack([x + d, x - d]) for k, (x, d) in enumerate(zip(probe.flat, moves))}
+    epsilon = probe.coarse
+    (signs,) = cotangents(seed + 1, (probe.x.shape,))
+    moves = np.copysign(usual_step(probe.x, epsilon), signs)
+    rows = np.stack([probe.x + moves, probe.x - moves])
     replayed = probe.changes(rows, native=True)
     slack = 64 * epsilon * probe.size
-    for i in range(2):
-        called = probe.by_call({k: data[i] for k, data in rows.items()})
-        if not abs(called - replayed[i]) <= slack + 1e-3 * abs(replayed[i]) * epsilon ** (1 / 3) and not (
-            math.isnan(called) and math.isnan(replayed[i])
-        ):
+    for row, expected in zip(rows, replayed):
+        called = probe.by_call(row)
+        near = abs(called - expected) <= slack + 1e-3 * abs(expected) * epsilon ** (1 / 3)
+        if not near and not (math.isnan(called) and math.isnan(expected)):
             return False
     return True
-
-
-def _is_real(data: Any) -> bool:
-    return isinstance(data, float) or (isinstance(data, np.ndarray | np.generic) and data.dtype.kind == "f")
-
-
-def _signs(seed: int, sizes: tuple[int, ...]) -> list[Array]:
-    weights = cotangents(seed + 1, tuple((n,) for n in sizes))
-    return [np.sign(w) for w in weights]
 
 
 def _repeats(subject: Subject) -> bool:
@@ -151,11 +139,15 @@ def _repeats(subject: Subject) -> bool:
     return True
 
 
-def _remark_zeros(report: Report) -> None:
+def _remark_zeros(report: Report, judged: Judged) -> None:
     """A gradient of zeros looks like a mistake; say that it is none."""
+    zero = np.abs(judged.gradient) <= judged.error  # a difference cannot tell it from zero, and agrees with it
+    if not zero.any():
+        return
     for part in report.parts:
-        g, slope = part.judged.gradient, part.judged.slope
-        if g.size and not np.any(np.abs(g) > part.judged.error) and not np.any(np.abs(slope) > 10 * part.judged.error + 1e-300):
+        if part.shape and 0 in part.shape:
+            continue
+        if zero[part.rows].all():
             report.notes.append(
                 f"the gradient of {part.name} is zero everywhere, and that is right: the differences are zero too"
             )

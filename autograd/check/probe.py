@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,119 +12,140 @@ import numpy as np
 from .replay import Replay
 from .subject import Array, Subject
 
-Change = Callable[[int, Array], Array]  # source number, its data for each row → the change of the weighted sum
+EPS64 = float(np.finfo(np.float64).eps)
+TOGETHER = 1 << 15  # so many numbers, and all inputs are perturbed in one replay
 
 
 class Probe:
-    """How much `Σ cotangent · result` changes when one source is changed: by replay, or by calling the function.
+    """How much `Σ cotangent · result` changes when entries of the inputs do: by replay, or by calling the function.
 
-    Results are subtracted entry by entry before they are summed, so that what does not change adds no rounding.
+    All entries of all sources stand in one long row, `x`; source k has the places from `starts[k]` to
+    `starts[k + 1]`. Results are subtracted entry by entry before they are summed, so that what does not change adds
+    no rounding.
     """
 
     def __init__(self, subject: Subject, weights: tuple[Any, ...]) -> None:
         self.subject = subject
         self.weights = weights
         self.replay: Replay | None = Replay(subject.sources, subject.outs)
-        self.flat = [np.asarray(s._data, dtype=np.float64).reshape(-1) for s in subject.sources]
+        data = [s._data for s in subject.sources]
+        self.x = np.concatenate([np.reshape(d, -1) for d in data], dtype=np.float64)
+        self.starts = [0]
+        for d in data:
+            self.starts.append(self.starts[-1] + np.size(d))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
-        self.size = math.sqrt(
-            sum(float(np.vdot(r, r)) for r in subject.results if r is not None and np.size(r))
-        )
+        self.size = math.sqrt(sum(float(np.vdot(r, r)) for r in subject.results if r is not None))
         self.finite = math.isfinite(self.size)
+        self.coarse = EPS64  # the rounding unit of the coarsest dtype
         self.before = subject.results
-        if any(s._data.__class__ is not float and s._data.dtype != np.float64 for s in subject.sources):
+        for d in (*data, *(r for r in subject.results if r is not None)):
+            if d.__class__ is not float and d.dtype != np.float64:
+                self.coarse = max(self.coarse, float(np.finfo(d.dtype).eps))
+        if self.coarse > EPS64:
             self.before = self._in_float64()
 
     def _in_float64(self) -> list[Any]:
         """The results of a replay in float64, from which its changes are counted."""
         assert self.replay is not None
-        sources = self.subject.sources
-        given = {s: np.asarray(s._data, dtype=np.float64)[None] for s in sources}
+        given = {s: np.asarray(s._data, dtype=np.float64)[None] for s in self.subject.sources}
         outs = self.replay.run(1, given, -1)
         return [r if out is None else out[0] for out, r in zip(outs, self.subject.results)]
 
     def epsilon(self, native: bool = False) -> float:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""
-        if self.replay is not None and not native:
-            return EPS64
-        return max(float(np.finfo(s.dtype).eps) for s in (*self.subject.sources, *self._real_outs()))
+        return self.coarse if native or self.replay is None else EPS64
 
-    def _real_outs(self) -> list[Any]:
-        return [r if isinstance(r, np.ndarray) else np.float64(r) for r in self.subject.results if r is not None]
+    def of_source(self, k: int, whole: Array) -> Array:
+        """The part of a long row, or of many, that belongs to source k, in that source's shape."""
+        part = whole[..., self.starts[k] : self.starts[k + 1]]
+        return part.reshape(whole.shape[:-1] + np.shape(self.subject.sources[k]._data))
+
+    def flat(self, gradients: list[Any]) -> Array:
+        """One gradient per source as one long row; zeros for None."""
+        sizes = zip(gradients, self.starts, self.starts[1:])
+        return np.concatenate([np.zeros(b - a) if g is None else np.reshape(g, -1) for g, a, b in sizes], dtype=np.float64)
 
     @functools.cached_property
-    def wobble(self) -> list[Array]:
+    def wobble(self) -> Array:
         """The rounding error of the engine's gradient, measured: how much it moves when the inputs do by two ulps."""
-        engine = self.subject.gradients(self.weights)
-        moved = [np.zeros(x.size) for x in self.flat]
+        moved = np.zeros(self.x.size)
+        engine = self.flat(self.subject.gradients(self.weights))
         for sign in (1.0, -1.0):
-            near = {}
-            for k, (x, s) in enumerate(zip(self.flat, self.subject.sources)):
-                near[k] = x + sign * 2 * float(np.finfo(s.dtype).eps) * np.abs(x)
-            gradients = self.subject.gradients_with(near, self.weights)
-            for k, (a, b) in enumerate(zip(engine, gradients or ())):
-                if a is not None and b is not None:
-                    gap = np.abs(np.subtract(a, b, dtype=np.float64)).reshape(-1)
-                    moved[k] = np.maximum(moved[k], np.where(np.isfinite(gap), gap, 0.0))
+            near = self.x + sign * 2 * self.coarse * np.where(np.isfinite(self.x), np.abs(self.x), 0.0)
+            gradients = self.subject.gradients_with(self._by_source(near), self.weights)
+            if gradients is not None:
+                gap = np.abs(self.flat(gradients) - engine)
+                moved = np.maximum(moved, np.where(np.isfinite(gap), gap, 0.0))
         return moved
 
     # --- perturbations ------------------------------------------------------------------------------------------
 
-    def entries(self, k: int, places: Array, deltas: Array, native: bool = False) -> Array:
-        """The change of the sum for each (place, delta): one entry of source k moved, all else as it was."""
-        portion = len(places) if self.replay is None else self.replay.portion
-        if len(places) <= portion:
-            return self._entries(k, places, deltas, native)
-        starts = range(0, len(places), portion)
-        return np.concatenate(
-            [self._entries(k, places[i : i + portion], deltas[i : i + portion], native) for i in starts]
-        )
+    def entries(self, places: Array, deltas: Array, native: bool = False) -> Array:
+        """The change of the sum for each (place, delta): that one entry moved, all else as it was."""
+        if len(places) * self.x.size <= TOGETHER or self.replay is None or len(self.starts) == 2:
+            return self._entries(None, places, deltas, native)
+        changes = np.empty(len(places))
+        source = np.searchsorted(self.starts, places, side="right") - 1
+        for k in range(len(self.starts) - 1):
+            mine = np.flatnonzero(source == k)
+            if mine.size:
+                changes[mine] = self._entries(k, places[mine], deltas[mine], native)
+        return changes
 
-    def _entries(self, k: int, places: Array, deltas: Array, native: bool) -> Array:
-        x = self.flat[k]
-        rows = np.empty((len(places), x.size))
-        rows[:] = x
-        rows[np.arange(len(places)), places] += deltas
-        return self.changes({k: rows}, native)
+    def _entries(self, k: int | None, places: Array, deltas: Array, native: bool) -> Array:
+        """The same, with arrays for source k only (None: for all)."""
+        portion = 8 if self.replay is None else self.replay.portion
+        if len(places) > portion:
+            slices = [slice(i, i + portion) for i in range(0, len(places), portion)]
+            return np.concatenate([self._entries(k, places[s], deltas[s], native) for s in slices])
+        start, stop = (0, self.x.size) if k is None else (self.starts[k], self.starts[k + 1])
+        rows = np.empty((len(places), stop - start))
+        rows[:] = self.x[start:stop]
+        rows[np.arange(len(places)), places - start] += deltas
+        if k is None:
+            return self.changes(rows, native)
+        return self._changes({k: rows.reshape(len(rows), *np.shape(self.subject.sources[k]._data))}, len(rows), native)
 
-    def changes(self, changed: dict[int, Array], native: bool = False) -> Array:
-        """The change of the sum for each row of the changed sources; each array is (rows, entries of the source)."""
-        rows = len(next(iter(changed.values())))
+    def changes(self, rows: Array, native: bool = False) -> Array:
+        """The change of the sum for each row, which holds all entries of all sources."""
         if self.replay is None:
-            return np.array([self.by_call({k: data[i] for k, data in changed.items()}) for i in range(rows)])
-        sources = self.subject.sources
+            return np.array([self.by_call(row) for row in rows])
+        return self._changes(self._by_source(rows), len(rows), native)
+
+    def _by_source(self, whole: Array) -> dict[int, Array]:
+        return {k: self.of_source(k, whole) for k in range(len(self.starts) - 1)}
+
+    def _changes(self, changed: Mapping[int, Array], rows: int, native: bool) -> Array:
+        assert self.replay is not None
         given = {}
         depends_on = 0
         for k, data in changed.items():
-            source = sources[k]
-            dtype = source.dtype if native else np.float64
-            given[source] = np.asarray(data, dtype=dtype).reshape(rows, *source.shape)
+            source = self.subject.sources[k]
+            given[source] = data.astype(source.dtype) if native and self.coarse > EPS64 else data
             depends_on |= 1 << k
         outs = self.replay.run(rows, given, depends_on)
-        total: Any = 0.0
+        total: Any = None
         for out, before, u in zip(outs, self.subject.results if native else self.before, self.weights):
             if out is None or u is None:
                 continue
             change = (out - before).reshape(rows, np.size(u))
             if not self.finite:  # an infinity that stays one has not changed
                 change = np.where((out == before).reshape(rows, np.size(u)), 0.0, change)
-            total = total + change @ np.reshape(u, -1)
-        return total if isinstance(total, np.ndarray) else np.zeros(rows)
+            weighted = change @ np.reshape(u, -1)
+            total = weighted if total is None else total + weighted
+        return np.zeros(rows) if total is None else total
 
-    def by_call(self, changed: dict[int, Array]) -> float:
+    def by_call(self, row: Array) -> float:
         """The same for one row, by calling the function itself; NaN where it raises or gives other shapes."""
-        outs = self.subject.call_with(changed)
+        outs = self.subject.call_with(self._by_source(row))
         results = self.subject.results
         if outs is None or len(outs) != len(results) or any(np.shape(a) != np.shape(b) for a, b in zip(outs, results)):
             return math.nan
         total = 0.0
         for out, before, u in zip(outs, results, self.weights):
             if u is not None and out is not None:
-                change = np.asarray(out, dtype=np.float64) - before
+                change = np.subtract(out, before, dtype=np.float64)
                 if not self.finite:
                     change = np.where(np.equal(out, before), 0.0, change)
                 total += float(np.vdot(u, change))
         return total
-
-
-EPS64 = float(np.finfo(np.float64).eps)

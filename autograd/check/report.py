@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .verdict import KINK, NONDETERMINISTIC, PASS, VERDICTS, Judged
+from .verdict import VERDICTS, Judged
 
 SHOWN = 8  # rows of the table
 
@@ -37,7 +37,7 @@ class Entry:
     @property
     def between(self) -> bool | None:
         """At a kink: whether the gradient lies between the one-sided derivatives."""
-        if self.verdict != KINK:
+        if self.verdict != "kink":
             return None
         low, high = sorted((self.left, self.right))
         slack = 1e-6 * max(abs(low), abs(high))
@@ -51,24 +51,33 @@ class Entry:
 
 @dataclass
 class Part:
-    """The findings for one input, at one order."""
+    """The findings for one input, at one order: those of the places from `start` to `stop`."""
 
     name: str
     shape: tuple[int, ...]
     judged: Judged
-    order: int = 1
+    start: int
+    stop: int
     engine: Any = None
+    order: int = 1
+
+    @functools.cached_property
+    def rows(self) -> slice:
+        """Where in the findings this input's are."""
+        return slice(*np.searchsorted(self.judged.places, (self.start, self.stop)).tolist())
 
     @property
     def count(self) -> int:
-        return self.judged.gradient.size
+        return self.rows.stop - self.rows.start
 
-    def entries(self, chosen: Any = None) -> Iterator[Entry]:
-        """The findings one by one; `chosen` picks some."""
+    def entries(self, failing: bool = False) -> Iterator[Entry]:
+        """The findings one by one: all, or those that did not pass."""
         j = self.judged
         engine = None if self.engine is None else np.reshape(self.engine, -1)
-        for i in range(self.count) if chosen is None else chosen:
-            place = int(i if j.places is None else j.places[i])
+        for i in range(self.rows.start, self.rows.stop):
+            if failing and not j.verdict[i]:
+                continue
+            place = int(j.places[i]) - self.start
             index = tuple(int(n) for n in np.unravel_index(place, self.shape)) if self.shape else ()
             yield Entry(
                 self.name, index, float(j.gradient[i]), float(j.slope[i]), float(j.error[i]),
@@ -102,7 +111,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return self.verdict == PASS
+        return self.verdict == "pass"
 
     def __bool__(self) -> bool:
         return self.ok
@@ -120,9 +129,7 @@ class Report:
     @property
     def failures(self) -> list[Entry]:
         """The entries that did not pass, worst first."""
-        bad = [
-            e for part in self.parts for e in part.entries(np.flatnonzero(part.judged.verdict))
-        ]  # fmt: skip
+        bad = [entry for part in self.parts for entry in part.entries(failing=True)]
         return sorted(bad, key=lambda e: (-VERDICTS.index(e.verdict), -_gap(e)))
 
     @property
@@ -130,11 +137,11 @@ class Report:
         """The largest gap between gradient and difference, relative to the larger of the two and its input's scale."""
         gaps = [0.0]
         for part in self.parts:
-            j = part.judged
-            if j.gradient.size:
+            gradient, slope = part.judged.gradient[part.rows], part.judged.slope[part.rows]
+            if gradient.size:
                 with np.errstate(all="ignore"):
-                    size = np.maximum(np.maximum(np.abs(j.gradient), np.abs(j.slope)), np.max(np.abs(j.gradient)))
-                    gap = np.where(j.gradient == j.slope, 0.0, np.abs(j.gradient - j.slope) / size)
+                    size = np.maximum(np.abs(slope), np.max(np.abs(gradient)))
+                    gap = np.where(gradient == slope, 0.0, np.abs(gradient - slope) / size)
                 gaps.append(float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"))
         return max(gaps)
 
@@ -150,7 +157,7 @@ class Report:
         lines = [f"{self.function}: {self.verdict}  ({what}{order}{mode}, seed {self.seed})"]
         if self.ok:
             lines.append(f"  largest relative gap {self.worst:.1e}")
-        elif self.verdict != NONDETERMINISTIC:
+        elif self.verdict != "nondeterministic":
             lines += _table(self.failures)
         lines += [f"  - {text}" for text in (*self.diagnosis, *self._kinks(), *self._taylor(), *self.notes)]
         if not self.ok and self.cotangents:
@@ -163,7 +170,7 @@ class Report:
 
     def _kinks(self) -> Iterator[str]:
         for entry in self.failures:
-            if entry.verdict == KINK:
+            if entry.verdict == "kink":
                 inside = "lies between them" if entry.between else "does not lie between them"
                 yield (
                     f"{entry.where} is at a kink: the slope is {entry.left:.6g} to the left and {entry.right:.6g} to the "
