@@ -1,0 +1,89 @@
+"""Expr: rules that print themselves, as a person would write them."""
+
+import numpy as np
+import pytest
+
+from autograd import OPS, Expr, Value
+from autograd.expr import UNKNOWN, rule
+
+
+@pytest.mark.parametrize("name, printed", [
+    ("add", ["g", "g"]), ("sub", ["g", "-g"]), ("mul", ["g * y", "g * x"]), ("div", ["g / y", "-g * out / y"]),
+    ("exp", ["g * out"]), ("log", ["g / x"]), ("tanh", ["g * (1 - out ** 2)"]), ("relu", ["g * (x > 0)"]),
+    ("sqrt", ["g / (2 * out)"]), ("sigmoid", ["g * out * (1 - out)"]), ("cos", ["-g * sin(x)"]),
+    ("abs", ["g * sign(x)"]), ("where", ["None", "where(condition, g, 0.0)", "where(condition, 0.0, g)"]),
+])  # fmt: skip
+def test_rules_read_as_a_person_writes_them(name, printed):
+    assert [str(e) for e in rule(OPS[name])] == printed
+
+
+@pytest.mark.parametrize("make, printed", [
+    (lambda a, b: a @ b, ["g @ y.mT", "x.mT @ g"]),
+    (lambda a, b: (a @ b).softmax(), ["out * (g - sum(g * out, axis=-1, keepdims=True))"]),
+    (lambda a, b: a.sum(), ["broadcast_to(g, (2, 3))"]),
+    (lambda a, b: a.sum(axis=0), ["broadcast_to(expand_dims(g, axis=-2), (2, 3))"]),
+    (lambda a, b: a.mean(axis=-1, keepdims=True), ["broadcast_to(g / 3, (2, 3))"]),
+    (lambda a, b: a.T, ["transpose(g, (-1, -2))"]),
+    (lambda a, b: a[0], ["scatter(g, 0, (2, 3))"]),
+    (lambda a, b: a[:, 1:], ["scatter(g, s_[:, 1:], (2, 3))"]),
+])  # fmt: skip
+def test_rules_of_a_node_know_its_shapes(make, printed):
+    node = make(Value(np.ones((2, 3))), Value(np.ones((3, 4))))
+    values = tuple(x.data if isinstance(x, Value) else x for x in node.inputs)
+    texts = [str(e) for e in rule(node.op, values, np.ones(node.shape), node.data)]
+    assert texts == printed
+
+
+class TestText:
+    x, y = Expr("x"), Expr("y")
+
+    @pytest.mark.parametrize("e, text", [
+        (x + y, "x + y"), (x * (y - 1), "x * (y - 1)"), (-x, "-x"), (-(x**2), "-x ** 2"), ((-x) ** 2, "(-x) ** 2"),
+        (x / (y * 2), "x / (y * 2)"), (x / y * 2, "x / y * 2"), (2 - x, "2 - x"), (x @ y, "x @ y"),
+        (x.mT @ y, "x.mT @ y"), (x.T, "x.T"), (x > 0, "x > 0"), (abs(x), "abs(x)"), (x[0], "x[0]"),
+        (x[1:, None], "x[1:, None]"),
+        (x[::-1], "x[::-1]"), (OPS["exp"](x * y), "exp(x * y)"), (x * -2.5, "x * -2.5"), (x ** 0.5, "x ** 0.5"),
+        (OPS["maximum"](x, np.array([1.0, 2.0])), "maximum(x, array([1.0, 2.0]))"), (x - (y - x), "x - (y - x)"),
+        (np.float64(2) * x, "2.0 * x"), (np.array([1.0]) * x, "array([1.0]) * x"),
+    ], ids=str)  # fmt: skip
+    def test_brackets_where_a_person_puts_them(self, e, text):
+        assert str(e) == text
+
+    def test_settings_left_at_their_default_are_not_said(self):
+        x = Expr("x", np.ones((2, 3)))
+        said = [str(OPS[name](x, **settings)) for name, settings in [
+            ("sum", {}), ("sum", {"axis": 0}), ("sum", {"axis": 1, "keepdims": True}), ("softmax", {}),
+            ("softmax", {"axis": 0}), ("mean", {"axis": (0, 1)}), ("gelu", {}), ("gelu", {"approximate": "tanh"}),
+        ]]  # fmt: skip
+        assert said == ["sum(x)", "sum(x, axis=-2)", "sum(x, axis=-1, keepdims=True)", "softmax(x)",
+                        "softmax(x, axis=-2)", "mean(x)", "gelu(x)", "gelu(x, approximate='tanh')"]  # fmt: skip
+
+    def test_repr(self):
+        assert repr(Expr("x") + 1) == "Expr('x + 1')"
+
+
+class TestValueBeside:
+    def test_numbers_travel_with_the_text(self):
+        e = Expr("x", 2.0) * (Expr("y", 3.0) - 1)
+        assert (str(e), e.value) == ("x * (y - 1)", 4.0)
+
+    def test_unknown_stays_unknown(self):
+        assert (Expr("x") * Expr("y", 3.0)).value is UNKNOWN
+
+    def test_shapes_come_from_the_value(self):
+        e = Expr("x", np.ones((2, 3)))
+        assert (e.shape, e.ndim, e.size, e.dtype, e.mT.shape, e.T.shape) == ((2, 3), 2, 6, np.float64, (3, 2), (3, 2))
+
+    def test_a_rule_with_numbers(self):
+        dx, dy = rule(OPS["mul"], (2.0, 3.0), g=10.0)
+        assert [(str(e), e.value) for e in (dx, dy)] == [("g * y", 30.0), ("g * x", 20.0)]
+
+
+class TestRefusals:
+    def test_a_rule_must_not_branch(self):
+        with pytest.raises(TypeError, match=r"must not branch on 'x > 0': write where\(\.\.\.\) instead of if"):
+            bool(Expr("x") > 0)
+
+    def test_a_rule_must_not_compare_with_double_equals(self):
+        with pytest.raises(TypeError, match=r"write equal\(x, y\) instead"):
+            assert Expr("x") == 0
