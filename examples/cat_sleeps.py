@@ -183,7 +183,7 @@ def training(page: Page, count: int = 100, eta: float = 0.01, **given: Any) -> l
     """The summary's promise kept: the gradients, used by AdamW to update every weight."""
     losses = descend(count, eta, **given)
     page.say(f"AdamW, η = {eta:g}")
-    page.compare("", [(f"L after {steps} steps", losses[0], losses[steps]) for steps in (1, 10, count)])
+    page.compare("", [(f"L, step {step}", losses[0], losses[step]) for step in (1, 10, count)])
     return losses
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from autograd import Value, softmax
 from examples import PLAIN_DRAWING
 from examples.example1_forward_pass import forward_tables, show_forward, show_givens, show_probabilities
-from examples.mini_transformer import UPDATES, MiniTransformer, Tables, slopes, vocabulary
+from examples.mini_transformer import UPDATES, MiniTransformer, Tables, slopes, vocabulary, without
 from examples.page import Page, bracketed, listed, written
 from examples.plots import curve_svg
 from examples.report import exercises, held_against_print
@@ -64,8 +64,7 @@ DRAWINGS = PLAIN_DRAWING
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
     """The loss, after backward."""
-    model = {name: value for name, value in model.items() if name not in ("eta", "update", "fig_logit")}
-    loss = MiniTransformer(**model).steps(sequence, target)["L"]
+    loss = MiniTransformer(**without(model, "eta", "update", "fig_logit")).steps(sequence, target)["L"]
     loss.backward()
     return loss
 
@@ -170,7 +169,7 @@ def WO_gradient(page: Page, step: float = 1e-6, **given: Any) -> Tables:
     found = run(**given)
     by_hand = np.outer(found["ctx"], found["dL/dlogit"])
     measured = np.zeros_like(by_hand)
-    plain_model = {name: value for name, value in given.items() if name not in ("WO", "WO4", "WO_2x4")}
+    plain_model = without(given, "WO", "WO4", "WO_2x4")
     for at in np.ndindex(by_hand.shape):
         nudge = np.zeros_like(by_hand)
         nudge[at] = step

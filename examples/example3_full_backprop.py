@@ -14,7 +14,16 @@ import numpy as np
 from autograd import Value
 from examples.example1_forward_pass import forward_tables, show_forward, show_givens
 from examples.example2_single_step import show_logit_gradient
-from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, softmax_dot, transposes, vocabulary
+from examples.mini_transformer import (
+    MiniTransformer,
+    Steps,
+    Tables,
+    slopes,
+    softmax_dot,
+    transposes,
+    vocabulary,
+    without,
+)
 from examples.page import Page, bracketed, sum_of_products, written
 from examples.plots import curve_svg
 from examples.report import exercises, held_against_print
@@ -61,8 +70,7 @@ DRAWINGS: dict[str, dict[str, Any]] = {
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
     """The loss, after backward."""
-    model = {name: value for name, value in model.items() if name not in ("eta", "update")}
-    return backward(MiniTransformer(**model), sequence, target)[0]["L"]
+    return backward(MiniTransformer(**without(model, "eta", "update")), sequence, target)[0]["L"]
 
 
 # ---- the worksheet --------------------------------------------------------------------------------------------------

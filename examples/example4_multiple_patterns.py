@@ -15,7 +15,7 @@ import numpy as np
 
 from autograd import Value
 from examples import PLAIN_DRAWING
-from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, vocabulary
+from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, vocabulary, without
 from examples.page import Page, bracketed, listed, sum_of_products, written
 from examples.plots import curve_svg, curve_text
 from examples.report import exercises, held_against_print
@@ -76,8 +76,7 @@ DRAWINGS = PLAIN_DRAWING
 
 def graph(*, batch: Sequence[Pattern] = BATCH, reduction: str = "mean", **model: Any) -> Value:
     """The batch's loss, after backward."""
-    model = {name: value for name, value in model.items() if name not in ("eta", "update")}
-    _, whole = forward(MiniTransformer(**model), batch, reduction)
+    _, whole = forward(MiniTransformer(**without(model, "eta", "update")), batch, reduction)
     loss = whole["L"]
     loss.backward()
     return loss
@@ -173,7 +172,7 @@ def batch_loss(page: Page, **given: Any) -> Tables:
     count = int(found["N"])
     page.value("L_mean", f"({' + '.join(written(found[f'L{n}']) for n in range(1, count + 1))})/{count}",
                value=found["L_mean"])
-    mini = MiniTransformer(**_model(given))
+    mini = MiniTransformer(**without(given, "batch", "eta", "update", "reduction"))
     stacked = float(stacked_loss(mini, given.get("batch", BATCH)).data)
     page.value("L_mean, all patterns in one array", value=stacked)
     return {"one_by_one": found["L_mean"], "stacked": stacked}
@@ -254,10 +253,6 @@ def stacked_loss(mini: MiniTransformer, batch: Sequence[Pattern]) -> Value:
 def first_all_right(right: Sequence[Sequence[bool]]) -> int | None:
     """The first epoch from which all patterns are right."""
     return next((epoch for epoch, each in enumerate(right) if all(each)), None)
-
-
-def _model(given: Tables) -> Tables:
-    return {name: value for name, value in given.items() if name not in ("batch", "eta", "update", "reduction")}
 
 
 EXERCISES = (

@@ -23,13 +23,14 @@ import nn
 from autograd import Value, no_grad, relu, softmax
 from autograd.graph import scope
 from examples.example4_multiple_patterns import BATCH, Pattern, first_all_right
-from examples.mini_transformer import TOKENS, Steps, Tables, attend, slopes
+from examples.mini_transformer import TOKENS, Steps, Tables, attend, slopes, without
 from examples.page import Page, listed, written
 from examples.plots import curve_svg, curve_text, map_svg, map_text, points_svg
 from examples.report import exercises
 from nn import functional as F
 
 TITLE = "Example 6: complete transformer"
+TRAINING = ("batch", "eta", "epochs")       # the keywords of `run` that are not the model's
 
 
 class Block(nn.Module):
@@ -137,8 +138,7 @@ DRAWINGS: dict[str, dict[str, Any]] = {
 
 def graph(*, batch: Sequence[Pattern] = BATCH[:1], **given: Any) -> Value:
     """The loss after backward; of the first pattern only, so that a drawing stays readable."""
-    model = {name: value for name, value in given.items() if name not in ("eta", "epochs")}
-    loss = Transformer(**model)(batch)["L"]
+    loss = Transformer(**without(given, "eta", "epochs"))(batch)["L"]
     loss.backward()
     return loss
 
@@ -177,10 +177,9 @@ def main(page: Page | None = None, **given: Any) -> None:
     page = page or Page()
     found = run(**given)
     batch = given.get("batch", BATCH)
-    model = {name: value for name, value in given.items() if name not in ("batch", "eta", "epochs")}
     page.title(TITLE, "Goal: all the parts together, two blocks deep, trained from beginning to end.")
     page.part("Given (ours: the book leaves the numbers open)")
-    page.say(*str(Transformer(**model)).splitlines())
+    page.say(*str(Transformer(**without(given, *TRAINING))).splitlines())
     page.say("patterns: " + ", ".join(f"[{', '.join(sequence)}] → {target}" for sequence, target in batch))
     page.say(f"Adam, η = {found['eta']:g}, {found['epochs']} epochs")
     page.matrix("embeddings", found["embedding.weight"], list(TOKENS))
@@ -233,7 +232,7 @@ def _formulas(x: str, pre_norm: bool) -> Iterator[tuple[str, str]]:
 def intermediates(page: Page, **given: Any) -> Tables:
     """Exercise 2: every intermediate of every block, its shape and range, and what a layer norm does to a row."""
     found = run(**given | {"epochs": 0})
-    transformer = Transformer(**_model(given))
+    transformer = Transformer(**without(given, *TRAINING))
     names = list(transformer(given.get("batch", BATCH)))
     for name in names:
         table = np.asarray(found[name])
@@ -250,7 +249,7 @@ def full_backprop(page: Page, **given: Any) -> Tables:
     names = [name for name in found if f"dL/d{name}" in found and "." in name]
     worst: dict[str, float] = dict.fromkeys(names, 0.0)
     if "batch" not in given:
-        for name, _, ours, measured in differences(**_model(given)):
+        for name, _, ours, measured in differences(**without(given, *TRAINING)):
             worst[name] = max(worst[name], abs(ours - measured))
     page.say(f"{'parameter':<24}{'shape':>7}{'|gradient|':>13}   largest difference from a central difference")
     for name in names:
@@ -297,10 +296,6 @@ def representations(page: Page, **given: Any) -> Tables:
 def _cosines(table: np.ndarray) -> np.ndarray:
     unit = table / np.linalg.norm(table, axis=-1, keepdims=True)
     return unit @ unit.T
-
-
-def _model(given: Tables) -> Tables:
-    return {name: value for name, value in given.items() if name not in ("batch", "eta", "epochs")}
 
 
 EXERCISES: tuple[tuple[str, Callable[..., Any]], ...] = (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograd.show.theme import MONO, SANS, variables_css
-from examples.checking.errata import SHORTCUTS, clean
+from examples.checking.errata import SHORTCUTS, clean, distinct, own_operands
 from examples.checking.sheet import VERDICTS, load, names
 from examples.checking.verdict import FAILED
 
@@ -106,9 +106,12 @@ def _errata() -> str:
     rows = "".join(_errata_rows())
     return f"""<section id="errata"><h2>Errata of the printed worksheets</h2>
 <p class="lead">Where the hand slipped, how many printed numbers are wrong by it, and how many of those are right
-arithmetic on wrong numbers. All of them, one by one: <a href="errata.md">errata.md</a>.</p>
+arithmetic on wrong numbers. (As a page of text: <a href="errata.md">errata.md</a>.)</p>
 <div class="scroll"><table><thead><tr><th></th><th>slip</th><th>wrong</th><th>of these merely follow</th></tr></thead>
-<tbody>{rows}</tbody></table></div></section>"""
+<tbody>{rows}</tbody></table></div>
+<details><summary>Every wrong number, printed and right</summary><div class="scroll"><table>
+<thead><tr><th></th><th>number</th><th>printed</th><th>right</th><th>why</th><th>author’s own numbers</th></tr></thead>
+<tbody>{"".join(_wrong_numbers())}</tbody></table></div></details></section>"""
 
 
 def _errata_rows() -> Iterable[str]:
@@ -120,6 +123,18 @@ def _errata_rows() -> Iterable[str]:
             shortcut = ": <em>a shortcut, not a slip</em>" if root.id in SHORTCUTS else ""
             yield (f"<tr><td><code>{escape(root.id)}</code></td><td>{escape(clean(root.what))}{shortcut}</td>"
                    f'<td class="number">{len(root.entries)}</td><td class="number">{merely}</td></tr>')
+
+
+def _wrong_numbers() -> Iterable[str]:
+    for name in names():
+        sheet = load(name)
+        for root in sheet.roots:
+            for entry, count in distinct(sheet.entry(id) for id in root.entries):
+                times = f" <em>{count}×</em>" if count > 1 else ""
+                own = escape(own_operands(entry).replace("`", ""))
+                yield (f"<tr><td><code>{escape(root.id)}</code></td><td><code>{escape(entry.what)}</code>{times}</td>"
+                       f'<td class="printed">{entry.printed_text}</td><td class="right">{entry.exact:.6g}</td>'
+                       f"<td>{escape(clean(entry.reason))}</td><td>{own}</td></tr>")
 
 
 _STYLE = f"""
@@ -160,6 +175,9 @@ th{{text-align:left;font-weight:600;color:var(--hg-muted)}}
 th,td{{padding:7px 12px 7px 0;border-bottom:1px solid var(--hg-hair);vertical-align:top}}
 td:first-child{{white-space:nowrap}}
 .number{{text-align:right;font-family:{MONO};padding-right:40px}}
+.printed,.right{{font-family:{MONO};font-size:13.5px}}
+.printed{{color:var(--hg-bad);text-decoration:line-through}}
+details table{{font-size:13.5px}}
 em{{color:var(--hg-muted)}}
 footer{{padding-top:24px;padding-bottom:60px;color:var(--hg-muted);font-size:14px}}
 """

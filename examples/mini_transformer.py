@@ -131,6 +131,11 @@ def parameter(name: str, table: Any) -> nn.Parameter:
     return nn.Parameter(np.array(table, dtype=float), name=name)
 
 
+def without(given: Tables, *names: str) -> Tables:
+    """The keywords that are left for the model, without those an example takes itself."""
+    return {name: value for name, value in given.items() if name not in names}
+
+
 def vocabulary(tokens: Mapping[str, Sequence[float]] | None) -> dict[str, Sequence[float]]:
     """The worksheets' embeddings, with those in `tokens` put in their place or added."""
     return TOKENS | dict(tokens or {})

@@ -72,19 +72,19 @@ def _root(sheet: Sheet, root: Root) -> Iterable[str]:
     yield from (f"### {root.id}: {clean(root.what)}", "", f"{_sentence(root.detail)}.", "")
     if slips:
         yield from ("| number | printed | right | why | author's own operands |", "| --- | ---: | ---: | --- | --- |")
-        for entry, count in _distinct(slips):
+        for entry, count in distinct(slips):
             yield (f"| {_what(entry, count)} | {entry.printed_text} | {entry.exact:.6g} | {clean(entry.reason)} "
-                   f"| {_own_operands(entry)} |")
+                   f"| {own_operands(entry)} |")
         yield ""
     if follow:
         yield from ("What follows from it:", "", "| number | printed | right | worked out again |",
                     "| --- | ---: | ---: | --- |")
-        for entry, count in _distinct(follow):
-            yield f"| {_what(entry, count)} | {entry.printed_text} | {entry.exact:.6g} | {_own_operands(entry)} |"
+        for entry, count in distinct(follow):
+            yield f"| {_what(entry, count)} | {entry.printed_text} | {entry.exact:.6g} | {own_operands(entry)} |"
         yield ""
 
 
-def _distinct(entries: Iterable[Entry]) -> list[tuple[Entry, int]]:
+def distinct(entries: Iterable[Entry]) -> list[tuple[Entry, int]]:
     """Each number once, with how often the sheet repeats it."""
     counts: dict[tuple[str, str], list[Entry]] = {}
     for entry in entries:
@@ -96,7 +96,7 @@ def _what(entry: Entry, count: int) -> str:
     return f"`{entry.what}`" + (f" ({count}×)" if count > 1 else "")
 
 
-def _own_operands(entry: Entry) -> str:
+def own_operands(entry: Entry) -> str:
     """What the author's own numbers give, where the sheet says: `0.0498*0.250` = 0.01245."""
     if entry.follows is None:
         return ""
