@@ -134,9 +134,8 @@ def test_example_6_gradients_against_differences(given):
 def test_example_6_verification_can_fail(monkeypatch):
     from autograd.op import OPS
 
-    right = OPS["layer_norm"].vjp
-    wrong = tuple(lambda *a, rule=rule, **s: 1.01 * rule(*a, **s) for rule in right)
-    monkeypatch.setattr(OPS["layer_norm"], "vjp", wrong)
+    right = OPS["relu"].vjp
+    monkeypatch.setattr(OPS["relu"], "vjp", lambda g, out, x: (1.01 * right(g, out, x)[0],))
     assert find("6").module.verify()
 
 
