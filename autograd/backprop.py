@@ -170,48 +170,43 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
                 b.grad = dy if total is None else total + dy
 
 
-def again(node: Value, rule: Callable[..., Any], g: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
-    """A rule that raised: on Python floats (`1.0 / 0.0`) NumPy answers with an infinity; else say which rule it was."""
-    if all(np.isscalar(x) for x in (g, out, *inputs)):
-        grads = tuple(rule(np.float64(g), np.float64(out), *map(np.float64, inputs)))
-    else:
-        grads = tuple(rule(g, out, *inputs))
-    if len(grads) != len(inputs):
-        raise BackwardError(
-            f"the rule of {node.op.name} gave {len(grads)} gradients for {len(inputs)} inputs; "  # type: ignore[union-attr]
-            "return a tuple with one per input, None where no gradient flows"
-        )
-    return grads
-
-
 def contributions(
     node: Value, g: Any, wanted: set[Value] | None = None, taped: bool = False
 ) -> list[tuple[Value, Any]]:
     """What `node` sends backwards: (input, gradient) for each input that wants one, in operand order."""
     inputs = node.inputs
-    rule = node.op.vjp  # type: ignore[union-attr]
-    out = node if taped else node._data
-    data = inputs if taped else [x._data if isinstance(x, Value) else x for x in inputs]
     wants = [isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted) for x in inputs]
-
-    def run(*given_inputs: Any) -> tuple[Any, ...]:
-        if isinstance(rule, tuple):
-            pairs = zip(rule, wants, strict=True)
-            return tuple(r(*given_inputs) if want and r is not None else None for r, want in pairs)
-        return rule(*given_inputs)
-
+    rule = node.op.vjp  # type: ignore[union-attr]
+    if rule.__class__ is tuple:
+        rule = chosen(rule, wants)
+    out, data = (node, inputs) if taped else (node._data, [x._data if isinstance(x, Value) else x for x in inputs])
     try:
-        given = run(g, out, *data)
+        given = rule(g, out, *data)
         complete = len(given) == len(inputs)
     except (ArithmeticError, ValueError):
         complete = False
     if not complete:
-        given = again(node, run, g, out, *data)
-    return [
-        (x, conform(dx, x, taped))
-        for x, dx, want in zip(inputs, given, wants, strict=True)
-        if want and dx is not None
-    ]
+        given = again(node, rule, g, out, *data)
+    return [(x, conform(dx, x, taped)) for x, dx, want in zip(inputs, given, wants) if want and dx is not None]
+
+
+def chosen(rules: tuple[Any, ...], wants: list[bool]) -> Callable[..., list[Any]]:
+    """One rule made of those of the inputs that want a gradient."""
+    picked = [rule if want else None for rule, want in zip(rules, wants)]
+    return lambda g, out, *inputs: [rule and rule(g, out, *inputs) for rule in picked]
+
+
+def again(node: Value, rule: Callable[..., Any], g: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
+    """A rule that went wrong, once more: where Python floats raise (`1.0 / 0.0`), NumPy answers with an infinity."""
+    if all(np.isscalar(x) for x in (g, out, *inputs)):
+        g, out, *inputs = map(np.float64, (g, out, *inputs))  # type: ignore[assignment]
+    given = tuple(rule(g, out, *inputs))
+    if len(given) != len(inputs):
+        raise BackwardError(
+            f"the rule of {node.op.name} gave {len(given)} gradients for {len(inputs)} inputs; "  # type: ignore[union-attr]
+            "return a tuple with one per input, None where no gradient flows"
+        )
+    return given
 
 
 def conform(dx: Any, x: Value, taped: bool = False) -> Any:
@@ -228,8 +223,9 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
     if data.__class__ is ndarray:
         if dx.__class__ is ndarray and dx.shape == data.shape and dx.dtype is data.dtype:
             return dx
-        return np.asarray(OPS["sum_to"](dx, data.shape), dtype=data.dtype)
-    dx = OPS["sum_to"](dx, ()) if np.ndim(dx) else dx
+        dx = OPS["sum_to"].forward(dx, shape=data.shape)
+        return dx if dx.__class__ is ndarray and dx.dtype is data.dtype else np.asarray(dx, dtype=data.dtype)
+    dx = OPS["sum_to"].forward(dx, shape=()) if np.ndim(dx) else dx
     return float(dx) if data.__class__ is float else x.dtype.type(dx)
 
 

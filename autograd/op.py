@@ -70,6 +70,7 @@ class Op:
         self.name = name
         self.forward = forward
         self.vjp = vjp
+        self.differentiable = vjp is not nothing  # whether a gradient can flow through it at all
         self.door = door
         self.definition = definition
         self.samples = tuple(samples)
@@ -85,11 +86,6 @@ class Op:
         self._bound: dict[Any, Op] = {}
         if register:
             OPS[name] = self
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether a gradient can flow through this op at all."""
-        return self.base.vjp is not nothing
 
     def __call__(self, *args: Any, **settings: Any) -> Any:
         """Apply the op to whatever carries the numbers: floats and arrays, Values, or Exprs."""
@@ -248,6 +244,22 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> Any:
         if carrier is not None:
             return carrier(op, inputs)
     return op.compute(*inputs)
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of any carrier; `np.shape` of a Value would take the long way through NumPy's dispatch."""
+    try:
+        return x.shape
+    except AttributeError:  # a Python number, or a list at the door
+        return np.shape(x)
+
+
+def rank_of(x: Any) -> int:
+    """The number of axes of any carrier."""
+    try:
+        return x.ndim
+    except AttributeError:
+        return np.ndim(x)
 
 
 def as_plain(data: Any) -> Any:

@@ -160,11 +160,13 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return np.shape(self._data)
+        data = self._data
+        return data.shape if data.__class__ is ndarray else np.shape(data)
 
     @property
     def ndim(self) -> int:
-        return np.ndim(self._data)
+        data = self._data
+        return data.ndim if data.__class__ is ndarray else np.ndim(data)
 
     @property
     def size(self) -> int:

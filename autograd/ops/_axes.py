@@ -4,11 +4,47 @@ Counted from the end, an axis stays right when a batch axis is put in front: tha
 whole graph on many perturbed inputs at once.
 """
 
+import functools
 import operator
 
 import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
+from ..op import rank_of, shape_of
+
+
+@functools.lru_cache(maxsize=256)
+def ones(n, dtype):
+    """A vector of ones, to sum rows with; not to be written to."""
+    vector = np.ones(n, dtype)
+    vector.flags.writeable = False
+    return vector
+
+
+@functools.lru_cache(maxsize=256)
+def column_of_ones(n, dtype):
+    """The same as a column."""
+    return ones(n, dtype)[:, None]
+
+
+@functools.lru_cache(maxsize=256)
+def column_of_shares(n, dtype):
+    """A column of 1/n, to take means with."""
+    return column_of_ones(n, dtype) / dtype.type(n)
+
+
+def row_means(x):
+    """The mean over the last axis, kept as an axis of one."""
+    if x.ndim == 2:
+        return x.dot(column_of_shares(x.shape[1], x.dtype))
+    return x.reshape(-1, x.shape[-1]).dot(column_of_shares(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
+
+
+def row_sums(x):
+    """The sum over the last axis, kept as an axis of one; a product with ones takes half the time of a reduction."""
+    if x.ndim == 2:
+        return x.dot(column_of_ones(x.shape[1], x.dtype))
+    return x.reshape(-1, x.shape[-1]).dot(column_of_ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
 
 
 def negative_axis(who, ndim, axis):
@@ -25,7 +61,7 @@ def negative_axis(who, ndim, axis):
 
 def negative_axes(who, x, axis):
     """Axes as a sorted tuple, counted from the end; None means all."""
-    ndim = np.ndim(x)
+    ndim = rank_of(x)
     if axis is None:
         return tuple(range(-ndim, 0))
     axes = axis if isinstance(axis, tuple | list) else (axis,)
@@ -59,7 +95,7 @@ def full_shape(who, x, shape):
     if unknown == 1 and known and size % known == 0:
         shape = tuple(size // known if n == -1 else n for n in shape)
     elif unknown or known != size:
-        raise ShapeError(f"{who}: {size} numbers of shape {np.shape(x)} do not fit the shape {shape}")
+        raise ShapeError(f"{who}: {size} numbers of shape {shape_of(x)} do not fit the shape {shape}")
     return shape
 
 

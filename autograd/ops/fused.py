@@ -10,11 +10,11 @@ import weakref
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import Op, Sample, by_definition, nothing
-from ._axes import negative_axes
+from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
+from ._axes import negative_axes, row_means, row_sums
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum, where
-from .linear import flat, matmul, outer
+from .linear import flat, matmul, outer, product
 from .reduce import REDUCED, insist, max_, mean, spread, sum_
 from .reduce import door as reduction
 from .shape import expand_dims
@@ -53,7 +53,12 @@ def _softmax(x, *, axis):
     # The two initial values change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
     out = np.asarray(x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=info.min))
     np.exp(out, out=out)
-    out /= np.add.reduce(out, axis=axis, keepdims=True, initial=info.tiny)
+    if axis == (-1,) and out.ndim > 1:
+        total = row_sums(out)
+        total += info.tiny
+        out /= total
+    else:
+        out /= np.add.reduce(out, axis=axis, keepdims=True, initial=info.tiny)
     return out
 
 
@@ -74,7 +79,7 @@ softmax = Op("softmax", "softmax(x, axis=axis)", door=along,
 
 def _softmax_pull(d, p, *, axis):
     out = d * p
-    out -= p * np.add.reduce(out, axis=axis, keepdims=True)
+    out -= p * (row_sums(out) if axis == (-1,) and out.ndim > 1 else np.add.reduce(out, axis=axis, keepdims=True))
     return out
 
 
@@ -125,20 +130,18 @@ _rows = Stash()
 
 
 def _insist_features(who, x, **vectors):
-    d = np.shape(x)[-1] if np.ndim(x) else 0
+    d = shape_of(x)[-1] if rank_of(x) else 0
     if not d:
-        raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {np.shape(x)}")
+        raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {shape_of(x)}")
     for name, v in vectors.items():
-        if np.shape(v) not in ((d,), ()):
-            raise ShapeError(f"{who}: x has shape {np.shape(x)}; {name} must have shape ({d},), not {np.shape(v)}")
+        if shape_of(v) not in ((d,), ()):
+            raise ShapeError(f"{who}: x has shape {shape_of(x)}; {name} must have shape ({d},), not {shape_of(v)}")
 
 
 def _standardise(x, eps, centre):
     """The rows with mean 0 (if centred) and mean square 1, and the factor that scaled them. Plain arrays."""
-    n = x.shape[-1]
-    rows = x - np.add.reduce(x, axis=-1, keepdims=True) / n if centre else x
-    scale = np.add.reduce(rows * rows, axis=-1, keepdims=True)
-    scale /= n
+    rows = x - row_means(x) if centre else x
+    scale = row_means(rows * rows)
     scale += eps
     np.sqrt(scale, out=scale)
     np.reciprocal(scale, out=scale)
@@ -170,16 +173,14 @@ def _norm_forward(centre):
     return forward
 
 
-def _norm_dx(centre):
-    def dx(g, out, x, gamma, beta=None, *, eps):
-        rows, scale = _rows_of(out, x, eps, centre)
-        return norm_pull(g * gamma, rows, scale, centre=centre)
-
-    return dx
+def _norm_vjp(g, out, x, gamma, eps, centre):
+    rows, scale = _rows_of(out, x, eps, centre)
+    return inner(norm_pull, g * gamma, rows, scale, centre=centre), g * rows
 
 
-def _norm_dgamma(centre):
-    return lambda g, out, x, gamma, beta=None, *, eps: g * _rows_of(out, x, eps, centre)[0]
+def inner(op, *inputs, **settings):
+    """An op within a rule: on arrays straight to its forward function, settings being regular already."""
+    return op.forward(*inputs, **settings) if inputs[0].__class__ is np.ndarray else op(*inputs, **settings)
 
 
 def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
@@ -189,7 +190,7 @@ def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
 
 layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
                 forward=_norm_forward(centre=True),
-                vjp=(_norm_dx(centre=True), _norm_dgamma(centre=True), lambda g, out, x, gamma, beta, *, eps: g),
+                vjp=lambda g, out, x, gamma, beta, *, eps: (*_norm_vjp(g, out, x, gamma, eps, True), g),
                 definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
                 samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
                 batch="align",
@@ -203,18 +204,16 @@ def _rms_norm_door(x, gamma=1.0, eps=1e-5):
 
 rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
               forward=_norm_forward(centre=False),
-              vjp=(_norm_dx(centre=False), _norm_dgamma(centre=False)),
+              vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False),
               definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
               samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
               doc="Each row (last axis) scaled to mean square 1, then times gamma.")
 
 
 def _norm_pull(h, rows, scale, *, centre):
-    n = rows.shape[-1]
-    out = rows * (np.add.reduce(h * rows, axis=-1, keepdims=True) / -n)
-    out += h
+    out = h - rows * row_means(h * rows)
     if centre:
-        out -= np.add.reduce(h, axis=-1, keepdims=True) / n
+        out -= row_means(h)
     out *= scale
     return out
 
@@ -245,19 +244,19 @@ def _linear(x, weight, bias):
 
 
 def _linear_door(x, weight, bias=None):
-    if np.ndim(weight) != 2:
-        raise ShapeError(f"linear: weight is a matrix (in, out); got shape {np.shape(weight)}")
-    if bias is not None and np.shape(bias) != np.shape(weight)[1:]:
-        raise ShapeError(f"linear: weight of shape {np.shape(weight)} needs a bias of shape {np.shape(weight)[1:]}; "
-                         f"got {np.shape(bias)}")
+    if rank_of(weight) != 2:
+        raise ShapeError(f"linear: weight is a matrix (in, out); got shape {shape_of(weight)}")
+    if bias is not None and shape_of(bias) != shape_of(weight)[1:]:
+        raise ShapeError(f"linear: weight of shape {shape_of(weight)} needs a bias of shape {shape_of(weight)[1:]}; "
+                         f"got {shape_of(bias)}")
     return (x, weight, bias), {}
 
 
 linear = Op("linear", "linear(x, weight, bias)", door=_linear_door,
             forward=_linear,
-            vjp=(lambda g, out, x, weight, bias: g @ weight.mT,
+            vjp=(lambda g, out, x, weight, bias: product(g, weight.mT),
                  lambda g, out, x, weight, bias: (
-                     flat(x).mT @ flat(g) if np.ndim(x) > 1 else outer(x, g)),
+                     product(flat(x).mT, flat(g)) if rank_of(x) > 1 else outer(x, g)),
                  lambda g, out, x, weight, bias: g),
             definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
             samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
@@ -273,7 +272,7 @@ _weights = Stash()
 
 def _scores(q, k, mask, causal):
     """q kᵀ / √d with what may not be seen at -inf. Plain arrays."""
-    scores = q @ np.swapaxes(k, -1, -2)
+    scores = product(q, k.mT)
     scores *= 1.0 / math.sqrt(q.shape[-1])
     if causal:
         scores[..., _future(*scores.shape[-2:])] = -np.inf
@@ -301,9 +300,9 @@ def _attention_weights(q, k, mask, *, causal):
 
 def _attention_weights_defined(q, k, mask=None, causal=False):
     scores = q @ k.mT
-    scaled = scores / math.sqrt(np.shape(q)[-1])
+    scaled = scores / math.sqrt(shape_of(q)[-1])
     if causal:
-        scaled = where(_future(*np.shape(scaled)[-2:]), -np.inf, scaled)
+        scaled = where(_future(*shape_of(scaled)[-2:]), -np.inf, scaled)
     if mask is not None:
         if is_boolean(mask):
             scaled = where(mask, scaled, -np.inf)
@@ -318,12 +317,12 @@ def _mask_and_causal(who, q, k, mask, causal):
             raise ValueError(f'{who}: a mask is booleans (True: may attend), numbers to add, or "causal"; got {mask!r}')
         mask, causal = None, True
     for name, x in (("q", q), ("k", k)):
-        if np.ndim(x) < 2:
-            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {np.shape(x)}")
-    if np.shape(q)[-1] != np.shape(k)[-1]:
-        raise ShapeError(f"{who}: q has {np.shape(q)[-1]} features (shape {np.shape(q)}), k has {np.shape(k)[-1]} "
-                         f"(shape {np.shape(k)}); they must be equal")
-    return _checked_mask(who, mask, np.shape(q), np.shape(k)), bool(causal)
+        if rank_of(x) < 2:
+            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape_of(x)}")
+    if shape_of(q)[-1] != shape_of(k)[-1]:
+        raise ShapeError(f"{who}: q has {shape_of(q)[-1]} features (shape {shape_of(q)}), k has {shape_of(k)[-1]} "
+                         f"(shape {shape_of(k)}); they must be equal")
+    return _checked_mask(who, mask, shape_of(q), shape_of(k)), bool(causal)
 
 
 def _checked_mask(who, mask, q, k):
@@ -336,9 +335,9 @@ def _checked_mask(who, mask, q, k):
         raise DataError(f"{who}: a mask is booleans (True: may attend) or real numbers to add to the scores; got "
                         f"{mask.dtype}. Write mask.astype(bool) for zeros and ones.")
     scores = (*(q[:-2] if len(q) >= len(k) else k[:-2]), q[-2], k[-2])
-    missing = len(scores) - np.ndim(mask)
-    if missing < 0 or any(m not in (1, n) for m, n in zip(np.shape(mask)[-2:], scores[missing:][-2:], strict=True)):
-        raise ShapeError(f"{who}: a mask of shape {np.shape(mask)} does not broadcast to the scores' shape {scores}")
+    missing = len(scores) - rank_of(mask)
+    if missing < 0 or any(m not in (1, n) for m, n in zip(shape_of(mask)[-2:], scores[missing:][-2:], strict=True)):
+        raise ShapeError(f"{who}: a mask of shape {shape_of(mask)} does not broadcast to the scores' shape {scores}")
     return mask
 
 
@@ -349,17 +348,17 @@ def _weights_door(q, k, mask=None, causal=False):
 
 def _attention_door(q, k, v, mask=None, causal=False):
     mask, causal = _mask_and_causal("attention", q, k, mask, causal)
-    if np.ndim(v) < 2 or np.shape(v)[-2] != np.shape(k)[-2]:
-        raise ShapeError(f"attention: k has {np.shape(k)[-2]} places (shape {np.shape(k)}); v has shape {np.shape(v)}")
+    if rank_of(v) < 2 or shape_of(v)[-2] != shape_of(k)[-2]:
+        raise ShapeError(f"attention: k has {shape_of(k)[-2]} places (shape {shape_of(k)}); v has shape {shape_of(v)}")
     return (q, k, v, mask), {"causal": causal}
 
 
 def _pull_scores(d, weights, q, k, mask):
     """From the gradient of the weights to those of q, k and an additive mask."""
-    ds = softmax_pull(d, weights)
-    scaled = ds * (1.0 / math.sqrt(np.shape(q)[-1]))
+    ds = inner(softmax_pull, d, weights, axis=(-1,))
+    scaled = ds * (1.0 / math.sqrt(shape_of(q)[-1]))
     dmask = None if mask is None or is_boolean(mask) else ds
-    return scaled @ k, scaled.mT @ q, dmask
+    return product(scaled, k), product(scaled.mT, q), dmask
 
 
 def _attention_weights_vjp(g, out, q, k, mask, *, causal):
@@ -381,7 +380,7 @@ attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causa
 
 def _attention(q, k, v, mask, *, causal):
     weights = _attention_weights(q, k, mask, causal=causal)
-    out = weights @ v
+    out = product(weights, v)
     _weights.keep(out, weights)
     return out
 
@@ -393,8 +392,8 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal):
             weights = _attention_weights(q, k, mask, causal=causal)
     else:
         weights = attention_weights(q, k, mask, causal)
-    dq, dk, dmask = _pull_scores(g @ v.mT, weights, q, k, mask)
-    return dq, dk, weights.mT @ g, dmask
+    dq, dk, dmask = _pull_scores(product(g, v.mT), weights, q, k, mask)
+    return dq, dk, product(weights.mT, g), dmask
 
 
 attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_attention_door,
@@ -417,10 +416,10 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
         targets = targets.astype(int)
     if targets.dtype.kind not in "iu":
         raise DataError(f"cross_entropy: targets are whole numbers (class indices); got {targets.dtype}")
-    if np.ndim(logits) < 1 or targets.shape != np.shape(logits)[:-1]:
-        raise ShapeError(f"cross_entropy: logits of shape {np.shape(logits)} need targets of shape "
-                         f"{np.shape(logits)[:-1]}; got {targets.shape}")
-    classes = np.shape(logits)[-1]
+    if rank_of(logits) < 1 or targets.shape != shape_of(logits)[:-1]:
+        raise ShapeError(f"cross_entropy: logits of shape {shape_of(logits)} need targets of shape "
+                         f"{shape_of(logits)[:-1]}; got {targets.shape}")
+    classes = shape_of(logits)[-1]
     counted = targets if ignore_index is None else targets[targets != ignore_index]
     if counted.size and (counted.min() < 0 or counted.max() >= classes):
         raise ShapeError(f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
@@ -471,13 +470,13 @@ def _cross_entropy(logits, targets, *, reduction, ignore_index, label_smoothing)
 
 def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, label_smoothing):
     """Each row sends (what it said) - (what was true), times its share of the loss."""
-    goal = one_hot(targets, np.shape(logits)[-1], ignore_index, label_smoothing)
+    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing)
     weight = g * shares(targets, reduction, ignore_index)
-    return (softmax(logits) - goal) * (expand_dims(weight, -1) if np.ndim(weight) else weight), None
+    return (softmax(logits) - goal) * (expand_dims(weight, -1) if rank_of(weight) else weight), None
 
 
 def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
-    goal = one_hot(targets, np.shape(logits)[-1], ignore_index, label_smoothing)
+    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing)
     return _reduced(-sum_(goal * log_softmax(logits), axis=-1), targets, reduction, ignore_index)
 
 

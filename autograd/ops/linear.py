@@ -6,16 +6,23 @@ import string
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample
+from ..op import Op, Sample, rank_of, shape_of
 from .reduce import sum_
 from .shape import broadcast_to, expand_dims, reshape
 
 
+def product(x, y):
+    """`x @ y` on any carrier. A matrix on the right takes `dot`: one product a batch, at half the overhead."""
+    if y.__class__ is np.ndarray and y.ndim == 2 and x.__class__ is np.ndarray and x.ndim > 1:
+        return x.dot(y) if x.ndim == 2 else x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+    return x @ y
+
+
 def _matmul(x, y):
     try:
-        return np.matmul(x, y)
+        return product(x, y)
     except ValueError:
-        raise ShapeError(_unchained(np.shape(x), np.shape(y))) from None
+        raise ShapeError(_unchained(shape_of(x), shape_of(y))) from None
 
 
 def _unchained(a, b):
@@ -34,24 +41,24 @@ def _unchained(a, b):
 
 def flat(x):
     """All axes but the last as one: a batch of matrices as one tall matrix."""
-    return x if np.ndim(x) == 2 else reshape(x, (-1, np.shape(x)[-1]))
+    return x if rank_of(x) == 2 else reshape(x, (-1, shape_of(x)[-1]))
 
 
 def _matmul_dx(g, out, x, y):
-    if np.ndim(x) > 1 and np.ndim(y) > 1:
-        return g @ y.mT
-    if np.ndim(y) == 1:  # each row of x met y
-        return expand_dims(g, -1) * y if np.ndim(x) > 1 else g * y
+    if rank_of(x) > 1 and rank_of(y) > 1:
+        return product(g, y.mT)
+    if rank_of(y) == 1:  # each row of x met y
+        return expand_dims(g, -1) * y if rank_of(x) > 1 else g * y
     return sum_(y * expand_dims(g, -2), axis=-1)  # x met each column of y
 
 
 def _matmul_dy(g, out, x, y):
-    if np.ndim(x) > 2 and np.ndim(y) == 2:  # one matrix shared by a batch: one product does the sum over it
-        return flat(x).mT @ flat(g)
-    if np.ndim(x) > 1 and np.ndim(y) > 1:
-        return x.mT @ g
-    if np.ndim(x) == 1:
-        return expand_dims(x, -1) * expand_dims(g, -2) if np.ndim(y) > 1 else g * x
+    if rank_of(x) > 2 and rank_of(y) == 2:  # one matrix shared by a batch: one product does the sum over it
+        return product(flat(x).mT, flat(g))
+    if rank_of(x) > 1 and rank_of(y) > 1:
+        return product(x.mT, g)
+    if rank_of(x) == 1:
+        return expand_dims(x, -1) * expand_dims(g, -2) if rank_of(y) > 1 else g * x
     return sum_(x * expand_dims(g, -1), axis=-2)
 
 
@@ -123,14 +130,14 @@ def _einsum_door(*given, subscripts=None):
     if len(terms) != len(operands):
         raise ShapeError(f"einsum: {subscripts!r} names {len(terms)} operands; got {len(operands)}")
     free = (c for c in string.ascii_letters if c not in subscripts)
-    widest = max((np.ndim(x) - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True) if "..." in t),
+    widest = max((rank_of(x) - len(t.replace("...", "")) for t, x in zip(terms, operands, strict=True) if "..." in t),
                  default=0)
     dots = "".join(itertools.islice(free, widest))
     for i, (term, x) in enumerate(zip(terms, operands, strict=True)):
-        own = np.ndim(x) - len(term.replace("...", ""))
+        own = rank_of(x) - len(term.replace("...", ""))
         terms[i] = term.replace("...", dots[len(dots) - own :] if own > 0 else "")
-        if len(terms[i]) != np.ndim(x):
-            raise ShapeError(f"einsum: {term!r} names {len(term)} axes, but that operand has shape {np.shape(x)}")
+        if len(terms[i]) != rank_of(x):
+            raise ShapeError(f"einsum: {term!r} names {len(term)} axes, but that operand has shape {shape_of(x)}")
     if not arrow:  # as NumPy: the letters that stand once, in order
         every = "".join(terms)
         right = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
@@ -141,7 +148,7 @@ def _einsum_door(*given, subscripts=None):
                 twin = next(free)
                 terms[i] = terms[i][:position] + twin + terms[i][position + 1 :]
                 terms.append(c + twin)
-                operands.append(np.eye(np.shape(operands[i])[position], dtype=getattr(operands[i], "dtype", None)))
+                operands.append(np.eye(shape_of(operands[i])[position], dtype=getattr(operands[i], "dtype", None)))
     return tuple(operands), {"subscripts": ",".join(terms) + "->" + right}
 
 
@@ -149,7 +156,7 @@ def _einsum(*xs, subscripts):
     try:
         return np.einsum(subscripts, *xs, optimize=len(xs) > 2)
     except ValueError as error:
-        raise ShapeError(f"einsum {subscripts!r}: shapes {', '.join(str(np.shape(x)) for x in xs)}: {error}") from None
+        raise ShapeError(f"einsum {subscripts!r}: shapes {', '.join(str(shape_of(x)) for x in xs)}: {error}") from None
 
 
 def _einsum_vjp(g, out, *xs, subscripts):
@@ -167,7 +174,7 @@ def _einsum_pull(g, i, xs, terms, right):
     dx = einsum(subscripts, g, *(x for _, x in others))
     missing = tuple(n for n, c in enumerate(terms[i]) if c not in known)
     if missing:
-        dx = broadcast_to(expand_dims(dx, missing), np.shape(xs[i]))
+        dx = broadcast_to(expand_dims(dx, missing), shape_of(xs[i]))
     return dx
 
 

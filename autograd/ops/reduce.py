@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, nothing
+from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis
 from .arithmetic import equal
 from .elementwise import where
@@ -24,20 +24,20 @@ def door(x, axis=None, keepdims=False):
 
 def spread(g, x, axis, keepdims):
     """A reduction's gradient, back in the shape of what was reduced."""
-    if not keepdims and np.ndim(g):
+    if not keepdims and rank_of(g):
         g = expand_dims(g, axis)
-    return broadcast_to(g, np.shape(x)) if np.shape(g) != np.shape(x) else g
+    return broadcast_to(g, shape_of(x)) if shape_of(g) != shape_of(x) else g
 
 
 def count(x, axis):
     """How many numbers each result was made of."""
-    return math.prod(np.shape(x)[a] for a in axis)
+    return math.prod(shape_of(x)[a] for a in axis)
 
 
 def insist(who, x, axis):
     """An empty reduction has no mean, maximum or logarithm."""
     if count(x, axis) == 0:
-        raise ShapeError(f"{who} of no numbers: shape {np.shape(x)} over axes {axis} is empty")
+        raise ShapeError(f"{who} of no numbers: shape {shape_of(x)} over axes {axis} is empty")
 
 
 sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door,
@@ -63,7 +63,7 @@ def spread_door(x, axis=None, ddof=0, keepdims=False):
     inputs, settings = door(x, axis, keepdims)
     insist("var", x, settings["axis"])
     if count(x, settings["axis"]) <= ddof:
-        raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; shape {np.shape(x)} has too few")
+        raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; shape {shape_of(x)} has too few")
     return inputs, settings | {"ddof": int(ddof)}
 
 
@@ -124,28 +124,28 @@ norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=_norm_door,
 
 def _prod_others(x, *, axis):
     """For each number, the product of the others along the axes, also where some are 0."""
-    if np.ndim(x) == 0:
+    if rank_of(x) == 0:
         return 1.0
-    lead = [a for a in range(-np.ndim(x), 0) if a not in axis]
+    lead = [a for a in range(-rank_of(x), 0) if a not in axis]
     moved = np.transpose(x, lead + list(axis))
     flat = moved.reshape(*moved.shape[: len(lead)], -1)
     ones = np.ones_like(flat[..., :1])
     before = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
     after = np.cumprod(np.concatenate([ones, flat[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
-    return np.transpose((before * after).reshape(moved.shape), np.argsort(np.array(lead + list(axis)) % np.ndim(x)))
+    return np.transpose((before * after).reshape(moved.shape), np.argsort(np.array(lead + list(axis)) % rank_of(x)))
 
 
 def _prod_others_defined(x, axis=None):
     axis = negative_axes("prod_others", x, axis)
-    if np.ndim(x) == 0:
+    if rank_of(x) == 0:
         return x * 0.0 + 1.0
     from .shape import reshape, transpose
 
-    lead = [a for a in range(-np.ndim(x), 0) if a not in axis]
+    lead = [a for a in range(-rank_of(x), 0) if a not in axis]
     moved = transpose(x, lead + list(axis))
-    shape = np.shape(moved)
+    shape = shape_of(moved)
     flat = reshape(moved, (*shape[: len(lead)], -1))
-    n = np.shape(flat)[-1]
+    n = shape_of(flat)[-1]
     every = [getitem(flat, (..., i)) for i in range(n)]
     others = []
     for i in range(n):
@@ -153,7 +153,7 @@ def _prod_others_defined(x, axis=None):
         for j in range(n):
             product = product * every[j] if j != i else product
         others.append(product)
-    back = np.argsort(np.array(lead + list(axis)) % np.ndim(x))
+    back = np.argsort(np.array(lead + list(axis)) % rank_of(x))
     return transpose(reshape(stack(others, axis=-1), shape), tuple(int(i) for i in back))
 
 
@@ -199,7 +199,7 @@ min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door,
 
 def _arg_door(x, axis=None, keepdims=False):
     if axis is not None:
-        axis = negative_axis("argmax", np.ndim(x), axis)
+        axis = negative_axis("argmax", rank_of(x), axis)
     return (x,), {"axis": axis, "keepdims": bool(keepdims)}
 
 
@@ -217,11 +217,11 @@ argmin = Op("argmin", "argmin(x)", door=_arg_door,
 
 
 def _cumsum_door(x, axis=None):
-    if axis is None and np.ndim(x) != 1:
+    if axis is None and rank_of(x) != 1:
         from .shape import reshape
 
         x = reshape(x, (-1,))
-    return (x,), {"axis": negative_axis("cumsum", np.ndim(x), -1 if axis is None else axis)}
+    return (x,), {"axis": negative_axis("cumsum", rank_of(x), -1 if axis is None else axis)}
 
 
 cumsum = Op("cumsum", "cumsum(x, axis=axis)", door=_cumsum_door,
