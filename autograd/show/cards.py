@@ -95,6 +95,7 @@ class Card:
     trouble: str = ""
     title: str = ""
     facts: Mapping[str, str] = field(default_factory=dict)
+    header_lines: int = 0  # 1 or 2; 0: as it fits
     mark: str = ""  # draw_diff: "changed", "first" or "only"
 
     def __post_init__(self) -> None:
@@ -215,6 +216,8 @@ def two_lines(card: Card) -> bool:
     """Does the expression take a line of its own?"""
     if card.is_pill or not (card.name and card.expression):
         return False
+    if card.header_lines:
+        return card.header_lines == 2
     return _header_line(card) > SLACK * max(body_size(card).width, NARROWEST_BODY)
 
 

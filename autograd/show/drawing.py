@@ -124,9 +124,13 @@ class Drawing:
         """One self-contained page: hover, search, pan and zoom, modules that open and close."""
         return draw_page.write(self)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all."""
-        return export.save(self, Path(path))
+    def save(self, path: str | os.PathLike[str], *, theme: str = "light") -> Path:
+        """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all.
+
+        A PNG or PDF has the colours of `theme`, "light" or "dark"; an SVG follows its reader unless "dark"
+        is asked for.
+        """
+        return export.save(self, Path(path), theme)
 
     @property
     def advice(self) -> str:

@@ -53,6 +53,8 @@ def save(drawing: Drawing, path: Path, theme_name: str = "light") -> Path:
         ".png": lambda: image(drawing.themed(theme_name), "png", theme_name),
         ".pdf": lambda: image(drawing.themed(theme_name), "pdf", theme_name),
     }
+    if theme_name not in ("light", "dark"):
+        raise ValueError(f"save: theme is 'light' or 'dark'; got {theme_name!r}")
     make = makers.get(path.suffix.lower())
     if make is None:
         raise ValueError(f"save: cannot tell a format from {path.name!r}; use one of {', '.join(makers)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from typing import Any
 
 import graphviz
@@ -59,33 +60,45 @@ def layout_dot(problem: Problem) -> str:
     for link in problem.links:
         room = {"label": _empty_label(link.label.width, link.label.height)} if link.label else {}
         graph.edge(link.tail, link.head, id=link.key, weight=str(link.weight), minlen=str(link.min_length), **room)
-    for rank in problem.ranks:
-        with graph.subgraph(graph_attr={"rank": "same"}) as row:
-            for key in rank:
-                row.node(key)
-    _add_clusters(graph, problem.clusters)
+    _add_clusters(graph, problem)
     return str(graph.source)
 
 
-def _add_clusters(graph: graphviz.Digraph, clusters: Any) -> None:
-    """Nested clusters: each scope inside the smallest scope that contains it."""
-    largest_first = sorted(clusters, key=len, reverse=True)
-    placed: list[tuple[set[str], list[Any]]] = []
-    tree: list[Any] = []
-    for members in largest_first:
-        entry: tuple[set[str], list[Any]] = (set(members), [])
-        parent = next((children for inside, children in reversed(placed) if entry[0] <= inside), tree)
-        parent.append(entry)
-        placed.append(entry)
-    _write_clusters(graph, tree, "0")
+class _Cluster:
+    """A scope with the scopes inside it, and the rows of cards that stand in it and in none of those."""
+
+    def __init__(self, members: set[str]) -> None:
+        self.members = members
+        self.children: list[_Cluster] = []
+        self.rows: list[Sequence[str]] = []
+
+    def innermost(self, keys: set[str]) -> _Cluster:
+        inside = next((child for child in self.children if keys <= child.members), None)
+        return self if inside is None else inside.innermost(keys)
 
 
-def _write_clusters(graph: graphviz.Digraph, tree: list[Any], path: str) -> None:
-    for index, (members, children) in enumerate(tree):
-        with graph.subgraph(name=f"cluster_{path}_{index}", graph_attr={"margin": "14"}) as cluster:
-            for key in sorted(members):
-                cluster.node(key)
-            _write_clusters(cluster, children, f"{path}_{index}")
+def _add_clusters(graph: graphviz.Digraph, problem: Problem) -> None:
+    """Nested clusters, each scope inside the smallest that contains it; and each row where all its cards are."""
+    whole = _Cluster(set(problem.sizes))
+    for members in sorted(problem.clusters, key=len, reverse=True):
+        whole.innermost(set(members)).children.append(_Cluster(set(members)))
+    for row in problem.ranks:
+        home = whole.innermost(set(row))
+        if not any(set(row) & child.members for child in home.children):  # no aligning across clusters
+            home.rows.append(row)
+    _write_cluster(graph, whole, "0")
+
+
+def _write_cluster(graph: graphviz.Digraph, cluster: _Cluster, path: str) -> None:
+    for row in cluster.rows:
+        with graph.subgraph(graph_attr={"rank": "same"}) as rank:
+            for key in row:
+                rank.node(key)
+    for index, child in enumerate(cluster.children):
+        with graph.subgraph(name=f"cluster_{path}_{index}", graph_attr={"margin": "14"}) as inner:
+            for key in sorted(child.members):
+                inner.node(key)
+            _write_cluster(inner, child, f"{path}_{index}")
 
 
 def _empty_label(width: float, height: float) -> str:

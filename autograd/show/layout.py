@@ -9,6 +9,7 @@ machine that laid it out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from autograd.show import layered
 from autograd.show.cards import Scene, Scope, Size, measure
@@ -22,6 +23,7 @@ LABEL_SIZE, LABEL_HEIGHT = 11, 16
 MARGIN, SCOPE_MARGIN = 14, 26
 SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
 SCOPE_TEXT = 12
+CLUSTER_TRIES = 4
 
 
 def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str | None = None) -> Placement:
@@ -30,32 +32,51 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     given = sizes or {}
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
     problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=len(scene.cards) <= ORDERED_MOST)
-    solved = _solve(problem, engine)
-    frames = _frames(scene.scopes, solved.boxes)
-    crowded = [scope for scope in scene.scopes if _is_crowded(scope, scene.scopes, frames, solved.boxes)]
-    if crowded and solved.engine != "layered":
-        # Clusters keep strangers out, at the price of bent edges: only for scopes that need it.
-        clusters = [scope.members for scope in scene.scopes]
-        solved = _solve(Problem(sizes, problem.links, scene.direction, (), clusters, problem.ordered), engine)
-        frames = _frames(scene.scopes, solved.boxes)
-    elif crowded:
-        hidden = {scope.key for scope in crowded}
-        frames = {key: frame for key, frame in frames.items() if key not in hidden}
+    solved, frames = _with_frames(scene, problem, engine)
     rooms = {link.key: link.label for link in problem.links if link.label}
     return _framed(solved, frames, rooms)
 
 
+def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Placement, dict[str, Box]]:
+    """Frames are drawn round where cards fell; only scopes with a stranger too near become clusters.
+
+    Clusters keep strangers out at the price of bent edges and inputs pushed aside, so as few as will do:
+    the smallest crowded scope first, a few times over.
+    """
+    clustered: list[Scope] = []
+    tried = []
+    for _ in range(CLUSTER_TRIES):
+        solved = _solve(replace(problem, clusters=[scope.members for scope in clustered]), engine)
+        frames = _frames(scene.scopes, solved.boxes)
+        crowded = [scope for scope in scene.scopes if _is_crowded(scope, scene.scopes, frames, solved.boxes)]
+        tried.append((len(crowded), solved.width * solved.height, solved, frames, crowded))
+        more = [scope for scope in crowded if scope not in clustered]
+        if not more or solved.engine == "layered":
+            break
+        few = len(crowded) <= CLUSTER_TRIES
+        clustered += [min(more, key=lambda scope: len(scope.members))] if few else more
+    _, _, solved, frames, crowded = min(tried, key=lambda attempt: attempt[:2])
+    hidden = {scope.key for scope in crowded}
+    return solved, {key: frame for key, frame in frames.items() if key not in hidden}
+
+
 def _links(scene: Scene) -> list[Link]:
-    """Edge weights make the computation a straight spine; inputs stand above the parameters they meet."""
+    """Edge weights make the computation a straight spine; what comes from outside stands above the parameters."""
     roles = {card.key: card.role for card in scene.cards}
+    scopes: dict[str, set[str]] = {card.key: set() for card in scene.cards}
+    for scope in scene.scopes:
+        for key in scope.members:
+            scopes[key].add(scope.key)
     with_parameters = {edge.head for edge in scene.edges if roles[edge.tail] == "parameter"}
     links = []
     for edge in scene.edges:
         role = roles[edge.tail]
         weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
-        lifted = role == "input" and edge.head in with_parameters
+        enters, leaves = scopes[edge.head] - scopes[edge.tail], scopes[edge.tail] - scopes[edge.head]
+        above_parameters = edge.head in with_parameters and (role == "input" or (role != "parameter" and enters))
+        length = 1 + bool(above_parameters) + bool(enters and leaves)  # two frames' margins take a rank
         label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
-        links.append(Link(edge.key, edge.tail, edge.head, weight, 2 if lifted else 1, label))
+        links.append(Link(edge.key, edge.tail, edge.head, weight, length, label))
     return links
 
 

@@ -276,30 +276,27 @@ class Reader:
     # --- scopes and rows ----------------------------------------------------------------------------------
 
     def _scopes(self, cards: list[Card]) -> list[Scope]:
-        """A frame for every open call that holds two cards or more."""
-        shown = {card.key for card in cards}
+        """A frame for every open call that made two cards or more: round one op it would say nothing."""
         members: dict[int, dict[str, None]] = {}
         scopes = {}
         for node in self.nodes:
             key = self.folded.key_of[node]
-            group = self.folded.groups.get(key)
-            scope = (
-                node.scope
-                if group is None or group.kind == "sum"
-                else group.scope.parent
-                if group.scope is not None
-                else None
-            )
-            for one in scope.chain() if scope is not None else ():
+            for one in self._open_calls(node, key):
                 scopes[one.serial] = one
                 members.setdefault(one.serial, {})[key] = None
+        members = {serial: keys for serial, keys in members.items() if scopes[serial].name and len(keys) > 1}
         self._draw_in_leaves(members)
-        whole = {serial for serial, keys in members.items() if not scopes[serial].name or len(keys) < 2}
-        return [
-            Scope(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
-            for serial, keys in members.items()
-            if serial not in whole and set(keys) <= shown
-        ]
+        return [Scope(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
+                for serial, keys in members.items()]  # fmt: skip
+
+    def _open_calls(self, node: Value, key: str) -> list[Any]:
+        """The calls around a card that are not folded into it, innermost first."""
+        group = self.folded.groups.get(key)
+        if group is None or group.kind == "sum":
+            scope = node.scope
+        else:
+            scope = group.scope.parent if group.scope is not None else None
+        return list(scope.chain()) if scope is not None else []
 
     def _draw_in_leaves(self, members: dict[int, dict[str, None]]) -> None:
         """A parameter or plain array used inside one call only stands inside its frame."""

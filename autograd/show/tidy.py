@@ -62,7 +62,8 @@ class _Tidy(ast.NodeTransformer):
         if self.brief:
             return True
         axes = _constant(keyword.value) if keyword.arg == "axis" else None
-        everything = isinstance(axes, tuple) and sorted(axes) == list(range(-self.rank, 0))
+        named = [axes] if isinstance(axes, int) else sorted(axes) if isinstance(axes, tuple) else None
+        everything = named == list(range(-self.rank, 0))
         return everything and name in OPS and OPS[name].defaults.get("axis", 0) is None
 
 
