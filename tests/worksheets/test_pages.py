@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import functools
 import importlib
@@ -181,20 +182,55 @@ def test_the_command_works_from_another_folder(tmp_path):
 
 # ---- the demo -------------------------------------------------------------------------------------------------------
 
+@pytest.fixture(scope="module")
+def out(tmp_path_factory):
+    """The folder the demo made, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo") / "out"
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert demo.main(["-o", str(folder)]) == 0
+    return folder, printed.getvalue()
+
+
 @pytest.mark.slow
-def test_the_demo_makes_everything(tmp_path, capsys):
-    assert demo.main(["-o", str(tmp_path / "out")]) == 0
-    text = capsys.readouterr().out
+def test_the_demo_makes_everything(out):
+    folder, text = out
     assert "all 936 printed numbers accounted for: 750 agree, 186 errata each proved" in text
     assert "index.html" in text.splitlines()[-1]
-    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    page = (folder / "index.html").read_text(encoding="utf-8")
     places = [page.index(f'<section id="{example.name}"') for example in EXAMPLES]
     assert places == sorted(places)
     for path in re.findall(r'(?:src|href)="([^"#:]+)"', page):
-        assert (tmp_path / "out" / path).is_file(), path
+        assert (folder / path).is_file(), path
     for example in EXAMPLES:
-        made = {path.name for path in (tmp_path / "out" / example.name).iterdir()}
+        made = {path.name for path in (folder / example.name).iterdir()}
         assert {"worksheet.txt", "graph.svg", "step.html"} <= made
+
+
+PROBE = """<script>
+document.querySelectorAll("img").forEach(image => image.loading = "eager");
+addEventListener("load", () => {
+  const broken = [...document.images].filter(image => !image.naturalWidth).map(image => image.getAttribute("src"));
+  const wide = document.documentElement.scrollWidth > innerWidth;
+  document.title = "images " + document.images.length + " broken [" + broken + "] too wide " + wide;
+});
+</script>"""
+
+
+@pytest.mark.slow
+@pytest.mark.page
+@pytest.mark.parametrize("width", [1280, 420])
+def test_the_page_shows_every_picture_and_fits(out, width, chromium, tmp_path):
+    folder, _ = out
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    (folder / "probe.html").write_text(page.replace("</body>", PROBE + "</body>"), encoding="utf-8")
+    done = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", f"--user-data-dir={tmp_path}", f"--window-size={width},900",
+         "--virtual-time-budget=10000", "--dump-dom", (folder / "probe.html").as_uri()],
+        capture_output=True, text=True, encoding="utf-8", timeout=120, check=True)
+    title = re.search(r"<title>(.*?)</title>", done.stdout)[1]
+    assert re.fullmatch(r"images \d\d broken \[\] too wide false", title), title
 
 
 def test_the_demo_fails_when_a_number_is_wrong(tmp_path, capsys, monkeypatch):
