@@ -382,7 +382,8 @@ def _checked(name: str, p: Value) -> Any:
 def _square(name: str, g: Any) -> float:
     """The sum of squares of a gradient; a NaN or an infinity in it is refused by name."""
     flat = np.asarray(g).ravel(order="K")
-    square = float(np.dot(flat, flat))
+    with np.errstate(over="ignore", invalid="ignore"):  # both are looked into below
+        square = float(np.dot(flat, flat))
     if not math.isfinite(square):
         bad = ~np.isfinite(flat)
         if bad.any():

@@ -1,0 +1,292 @@
+"""Optimizers against torch's (recorded and live) and by hand; refusals; clipping; schedules."""
+
+import importlib.util
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import nn
+from autograd import Value
+from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError, StaleDataError
+from nn import optim
+
+CASES = {
+    "SGD": (optim.SGD, "SGD", {"lr": 0.1}),
+    "SGD momentum": (optim.SGD, "SGD", {"lr": 0.1, "momentum": 0.9}),
+    "SGD Nesterov": (optim.SGD, "SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    "SGD decay": (optim.SGD, "SGD", {"lr": 0.1, "momentum": 0.5, "nesterov": True, "weight_decay": 0.3}),
+    "SGD plain decay": (optim.SGD, "SGD", {"lr": 0.1, "weight_decay": 0.3}),
+    "Adam": (optim.Adam, "Adam", {"lr": 0.05}),
+    "Adam decay": (optim.Adam, "Adam", {"lr": 0.05, "weight_decay": 0.2, "betas": (0.8, 0.9), "eps": 1e-4}),
+    "AdamW": (optim.AdamW, "AdamW", {"lr": 0.05}),
+    "AdamW decay": (optim.AdamW, "AdamW", {"lr": 0.05, "weight_decay": 0.2, "betas": (0.8, 0.9)}),
+}
+START = np.array([[1.0, -2.0], [0.5, 3.0]])
+
+
+def descend(p, optimizer, steps=5):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (((p - 1.0) ** 4).sum() / 4).backward()
+        optimizer.step()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="NOT TESTED: torch is not installed")
+@pytest.mark.parametrize("name", CASES)
+def test_steps_agree_with_torch(name):
+    import torch
+
+    ours, theirs, settings = CASES[name]
+    for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        p, t = nn.Parameter(START.astype(dtype)), torch.tensor(START.astype(dtype), requires_grad=True)
+        descend(p, ours([p], **settings))
+        descend(t, getattr(torch.optim, theirs)([t], **settings))
+        assert p.dtype == dtype
+        np.testing.assert_allclose(p.data, t.detach().numpy(), rtol=tolerance, atol=tolerance)
+
+
+def by_hand(name, p, steps=5):
+    """The update written out a second time, from the papers, with temporaries and without tricks."""
+    settings = CASES[name][2]
+    lr, decay = settings["lr"], settings.get("weight_decay", 0.01 if name == "AdamW" else 0.0)
+    momentum, nesterov = settings.get("momentum", 0.0), settings.get("nesterov", False)
+    (b1, b2), eps = settings.get("betas", (0.9, 0.999)), settings.get("eps", 1e-8)
+    b = m = v = np.zeros_like(p)
+    for t in range(1, steps + 1):
+        g = (p - 1.0) ** 3
+        if name.startswith("SGD"):
+            g = g + decay * p
+            b = momentum * b + g
+            p = p - lr * (g + momentum * b if nesterov else b)
+            continue
+        if name.startswith("AdamW"):
+            p = p - lr * decay * p
+        else:
+            g = g + decay * p
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
+        p = p - lr * (m / (1 - b1**t)) / (np.sqrt(v / (1 - b2**t)) + eps)
+    return p
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_agree_with_the_formula(name):
+    ours, _, settings = CASES[name]
+    p = nn.Parameter(START)
+    descend(p, ours([p], **settings))
+    np.testing.assert_allclose(p.data, by_hand(name, START), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_scalars_move_as_arrays_do(name):
+    ours, _, settings = CASES[name]
+    scalars = [nn.Parameter(float(x)) for x in START.flat]
+    optimizer = ours(scalars, **settings)
+    for _ in range(5):
+        optimizer.zero_grad()
+        sum((p - 1.0) ** 4 / 4 for p in scalars).backward()
+        optimizer.step()
+    assert all(type(p.data) is float for p in scalars)
+    np.testing.assert_allclose([p.data for p in scalars], by_hand(name, START).ravel(), rtol=1e-12)
+
+
+# --- manners ------------------------------------------------------------------------------------------------
+
+
+def model_and_loss():
+    model = nn.Sequential(nn.Linear(2, 3, rng=0), nn.Linear(3, 1, rng=1))
+    return model, lambda: nn.functional.mse(model(np.ones((4, 2))), np.zeros((4, 1)))
+
+
+def test_a_step_moves_in_place_and_never_grows_the_graph():
+    model, loss = model_and_loss()
+    optimizer = optim.AdamW(model)
+    arrays = [p.data for p in model.parameters()]
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+        assert all(p.op is None and p.parents == () for p in model.parameters())
+    assert all(p.data is array for p, array in zip(model.parameters(), arrays, strict=True))
+
+
+@pytest.mark.parametrize("name", ["SGD decay", "Adam decay", "AdamW decay"])
+def test_a_step_allocates_nothing_large(name):
+    ours, _, settings = CASES[name]
+    p = nn.Parameter(np.ones((300, 300)))
+    optimizer = ours([p], **settings)
+    p.grad = np.ones((300, 300))
+    optimizer.step()
+    tracemalloc.start()
+    optimizer.step()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.1 * p.data.nbytes
+
+
+def test_a_graph_from_before_the_step_is_refused():
+    model, loss = model_and_loss()
+    before = loss()
+    loss().backward()
+    optim.SGD(model, 0.1).step()
+    with pytest.raises(StaleDataError):
+        before.backward()
+
+
+def test_gradients_stay_as_they_were():
+    model, loss = model_and_loss()
+    loss().backward()
+    gradients = [p.grad.copy() for p in model.parameters()]
+    for ours, _, settings in CASES.values():
+        ours(model, **settings).step()
+    assert all(np.array_equal(p.grad, g) for p, g in zip(model.parameters(), gradients, strict=True))
+
+
+@pytest.mark.parametrize("params_of", [lambda m: m, lambda m: m.parameters(), lambda m: list(m.parameters())[::-1]])
+def test_a_missing_gradient_is_refused_by_name_and_nothing_moves(params_of):
+    model, loss = model_and_loss()
+    loss().backward()
+    model[1].weight.grad = None
+    before = model.state_dict()
+    with pytest.raises(BackwardError, match=r"layers\.1\.weight has no gradient"):
+        optim.AdamW(params_of(model)).step()
+    assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_gradient_that_is_not_finite_is_refused_by_name(bad):
+    model, loss = model_and_loss()
+    loss().backward()
+    model[1].bias.grad = np.array([bad])
+    before = model.state_dict()
+    optimizer = optim.SGD(model, 0.1)
+    with pytest.raises(NonFiniteError, match=r"layers\.1\.bias holds .* in 1 of 1 places"):
+        optimizer.step()
+    assert optimizer.steps == 0
+    assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+
+
+def test_large_but_finite_gradients_are_no_nan():
+    p = nn.Parameter(np.zeros(2, np.float32))
+    p.grad = np.full(2, 1e30, np.float32)  # its square overflows
+    optim.SGD([p], 1e-30).step()
+    np.testing.assert_allclose(p.data, -1.0, rtol=1e-6)
+
+
+def test_a_scalar_without_gradient_is_named():
+    model = nn.MLP(1, [1], rng=0)
+    with pytest.raises(BackwardError, match=r"layers\.0\.neurons\.0\.w\.0"):
+        optim.SGD(model, 0.1).step()
+
+
+def test_zero_grad_sets_none():
+    model, loss = model_and_loss()
+    loss().backward()
+    optim.SGD(model, 0.1).zero_grad()
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: optim.SGD([], 0.1), "no parameters"),
+        (lambda: optim.SGD(Value(1.0), 0.1), r"Write \[p\]"),
+        (lambda: optim.SGD([Value(1.0) * 2], 0.1), "number 0"),
+        (lambda: optim.SGD([1.0], 0.1), "number 0"),
+        (lambda: optim.SGD([Value(1.0)], -0.1), "learning rate"),
+        (lambda: optim.SGD([Value(1.0)], 0.1, nesterov=True), "momentum"),
+        (lambda: optim.Adam([Value(1.0)], betas=(1.0, 0.9)), "betas"),
+    ],
+)
+def test_wrong_settings_are_refused(make, words):
+    with pytest.raises((ValueError, DataError), match=words):
+        make()
+
+
+def test_state_continues_exactly():
+    def run(optimizer_steps):
+        model, loss = model_and_loss()
+        optimizer = optim.AdamW(model, lr=0.1)
+        for restart in optimizer_steps:
+            if restart:
+                state = optimizer.state_dict()
+                optimizer = optim.AdamW(model, lr=0.1)
+                optimizer.load_state_dict(state)
+            optimizer.zero_grad()
+            loss().backward()
+            optimizer.step()
+        return model.state_dict()
+
+    whole, broken = run([False] * 4), run([False, False, True, False])
+    assert all(np.array_equal(whole[name], broken[name]) for name in whole)
+
+
+def test_a_state_that_does_not_fit_is_refused_whole():
+    model, _ = model_and_loss()
+    optimizer = optim.Adam(model)
+    state = optimizer.state_dict()
+    del state["m.layers.0.weight"]
+    state["v.layers.0.bias"] = np.ones(7)
+    with pytest.raises(ShapeError, match=r"missing: m\.layers\.0\.weight(.|\n)*expected shape \(3,\), got \(7,\)"):
+        optimizer.load_state_dict(state)
+
+
+# --- clipping, accumulation, schedules ----------------------------------------------------------------------
+
+
+def test_clipping_by_norm():
+    model, loss = model_and_loss()
+    loss().backward()
+    before = np.concatenate([p.grad.ravel() for p in model.parameters()])
+    norm = optim.clip_grad_norm(model, 0.5)
+    assert norm == pytest.approx(np.linalg.norm(before))
+    after = np.concatenate([p.grad.ravel() for p in model.parameters()])
+    np.testing.assert_allclose(after, before * 0.5 / norm, rtol=1e-4)
+    assert optim.clip_grad_norm(model, 10.0) == pytest.approx(0.5, rel=1e-4)
+    np.testing.assert_array_equal(after, np.concatenate([p.grad.ravel() for p in model.parameters()]))
+
+
+def test_clipping_refuses_nan_by_name():
+    model, loss = model_and_loss()
+    loss().backward()
+    model[0].bias.grad[0] = np.nan
+    with pytest.raises(NonFiniteError, match=r"layers\.0\.bias"):
+        optim.clip_grad_norm(model, 1.0)
+
+
+def test_accumulation_over_parts_is_the_gradient_of_the_whole():
+    model, _ = model_and_loss()
+    x, y = np.random.default_rng(0).normal(size=(6, 2)), np.ones((6, 1))
+
+    def loss(batch):
+        return nn.functional.mse(model(batch[0]), batch[1])
+
+    whole = loss((x, y))
+    whole.backward()
+    expected = [p.grad for p in model.parameters()]
+    model.zero_grad()
+    mean = optim.accumulate(loss, [(x[i : i + 2], y[i : i + 2]) for i in (0, 2, 4)])
+    assert mean == pytest.approx(whole.item())
+    for p, g in zip(model.parameters(), expected, strict=True):
+        np.testing.assert_allclose(p.grad, g, rtol=1e-12)
+    with pytest.raises(ValueError, match="no batch"):
+        optim.accumulate(loss, [])
+
+
+def test_a_schedule_drives_the_learning_rate():
+    p = nn.Parameter([0.0])
+    optimizer = optim.SGD([p], lr=optim.warmup(optim.cosine(1.0, 4), 2))
+    moves = []
+    for _ in range(5):
+        p.grad = np.array([1.0])
+        before = p.data[0]
+        optimizer.step()
+        moves.append(before - p.data[0])
+    wave = [0.5 * (1 + np.cos(np.pi * t / 4)) for t in range(5)]
+    np.testing.assert_allclose(moves, np.multiply(wave, [0.5, 1, 1, 1, 1]), atol=1e-15)
+
+
+def test_schedules_at_their_ends():
+    assert optim.cosine(1.0, 10, floor=0.1)(10) == pytest.approx(0.1)
+    assert [optim.step_decay(0.8, 2, 0.5)(t) for t in range(5)] == [0.8, 0.8, 0.4, 0.4, 0.2]
+    assert [optim.warmup(1.0, 0)(t) for t in range(2)] == [1.0, 1.0]

@@ -1,0 +1,197 @@
+"""fit: it learns, evaluates, stops early, checkpoints, resumes to the same bits, and obeys Ctrl-C."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import nn
+from autograd.errors import DataError, NonFiniteError
+from nn import train
+from nn.train import Batches, History, fit
+
+
+def problem(dropout=0.0, rng=0):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    y = np.sin(x).sum(axis=1, keepdims=True)
+    layers = nn.Linear(3, 8, rng=rng), nn.functional.tanh, nn.Dropout(dropout, rng=1), nn.Linear(8, 1, rng=2)
+    model = nn.Sequential(*layers)
+    return model, lambda x, y: nn.functional.mse(model(x), y), (x, y)
+
+
+def test_it_learns_and_keeps_a_history():
+    model, loss, data = problem()
+    history = fit(model, loss, data, nn.optim.Adam(model, lr=nn.optim.cosine(0.02, 200)), steps=200, batch_size=10)
+    assert history.losses[-1] < 0.1 * history.losses[0]
+    assert history.steps == len(history.rates) == 200 and history.stopped == "steps"
+    assert history.rates[0] == 0.02 and history.rates[-1] < 0.001
+    assert "200 steps" in repr(history) and "no steps" in repr(History())
+
+
+def test_batches_visit_each_row_once_an_epoch_in_a_new_order():
+    batches = Batches((np.arange(10), np.arange(10) * 2), batch_size=4)
+    epochs = [[batches(len(batches) * e + i) for i in range(len(batches))] for e in range(2)]
+    for epoch in epochs:
+        rows = np.concatenate([x for x, _ in epoch])
+        assert sorted(rows) == list(range(10))
+        assert all(np.array_equal(y, 2 * x) for x, y in epoch)
+    assert not np.array_equal(epochs[0][0][0], epochs[1][0][0])
+    assert len(Batches((np.arange(3),), batch_size=100)(0)[0]) == 3
+
+
+@pytest.mark.parametrize("arrays", [(np.ones(3), np.ones(4)), (np.ones(3), 1.0)], ids=["lengths", "a number"])
+def test_data_that_do_not_match_are_refused(arrays):
+    with pytest.raises(DataError, match="equally many rows"):
+        Batches(arrays)
+
+
+def test_a_batch_function_gets_a_generator_that_depends_on_the_step():
+    drawn = []
+
+    def data(rng):
+        drawn.append(rng.integers(1000))
+        return np.ones((1, 3)), np.ones((1, 1))
+
+    for _ in range(2):
+        model, loss, _ = problem()
+        fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=5)
+    assert drawn[:5] == drawn[5:] and len(set(drawn)) == 5
+
+
+def test_accumulated_batches_are_one_larger_batch():
+    def run(**settings):
+        model, loss, data = problem()
+        fit(model, loss, data, nn.optim.SGD(model, 0.05), steps=4, **settings)
+        return model.state_dict()
+
+    parts, whole = run(batch_size=5, accumulated=4), run(batch_size=20)
+    for name in whole:
+        np.testing.assert_allclose(parts[name], whole[name], rtol=1e-10, atol=1e-12)
+
+
+def test_clipping_bounds_the_step():
+    model, loss, data = problem()
+    before = np.concatenate([a.ravel() for a in model.state_dict().values()])
+    fit(model, loss, data, nn.optim.SGD(model, 1.0), steps=1, clip=0.01)
+    after = np.concatenate([a.ravel() for a in model.state_dict().values()])
+    assert np.linalg.norm(after - before) == pytest.approx(0.01, rel=1e-3)
+
+
+def test_evaluation_runs_in_evaluation_mode_without_recording():
+    model, loss, data = problem(dropout=0.5)
+    seen = []
+
+    def evaluate():
+        value = loss(*data)
+        seen.append((model.training, value.parents))
+        return value
+
+    history = fit(model, loss, data, nn.optim.Adam(model), steps=5, evaluate=evaluate, every=2)
+    assert [step for step, _ in history.evaluations] == [2, 4, 5]
+    assert seen == [(False, ())] * 3 and model.training
+    assert history.best[1] == min(value for _, value in history.evaluations)
+
+
+def test_early_stop():
+    model, loss, data = problem()
+    values = iter([5.0, 4.0, 4.5, 4.2, 4.1, 0.0])
+    history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=100, evaluate=lambda: next(values), every=1,
+                  patience=3)  # fmt: skip
+    assert history.stopped == "patience" and history.steps == 5 and history.best == (2, 4.0)
+    with pytest.raises(ValueError, match="nothing was evaluated"):
+        History().best
+
+
+@pytest.mark.parametrize("optimizer_of", [lambda m: nn.optim.AdamW(m, lr=nn.optim.cosine(0.01, 12)),
+                                          lambda m: nn.optim.SGD(m, 0.01, momentum=0.9)])  # fmt: skip
+def test_a_resumed_run_ends_with_the_same_bits(tmp_path, optimizer_of):
+    def run(steps, path=None, resume=False):
+        model, loss, data = problem(dropout=0.3)
+        history = fit(model, loss, data, optimizer_of(model), steps=steps, batch_size=7, checkpoint=path, resume=resume,
+                      evaluate=lambda: loss(*data), every=4)  # fmt: skip
+        return model.state_dict(), history
+
+    whole, history = run(12)
+    run(5, tmp_path / "run")
+    resumed, continued = run(12, tmp_path / "run", resume=True)
+    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
+    assert continued.losses == history.losses and continued.rates == history.rates
+    assert [pair for pair in continued.evaluations if pair[0] % 4 == 0] == history.evaluations
+
+
+def test_a_run_that_is_done_is_not_repeated(tmp_path):
+    model, loss, data = problem()
+    fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=3, checkpoint=tmp_path / "run")
+    before = model.state_dict()
+    history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=3, checkpoint=tmp_path / "run", resume=True)
+    assert history.steps == 3
+    assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+
+
+def test_without_resume_a_run_starts_anew(tmp_path):
+    model, loss, data = problem()
+    for _ in range(2):
+        history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=2, checkpoint=tmp_path / "run")
+        assert history.steps == 2
+
+
+def test_ctrl_c_finishes_the_step_and_keeps_a_checkpoint(tmp_path):
+    model, loss, data = problem()
+    calls = []
+
+    def interrupted(x, y):
+        calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return loss(x, y)
+
+    before = signal.getsignal(signal.SIGINT)
+    optimizer = nn.optim.Adam(model)
+    history = fit(model, interrupted, data, optimizer, steps=50, checkpoint=tmp_path / "run")
+    assert history.stopped == "interrupted" and history.steps == 3
+    assert signal.getsignal(signal.SIGINT) is before
+    other, _, _ = problem(rng=9)
+    kept = train.load_checkpoint(tmp_path / "run", other, nn.optim.Adam(other))
+    assert kept.losses == history.losses
+    assert all(np.array_equal(a, other.state_dict()[name]) for name, a in model.state_dict().items())
+
+
+def test_a_loss_that_is_not_finite_stops_before_anything_moves(tmp_path):
+    model, loss, data = problem()
+    before = model.state_dict()
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(NonFiniteError, match="step 1 is"):
+        fit(model, lambda x, y: loss(x, y) * np.inf, data, nn.optim.SGD(model, 0.1), steps=3)
+    assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+
+
+def test_a_checkpoint_for_another_model_is_refused_whole(tmp_path):
+    model, loss, data = problem()
+    fit(model, loss, data, nn.optim.Adam(model), steps=2, checkpoint=tmp_path / "run")
+    before = model.state_dict()
+    with pytest.raises(ValueError, match="momentum"):  # the model fits, the optimizer does not
+        train.load_checkpoint(tmp_path / "run", model, nn.optim.SGD(model, 0.1, momentum=0.5))
+    assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+    nn.save(model, tmp_path / "model")
+    with pytest.raises(DataError, match=r"nn\.load"):
+        train.load_checkpoint(tmp_path / "model", model, nn.optim.Adam(model))
+
+
+def test_it_is_quiet_when_not_on_a_terminal(capfd):
+    model, loss, data = problem()
+    fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=2)
+    assert capfd.readouterr() == ("", "")
+    fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=2, progress=True)
+    assert "loss" in capfd.readouterr().err
+
+
+def test_a_history_plots_itself(tmp_path):
+    pytest.importorskip("matplotlib")
+    model, loss, data = problem()
+    history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=4, evaluate=lambda: loss(*data), every=2)
+    figure = history.plot(tmp_path / "loss.svg", title="two moons")
+    drawn = figure.axes[0].get_lines()
+    np.testing.assert_allclose(drawn[0].get_ydata(), history.losses)
+    np.testing.assert_allclose(drawn[1].get_xdata(), [2, 4])
+    assert "<svg" in (tmp_path / "loss.svg").read_text()
+    assert history._repr_png_().startswith(b"\x89PNG")
