@@ -8,7 +8,7 @@ graph, which can be differentiated again. Broadcasting is undone here, once, and
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from sys import getrefcount
 from typing import Any
 
@@ -124,13 +124,7 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         a = node._a
         b = node._b
         if rule.__class__ is tuple or a.__class__ is tuple:
-            for x, dx in contributions(node, g):
-                if x.op is None:
-                    total = get(x)
-                    grads[x] = dx if total is None else total + dx
-                else:
-                    total = x.grad
-                    x.grad = dx if total is None else total + dx
+            add_up(contributions(node, g), grads)
             continue
         if a.__class__ is Value or isinstance(a, Value):
             x, a_wants = a._data, a.requires_grad
@@ -140,7 +134,8 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
             try:
                 (dx,) = rule(g, node._data, x)
             except (ArithmeticError, ValueError):
-                (dx,) = again(node, rule, g, node._data, x)
+                add_up(contributions(node, g), grads)
+                continue
         else:
             if b.__class__ is Value or isinstance(b, Value):
                 y, b_wants = b._data, b.requires_grad
@@ -149,7 +144,8 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
             try:
                 dx, dy = rule(g, node._data, x, y)
             except (ArithmeticError, ValueError):
-                dx, dy = again(node, rule, g, node._data, x, y)
+                add_up(contributions(node, g), grads)
+                continue
         if a_wants and dx is not None:
             if dx.__class__ is not float or x.__class__ is not float:
                 dx = conform(dx, a)
@@ -170,43 +166,55 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
                 b.grad = dy if total is None else total + dy
 
 
+def add_up(sent: list[tuple[Value, Any]], leaves: dict[Value, Any]) -> None:
+    """Add what a node sent to what each input has so far: a leaf's in `leaves`, a result's in its own slot."""
+    for x, dx in sent:
+        if x.op is None:
+            total = leaves.get(x)
+            leaves[x] = dx if total is None else total + dx
+        else:
+            total = x.grad
+            x.grad = dx if total is None else total + dx
+
+
 def contributions(
     node: Value, g: Any, wanted: set[Value] | None = None, taped: bool = False
 ) -> list[tuple[Value, Any]]:
     """What `node` sends backwards: (input, gradient) for each input that wants one, in operand order."""
     inputs = node.inputs
-    wants = [isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted) for x in inputs]
-    rule = node.op.vjp  # type: ignore[union-attr]
-    if rule.__class__ is tuple:
-        rule = chosen(rule, wants)
-    out, data = (node, inputs) if taped else (node._data, [x._data if isinstance(x, Value) else x for x in inputs])
+    if taped:
+        return list(sent(node, g, node, inputs, wanted, taped))
+    data = [x._data if isinstance(x, Value) else x for x in inputs]
     try:
-        given = rule(g, out, *data)
-        complete = len(given) == len(inputs)
+        return list(sent(node, g, node._data, data, wanted))
     except (ArithmeticError, ValueError):
-        complete = False
-    if not complete:
-        given = again(node, rule, g, out, *data)
-    return [(x, conform(dx, x, taped)) for x, dx, want in zip(inputs, given, wants) if want and dx is not None]
+        # Where Python floats raise (`1.0 / 0.0`), NumPy answers with an infinity.
+        if not all(np.isscalar(x) for x in (g, node._data, *data)):
+            raise
+        g, out, *data = map(np.float64, (g, node._data, *data))
+        return list(sent(node, g, out, data, wanted))
 
 
-def chosen(rules: tuple[Any, ...], wants: list[bool]) -> Callable[..., list[Any]]:
-    """One rule made of those of the inputs that want a gradient."""
-    picked = [rule if want else None for rule, want in zip(rules, wants)]
-    return lambda g, out, *inputs: [rule and rule(g, out, *inputs) for rule in picked]
-
-
-def again(node: Value, rule: Callable[..., Any], g: Any, out: Any, *inputs: Any) -> tuple[Any, ...]:
-    """A rule that went wrong, once more: where Python floats raise (`1.0 / 0.0`), NumPy answers with an infinity."""
-    if all(np.isscalar(x) for x in (g, out, *inputs)):
-        g, out, *inputs = map(np.float64, (g, out, *inputs))  # type: ignore[assignment]
-    given = tuple(rule(g, out, *inputs))
-    if len(given) != len(inputs):
+def sent(
+    node: Value, g: Any, out: Any, data: Sequence[Any], wanted: set[Value] | None = None, taped: bool = False
+) -> Iterator[tuple[Value, Any]]:
+    """Run the rule of a node on any carrier: all of it, or, where each input has its own, those that are wanted."""
+    rule = node.op.vjp  # type: ignore[union-attr]
+    inputs = node.inputs
+    given = None if rule.__class__ is tuple else rule(g, out, *data)
+    if given is not None and len(given) != len(inputs):
         raise BackwardError(
             f"the rule of {node.op.name} gave {len(given)} gradients for {len(inputs)} inputs; "  # type: ignore[union-attr]
             "return a tuple with one per input, None where no gradient flows"
         )
-    return given
+    for i, x in enumerate(inputs):
+        if isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted):
+            if given is not None:
+                dx = given[i]
+            else:
+                dx = rule[i] and rule[i](g, out, *data)
+            if dx is not None:
+                yield x, conform(dx, x, taped)
 
 
 def conform(dx: Any, x: Value, taped: bool = False) -> Any:
@@ -216,6 +224,7 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
         return dx
     if taped:
         if dx.shape != np.shape(data):
+            insist_broadcast(dx, x)
             dx = OPS["sum_to"](dx, np.shape(data))
         if dx.dtype != x.dtype:
             dx = OPS["astype"](dx, x.dtype)
@@ -223,10 +232,23 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
     if data.__class__ is ndarray:
         if dx.__class__ is ndarray and dx.shape == data.shape and dx.dtype is data.dtype:
             return dx
-        dx = OPS["sum_to"].forward(dx, shape=data.shape)
+        if dx.__class__ is not ndarray or dx.shape != data.shape:
+            insist_broadcast(dx, x)
+            dx = OPS["sum_to"].forward(dx, shape=data.shape)
         return dx if dx.__class__ is ndarray and dx.dtype is data.dtype else np.asarray(dx, dtype=data.dtype)
     dx = OPS["sum_to"].forward(dx, shape=()) if np.ndim(dx) else dx
     return float(dx) if data.__class__ is float else x.dtype.type(dx)
+
+
+def insist_broadcast(dx: Any, x: Value) -> None:
+    """A gradient may have grown by broadcasting, and must not differ from its owner otherwise."""
+    shape = np.shape(dx)
+    sizes = shape[len(shape) - x.ndim :]
+    if len(shape) < x.ndim or any(own not in (1, size) for own, size in zip(x.shape, sizes, strict=True)):
+        raise BackwardError(
+            f"a gradient of shape {shape} came for {x._called()}, whose shape is {x.shape}. A rule (or a hook) gives "
+            "each input a gradient of its own shape, or of one that it broadcasts to."
+        )
 
 
 def run_hooks(node: Value, g: Any) -> Any:
@@ -236,6 +258,13 @@ def run_hooks(node: Value, g: Any) -> Any:
         if replaced is not None:
             g = replaced if isinstance(g, Value) else conform(as_data(replaced), node)
     return g
+
+
+def run_leaf_hooks(grads: dict[Value, Any]) -> None:
+    """The hooks of the leaves, whose gradients are complete when the walk is."""
+    for leaf, g in grads.items():
+        if leaf.label is not None and leaf.label.hooks:
+            grads[leaf] = run_hooks(leaf, g)
 
 
 # --- backward: gradients into .grad -------------------------------------------------------------------------
@@ -254,16 +283,15 @@ def backward(root: Value, cotangent: Any = None) -> None:
             _backward_in_slots(order, root, seed, grads)
         finally:
             slots.release()
-    while grads:  # the leaves are written last, when nothing can fail any more
-        leaf, total = grads.popitem()
-        if leaf.label is not None and leaf.label.hooks:
-            total = run_hooks(leaf, total)
-        if leaf.grad is not None:
-            leaf.grad = leaf.grad + total
-        elif total.__class__ is ndarray and (getrefcount(total) > 2 or total.base is not None):
-            leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
-        else:
-            leaf.grad = total
+    with leaves_lock:  # the leaves are written last, when nothing can fail any more
+        while grads:
+            leaf, total = grads.popitem()
+            if leaf.grad is not None:
+                leaf.grad = leaf.grad + total
+            elif total.__class__ is ndarray and (getrefcount(total) > 2 or total.base is not None):
+                leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
+            else:
+                leaf.grad = total
 
 
 class _Slots:
@@ -285,6 +313,7 @@ class _Slots:
 
 
 slots = _Slots()
+leaves_lock = threading.Lock()  # two threads may train the same parameters
 
 
 def _backward_in_slots(order: list[Value], root: Value, seed: Any, grads: dict[Value, Any]) -> None:
@@ -300,6 +329,7 @@ def _backward_in_slots(order: list[Value], root: Value, seed: Any, grads: dict[V
         root.grad = seed
     try:
         walk_in_slots(order, grads)
+        run_leaf_hooks(grads)
     except BaseException:
         for node in order:
             node.grad = before.get(node)
@@ -309,6 +339,7 @@ def _backward_in_slots(order: list[Value], root: Value, seed: Any, grads: dict[V
 def _backward_aside(order: list[Value], grads: dict[Value, Any]) -> None:
     """The pass of a second thread, of a hook, or under `detect_nan`: in a dict of its own, written when it is done."""
     walked = dict(walk(order, grads))
+    run_leaf_hooks(grads)
     if slots.owner == threading.get_ident():
         return  # this pass runs inside a hook of another, which is adding up in these nodes right now
     with slots.lock:
@@ -335,11 +366,15 @@ def cotangent_for(root: Value, cotangent: Any) -> Any:
         cotangent = 1.0
     if isinstance(cotangent, Value):
         cotangent = cotangent._data
+    data = root._data
+    if cotangent.__class__ is ndarray and data.__class__ is ndarray:
+        if cotangent.shape == data.shape and cotangent.dtype is data.dtype:
+            return cotangent
+    elif cotangent.__class__ is float and data.__class__ is float:
+        return cotangent
     cotangent = as_data(cotangent)
     if np.shape(cotangent) != root.shape and np.size(cotangent) != 1:
         raise ShapeError(f"the cotangent has shape {np.shape(cotangent)}; {root._called()} needs {root.shape}")
     if np.shape(cotangent) != root.shape:
         cotangent = np.broadcast_to(np.reshape(cotangent, ()), root.shape).copy()
-    if root._data.__class__ is not float or cotangent.__class__ is not float:
-        cotangent = conform(cotangent, root)
-    return cotangent
+    return conform(cotangent, root)
