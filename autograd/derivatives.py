@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from .backprop import cotangent_for, reach_from, walk
 from .errors import BackwardError, ShapeError
+from .graph import topological
 from .op import OPS
 from .recording import enable_grad
 from .tree import flatten, unflatten
@@ -96,7 +98,7 @@ def jacobian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
     def wrapped(*xs: Any, **settings: Any) -> Any:
         trace = Trace(f, xs, wrt, settings)
         out, x = trace.one_array("jacobian")
-        rows = [trace.pull(unit.reshape(np.shape(out)))[0] for unit in np.eye(max(np.size(out), 1), np.size(out))]
+        rows = [trace.pull(unit.reshape(np.shape(out)))[0] for unit in np.eye(np.size(out))]
         shape = np.shape(out) + np.shape(x)
         if not rows:
             return np.zeros(shape)
@@ -126,6 +128,16 @@ def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
     return jvp(grad(f), (x,), (v,))[1]
 
 
+class _Running(threading.local):
+    """The sources of the derivatives whose functions are running now in this thread, outermost first."""
+
+    def __init__(self) -> None:
+        self.sources: list[list[Value]] = []
+
+
+running = _Running()
+
+
 class Trace:
     """One recorded run of a function: its sources, its results, and the pulls between them.
 
@@ -143,7 +155,6 @@ class Trace:
             if not -len(xs) <= i < len(xs):
                 raise TypeError(f"wrt={i}, but {getattr(f, '__name__', f)} was called with {len(xs)} argument(s)")
         args = list(xs)
-        self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0])
         self.structures = []
         self.sources: list[Value] = []
         with enable_grad():
@@ -153,8 +164,28 @@ class Trace:
                 self.structures.append((structure, len(flat)))
                 self.sources += sources
                 args[i] = unflatten(structure, sources)
-            returned = f(*args, **(settings or {}))
+            returned = self._run(f, args, settings or {})
         self.outs, self.out_structure = flatten(returned)
+        if any(out is None for out in self.outs):
+            raise BackwardError(f"{getattr(f, '__name__', f)} returned {returned!r:.60}; did you forget `return`?")
+        self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
+
+    def _run(self, f: Callable[..., Any], args: list[Any], settings: dict[str, Any]) -> Any:
+        running.sources.append(self.sources)
+        try:
+            return f(*args, **settings)
+        finally:
+            running.sources.pop()
+
+    def _meets_outer_sources(self) -> bool:
+        """Whether a result also depends on a source of a derivative around this one, by way of the function's closure.
+
+        `grad(lambda x: x * grad(lambda y: x * y)(1.0))`: the inner gradient is x, and must stay a Value.
+        """
+        outer = {source for sources in running.sources for source in sources}
+        return bool(outer) and any(
+            not outer.isdisjoint(topological(out)) for out in self.outs if isinstance(out, Value)
+        )  # fmt: skip
 
     @staticmethod
     def _source(x: Any) -> Value:
@@ -199,8 +230,10 @@ class Trace:
         for out, u in zip(self.outs, cotangents, strict=True):
             if isinstance(out, Value) and out.requires_grad:
                 seed = cotangent_for(out, u)
-                if taped:
-                    seed = u if isinstance(u, Value) else Value(seed, requires_grad=False)
+                if isinstance(u, Value):
+                    seed = u if u.shape == out.shape else OPS["broadcast_to"](u, out.shape)
+                elif taped:
+                    seed = Value(seed, requires_grad=False)
                 grads[out] = seed if out not in grads else grads[out] + seed
                 roots.append(out)
         order, wanted = reach_from(roots, self.sources)

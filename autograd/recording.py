@@ -198,6 +198,7 @@ def _insist_finite(node: Value) -> None:
 
 def insist_finite_gradient(node: Value, gradient: Any, parent: Value) -> None:
     """The backward half of `detect_nan`: a gradient sent from `node` to `parent` must be finite."""
+    gradient = getattr(gradient, "_data", gradient)  # a Value, where derivatives are nested
     if gradient is not None and not np.all(np.isfinite(gradient)):
         inputs = ", ".join(describe(x) for x in node.inputs)
         raise NonFiniteError(
