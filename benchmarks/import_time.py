@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -10,11 +11,12 @@ from benchmarks.harness import US, Timings
 
 TIMED = "import time; begin = time.perf_counter(); import {}; print(time.perf_counter() - begin)"
 ROUNDS = 21
+ENVIRONMENT = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
 
 
 def seconds(module: str) -> float:
     command = [sys.executable, "-c", TIMED.format(module)]
-    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=ENVIRONMENT).stdout)
 
 
 def main() -> None:
