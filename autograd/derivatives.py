@@ -52,7 +52,7 @@ def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Cal
         trace = Trace(f, xs, wrt, settings)
         trace.insist_scalar("grad")
         grads = trace.pull(None)
-        return trace.result(), grads if isinstance(wrt, tuple) else grads[0]
+        return trace.result(), tuple(grads) if isinstance(wrt, tuple) else grads[0]
 
     return wrapped
 
