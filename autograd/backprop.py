@@ -109,8 +109,8 @@ def walk(
 def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
     """`walk` on numbers, with each node's gradient added up in its own `.grad`; `grads` then holds the leaves'.
 
-    The same steps and the same sums, to the bit (a test holds them equal), twice as fast: this is where a backward
-    pass lives. `contributions` is written out for the ops of one and two inputs that scalar graphs are made of.
+    The same steps and the same sums, to the bit (a test holds them equal), at half the cost: this is where a backward
+    pass lives. `contributions` is written out for what scalar graphs are made of: one Value, two, or one and a number.
     """
     get = grads.get
     for node in order:
@@ -123,31 +123,23 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         rule = node.op.vjp  # type: ignore[union-attr]
         a = node._a
         b = node._b
-        if rule.__class__ is tuple or a.__class__ is tuple:
+        if a.__class__ is not Value or rule.__class__ is tuple or (b.__class__ is not Value and isinstance(b, Value)):
             add_up(contributions(node, g), grads)
             continue
-        if a.__class__ is Value or isinstance(a, Value):
-            x, a_wants = a._data, a.requires_grad
-        else:
-            x, a_wants = a, False
-        if b is None:
-            try:
+        x = a._data
+        y = b._data if b.__class__ is Value else b
+        try:
+            if b is None:
                 (dx,) = rule(g, node._data, x)
-            except (ArithmeticError, ValueError):
-                add_up(contributions(node, g), grads)
-                continue
-        else:
-            if b.__class__ is Value or isinstance(b, Value):
-                y, b_wants = b._data, b.requires_grad
             else:
-                y, b_wants = b, False
-            try:
                 dx, dy = rule(g, node._data, x, y)
-            except (ArithmeticError, ValueError):
-                add_up(contributions(node, g), grads)
-                continue
-        if a_wants and dx is not None:
-            if dx.__class__ is not float or x.__class__ is not float:
+        except (ArithmeticError, ValueError):
+            add_up(contributions(node, g), grads)
+            continue
+        if dx is not None and a.requires_grad:
+            if dx.__class__ is not x.__class__ or (
+                dx.__class__ is not float and (dx.shape != x.shape or dx.dtype is not x.dtype)
+            ):
                 dx = conform(dx, a)
             if a.op is None:
                 total = get(a)
@@ -155,8 +147,10 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
             else:
                 total = a.grad
                 a.grad = dx if total is None else total + dx
-        if b is not None and b_wants and dy is not None:
-            if dy.__class__ is not float or y.__class__ is not float:
+        if b.__class__ is Value and dy is not None and b.requires_grad:
+            if dy.__class__ is not y.__class__ or (
+                dy.__class__ is not float and (dy.shape != y.shape or dy.dtype is not y.dtype)
+            ):
                 dy = conform(dy, b)
             if b.op is None:
                 total = get(b)

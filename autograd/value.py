@@ -542,19 +542,17 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
 
     def method(self: Value, other: Any) -> Value:
         x = self._data
-        needs = self.requires_grad
-        if other.__class__ is Value:
+        if other.__class__ is Value or isinstance(other, Value):
             y = other._data
-            needs = needs or other.requires_grad
-        elif other.__class__ is float or other.__class__ is int:
-            y = other
-        elif isinstance(other, Value):
-            y = other._data
-            needs = needs or other.requires_grad
-        elif hasattr(other, "__apply__"):
-            return NotImplemented
+            needs = self.requires_grad or other.requires_grad
         else:
-            y = other = as_operand(other)
+            needs = self.requires_grad
+            if other.__class__ is float or other.__class__ is int:
+                y = other
+            elif hasattr(other, "__apply__"):
+                return NotImplemented
+            else:
+                y = other = as_operand(other)
         try:
             data = forward(x, y)
         except Exception as error:
