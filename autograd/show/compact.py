@@ -14,7 +14,7 @@ from autograd.show.geometry import Box, Curve, Placement
 from autograd.show.svg import caption, document
 from autograd.show.text import clipped, mono_width, xml
 
-LONGEST = 16  # characters of a line
+LONGEST = 20  # characters of a line
 TEXT, PAD, LINE = 11, 6, 14
 NOTE_LINE = 19
 

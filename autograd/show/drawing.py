@@ -14,13 +14,12 @@ from autograd.show.draw_page import MOST_OPEN, Outline
 from autograd.show.folding import Collapse
 from autograd.show.geometry import Placement
 from autograd.show.layout import arrange
-from autograd.show.reader import Options, Reader
+from autograd.show.reader import COMPACT_FROM, Options, Reader
 from autograd.show.svg import next_drawing_number
 from autograd.value import Value
 
 SLIDE = (1240, 590)  # pixels a slide has to spare
 READABLE = 0.7  # of full size; below it, numbers are too small to read from a seat
-COMPACT_FROM = 1000  # cards from which a drawing gives up tables for bytes
 
 
 def draw(

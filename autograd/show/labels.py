@@ -23,6 +23,7 @@ from autograd.show.tidy import tidy
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
+LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 
 # Names travel through Python's unparser as private characters: no text in a name is taken for code.
@@ -277,6 +278,10 @@ def literal(x: Any) -> str:
     square = round(number * number) if math.isfinite(number) and abs(number) < LARGEST_ROOT else 0
     if number > 0 and 1 < square <= LARGEST_ROOT and math.sqrt(square) == number and not number.is_integer():
         return f"√{square}"
+    written = repr(float(x)) if isinstance(x, float | np.floating) else repr(int(x))
+    if len(written) <= LONGEST_LITERAL and "e" not in written:
+        text = written.removesuffix(".0")  # as it was written: rounded, 1.0001 would read 1.000
+        return f"({MINUS}{text[1:]})" if text.startswith("-") else text
     return factor(x)
 
 

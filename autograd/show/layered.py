@@ -22,7 +22,7 @@ WAY_POINTS_PER_CARD = 4  # more than this on average, and long edges go straight
 TIP = 9.0  # room for an arrowhead
 
 
-@dataclass
+@dataclass(slots=True)
 class _Spot:
     """A card or way-point: `breadth` across the direction of flow, `depth` along it."""
 
@@ -36,7 +36,7 @@ class _Spot:
     gap: float = CARD_GAP
 
 
-@dataclass
+@dataclass(slots=True)
 class _Block:
     """Touching spots that move as one: `wishes` sums where each would like the block to begin."""
 
@@ -173,13 +173,19 @@ def _settle(ranks: list[list[_Spot]]) -> None:
             wanted = []
             for spot in rank:
                 near = spot.above if downwards else spot.below
-                wanted.append(sum(other.centre for other in near) / len(near) if near else spot.centre)
+                if len(near) == 1:
+                    wanted.append(near[0].centre)
+                else:
+                    wanted.append(sum(other.centre for other in near) / len(near) if near else spot.centre)
             _pack(rank, wanted)
 
 
 def _pack(rank: list[_Spot], wanted: list[float]) -> None:
     """The least moving that keeps order: neighbours that would overlap merge into one block about their
     mean wish."""
+    if len(rank) == 1:
+        rank[0].centre = wanted[0]
+        return
     blocks: list[_Block] = []
     for index, (spot, wish) in enumerate(zip(rank, wanted)):
         half = (spot.breadth + spot.gap) / 2

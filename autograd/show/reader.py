@@ -17,10 +17,12 @@ from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Scene, Scope
 from autograd.show.folding import Collapse, Folded, Group, every_module, fold
 from autograd.show.labels import Names, operands_of
+from autograd.show.layout import GRAPHVIZ_MOST
 from autograd.show.numbers import count, rough
 from autograd.show.value_cards import (
     Style,
     is_parameter,
+    is_small,
     module_card,
     norm,
     plain_card,
@@ -35,6 +37,7 @@ EDGES = (None, "rule", "numbers")
 DETAILS = ("full", "brief")
 DIRECTIONS = (None, "TB", "LR")
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
+COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
 DESCRIBED = 60  # cards that the picture's description reads out
 NO_GRADIENT = "no gradient yet: call backward() first"
 
@@ -98,25 +101,32 @@ class Reader:
 
     def scene(self) -> Scene:
         """The picture as data."""
-        style = Style(self.options.detail, self.options.digits, beside=self.options.direction != "LR")
+        told = self.folded.size <= COMPACT_FROM
+        direction = self.options.direction or ("TB" if self._shows_tables() else "LR")
+        style = Style(self.options.detail, self.options.digits, direction == "TB", told)
         cards = self._cards(style)
         edges, notes, legend = self._edges(style)
         cards += [self._plain_card(key, style) for key in self._plain.values()]
-        direction = self.options.direction or ("TB" if any(card.blocks for card in cards) else "LR")
-        if direction == "LR":
-            cards = [replace(card, beside=False) for card in cards]
         cards = _mark_first_trouble(cards)
         notes = ((self.folded.note,) if self.folded.note else ()) + notes
         return Scene(
             tuple(cards),
             tuple(edges),
             tuple(self._scopes(cards)),
-            tuple(self._rows(cards)),
+            tuple(self._rows()) if len(cards) <= GRAPHVIZ_MOST else (),
             direction,
             self.options.title or self._title(),
             _description(cards),
             notes,
             legend,
+        )
+
+    def _shows_tables(self) -> bool:
+        """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
+        return self.options.detail == "full" and any(
+            node.data.__class__ is not float and np.ndim(node.data) and is_small(node.shape)
+            for node in self.nodes
+            if self.folded.shows(node)
         )
 
     def modules(self) -> list[Group]:
@@ -191,7 +201,8 @@ class Reader:
                     edge = drawn[place]
                 else:
                     label = labels[index] if not folded and index < len(labels) else ""
-                    edge = Edge(f"e{len(drawn)}", tail, head, label, title=self._edge_title(node, x, label))
+                    title = self._edge_title(node, x, label) if style.told else ""
+                    edge = Edge(f"e{len(drawn)}", tail, head, label, title=title)
                     drawn[place] = edge
                 if size is not None:
                     sizes[edge.key] = math.hypot(sizes.get(edge.key, 0.0), size)
@@ -310,7 +321,7 @@ class Reader:
             inside = set(keys)
             keys.update(dict.fromkeys(tail for tail, heads in users.items() if heads <= inside))
 
-    def _rows(self, cards: list[Card]) -> list[tuple[str, ...]]:
+    def _rows(self) -> list[tuple[str, ...]]:
         """Results of the same op on the same input, equally far from the leaves, share a rank: Q, K, V."""
         rank: dict[Value, int] = {}
         alike: dict[tuple[str, int, int], list[str]] = {}
@@ -352,6 +363,6 @@ def _mark_first_trouble(cards: list[Card]) -> list[Card]:
 
 def _description(cards: Iterable[Card]) -> str:
     """The computation read out in order."""
-    sentences = [card.title.partition(";")[0] for card in cards]
+    sentences = [card.title.partition(";")[0] or card.name or card.expression for card in cards]
     more = f"; and {count(len(sentences) - DESCRIBED)} more" if len(sentences) > DESCRIBED else ""
     return "; ".join(sentences[:DESCRIBED]) + more + "."

@@ -7,6 +7,7 @@ break a drawing.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from html import escape as _html_escape
 
@@ -19,13 +20,17 @@ _JOINERS = "\u200d\ufe0f\ufe0e"  # emoji sequences need them
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
 
 
+# Letters and signs that are visible, one column wide, and nearly all that a drawing ever shows.
+_is_plain = re.compile("[ -~¡-¬®-˿Α-ωА-я⁰-₎←-↓√∞≈−×·…—‖→²³¹⁻]*").fullmatch
+
+
 def visible(text: str) -> str:
     """The text with everything unprintable spelled out.
 
     >>> visible('a\\nb')
     'a\\\\nb'
     """
-    if text.isascii() and text.isprintable():
+    if _is_plain(text):
         return text
     return "".join(
         _spelled(character)
@@ -45,7 +50,7 @@ def clipped(text: str, longest: int = LONGEST) -> str:
 
 def columns(text: str) -> int:
     """How many monospace cells the text takes: wide characters two, combining marks none."""
-    if text.isascii():
+    if _is_plain(text):
         return len(text)
     return sum(
         0

@@ -51,6 +51,7 @@ class Style:
     detail: str = "full"  # or "brief"
     digits: int = DIGITS
     beside: bool = True
+    told: bool = True  # titles and facts, for screen readers and the page
 
 
 def role_of(node: Value, root: Value, has_parameters: bool, inputs: Iterable[Value] = ()) -> str:
@@ -107,8 +108,8 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         blocks,
         style.beside,
         bad=bad,
-        title=_sentence(name, expression, role, node, style.digits),
-        facts=facts(node, names),
+        title=_sentence(name, expression, role, node, style.digits) if style.told else "",
+        facts=facts(node) if style.told else {},
     )
 
 
@@ -206,7 +207,7 @@ def rest_card(group: Group, style: Style) -> Card:
     return Card(group.key, "module", "…", text, title=text)
 
 
-def facts(node: Value, names: Names) -> dict[str, str]:
+def facts(node: Value) -> dict[str, str]:
     """What the interactive page tells about a node, in full."""
     told = {"value": _in_full(node.data), "grad": "None" if node.grad is None else _in_full(node.grad)}
     if np.ndim(node.data):
