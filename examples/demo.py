@@ -14,7 +14,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -78,52 +78,34 @@ def make(example: Example, folder: Path, page: Page) -> Made:
     else:
         made.complaints = [f"{example.name} {complaint}" for complaint in example.module.verify()]
         checked = "gradients against differences"
-    skipped = []
-    for name, write in _writers(example):
-        try:
-            made.files += write(folder)
-        except (ImportError, AttributeError) as error:
-            if getattr(error, "name", None) not in READERS:     # anything else is a fault, not a missing reader
-                raise
-            skipped.append(name)
+    made.files = [*_pictures(example, folder), *_plots(example, folder), _worksheet(example, folder)]
     page.line(f"{example.name:<12}{checked:<32}{', '.join(path.name for path in made.files)}"
               f"   {time.perf_counter() - started:.1f} s")
-    for name in skipped:
-        page.note(f"{name} skipped: this version cannot make it yet")
     return made
 
 
-READERS = ("draw", "step", "save", "html", "autograd.show")
-
-
-def _writers(example: Example) -> Iterator[tuple[str, Callable[[Path], list[Path]]]]:
-    """What is made of every example, in the order in which to show it."""
+def _pictures(example: Example, folder: Path) -> Iterator[Path]:
+    """The example's graph, drawn, and its backward pass as a page to step through."""
     module = example.module
+    root = module.graph()
+    for name, options in module.DRAWINGS.items():
+        autograd.draw(root, **options).save(folder / name)
+        yield folder / name
+    autograd.step(module.stepped() if hasattr(module, "stepped") else root).save(folder / "step.html")
+    yield folder / "step.html"
 
-    def graph(folder: Path) -> list[Path]:
-        root = module.graph()
-        for name, options in module.DRAWINGS.items():
-            autograd.draw(root, **options).save(folder / name)
-        return [folder / name for name in module.DRAWINGS]
 
-    def stepper(folder: Path) -> list[Path]:
-        root = module.stepped() if hasattr(module, "stepped") else module.graph()
-        autograd.step(root).save(folder / "step.html")
-        return [folder / "step.html"]
+def _plots(example: Example, folder: Path) -> Iterator[Path]:
+    for name, svg in example.module.plots().items():
+        (folder / name).write_text(svg, encoding="utf-8")
+        yield folder / name
 
-    def plots(folder: Path) -> list[Path]:
-        made = {folder / name: svg for name, svg in module.plots().items()}
-        for path, svg in made.items():
-            path.write_text(svg, encoding="utf-8")
-        return list(made)
 
-    def worksheet(folder: Path) -> list[Path]:
-        path = folder / "worksheet.txt"
-        with path.open("w", encoding="utf-8") as stream:
-            module.main(Page(stream))
-        return [path]
-
-    yield from {"graphs": graph, "step.html": stepper, "plots": plots, "worksheet.txt": worksheet}.items()
+def _worksheet(example: Example, folder: Path) -> Path:
+    path = folder / "worksheet.txt"
+    with path.open("w", encoding="utf-8") as stream:
+        example.module.main(Page(stream))
+    return path
 
 
 if __name__ == "__main__":

@@ -63,8 +63,10 @@ DRAWINGS = PLAIN_DRAWING
 
 
 def graph(*, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
-    """The loss, after backward."""
-    loss = MiniTransformer(**without(model, "eta", "update", "fig_logit")).steps(sequence, target)["L"]
+    """The loss, after backward. Only WO is trained, so no gradient goes further back than that."""
+    mini = MiniTransformer(**without(model, "eta", "update", "fig_logit"))
+    mini.train_only("WO4")
+    loss = mini.steps(sequence, target)["L"]
     loss.backward()
     return loss
 

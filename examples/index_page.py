@@ -152,6 +152,8 @@ nav{{display:flex;flex-wrap:wrap;gap:8px;margin:18px 0 8px}}
 nav a,.button{{display:inline-block;padding:6px 12px;border:1px solid var(--hg-hair);border-radius:8px;
 text-decoration:none;background:var(--hg-panel);font-size:14px}}
 nav a:hover,.button:hover{{border-color:var(--hg-parameter-line)}}
+.button:first-child{{background:var(--hg-parameter-line);border-color:var(--hg-parameter-line);
+color:var(--hg-surface);font-weight:600}}
 a:focus-visible,summary:focus-visible{{outline:3px solid var(--hg-parameter-line);outline-offset:2px}}
 section{{padding:34px 0 26px;border-top:1px solid var(--hg-hair);margin-top:22px}}
 .verdicts{{display:flex;flex-wrap:wrap;gap:8px;margin:0 0 14px}}

@@ -73,6 +73,13 @@ class MiniTransformer(nn.Module):
         self.WO4 = parameter("WO4", widen(WO) if wide is None else wide)
         self.d_k = self.WK.shape[-1] if d_k is None else d_k
         self.causal = causal
+        self.input_gradient = True      # whether the gradient goes on to X
+
+    def train_only(self, *names: str) -> None:
+        """Hold all other weights fixed, and the embeddings too: no gradient flows to them."""
+        for name, weight in self.weights.items():
+            weight.requires_grad = name in names
+        self.input_gradient = False
 
     @property
     def weights(self) -> dict[str, nn.Parameter]:
@@ -81,7 +88,7 @@ class MiniTransformer(nn.Module):
     def steps(self, sequence: Sequence[str], target: str | int | None = None, n: str = "") -> Steps:
         """A forward pass: the probabilities of the next token and, given a target, the loss."""
         steps = Steps(n)
-        X = steps.keep("X", Value(embed(self.tokens, sequence)))
+        X = steps.keep("X", Value(embed(self.tokens, sequence), requires_grad=self.input_gradient))
         out = attend(steps, X, self.WQ, self.WK, self.WV, d_k=self.d_k, causal=self.causal)
         ctx = steps.keep("ctx", out[-1])
         logit = steps.keep("logit", ctx @ self.WO4)

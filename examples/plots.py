@@ -129,7 +129,7 @@ def map_svg(maps: Mapping[str, Any], tokens: Sequence[str], title: str) -> str:
             parts += [f'<rect x="{x}" y="{y}" width="{cell - 2}" height="{cell - 2}" rx="5" {fill("panel")}/>',
                       f'<rect x="{x}" y="{y}" width="{cell - 2}" height="{cell - 2}" rx="5" '
                       f'{fill("parameter-line")} fill-opacity="{0.75 * weight:.3f}"/>',
-                      _text(x + cell / 2 - 1, y + cell / 2 + 4, f"{weight:.2f}", anchor="middle", mono=True,
+                      _text(x + cell / 2 - 1, y + cell / 2 + 4, f"{weight:.3f}", anchor="middle", mono=True,
                             token="surface" if weight > 0.6 else "ink")]
     return _svg(max(width, 300), height, title, parts)
 
