@@ -1,6 +1,7 @@
 """Products of vectors and matrices."""
 
 import itertools
+import math
 import string
 
 import numpy as np
@@ -14,7 +15,10 @@ from .shape import broadcast_to, expand_dims, reshape
 def product(x, y):
     """`x @ y` on any carrier. A matrix on the right takes `dot`: one product a batch, at half the overhead."""
     if y.__class__ is np.ndarray and y.ndim == 2 and x.__class__ is np.ndarray and x.ndim > 1:
-        return x.dot(y) if x.ndim == 2 else x.reshape(-1, x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
+        if x.ndim == 2:
+            return x.dot(y)
+        *rows, columns = x.shape  # not -1: it has no answer in an empty array
+        return x.reshape(math.prod(rows), columns).dot(y).reshape(*rows, y.shape[1])
     return x @ y
 
 
@@ -41,7 +45,8 @@ def _unchained(a, b):
 
 def flat(x):
     """All axes but the last as one: a batch of matrices as one tall matrix."""
-    return x if rank_of(x) == 2 else reshape(x, (-1, shape_of(x)[-1]))
+    *rows, columns = shape_of(x)
+    return x if len(rows) == 1 else reshape(x, (math.prod(rows), columns))  # -1 has no answer in an empty array
 
 
 def _matmul_dx(g, out, x, y):
