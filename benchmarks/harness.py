@@ -78,9 +78,7 @@ def _warm_up(call: Callable[[], Any]) -> float:
     return min(spent)
 
 
-def take_turns_in_processes(
-    module: str, names: Sequence[str], rounds: int = 5
-) -> tuple[Timings, dict[str, Any]]:
+def take_turns_in_processes(module: str, names: Sequence[str], rounds: int = 5) -> tuple[Timings, dict[str, Any]]:
     """Time training steps, one contender a process, processes taking turns; `report_steps` is the other end.
 
     For engines that leave garbage to the cycle collector: in one process the others would pay for it.
@@ -112,6 +110,15 @@ def call_process(module: str, *arguments: str) -> Any:
     """Run `python -m module arguments` and read the JSON it prints."""
     command = [sys.executable, "-m", module, *arguments]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def memory_now(what: str) -> int:
+    """Bytes this process holds now ("VmRSS") or held at most ("VmHWM"), where the system tells (Linux); else 0."""
+    try:
+        with open("/proc/self/status") as lines:
+            return next(1024 * int(line.split()[1]) for line in lines if line.startswith(what))
+    except FileNotFoundError:
+        return 0
 
 
 def assert_same(answers: Mapping[str, Any], tolerance: float = 1e-9) -> None:
@@ -171,8 +178,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 def standing(timings: Timings, *, of: str, call: float = 1.0) -> list[tuple[str, str, str]]:
     """A row for each contender: its name, its time (over `call`), its time as a multiple of that of `of`."""
     return [
-        (name, show_time(timings.median(name) / call), f"{timings.ratio(name, to=of):.3g}")
-        for name in timings.seconds
+        (name, show_time(timings.median(name) / call), f"{timings.ratio(name, to=of):.3g}") for name in timings.seconds
     ]
 
 

@@ -46,9 +46,9 @@ def measure(name: str, depth: int) -> dict[str, float]:
     """Nanoseconds and bytes a node, in this process; nothing if it stops with a RecursionError."""
     leaf = leaf_maker(name)
     x, factor = leaf(0.5), leaf(0.5)
-    before = resident()
+    before = harness.memory_now("VmRSS")
     root = chain(x, factor, depth)
-    given = resident() - before
+    given = harness.memory_now("VmRSS") - before
     try:
         root.backward()
     except RecursionError:
@@ -81,15 +81,6 @@ def lap(x: Any, factor: Any, depth: int) -> tuple[float, float, float]:
     back = time.perf_counter()
     del root
     return built - begin, back - built, time.perf_counter() - back
-
-
-def resident() -> int:
-    """Bytes this process holds, where the system tells (Linux); elsewhere 0."""
-    try:
-        with open("/proc/self/statm") as statm:
-            return int(statm.read().split()[1]) * 4096
-    except FileNotFoundError:
-        return 0
 
 
 def main() -> None:
