@@ -1,7 +1,6 @@
 """Programs for micrograd run with only their import lines changed (its training demo: tests/nn/test_scalar.py)."""
 
 import math
-import random
 from importlib.util import find_spec
 
 import pytest
@@ -128,11 +127,10 @@ def test_a_trace_by_prev_and_op():
 def test_beside_micrograd_itself(program):
     theirs = {}
     exec(program, theirs)
-    random.seed(3)
     ours = run(program)
     kind = type(ours["Value"](0.0))
     for name, value in ours.items():
         if isinstance(value, kind):
             assert value.data == pytest.approx(theirs[name].data, rel=1e-14)
             assert value.grad == pytest.approx(theirs[name].grad, rel=1e-14, abs=1e-300)
-    assert ours.get("losses") == pytest.approx(theirs.get("losses"), rel=1e-12)
+    assert ours.get("losses", []) == pytest.approx(theirs.get("losses", []), rel=1e-12)
