@@ -1,1 +1,118 @@
-def check_formula(): pass
+"""check_formula: a gradient somebody derived by hand, held against the engine's and against differences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError
+from ..ops.shape import sum_to
+from ..tree import flatten, unflatten
+from ..value import Value
+from .grads import check_subject
+from .report import Report
+from .subject import Subject, cotangents
+
+
+def check_formula(
+    f: Callable[..., Any], my_gradient: Callable[..., Any], *inputs: Any, step: float | None = None, seed: int = 0
+) -> Report:
+    """Hold a hand-written gradient of `f` against the engine's and against differences, entry by entry.
+
+    `my_gradient` is called with the same inputs as plain numbers and arrays, and returns one gradient, or a tuple of
+    them for several inputs. It may use NumPy, plain Python, or torch (it gets tensors if it cannot take arrays). If `f`
+    has an array as its result, `my_gradient` returns the Jacobian, (*result, *input).
+
+    >>> report = check_formula(lambda x: (x**3).sum(), lambda x: 2 * x**2, np.array([1.0, 2.0]))
+    >>> report.verdict, report.entries[0].ratio
+    ('wrong', 0.666666...)
+    """
+    subject = Subject(f, inputs)
+    shapes = [np.shape(r) for r in subject.results if r is not None]
+    if len(shapes) != 1 or len(subject.results) != 1:
+        raise DataError(f"check_formula takes a function with one result; {subject.title} gave {len(subject.results)}")
+    weights = (1.0,) if shapes[0] == () else cotangents(seed, (shapes[0],))
+    given, complaints = _as_gradients(subject, _call(my_gradient, subject), weights[0])
+    report = check_subject(subject, step, seed, "reverse", given=given, weights=weights)
+    if report.verdict == "nondeterministic":
+        return report
+    if complaints:
+        report.verdict = "wrong"
+    report.function = f"{getattr(my_gradient, '__name__', 'the formula')} as the gradient of {subject.title}"
+    report.diagnosis = complaints + report.diagnosis
+    return report
+
+
+def _call(my_gradient: Callable[..., Any], subject: Subject) -> list[Any]:
+    """What the formula returns for the inputs as plain data (or as torch's tensors, if that is what it wants)."""
+    plain = [_plain(leaf) for leaf in subject.leaves]
+    torch = sys.modules.get("torch")
+    try:
+        returned = my_gradient(*unflatten(subject.structure, plain))
+    except (TypeError, AttributeError):
+        if torch is None:
+            raise
+        tensors = [torch.tensor(x, requires_grad=True) if _is_real(x) else x for x in plain]
+        returned = my_gradient(*unflatten(subject.structure, tensors))
+    flat = flatten(returned)[0]
+    if torch is not None:
+        flat = [g.detach().numpy() if isinstance(g, torch.Tensor) else g for g in flat]
+    return [g._data if isinstance(g, Value) else g for g in flat]
+
+
+def _plain(leaf: Any) -> Any:
+    data = leaf._data if isinstance(leaf, Value) else leaf
+    return data.copy() if isinstance(data, np.ndarray) else data
+
+
+def _is_real(x: Any) -> bool:
+    return isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+
+
+def _as_gradients(subject: Subject, returned: list[Any], weights: Any) -> tuple[list[Any], list[str]]:
+    """One array per source, in its shape; and what is to be said of those that have another."""
+    if len(returned) != len(subject.sources):
+        raise DataError(
+            f"the formula returned {len(returned)} gradient{'s' * (len(returned) != 1)} for {len(subject.sources)} inputs "
+            f"({', '.join(subject.names)}); return a tuple with one per input, in order"
+        )
+    out = np.shape(weights)
+    found, complaints = [], []
+    for name, source, g in zip(subject.names, subject.sources, returned):
+        try:
+            g = np.asarray(g, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"the formula's gradient for {name} is no array of numbers: {g!r:.60}") from None
+        if out and g.shape == out + source.shape:
+            g = np.tensordot(np.asarray(weights), g, axes=len(out))
+        elif g.shape != source.shape:
+            complaints.append(_wrong_shape(name, g.shape, out + source.shape))
+            g = _in_shape(g, source.shape)
+        found.append(g)
+    return found, complaints
+
+
+def _wrong_shape(name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> str:
+    said = f"the formula's gradient for {name} has shape {got}; it must have {expected}"
+    if got == expected[::-1]:
+        return said + ": transposed?"
+    try:
+        np.broadcast_shapes(got, expected)
+    except ValueError:
+        return said
+    if np.prod(got) > np.prod(expected):
+        return f"{said}: the sum over what {name} was broadcast to is missing"
+    return f"{said}: a sum too many?"
+
+
+def _in_shape(g: Any, shape: tuple[int, ...]) -> Any:
+    """The nearest thing in the right shape, so that entries can still be compared."""
+    if g.shape == shape[::-1]:
+        return g.T
+    try:
+        return np.reshape(sum_to(g, shape), shape) if g.ndim >= len(shape) else np.broadcast_to(g, shape)
+    except ValueError:
+        return np.full(shape, np.nan)

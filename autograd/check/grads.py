@@ -14,7 +14,7 @@ from .directions import EVERY, places_to_judge
 from .probe import Probe
 from .report import Part, Report
 from .subject import Subject, cotangents
-from .verdict import VERDICTS, Judged, judge
+from .verdict import VERDICTS, WRONG, Judged, judge
 
 MODES = ("reverse", "forward")
 
@@ -63,10 +63,17 @@ def insist(report: Report) -> Report:
 
 
 def check_subject(
-    subject: Subject, step: float | None, seed: int, mode: str, given: list[Any] | None = None, diagnose: bool = True
+    subject: Subject,
+    step: float | None,
+    seed: int,
+    mode: str,
+    given: list[Any] | None = None,
+    weights: tuple[Any, ...] | None = None,
+    diagnose: bool = True,
 ) -> Report:
     """Check one recorded function. `given` are gradients to check in place of the engine's own."""
-    weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
+    if weights is None:
+        weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
     with np.errstate(all="ignore"):
         engine = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
         probe = Probe(subject, weights)
@@ -95,11 +102,24 @@ def check_subject(
             _remark_zeros(report, judged)
         else:
             report.taylor = taylor_slope(probe, gradient, seed)
-            if report.verdict == "wrong" and diagnose:
-                from .diagnosis import diagnose_wrong
+        if given is not None:
+            _compare_engine(report, judge(probe, probe.flat(engine), places, step), subject)
+        elif report.verdict == "wrong" and diagnose:
+            from .diagnosis import diagnose_wrong
 
-                diagnose_wrong(report, subject, probe)
+            diagnose_wrong(report, subject)
     return report
+
+
+def _compare_engine(report: Report, engine: Judged, subject: Subject) -> None:
+    """Beside a formula: whether the engine's own gradient is right."""
+    from .diagnosis import patterns
+
+    if engine.verdict.max(initial=0) >= WRONG:
+        report.notes.append("the engine's own gradient disagrees with the differences too: does f leave the graph?")
+    elif report.verdict == "wrong":
+        report.diagnosis += patterns(report, subject)
+        report.notes.append("the engine agrees with the differences; the formula does not")
 
 
 RANDOM = "two calls with the same inputs gave different results; fix the seed of whatever is random"

@@ -157,7 +157,7 @@ class Report:
         lines = [f"{self.function}: {self.verdict}  ({what}{order}{mode}, seed {self.seed})"]
         if self.ok:
             lines.append(f"  largest relative gap {self.worst:.1e}")
-        elif self.verdict != "nondeterministic":
+        elif self.failures:
             lines += _table(self.failures)
         lines += [f"  - {text}" for text in (*self.diagnosis, *self._kinks(), *self._taylor(), *self.notes)]
         if not self.ok and self.cotangents:

@@ -80,8 +80,9 @@ class Subject(Trace):
     def _argument_name(self, place: int) -> str:
         """The parameter's own name where the inputs are not nested, else its place."""
         code = getattr(self.f, "__code__", None)
-        if code is not None and len(self.leaves) == len(self.structure) and place < code.co_argcount:
-            return code.co_varnames[place]
+        names = code.co_varnames[: code.co_argcount] if code is not None else getattr(self.f, "names", ())
+        if len(self.leaves) == len(self.structure) and place < len(names):
+            return names[place]
         return f"input {place}"
 
     def _notice_shared_memory(self, args: Sequence[Any]) -> None:

@@ -1,0 +1,144 @@
+"""custom_op: an op of one's own, declared in one block as those of the table are."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from .errors import BackwardError, DataError
+from .op import OPS, Op, Sample
+
+__all__ = ["custom_op"]
+
+
+def custom_op(
+    name: str,
+    *,
+    forward: Callable[..., Any],
+    vjp: Callable[..., Any],
+    reads: str | None = None,
+    samples: Iterable[Any] = (),
+    doc: str = "",
+) -> Op:
+    """Make an op: what it computes, and the rule that pulls a gradient back. It is then drawn, stepped and checked.
+
+    forward   plain numbers or arrays in, one number or array out; keyword-only parameters are settings
+    vjp       `vjp(g, out, *inputs)`: a tuple with one gradient per input, None where none flows; plain Python
+              over its arguments, so that it also prints itself and can be differentiated again
+    reads     how it looks in formulas, in the rule's own names: "x ** 3"; else "cube(x)"
+    samples   inputs to check it on at once, each a tuple: GradientError if the rule is wrong there
+
+    >>> cube = custom_op("cube", forward=lambda x: x**3, vjp=lambda g, out, x: (3 * g * x**2,), samples=[(2.0,)])
+    >>> from autograd import grad
+    >>> grad(cube)(2.0), grad(grad(cube))(2.0)
+    (12.0, 12.0)
+    """
+    if not name.isidentifier():
+        raise DataError(f"an op's name is a Python name, such as cube; got {name!r}")
+    known = OPS.get(name)
+    if known is not None and not getattr(known, "custom", False):
+        raise DataError(f"{name} is an op of the table already; choose another name")
+    inputs, settings = _parameters(name, forward)
+    _insist_rule(name, vjp, inputs)
+    op = Op(
+        name, reads, forward=forward, vjp=_checked(name, vjp), door=_door(name, inputs, settings) if settings else None,
+        samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
+    )  # fmt: skip
+    op.custom = True  # type: ignore[attr-defined]
+    for sample in op.samples:
+        from .check import assert_grads
+
+        f, at = op.on(sample)
+        f.__name__ = name
+        assert_grads(f, *at)
+    OPS[name] = op  # only now: a rule that fails its samples leaves no op behind
+    return op
+
+
+def _parameters(name: str, forward: Callable[..., Any]) -> tuple[int | None, dict[str, Any]]:
+    """How many inputs forward takes (None: any number), and its keyword-only settings with their defaults."""
+    try:
+        parameters = inspect.signature(forward).parameters.values()
+    except (TypeError, ValueError):  # a function written in C may not say
+        return None, {}
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    settings = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        raise DataError(f"{name}: forward names its settings one by one, as `*, axis=-1`; it cannot take **settings")
+    return None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional), settings
+
+
+def _insist_rule(name: str, vjp: Callable[..., Any], inputs: int | None) -> None:
+    """The rule takes g, out and then as many inputs as forward."""
+    if not hasattr(vjp, "__code__"):
+        raise DataError(f"{name}: vjp is a Python function (g, out, *inputs); got {vjp!r:.60}. Wrap it in a lambda")
+    code = vjp.__code__
+    if code.co_flags & inspect.CO_VARARGS:
+        return
+    if inputs is not None and code.co_argcount != inputs + 2:
+        names = ", ".join(code.co_varnames[: code.co_argcount])
+        raise DataError(
+            f"{name}: forward takes {inputs} input{'s' * (inputs != 1)}, so the rule is vjp(g, out, and these); "
+            f"got vjp({names})"
+        )
+
+
+def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+    """The rule, with its answer looked at: a tuple, one gradient per input, each in a shape that fits."""
+
+    @functools.wraps(vjp)
+    def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
+        grads = vjp(g, out, *inputs, **settings)
+        if not isinstance(grads, tuple):
+            raise BackwardError(
+                f"the rule of {name} gave {type(grads).__name__}, not a tuple: write (..., ) with a comma, one gradient "
+                "per input"
+            )
+        if len(grads) != len(inputs):
+            raise BackwardError(f"the rule of {name} gave {len(grads)} gradients for {len(inputs)} inputs; None where none flows")
+        for i, (dx, x) in enumerate(zip(grads, inputs)):
+            if dx is not None and not _fits(np.shape(dx), np.shape(x)):
+                raise BackwardError(
+                    f"the rule of {name} gave input {i} a gradient of shape {np.shape(dx)}; the input has {np.shape(x)}"
+                )
+        return grads
+
+    rule.of = vjp  # type: ignore[attr-defined]  # where the inputs' names are read
+    return rule
+
+
+def _fits(gradient: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether a gradient has the input's shape, or one that the input was broadcast to."""
+    try:
+        return np.broadcast_shapes(gradient, shape) == gradient
+    except ValueError:
+        return False
+
+
+def _door(name: str, inputs: int | None, defaults: dict[str, Any]) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+    """What takes a call apart into inputs and settings."""
+
+    def door(*args: Any, **settings: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        unknown = settings.keys() - defaults.keys()
+        if unknown:
+            raise TypeError(f"{name}() has no setting {', '.join(sorted(unknown))}; it has {', '.join(defaults)}")
+        chosen = defaults | settings
+        missing = [key for key, value in chosen.items() if value is inspect.Parameter.empty]
+        if missing:
+            raise TypeError(f"{name}() needs {', '.join(f'{m}=' for m in missing)}")
+        if inputs is not None and len(args) != inputs:
+            raise TypeError(f"{name}() takes {inputs} input{'s' * (inputs != 1)}; got {len(args)}")
+        return args, chosen
+
+    return door
+
+
+def _sample(sample: Any) -> Sample:
+    """A Sample as it is; a tuple of inputs, or a single one, as a Sample."""
+    if isinstance(sample, Sample):
+        return sample
+    return Sample(*(sample if isinstance(sample, tuple | list) else (sample,)))
