@@ -5,8 +5,8 @@
 
 Judges are torch and JAX where they are installed; without either, the gradient check with its complex step. Where an
 engine and ours differ, the gradient check decides between them: torch has slips of its own (the second derivative of
-`x ** y` at y = 0, of a product of tiny numbers), and they are counted. A failure is shrunk to a smaller graph that still
-fails, and printed as code that runs.
+a product that holds a tiny number), and they are counted. A failure is shrunk to a smaller graph that still fails, and
+printed as code that runs.
 """
 
 from __future__ import annotations

@@ -234,7 +234,12 @@ def power(b: Builder) -> Made:
         i = b.pick()
         return None if i is None else ([i, (int(b.rng.choice([0, 1, 2, 3])),)], {})
     pair = _pair(b)
-    ok = pair is not None and np.all(np.asarray(_of(b, pair[0])) > 0.2) and np.all(np.abs(_of(b, pair[1])) < 3)
+    ok = (
+        pair is not None
+        and np.all(np.asarray(_of(b, pair[0])) > 0.2)
+        and np.all(np.abs(_of(b, pair[1])) < 3)
+        and np.all(np.asarray(_of(b, pair[1])) != 0)  # torch drops a term of the second derivative there
+    )
     return (pair, {}) if ok else None  # type: ignore[return-value]
 
 
