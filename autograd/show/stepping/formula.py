@@ -8,8 +8,6 @@ text of a user's is ever taken for code.
 from __future__ import annotations
 
 import ast
-import functools
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +20,6 @@ from autograd.show.numbers import MINUS, cell, dimensions, short, table
 from autograd.show.value_cards import is_small
 
 MARK = "\ue000"  # begins the id of a Name that stands for an operand
-LONGEST_SUM = 8  # terms of a dot product that are spelled out
 OPERATORS = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -91,8 +88,10 @@ class Formula:
 
     def entry(self, index: tuple[int, ...]) -> Formula | None:
         """The arithmetic of one entry, as a formula of scalars; None where it cannot be spelled out."""
+        from autograd.show.stepping.entries import Entries
+
         try:
-            return _Entry(self).at(index)
+            return Entries(self).at(index)
         except (NoNumbers, IndexError):
             return None
 
@@ -356,7 +355,7 @@ class Numbers(Writer):
         return [product_sign(self.formula, left, op, right)]
 
     def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, list[Piece]]:
-        raised = self.formula.value(exponent) if not _has_marks(exponent) else None
+        raised = self.formula.value(exponent) if not has_marks(exponent) else None
         if isinstance(raised, int) or (isinstance(raised, float) and raised.is_integer()):
             return POWER, [*self.write(base, ATOM), str(int(raised)).translate(SUPERSCRIPTS)]
         return POWER, [*self.write(base, ATOM), " ^ ", *self.write(exponent, SIGN)]
@@ -376,7 +375,7 @@ def product_sign(formula: Formula, left: ast.expr, op: ast.operator, right: ast.
     return " ⊙ " if formula.ndim(left) and formula.ndim(right) else " × "
 
 
-def _has_marks(tree: ast.expr) -> bool:
+def has_marks(tree: ast.expr) -> bool:
     return any(is_mark(part) for part in ast.walk(tree) if isinstance(part, ast.expr))
 
 
@@ -427,97 +426,3 @@ def unparsed_index(tree: ast.expr) -> str:
         tree = tree.slice
     text = unparsed(tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree)
     return text if len(text) <= 40 else f"{text[:22]}…{text[-12:]}"
-
-
-# --- one entry ------------------------------------------------------------------------------------------------
-
-
-class _Entry:
-    """Rewrites a formula of arrays as the formula of scalars that makes one entry."""
-
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
-        self.operands: dict[str, Operand] = {}
-
-    def at(self, index: tuple[int, ...]) -> Formula:
-        return Formula(self.entry(self.formula.tree, index), self.operands)
-
-    def entry(self, tree: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        if self.formula.ndim(tree) == 0 and not _has_marks(tree):
-            return tree
-        match tree:
-            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-                return self.dot(left, right, index)
-            case ast.BinOp(left=left, op=op, right=right):
-                return ast.BinOp(self.entry(left, index), op, self.entry(right, index))
-            case ast.UnaryOp(op=op, operand=inner):
-                return ast.UnaryOp(op, self.entry(inner, index))
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return ast.Compare(self.entry(left, index), [op], [self.entry(right, index)])
-            case ast.Call(func=ast.Name(id="sum")):
-                return self.sum(tree, index)
-            case ast.Call(func=ast.Name(id="outer"), args=[left, right]):
-                return self.outer(left, right, index)
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in OPS and OPS[name].door is None:
-                return ast.Call(tree.func, [self.entry(argument, index) for argument in arguments], [])
-        return self.number(tree, index)
-
-    def number(self, tree: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        """The entry of a whole array, at an index that broadcasting may have stretched."""
-        whole = operand_of(self.formula, tree)
-        array = np.asarray(self.formula.value(tree) if whole is None else whole.value)
-        own = index[len(index) - array.ndim :]
-        if len(index) < array.ndim:
-            raise NoNumbers("an entry of lower rank")
-        picked = array[tuple(0 if size == 1 else i for i, size in zip(own, array.shape))]
-        return self.scalar(picked, whole.is_gradient if whole else False)
-
-    def scalar(self, number: Any, is_gradient: bool) -> ast.expr:
-        mark = f"{MARK}{len(self.operands)}"
-        self.operands[mark] = Operand("", number.item(), is_gradient)
-        return ast.Name(mark, ast.Load())
-
-    def dot(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        """Row times column, term by term."""
-        a, b = (np.asarray(self.formula.value(side)) for side in (left, right))
-        if a.ndim > 2 or b.ndim > 2:
-            raise NoNumbers("a product of batches")
-        row = a[index[0]] if a.ndim == 2 else a
-        column = b[:, index[-1]] if b.ndim == 2 else b
-        if not 0 < len(row) <= LONGEST_SUM:
-            raise NoNumbers("too many terms")
-        tints = [self._is_gradient(side) for side in (left, right)]
-        return _added(
-            ast.BinOp(self.scalar(x, tints[0]), ast.Mult(), self.scalar(y, tints[1])) for x, y in zip(row, column)
-        )
-
-    def outer(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        return ast.BinOp(self.entry(left, index[:1]), ast.Mult(), self.entry(right, index[1:]))
-
-    def sum(self, tree: ast.Call, index: tuple[int, ...]) -> ast.expr:
-        """The terms along the summed axis, if they are few."""
-        settings = {keyword.arg: self.formula.value(keyword.value) for keyword in tree.keywords}
-        inner = np.asarray(self.formula.value(tree.args[0]))
-        axis = settings.get("axis", tuple(range(-inner.ndim, 0)))
-        axes = sorted(a % inner.ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
-        if not axes or np.prod([inner.shape[a] for a in axes]) > LONGEST_SUM:
-            return self.number(tree, index)
-        kept = iter(index[len(index) - np.ndim(self.formula.value(tree)) :])
-        place: list[Any] = []
-        for a in range(inner.ndim):
-            if a in axes:
-                place.append(range(inner.shape[a]))
-                if settings.get("keepdims"):
-                    next(kept)
-            else:
-                place.append([next(kept)])
-        return _added(self.entry(tree.args[0], at) for at in itertools.product(*place))
-
-    def _is_gradient(self, tree: ast.expr) -> bool:
-        operand = operand_of(self.formula, tree)
-        return operand is not None and operand.is_gradient
-
-
-def _added(terms: Iterable[ast.expr]) -> ast.expr:
-    terms = list(terms)
-    return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms) if terms else ast.Constant(0)

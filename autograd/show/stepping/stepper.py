@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, overload
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,6 +22,9 @@ from autograd.show.stepping.walk import BACKWARD, FORWARD, Contribution, Step, W
 from autograd.show.stepping.wording import Words
 from autograd.value import Value
 
+if TYPE_CHECKING:
+    from autograd.show.stepping.views import View
+
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 
 Break = Callable[[Step], bool]
@@ -26,7 +32,7 @@ Break = Callable[[Step], bool]
 
 def step(
     root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
-    names: Mapping[str, Any] | None = None, title: str = "",
+    names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "",
 ) -> Stepper:  # fmt: skip
     """Every step of the forward pass that made `root` and of backprop from it, without touching any `.grad`.
 
@@ -34,6 +40,7 @@ def step(
     backward    False shows the forward pass alone
     collapse    modules to take as one step, as in `draw`; by default none, in graphs of over 1000 steps enough
     names       more names, such as `locals()`
+    inputs      leaves (or their names) to show as inputs
 
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
     >>> steps = step((a * b).tanh())
@@ -47,7 +54,7 @@ def step(
         to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
             2.458×10⁻⁵ × 2 = 4.915×10⁻⁵
     """
-    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, title=title)
+    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title)
 
 
 class Ledger(tuple[Contribution, ...]):
@@ -73,12 +80,12 @@ class Stepper:
 
     def __init__(
         self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
-        names: Mapping[str, Any] | None = None, title: str = "",
+        names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
     ) -> None:  # fmt: skip
-        self.root, self.title = root, title
+        self.root, self.title, self.inputs = root, title, tuple(inputs)
         self.walk = Walk(root, grad, backward)
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
-        self.words = Words(self.names, self.walk.nodes, root, self.walk.data)
+        self.words = Words(self.names, self.walk.nodes, root, self.walk.data, top)
         self._every = self.walk.steps(self.words)
         self._chosen: Closed = enough_closed(self._every) if collapse is None else chooser(collapse)
         self._opened: set[int] = set()  # serials of calls that were opened again
@@ -89,6 +96,7 @@ class Stepper:
     def _fold(self) -> None:
         self.steps = folded(self._every, self.is_closed)
         self._places: dict[str, list[int]] | None = None
+        self.__dict__.pop("view", None)  # laid out for other steps
 
     def is_closed(self, scope: Any) -> bool:
         """Is this module call taken as one step?"""
@@ -276,6 +284,49 @@ class Stepper:
         return known[node]
 
     # --- faces ------------------------------------------------------------------------------------------------
+
+    def html(self) -> str:
+        """One self-contained page: graph, arithmetic, slider, keys, a quiz; nothing is fetched."""
+        from autograd.show.stepping import page
+
+        return page.write(self)
+
+    def svg(self, index: int) -> str:
+        """The picture of one step, for a slide: its card, the inputs it reads or sends to, the lit edges."""
+        return self.view.step_svg(self[index])
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page (.html) or all steps as text (.txt), whole or not at all."""
+        from autograd.show.stepping import files
+
+        return files.save(self, Path(path))
+
+    def save_all(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
+        """Writes the picture of every step into a folder, numbered: `01-forward-Q.svg`, … (`kind` "svg" or "png")."""
+        from autograd.show.stepping import files
+
+        return files.save_all(self, Path(folder), kind)
+
+    @functools.cached_property
+    def view(self) -> View:
+        """The graph laid out, for pictures."""
+        from autograd.show.stepping.views import View
+
+        return View(self)
+
+    def inside(self, index: int) -> Stepper:
+        """A stepper of what one step does inside: a softmax by its definition, a closed module by its own nodes."""
+        from autograd.show.stepping.inside import can_open, inside
+
+        opened = inside(self[index]) if can_open(self[index]) else None
+        if opened is None:
+            raise StepError(f"there is nothing smaller inside step {index}, {self[index].reading}")
+        return opened
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from autograd.show.stepping import notebook
+
+        return notebook.bundle(self)
 
     def __repr__(self) -> str:
         forward = sum(step.kind == FORWARD for step in self.steps)

@@ -26,17 +26,21 @@ SIMPLE_NAME = re.compile(r"[\w.#]+")
 class Words:
     """The words for one graph. `data` holds the numbers at the time of stepping, where they may since have changed."""
 
-    def __init__(self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any]) -> None:
+    def __init__(
+        self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any], top: str = ""
+    ) -> None:
         self.names = names
+        self.nodes = list(nodes)
         self._data = data
-        for node in nodes:
+        for node in self.nodes:
             names.expression(node)  # settles which unnamed nodes get a name
         self.operands: dict[str, Operand] = {}
         self._marks: dict[int, str] = {}
         name = names.name(root)
-        used = {names.name(node) for node in nodes if node is not root}
+        used = {names.name(node) for node in self.nodes if node is not root}
         self._root = root
-        self.top = name if 0 < len(name) <= SHORT_ROOT else "L" if "L" not in used else name or "out"
+        usual = "L" if "L" not in used else name or "out"
+        self.top = top or (name if 0 < len(name) <= SHORT_ROOT else usual)
 
     def data(self, x: Any) -> Any:
         """The numbers of a node or plain operand."""

@@ -1,0 +1,364 @@
+"use strict";
+// The stepper's page. Everything was painted and written by Python; this chooses what is shown for a position:
+// how many steps of the current view are done.
+(() => {
+  const data = JSON.parse(document.getElementById("hg-data").textContent);
+  const $ = id => document.getElementById(id);
+  const root = document.documentElement, body = document.body;
+  const stage = $("hg-stage"), panel = $("hg-panel"), slider = $("hg-slider");
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+  const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
+  const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
+  const PLAY_MS = 1600, CAMERA_MS = 220;
+
+  let viewNumber = -1, view = null, position = 0;
+  let shown = {};                 // what each card and edge shows now, so that only changes touch the page
+  let elements = {};
+  let whole = false, held = null; // the whole graph asked for; a camera the reader chose by hand
+  let quiz = false, hidden = false, score = { right: 0, asked: 0 };
+  let timer = 0;
+
+  // --- views -----------------------------------------------------------------------------------------------
+
+  function openView(number, at) {
+    if (number !== viewNumber) {
+      if (number !== 0 || viewNumber > 0) {
+        if (viewNumber <= 0) mainGraph = stage.innerHTML;
+        stage.innerHTML = number === 0 ? mainGraph : data.views[number].svg;
+      }
+      viewNumber = number;
+      view = data.views[number];
+      prepare();
+    }
+    position = Math.max(0, Math.min(at, view.steps.length));
+    held = null;
+    render();
+  }
+  let mainGraph = "";
+
+  function prepare() {
+    const svg = stage.querySelector("svg");
+    svg.removeAttribute("width");
+    svg.removeAttribute("height");
+    svg.setAttribute("role", "group");
+    const backdrop = svg.querySelector(":scope > rect");
+    if (backdrop) backdrop.remove();       // the page paints the surface; the camera would show its edge
+    const prefix = `hg-v${viewNumber}-`;
+    elements = { svg, cards: {}, edges: {} };
+    shown = { cards: {}, edges: {} };
+    for (const key in view.cards) {
+      const group = $(prefix + key);
+      elements.cards[key] = group;
+      const own = view.cards[key].step;
+      if (own >= 0 || view.cards[key].made) {
+        group.setAttribute("tabindex", "0");
+        group.setAttribute("role", "button");
+        const go = () => jump(own >= 0 ? own + 1 : view.cards[key].made);
+        group.addEventListener("click", () => { if (!dragged) go(); });
+        group.addEventListener("keydown", event => { if (event.key === "Enter") { event.preventDefault(); go(); } });
+      }
+    }
+    for (const key in view.edges) elements.edges[key] = $(prefix + key);
+    orderOfFocus();
+    const box = svg.getAttribute("viewBox").split(" ").map(Number);
+    size = { width: box[2], height: box[3] };
+    slider.max = view.steps.length;
+    const back = view.steps.length - view.forward;
+    $("hg-forward").style.flex = Math.max(view.forward, .001);
+    $("hg-backward").style.flex = Math.max(back, .001);
+    $("hg-backward").hidden = !back;
+    $("hg-forward").textContent = `forward ${view.forward}`;
+    $("hg-backward").textContent = `backward ${back}`;
+    $("hg-title").textContent = view.from ? `${view.of} › ${view.title}` : view.title;
+    $("hg-leave").hidden = !view.from;
+    if (view.from) $("hg-leave").textContent = `back to step ${view.from[1]}`;
+  }
+  let size = { width: 1, height: 1 };
+
+  function orderOfFocus() {                // cards take focus in step order
+    const keys = Object.keys(view.cards).filter(key => elements.cards[key].hasAttribute("tabindex"));
+    keys.sort((a, b) => view.cards[a].made - view.cards[b].made);
+    for (const key of keys) elements.cards[key].parentNode.append(elements.cards[key]);
+  }
+
+  // --- one moment ------------------------------------------------------------------------------------------
+
+  const faceAt = (card, at) => {
+    let index = 0;
+    while (index + 1 < card.since.length && card.since[index + 1] <= at) index++;
+    return index;
+  };
+  const isBackward = at => at > 0 && view.steps[at - 1].kind === "backward";
+
+  function cardState(key, card) {
+    const step = position ? view.steps[position - 1] : null;
+    const backward = isBackward(position);
+    if (step && step.card === key) return backward ? "now" : "forward";
+    if (step && step.inputs.includes(key)) return backward ? "receiving" : "operand";
+    if (!backward) return card.made > position ? "todo" : "";
+    if (!card.wants) return "";
+    const first = card.since.findIndex(since => since > view.forward);
+    return first >= 0 && card.since[first] <= position ? "done" : "todo";
+  }
+
+  function edgeState(edge) {
+    const backward = isBackward(position);
+    const when = backward ? edge.sent : edge.used;
+    if (when && when === position) return backward ? "now" : "forward";
+    if (when && when < position) return backward ? "done" : "plain";
+    return "todo";
+  }
+
+  function paint() {
+    const veiled = hidden ? position - 1 : position;
+    const step = position ? view.steps[position - 1] : null;
+    for (const key in view.cards) {
+      const card = view.cards[key], group = elements.cards[key];
+      const secret = hidden && step && (isBackward(position) ? step.inputs.includes(key) : step.card === key);
+      const face = faceAt(card, secret ? veiled : position);
+      const state = cardState(key, card);
+      const before = shown.cards[key] || {};
+      if (before.face !== face) {
+        group.innerHTML = card.faces[face];
+        group.setAttribute("aria-label", card.says[face]);
+      }
+      if (before.state !== state) setState(group, state);
+      shown.cards[key] = { face, state };
+    }
+    for (const key in view.edges) {
+      const state = edgeState(view.edges[key]);
+      if (shown.edges[key] === state) continue;
+      elements.edges[key].innerHTML = view.edges[key].faces[FACES[state]];
+      setState(elements.edges[key], state);
+      shown.edges[key] = state;
+    }
+  }
+
+  function setState(group, state) {
+    for (const name of STATES) group.classList.toggle(`hg-is-${name}`, name === state);
+  }
+
+  function render() {
+    const step = position ? view.steps[position - 1] : null;
+    paint();
+    panel.innerHTML = step ? step.panel : view.start;
+    panel.scrollTop = 0;
+    veil();
+    const upcoming = view.steps[position];
+    $("hg-next").disabled = !upcoming && !hidden;
+    $("hg-next").classList.toggle("hg-is-forward", !!upcoming && upcoming.kind === "forward" && !hidden);
+    $("hg-next-word").textContent = hidden ? "Show it" : upcoming ? "Next: " : "Finished";
+    $("hg-next-name").textContent = hidden || !upcoming ? "" : upcoming.name;
+    $("hg-back").disabled = $("hg-first").disabled = position === 0;
+    slider.value = position;
+    const label = step ? `${step.title}, ${step.reading}` : "start";
+    slider.setAttribute("aria-valuetext", label);
+    $("hg-status").textContent = step ? (hidden ? `${step.title}. ${step.reading}. Guess.` : step.say) : "Start.";
+    for (const note of panel.querySelectorAll(".hg-next")) {
+      note.classList.toggle("hg-is-forward", !!upcoming && upcoming.kind === "forward");
+    }
+    document.title = step ? `${label} · ${view.title}` : view.title;
+    aim();
+    remember();
+  }
+
+  function veil() {
+    body.classList.toggle("hg-quiz", quiz);
+    body.classList.toggle("hg-hide", hidden);
+    if (!quiz) return;
+    for (const answer of panel.querySelectorAll(".hg-answer")) {
+      if (hidden && !answer.querySelector(":scope > .hg-mark")) {
+        answer.insertAdjacentHTML("beforeend", '<span class="hg-mark">?</span>');
+      }
+      answer.toggleAttribute("aria-hidden", hidden);
+    }
+  }
+
+  // --- moving ----------------------------------------------------------------------------------------------
+
+  function jump(to) {
+    to = Math.max(0, Math.min(to, view.steps.length));
+    if (to === position && !hidden) return;
+    hidden = quiz && to > position;
+    position = to;
+    held = null;
+    render();
+  }
+  function forward() {
+    if (hidden) { hidden = false; render(); return; }
+    jump(position + 1);
+  }
+  function play(on) {
+    clearInterval(timer);
+    timer = on ? setInterval(() => { position >= view.steps.length ? play(false) : forward(); }, PLAY_MS) : 0;
+    $("hg-play").setAttribute("aria-pressed", !!timer);
+    $("hg-play").setAttribute("aria-label", timer ? "pause" : "play");
+  }
+  function fit() {
+    whole = !whole;
+    held = null;
+    $("hg-fit").setAttribute("aria-pressed", whole);
+    aim();
+  }
+  function guessFirst() {
+    quiz = !quiz;
+    hidden = false;
+    score = { right: 0, asked: 0 };
+    $("hg-quiz").setAttribute("aria-pressed", quiz);
+    $("hg-score").textContent = quiz ? "→ does a step, → again shows its numbers" : "";
+    render();
+  }
+
+  function judge(form) {
+    const text = form.querySelector("input").value.trim().replace("−", "-").replace(",", ".").replace("×10^", "e");
+    const guess = Number(text), answer = Number(form.dataset.answer), output = form.querySelector("output");
+    if (text === "" || Number.isNaN(guess)) { output.textContent = "write a number, such as -0.25 or 1.8e-4"; return; }
+    const decimals = (text.split(/e/i)[0].split(".")[1] || "").length;
+    const exponent = Number(text.split(/e/i)[1] || 0);
+    const slack = Math.max(.005 * Math.abs(answer), Math.min(.5 * 10 ** (exponent - decimals), .05 * Math.abs(answer)));
+    const right = Object.is(answer, guess) || Math.abs(guess - answer) <= slack;
+    if (!form.dataset.judged) { score.asked++; score.right += right; form.dataset.judged = "yes"; }
+    output.textContent = right ? "right" : Math.abs(guess + answer) <= slack ? "the sign is the other way" : "not yet";
+    $("hg-score").textContent = `${score.right} of ${score.asked} right at the first try`;
+    if (right) { hidden = false; veil(); paint(); buttons(); }
+  }
+  function buttons() {
+    const upcoming = view.steps[position];
+    $("hg-next-word").textContent = upcoming ? "Next: " : "Finished";
+    $("hg-next-name").textContent = upcoming ? upcoming.name : "";
+  }
+
+  // --- the camera ------------------------------------------------------------------------------------------
+
+  let camera = null, moving = 0;
+
+  function target() {
+    const area = stage.getBoundingClientRect();
+    if (held) return held;
+    const all = Math.min(area.width / size.width, area.height / size.height);
+    const step = position ? view.steps[position - 1] : view.steps[0];
+    const keys = step ? [step.card, ...step.inputs] : [];
+    if (whole || all >= .8 || !keys.length) return centred(size.width / 2, size.height / 2, Math.min(all, 1.4), area);
+    let left = Infinity, top = Infinity, right = -Infinity, bottom = -Infinity;
+    for (const key of keys) {
+      const [x, y, width, height] = view.cards[key].box;
+      left = Math.min(left, x); top = Math.min(top, y);
+      right = Math.max(right, x + width); bottom = Math.max(bottom, y + height);
+    }
+    const margin = 22, most = area.width < 600 ? 1 : .9;
+    let scale = Math.min(area.width / (right - left + 2 * margin), area.height / (bottom - top + 2 * margin), most);
+    scale = Math.max(scale, .62);
+    const box = centred((left + right) / 2, (top + bottom) / 2, scale, area);
+    box.x = box.width > size.width ? (size.width - box.width) / 2 : clamp(box.x, 0, size.width - box.width);
+    box.y = box.height > size.height ? (size.height - box.height) / 2 : clamp(box.y, 0, size.height - box.height);
+    return box;
+  }
+  const clamp = (value, low, high) => Math.max(low, Math.min(value, high));
+  const centred = (x, y, scale, area) => ({
+    x: x - area.width / scale / 2, y: y - area.height / scale / 2, width: area.width / scale, height: area.height / scale,
+  });
+  function look(box) {
+    camera = box;
+    elements.svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
+  }
+  function aim() {
+    if (!elements.svg || !stage.clientWidth) return;
+    const to = target(), from = camera;
+    cancelAnimationFrame(moving);
+    if (!from || calm.matches || held) { look(to); return; }
+    const start = performance.now();
+    const tick = now => {
+      const share = Math.min(1, (now - start) / CAMERA_MS), eased = 1 - (1 - share) ** 3;
+      const between = {};
+      for (const side in to) between[side] = from[side] + (to[side] - from[side]) * eased;
+      look(between);
+      if (share < 1) moving = requestAnimationFrame(tick);
+    };
+    moving = requestAnimationFrame(tick);
+  }
+
+  let drag = null, dragged = false;
+  stage.addEventListener("pointerdown", event => { drag = { x: event.clientX, y: event.clientY, box: camera }; dragged = false; });
+  addEventListener("pointermove", event => {
+    if (!drag) return;
+    const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
+    if (!dragged && Math.hypot(dx, dy) < 4) return;
+    dragged = true;
+    stage.classList.add("hg-dragging");
+    const scale = drag.box.width / stage.clientWidth;
+    look(held = { ...drag.box, x: drag.box.x - dx * scale, y: drag.box.y - dy * scale });
+  });
+  addEventListener("pointerup", () => { drag = null; stage.classList.remove("hg-dragging"); });
+  stage.addEventListener("wheel", event => {
+    event.preventDefault();
+    const factor = Math.exp(clamp(event.deltaY, -60, 60) / 300), area = stage.getBoundingClientRect();
+    const px = (event.clientX - area.left) / area.width, py = (event.clientY - area.top) / area.height;
+    const width = clamp(camera.width * factor, 80, size.width * 6), ratio = width / camera.width;
+    look(held = {
+      x: camera.x + px * (camera.width - width), y: camera.y + py * camera.height * (1 - ratio),
+      width, height: camera.height * ratio,
+    });
+  }, { passive: false });
+
+  // --- links, keys, themes, paper -----------------------------------------------------------------------------
+
+  function remember() {
+    const link = `#step=${position}` + (viewNumber ? `&in=${viewNumber}` : "");
+    try { history.replaceState(null, "", link); } catch { /* a sandboxed frame has no address of its own */ }
+  }
+  function recall() {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    const number = Number(asked.get("in") || 0), at = Number(asked.get("step") || 0);
+    openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
+  }
+  addEventListener("hashchange", recall);
+  addEventListener("resize", () => { camera = null; aim(); });
+
+  const actions = {
+    ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
+    End: () => jump(view.steps.length), " ": () => play(!timer), f: fit, F: fit, g: guessFirst, G: guessFirst,
+    Escape: () => view.from && openView(...view.from),
+  };
+  addEventListener("keydown", event => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea")) return;
+    if (event.key === " " && event.target.closest("button, summary, a")) return;
+    const act = actions[event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+  $("hg-next").onclick = forward;
+  $("hg-back").onclick = actions.ArrowLeft;
+  $("hg-first").onclick = actions.Home;
+  $("hg-play").onclick = actions[" "];
+  $("hg-fit").onclick = fit;
+  $("hg-quiz").onclick = guessFirst;
+  $("hg-leave").onclick = actions.Escape;
+  slider.oninput = () => { play(false); jump(Number(slider.value)); };
+  panel.addEventListener("click", event => {
+    const button = event.target.closest("[data-view]");
+    if (button) openView(Number(button.dataset.view), 0);
+  });
+  panel.addEventListener("submit", event => { event.preventDefault(); judge(event.target); });
+
+  $("hg-theme").onclick = () => {
+    const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+    root.dataset.theme = dark ? "light" : "dark";
+    try { localStorage.setItem("hg-theme", root.dataset.theme); } catch { /* not kept in a sandboxed frame */ }
+  };
+  try { const kept = localStorage.getItem("hg-theme"); if (kept) root.dataset.theme = kept; } catch { /* none kept */ }
+
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...panel.querySelectorAll("details:not([open])")];
+    for (const one of folded) one.open = true;
+    look({ x: 0, y: 0, ...size });
+  });
+  addEventListener("afterprint", () => { for (const one of folded) one.open = false; camera = null; aim(); });
+
+  // A host (a notebook's widget) may move the page and hear where it is.
+  window.handgrad = {
+    get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
+    goto: jump,
+  };
+  recall();
+})();

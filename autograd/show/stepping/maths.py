@@ -1,0 +1,198 @@
+"""Formulas as mathematics: MathML for pages, LaTeX for notebooks. Fractions, indices, transposes; no tables."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+from autograd.show.numbers import MINUS
+from autograd.show.stepping.formula import (
+    ATOM,
+    POWER,
+    PRODUCT,
+    SIGN,
+    Formula,
+    Operand,
+    Writer,
+    product_sign,
+)
+from autograd.show.text import xml
+
+GREEK = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
+    "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
+}  # fmt: skip
+TWO_LETTERS = re.compile(r"([A-Za-z])_?([A-Z]|\d+)")  # WK, x1: a letter and its index
+
+
+class MathML(Writer):
+    """A formula as the inside of a `<math>` element."""
+
+    def join(self, *parts: str) -> str:
+        return "".join(parts)
+
+    def sign(self, text: str) -> str:
+        return f"<mo>{xml(text.strip())}</mo>"
+
+    def setting(self, text: str) -> str:
+        if text.strip() in ("(", ")", "[", "]", ","):
+            return f'<mo stretchy="false">{text.strip()}</mo>'
+        if re.fullmatch(r"[\d.]+", text):
+            return f"<mn>{text}</mn>"
+        padded = re.sub(r"^ | $", "\u00a0", text)  # MathML drops plain spaces at the ends
+        return f"<mtext>{xml(padded)}</mtext>"
+
+    def function(self, name: str) -> str:
+        return f'<mi mathvariant="normal">{xml(name)}</mi>'
+
+    def operand(self, operand: Operand) -> tuple[int, str]:
+        if operand.is_gradient:
+            return ATOM, slope_mathml(operand.symbol.partition("/")[0].removeprefix("∂"), operand.name)
+        if operand.nested is not None:
+            return self.unbracketed(operand.nested)
+        return ATOM, symbol_mathml(operand.symbol)
+
+    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
+        sign = product_sign(self.formula, left, op, right).strip()
+        return f"<mo>{'·' if sign == '×' else sign}</mo>"
+
+    def quotient(self, left: ast.expr, right: ast.expr) -> tuple[int, str]:
+        return PRODUCT, f"<mfrac>{row(self.write(left))}{row(self.write(right))}</mfrac>"
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, str]:
+        return POWER, f"<msup>{row(self.write(base, ATOM))}{row(self.write(exponent))}</msup>"
+
+    def view(self, inner: ast.expr, view: str) -> tuple[int, str]:
+        base = self.write(inner, ATOM)
+        if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
+            return POWER, f"<msubsup>{base[6:-7]}<mi>⊤</mi></msubsup>"
+        return POWER, f"<msup>{row(base)}<mi>⊤</mi></msup>"
+
+    def call(self, name: str, tree: ast.Call) -> tuple[int, str]:
+        if name == "sqrt" and len(tree.args) == 1:
+            return ATOM, f"<msqrt>{self.write(tree.args[0])}</msqrt>"
+        if name == "abs":
+            return ATOM, f'<mo stretchy="false">|</mo>{self.write(tree.args[0])}<mo stretchy="false">|</mo>'
+        if name in ("sum", "mean"):
+            sign = "<mo>∑</mo>" if name == "sum" else '<mi mathvariant="normal">mean</mi>'
+            axis = next((keyword.value for keyword in tree.keywords if keyword.arg == "axis"), None)
+            over = _axis_word(axis, self.formula.ndim(tree.args[0]))
+            head = f"<munder>{sign}<mtext>{over}</mtext></munder>" if over else sign
+            return SIGN, f"{head}{self.bracketed(self.write(tree.args[0]))}"
+        return super().call(name, tree)
+
+
+def _axis_word(axis: ast.expr | None, rank: int) -> str:
+    """Over what a sum runs: each row, each column, or an axis by number."""
+    if axis is None:
+        return ""
+    text = ast.unparse(axis)
+    if rank == 2 and text in ("-1", "-2"):
+        return "each row" if text == "-1" else "each column"
+    return "" if rank <= 1 else f"axis {text.replace('-', MINUS)}"
+
+
+def row(written: str) -> str:
+    return f"<mrow>{written}</mrow>"
+
+
+def slope_mathml(top: str, name: str) -> str:
+    """∂L over ∂K."""
+    below = symbol_mathml(name)
+    if not re.fullmatch(r"[\w.#]+", name):
+        below = f'<mo stretchy="false">(</mo>{below}<mo stretchy="false">)</mo>'
+    return f"<mfrac><mrow><mo>∂</mo>{symbol_mathml(top)}</mrow><mrow><mo>∂</mo>{below}</mrow></mfrac>"
+
+
+def symbol_mathml(name: str) -> str:
+    """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright."""
+    found = TWO_LETTERS.fullmatch(name)
+    if found:
+        index = f"<mn>{found[2]}</mn>" if found[2].isdigit() else f"<mi>{found[2]}</mi>"
+        return f"<msub><mi>{found[1]}</mi>{index}</msub>"
+    if name.endswith(".T") and len(name) > 2:
+        return f"<msup>{row(symbol_mathml(name[:-2]))}<mi>⊤</mi></msup>"
+    if name in GREEK:
+        return f"<mi>{GREEK[name]}</mi>"
+    if len(name) == 1 and name.isalpha():
+        return f"<mi>{name}</mi>"
+    if name.startswith("√") and name[1:].isdigit():
+        return f"<msqrt><mn>{name[1:]}</mn></msqrt>"
+    return f'<mi mathvariant="normal">{xml(name)}</mi>'
+
+
+def math(content: str, spoken: str) -> str:
+    """The element round it, with a text for screen readers that know no MathML."""
+    return f'<math displaystyle="true" aria-label="{xml(spoken)}">{row(content)}</math>'
+
+
+class Latex(Writer):
+    """A formula as LaTeX."""
+
+    def join(self, *parts: str) -> str:
+        return "".join(parts)
+
+    def sign(self, text: str) -> str:
+        return {MINUS: "-", "≤": r" \le ", "≥": r" \ge "}.get(text.strip(), text.strip()).join(("", " "))
+
+    def setting(self, text: str) -> str:
+        return text if text.strip() in ("(", ")", "[", "]", ",") or re.fullmatch(r"[\d.]+", text) else latex_text(text)
+
+    def function(self, name: str) -> str:
+        return rf"\operatorname{{{latex_escaped(name)}}}"
+
+    def operand(self, operand: Operand) -> tuple[int, str]:
+        if operand.is_gradient:
+            return ATOM, latex_slope(operand.symbol.partition("/")[0].removeprefix("∂"), operand.name)
+        if operand.nested is not None:
+            return self.unbracketed(operand.nested)
+        return ATOM, latex_symbol(operand.symbol)
+
+    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
+        return {"⊙": r" \odot ", "·": " ", "×": r" \cdot "}[product_sign(self.formula, left, op, right).strip()]
+
+    def quotient(self, left: ast.expr, right: ast.expr) -> tuple[int, str]:
+        return PRODUCT, rf"\frac{{{self.write(left)}}}{{{self.write(right)}}}"
+
+    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, str]:
+        return POWER, f"{{{self.write(base, ATOM)}}}^{{{self.write(exponent)}}}"
+
+    def view(self, inner: ast.expr, view: str) -> tuple[int, str]:
+        return POWER, rf"{{{self.write(inner, ATOM)}}}^\top"
+
+    def bracketed(self, written: str) -> str:
+        return rf"\left({written}\right)"
+
+
+def latex_slope(top: str, name: str) -> str:
+    return rf"\frac{{\partial {latex_symbol(top)}}}{{\partial {latex_symbol(name)}}}"
+
+
+def latex_symbol(name: str) -> str:
+    found = TWO_LETTERS.fullmatch(name)
+    if found:
+        return f"{found[1]}_{{{found[2]}}}"
+    if name in GREEK:
+        return rf"\{name}"
+    if len(name) == 1 and name.isalpha():
+        return name
+    if name.startswith("√") and name[1:].isdigit():
+        return rf"\sqrt{{{name[1:]}}}"
+    return latex_text(name)
+
+
+def latex_text(text: str) -> str:
+    return rf"\text{{{latex_escaped(text)}}}"
+
+
+def latex_escaped(text: str) -> str:
+    """User text that LaTeX cannot take for a command."""
+    special: dict[str, str] = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
+    return "".join(special.get(c, f"\\{c}" if c in "{}$&#_%" else c) for c in text)
+
+
+def written(formula: Formula, writer: Callable[[Formula], Any] = MathML) -> str:
+    """A formula by one of the writers above."""
+    return str(writer(formula).write(formula.tree))

@@ -1,0 +1,432 @@
+"""Why a gradient is what it is: `explain`, and the answers that the stepper gives beside each step.
+
+Why this order, why `+=`, why zero or tiny, why NaN or infinite, why None: each answer is read off the numbers of
+one backward pass (`Walk`), never guessed from the names of things.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograd.graph import topological
+from autograd.show.numbers import count, rough
+from autograd.show.stepping.formula import shown
+from autograd.show.stepping.stepper import Stepper
+from autograd.show.stepping.walk import BACKWARD, Contribution, Step
+from autograd.show.value_cards import norm
+from autograd.value import Value
+
+TINY = 1e-6  # a gradient this much smaller than the one it started from asks for a reason
+LOSSY = 0.5  # a factor below this is worth naming
+SATURATED = 0.99
+
+
+class Explanation(str):
+    """Text that a notebook and a prompt show as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(value: Value, root: Value | None = None) -> Explanation:
+    """Why `value` has the gradient it has, from `root` (by default the newest result that was made from it).
+
+    >>> x = Value(20.0, name="x")
+    >>> loss = x.tanh() * 3
+    >>> loss.backward()
+    >>> print(explain(x))
+    x is a leaf that asks for a gradient; its value is 20.
+    ∂L/∂x = 0: one path leads to it, through tanh(x).
+    Why so small: between tanh(x) and x the gradient shrinks from 3 to 0. tanh is saturated: at an input this far from 0
+    its slope, 1 − out², is almost 0. Scale its inputs down, or start with smaller weights.
+    """
+    if not isinstance(value, Value):
+        raise TypeError(f"explain: expected a Value; got {value!r:.60} ({type(value).__name__})")
+    root = _newest_result_of(value) if root is None else root
+    lines = [_what_it_is(value)]
+    trouble = why_bad_value(value) or (why_bad_value(root) if root is not None else "")
+    if trouble:
+        lines.append(trouble)
+    missing = why_none(value, root)
+    if missing or root is None:
+        lines.append(missing)
+        return Explanation("\n".join(line for line in lines if line))
+    stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
+    if root.size != 1:
+        lines.append(f"({_name(root)} has shape {root.shape}; this is about the gradient of its sum.)")
+    lines += [_its_gradient(stepper, value), why_plus(stepper, value), why_bad_gradient(stepper, value)]
+    if not trouble:
+        lines.append(why_small(stepper, value))
+    return Explanation("\n".join(line for line in lines if line))
+
+
+# --- order and sums -----------------------------------------------------------------------------------------------
+
+
+def why_now(stepper: Stepper, step: Step) -> str:
+    """Why this step's turn has come."""
+    words = stepper.words
+    if step.kind != BACKWARD:
+        ready = list(dict.fromkeys(words.name(x) for x in step.node.parents))
+        return f"{_listed(ready)} {'is' if len(ready) == 1 else 'are'} known, so {step.name} can be computed."
+    senders = _senders(stepper, step.node)
+    if not senders:
+        return f"{step.name} is where backprop starts: if it grows by 1, it grows by 1."
+    names = list(dict.fromkeys(sender.step.name for sender in senders))
+    if len(names) == 1:
+        fed = f"feeds only {names[0]}, and that is finished"
+    else:
+        fed = f"feeds {_listed(names)}, and all of these are finished"
+    return f"{step.name} {fed}: nothing more can arrive at {step.name}."
+
+
+def why_plus(stepper: Stepper, node: Value) -> str:
+    """Why contributions are added; "" where only one arrives."""
+    senders = _senders(stepper, node)
+    if len(senders) < 2:
+        return ""
+    name = stepper.words.name(node)
+    names = list(dict.fromkeys(sender.via for sender in senders))
+    return (
+        f"Why +=: {name} is used {count(len(senders))} times: in {_listed(names)}. A change in {name} reaches "
+        f"{stepper.words.top} along each of these paths, so their shares are added."
+    )
+
+
+def _senders(stepper: Stepper, node: Value) -> list[Contribution]:
+    return [c for step in stepper if step.kind == BACKWARD for c in step.contributions if c.parent is node]
+
+
+# --- zero and tiny -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Link:
+    """One edge on the way from the root: how large the gradient was before and after it."""
+
+    contribution: Contribution
+    before: float
+    after: float
+
+    @property
+    def factor(self) -> float:
+        return self.after / self.before if self.before else 1.0
+
+
+def dominant_path(stepper: Stepper, node: Value) -> list[Link]:
+    """The edges along which most of a node's gradient came, from the root down."""
+    links: list[Link] = []
+    while True:
+        senders = stepper.ledger(node)
+        if not senders:
+            return links[::-1]
+        sender = max(senders, key=lambda c: (norm(c.value), norm(c.step.incoming)))
+        links.append(Link(sender, norm(sender.step.incoming), norm(sender.value)))
+        node = sender.step.node
+
+
+def why_small(stepper: Stepper, node: Value) -> str:
+    """The factor along the dominant path that makes a gradient zero or tiny; "" if it is neither."""
+    gradient = stepper.walk.incoming.get(node)
+    if gradient is None or not np.all(np.isfinite(gradient)):
+        return ""
+    start, size = norm(stepper.walk.seed), norm(gradient)
+    if size > TINY * start:
+        return ""
+    path = dominant_path(stepper, node)
+    lossy = [link for link in path if link.factor < LOSSY]
+    if not lossy:
+        if size == 0 and len(stepper.ledger(node)) > 1:
+            return "Why so small: its contributions cancel."
+        return f"Why so small: {count(len(path))} steps each take a little."
+    worst = min(lossy, key=lambda link: link.factor)
+    words = stepper.words
+    sent = worst.contribution
+    text = (
+        f"Why so small: between {sent.step.name} and {words.name(sent.parent)} the gradient shrinks from "
+        f"{rough(worst.before)} to {rough(worst.after)}. {reason(sent)}"
+    )
+    others = len(lossy) - 1
+    if others:
+        text += f" {count(others)} other step{'s shrink' if others > 1 else ' shrinks'} it on the way."
+    return text
+
+
+def why_sent_little(contribution: Contribution) -> str:
+    """Why one step passes almost nothing on; "" if it does."""
+    before, after = norm(contribution.step.incoming), norm(contribution.value)
+    if not np.isfinite(after) or contribution.step.module is not None or before == 0 or after > 1e-3 * before:
+        return ""
+    return reason(contribution)
+
+
+def reason(contribution: Contribution) -> str:
+    """What in the op makes a contribution smaller than what arrived, read off its numbers."""
+    op = contribution.step.node.op
+    assert op is not None
+    told = _REASONS.get(op.name)
+    text = told(contribution) if told is not None else ""
+    slope = norm(contribution.value) / (norm(contribution.step.incoming) or 1)
+    return text or f"There, {op.name} has a slope of about {rough(slope)}."
+
+
+def _saturated(contribution: Contribution) -> str:
+    out = np.asarray(contribution.step.value)
+    name = contribution.step.node.op.name  # type: ignore[union-attr]
+    slope = "1 − out²" if name == "tanh" else "out (1 − out)"
+    flat = np.abs(out) > SATURATED if name == "tanh" else np.abs(out - 0.5) > SATURATED - 0.5
+    if not np.any(flat):
+        return ""
+    part = "" if np.all(flat) else f" at {count(int(np.sum(flat)))} of {count(out.size)} entries"
+    return (
+        f"{name} is saturated{part}: at an input this far from 0 its slope, {slope}, is almost 0. "
+        "Scale its inputs down, or start with smaller weights."
+    )
+
+
+def _dead(contribution: Contribution) -> str:
+    x = np.asarray(contribution.step.words.data(contribution.parent))
+    dead = int(np.sum(x <= 0))
+    which = "its input is" if x.size == 1 else f"{count(dead)} of its {count(x.size)} inputs are"
+    return (
+        f"A dead ReLU: {which} not above 0, and there relu passes nothing on. "
+        "A smaller learning rate, a positive bias or leaky_relu keeps units alive."
+    )
+
+
+def _softmax(contribution: Contribution) -> str:
+    p, g = np.asarray(contribution.step.value), np.asarray(contribution.step.incoming)
+    if np.any(p.sum(axis=-1) == 0):
+        return "A row of its input is masked out completely, so it is all zeros and passes nothing on."
+    if np.max(np.ptp(g, axis=-1)) <= 1e-9 * np.max(np.abs(g)):
+        return "What arrives is the same all along a row, and softmax does not change when all its inputs rise alike."
+    if np.min(np.max(p, axis=-1)) > SATURATED:
+        return (
+            "softmax is saturated: one probability in each row is almost 1, and then small changes of the inputs "
+            "change nothing. Divide the scores by a larger number (√d), or make them smaller."
+        )
+    return ""
+
+
+def _normalised(contribution: Contribution) -> str:
+    g = np.asarray(contribution.step.incoming)
+    if np.max(np.ptp(g, axis=-1)) <= 1e-6 * np.max(np.abs(g)):
+        return (
+            "What arrives is the same for every feature of a row (a plain sum does that), and layer norm takes the "
+            "mean off: a change that lifts all features alike is undone. Let the loss weigh features differently."
+        )
+    return "layer norm takes off the mean and the scale of each row, so changes in those directions leave no trace."
+
+
+def _other_factor(contribution: Contribution) -> str:
+    others = [x for x in contribution.step.node.inputs if x is not contribution.parent]
+    words = contribution.step.words
+    for other in others:
+        data = words.data(other)
+        name = words.name(other) if isinstance(other, Value) else shown(other)
+        if not np.any(data):
+            return f"It is multiplied by {name}, which is {'0' if np.ndim(data) == 0 else 'all zeros'}."
+        return f"It is multiplied by {name}, whose largest entry is {rough(float(np.max(np.abs(data))))}."
+    return ""
+
+
+def _picked(contribution: Contribution) -> str:
+    kept = int(np.count_nonzero(contribution.value))
+    whole = np.size(contribution.value)
+    return f"Only {count(kept)} of its {count(whole)} entries were used; the others get 0."
+
+
+def _selected(contribution: Contribution) -> str:
+    return "where took the other branch there, so nothing flows to this one."
+
+
+def _not_extreme(contribution: Contribution) -> str:
+    name = contribution.step.node.op.name  # type: ignore[union-attr]
+    return f"{name} passes its gradient only to the entry it chose."
+
+
+_REASONS: dict[str, Callable[[Contribution], str]] = {
+    "tanh": _saturated, "sigmoid": _saturated, "relu": _dead, "softmax": _softmax, "log_softmax": _softmax,
+    "layer_norm": _normalised, "rms_norm": _normalised, "mul": _other_factor, "matmul": _other_factor,
+    "linear": _other_factor, "getitem": _picked, "where": _selected, "max": _not_extreme, "min": _not_extreme,
+    "maximum": _not_extreme, "minimum": _not_extreme,
+}  # fmt: skip
+
+
+# --- NaN and infinity ------------------------------------------------------------------------------------------------
+
+REMEDIES = {
+    "log": "Keep its input above 0: log(x + 1e-12), or log_softmax instead of log(softmax(x)).",
+    "div": "Keep the divisor away from 0: x / (y + 1e-12).",
+    "sqrt": "At 0 the slope of sqrt is infinite: sqrt(x + 1e-12).",
+    "exp": "Keep its input below 700, or use softmax or logsumexp, which take the largest off first.",
+    "power": "A fractional power needs a base above 0; at 0 its slope may be infinite.",
+    "mul": "0 times infinity is NaN: look for the infinity before it.",
+    "sub": "Infinity minus infinity is NaN: look for the infinities before it.",
+    "xlogy": "Keep y above 0.",
+}
+
+
+def why_bad_value(value: Value) -> str:
+    """The first NaN or infinity on the way forward to `value`; "" if it has none."""
+    for node in topological(value):
+        if np.all(np.isfinite(node.data)) or any(not np.all(np.isfinite(x.data)) for x in node.parents):
+            continue
+        if _is_mask(node):
+            continue
+        if node.op is None:
+            return f"Why {_bad_word(node.data)}: {_name(node)} was given as {_bad_word(node.data)}."
+        made = " and ".join(f"{_name(x)} = {shown(x.data)}" for x in dict.fromkeys(node.parents))
+        remedy = REMEDIES.get(node.op.name, "Look at its inputs.")
+        return f"Why {_bad_word(node.data)}: going forward, the first is made by {node.op.name}, from {made}. {remedy}"
+    return ""
+
+
+def why_bad_gradient(stepper: Stepper, node: Value) -> str:
+    """The first NaN or infinity on the way back to `node`; "" if its gradient has none."""
+    gradient = stepper.walk.incoming.get(node)
+    if gradient is None or np.all(np.isfinite(gradient)):
+        return ""
+    for step in stepper:
+        if step.kind != BACKWARD or not np.all(np.isfinite(step.incoming)):
+            continue
+        for contribution in step.contributions:
+            if not np.all(np.isfinite(contribution.value)):
+                return _bad_step(contribution)
+    return ""
+
+
+def _bad_step(contribution: Contribution) -> str:
+    step, words = contribution.step, contribution.step.words
+    inputs = " and ".join(f"{words.name(x)} = {shown(words.data(x))}" for x in dict.fromkeys(step.node.parents))
+    remedy = REMEDIES.get(step.node.op.name, "Look at its inputs.") if step.node.op is not None else ""
+    return (
+        f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
+        f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
+    )
+
+
+def _is_mask(node: Value) -> bool:
+    """−∞ put in on purpose, for a softmax to make zeros of."""
+    return node.op is not None and node.op.name == "where" and not np.any(np.isnan(node.data) | np.isposinf(node.data))
+
+
+def _bad_word(data: Any) -> str:
+    return "NaN" if np.any(np.isnan(data)) else "infinite"
+
+
+# --- None ------------------------------------------------------------------------------------------------------------
+
+
+def why_none(value: Value, root: Value | None) -> str:
+    """Why no gradient reaches `value`; "" if one does."""
+    name = _name(value)
+    if not value.requires_grad:
+        if value.op is None:
+            return (
+                f"{name}.grad is None because {name} is a constant (requires_grad=False): made so, by detach(), or "
+                "inside no_grad(). Make it with Value(..., requires_grad=True) to get a gradient."
+            )
+        if not value.op.differentiable:
+            return f"{name}.grad is None because {value.op.name} passes no gradient on: its result jumps."
+        return f"{name}.grad is None because it was made from constants only: {_listed(map(_name, value.parents))}."
+    if root is None:
+        twin = _detached_twin(value, (x for x in gc.get_objects() if isinstance(x, Value)))
+        cut = f" (there is a detached copy of {name}; detach() cuts the graph)" if twin is not None else ""
+        return f"{name}.grad is {value.grad}: nothing was computed from it yet{cut}."
+    if not root.requires_grad:
+        op = root.op.name if root.op is not None else "detach"
+        return f"{name}.grad is None because all that was made from it ends in {op}, which passes no gradient on."
+    nodes = topological(root)
+    if value not in nodes:
+        twin = _detached_twin(value, nodes)
+        if twin is not None:
+            return (
+                f"{name}.grad is None because {_name(root)} was computed from a detached copy of {name}: detach() "
+                "cuts the graph there. Use the value itself."
+            )
+        return f"{name}.grad is None because no path leads from {_name(root)} back to {name}: it was not used in it."
+    stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
+    if value not in stepper.walk.incoming:
+        stops = [
+            node for node in nodes if not node.requires_grad and node.op is not None and value in topological(node)
+        ]
+        where = f" ({stops[0].op.name})" if stops and stops[0].op is not None else ""
+        return f"{name}.grad is None because every path from {_name(root)} to it passes an op without a slope{where}."
+    if value.grad is None:
+        return f"{name}.grad is None because backward() has not been called; {_name(root)}.backward() would set it."
+    return ""
+
+
+def _detached_twin(value: Value, nodes: Iterable[Value]) -> Value | None:
+    return next(
+        (
+            node
+            for node in nodes
+            if node.op is None
+            and not node.requires_grad
+            and node.shape == value.shape
+            and (node.name == value.name)
+            and np.array_equal(node.data, value.data, equal_nan=True)
+        ),
+        None,
+    )
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def _what_it_is(value: Value) -> str:
+    held = f"its value is {shown(value.data)}" if value.size <= 16 else f"it has shape {value.shape}"
+    if value.op is None:
+        asks = "asks for a gradient" if value.requires_grad else "asks for no gradient"
+        return f"{_name(value)} is a leaf that {asks}; {held}."
+    return f"{_name(value)} was made by {value.op.name}; {held}."
+
+
+def _its_gradient(stepper: Stepper, value: Value) -> str:
+    ledger = stepper.ledger(value)
+    slope = stepper.words.slope(value)
+    total = _told(ledger.total)
+    if not ledger:
+        return f"{slope} = {total}: it is where backprop starts."
+    if len(ledger) == 1:
+        return f"{slope} = {total}: one path leads to it, through {ledger[0].via}."
+    return f"{slope} = {total}: {_listed(f'{entry.via} adds {_told(entry.value)}' for entry in ledger)}."
+
+
+def _told(gradient: Any) -> str:
+    return shown(gradient) if np.size(gradient) <= 16 else f"{shown(gradient)} of norm {rough(norm(gradient))}"
+
+
+def _name(value: Value) -> str:
+    if value.name:
+        return value.name
+    return f"the result of {value.op.name}" if value.op is not None else f"this value of shape {value.shape}"
+
+
+def _listed(texts: Iterable[str]) -> str:
+    """`a, b and c`"""
+    *first, last = list(texts) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _newest_result_of(value: Value) -> Value | None:
+    """The newest live node made from `value`: most often the loss. Nodes point to their inputs only, so ask the
+    garbage collector, which knows them all."""
+    made = sorted(
+        (node for node in gc.get_objects() if isinstance(node, Value) and node.op is not None), key=lambda n: n.stamp
+    )
+    descends = {value}
+    newest = value if value.op is not None else None
+    for node in made:
+        if any(x in descends for x in node.parents):
+            descends.add(node)
+            if node.requires_grad or newest is None:
+                newest = node
+    return newest

@@ -1,0 +1,136 @@
+"""A page in headless Chromium, driven through the DevTools protocol: clicks, keys, sizes, and what went wrong."""
+
+import base64
+import contextlib
+import itertools
+import json
+import subprocess
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import websocket  # websocket-client, which JupyterLab brings along
+
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+    "--remote-debugging-port=0", "--remote-allow-origins=*",
+)  # fmt: skip
+PATIENCE = 30  # seconds for the browser to answer
+KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32}
+
+
+class Browser:
+    """One tab. `errors` collects console errors and exceptions, `requests` every address it asked for."""
+
+    def __init__(self, chromium):
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self._process = subprocess.Popen(
+            [chromium, *FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self._numbers = itertools.count(1)
+        self.errors, self.requests = [], []
+        self._socket = self._connect()
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    def _connect(self):
+        port_file = Path(self._profile.name, "DevToolsActivePort")
+        deadline = time.monotonic() + PATIENCE
+        while not (port_file.exists() and port_file.read_text().strip()):
+            assert self._process.poll() is None and time.monotonic() < deadline, "Chromium did not start"
+            time.sleep(0.05)
+        port = port_file.read_text().split()[0]
+        while True:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:
+                pages = [page for page in json.load(answer) if page["type"] == "page"]
+            if pages:
+                return websocket.create_connection(pages[0]["webSocketDebuggerUrl"], timeout=PATIENCE)
+            time.sleep(0.05)
+
+    def call(self, method, **parameters):
+        """One DevTools command and its answer."""
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while True:
+            message = json.loads(self._socket.recv())
+            if message.get("id") == number:
+                assert "error" not in message, f"{method}: {message['error']}"
+                return message["result"]
+            self._note(message)
+
+    def _note(self, message):
+        parameters = message.get("params", {})
+        if message["method"] == "Runtime.exceptionThrown":
+            self.errors.append(parameters["exceptionDetails"]["exception"].get("description", "exception"))
+        elif message["method"] == "Runtime.consoleAPICalled" and parameters["type"] in ("error", "warning"):
+            self.errors.append(str([argument.get("value") for argument in parameters["args"]]))
+        elif message["method"] == "Log.entryAdded" and parameters["entry"]["level"] == "error":
+            self.errors.append(parameters["entry"]["text"])
+        elif message["method"] == "Network.requestWillBeSent":
+            self.requests.append(parameters["request"]["url"])
+
+    def open(self, address, width=1366, height=768, dark=False, phone=False):
+        """Load an address in a window of a size."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+                  {"name": "prefers-reduced-motion", "value": "reduce"}]  # fmt: skip
+        self.call("Emulation.setEmulatedMedia", features=scheme)
+        self.call("Page.navigate", url=address)
+        self.wait("document.readyState === 'complete'")
+
+    def wait(self, condition, seconds=PATIENCE):
+        """Until a JavaScript condition holds."""
+        deadline = time.monotonic() + seconds
+        while not self.js(condition):
+            assert time.monotonic() < deadline, f"waited {seconds} s for {condition}"
+            time.sleep(0.05)
+
+    def js(self, expression):
+        """The value of a JavaScript expression."""
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in result, result.get("exceptionDetails")
+        return result["result"].get("value")
+
+    def text(self, selector):
+        return self.js(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def click(self, selector):
+        """A real mouse click in the middle of an element."""
+        box = self.js(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            "e.scrollIntoView({block: 'nearest'});"
+            "const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
+
+    def key(self, key):
+        """A real key press."""
+        code = KEYS.get(key, ord(key[0].upper()))
+        text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
+        common = {"key": key, "windowsVirtualKeyCode": code}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **common, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def type(self, text):
+        for character in text:
+            self.call("Input.insertText", text=character)
+
+    def screenshot(self, path):
+        shot = self.call("Page.captureScreenshot", format="png")
+        Path(path).write_bytes(base64.b64decode(shot["data"]))
+
+    def pdf(self, path):
+        made = self.call("Page.printToPDF", printBackground=True)
+        Path(path).write_bytes(base64.b64decode(made["data"]))
+
+    def close(self):
+        with contextlib.suppress(Exception):
+            self.call("Browser.close")
+        self._process.terminate()
+        self._process.wait(PATIENCE)
+        self._profile.cleanup()
