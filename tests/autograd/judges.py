@@ -74,13 +74,13 @@ def numeric_gradients(f: Function, xs: list[Any], cotangent: Any, step: float = 
     return gradients
 
 
-def assert_close(got: Any, expected: Any, what: str = "", tolerance: float = 1e-8) -> None:
-    """Equal shapes, and numbers that agree relative to the largest of them."""
+def assert_close(got: Any, expected: Any, what: str = "", tolerance: float = 1e-8, floor: float = 1e-3) -> None:
+    """Equal shapes, and numbers that agree relative to the largest of them (or to `floor`, if that is larger)."""
     got, expected = (np.asarray(plain(x), dtype=np.float64) for x in (got, expected))
     assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
     finite = np.isfinite(expected)
     np.testing.assert_array_equal(got[~finite], expected[~finite], err_msg=what)
-    scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), 1e-3)
+    scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), floor)
     worst = float(np.max(np.abs(got[finite] - expected[finite]), initial=0.0))
     assert worst <= tolerance * scale, f"{what}: off by {worst:.3g} at scale {scale:.3g}\n{got}\nexpected\n{expected}"
 
