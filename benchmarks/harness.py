@@ -78,7 +78,9 @@ def _warm_up(call: Callable[[], Any]) -> float:
     return min(spent)
 
 
-def take_turns_in_processes(module: str, names: Sequence[str], rounds: int = 5) -> tuple[Timings, dict[str, Any]]:
+def take_turns_in_processes(
+    module: str, names: Sequence[str], *arguments: str, rounds: int = 5
+) -> tuple[Timings, dict[str, Any]]:
     """Time training steps, one contender a process, processes taking turns; `report_steps` is the other end.
 
     For engines that leave garbage to the cycle collector: in one process the others would pay for it.
@@ -87,7 +89,7 @@ def take_turns_in_processes(module: str, names: Sequence[str], rounds: int = 5) 
     answers = {}
     for _ in range(rounds):
         for name in names:
-            report = call_process(module, name)
+            report = call_process(module, name, *arguments)
             seconds[name].append(report["seconds"])
             answers[name] = report["answer"]
     return Timings(seconds), answers
@@ -175,10 +177,10 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     print(flush=True)
 
 
-def standing(timings: Timings, *, of: str, call: float = 1.0) -> list[tuple[str, str, str]]:
-    """A row for each contender: its name, its time (over `call`), its time as a multiple of that of `of`."""
+def standing(timings: Timings, *, of: str, calls: int = 1) -> list[tuple[str, str, str]]:
+    """A row for each contender: its name, its time (over `calls`), its time as a multiple of that of `of`."""
     return [
-        (name, show_time(timings.median(name) / call), f"{timings.ratio(name, to=of):.3g}") for name in timings.seconds
+        (name, show_time(timings.median(name) / calls), f"{timings.ratio(name, to=of):.3g}") for name in timings.seconds
     ]
 
 

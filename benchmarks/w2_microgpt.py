@@ -244,9 +244,7 @@ class ArrayTraining:
 
     def answer(self) -> list[Any]:
         loss = [[float(self.loss.data)]]
-        return loss + [
-            np.ravel(getattr(p, what)).tolist() for what in ("grad", "data") for p in self.p.values()
-        ]
+        return loss + [np.ravel(getattr(p, what)).tolist() for what in ("grad", "data") for p in self.p.values()]
 
 
 def with_handgrad_arrays() -> Any:
@@ -312,9 +310,7 @@ CONTENDERS = {
 
 def main() -> None:
     harness.pin()
-    harness.heading(
-        "W2: a GPT on scalars: width 16, 4 heads, 1 layer, one name, one Adam step (57,000 nodes)"
-    )
+    harness.heading("W2: a GPT on scalars: width 16, 4 heads, 1 layer, one name, one Adam step (57,000 nodes)")
     names = harness.those_installed(CONTENDERS)
     timings, answers = harness.take_turns_in_processes("benchmarks.w2_microgpt", names)
     harness.assert_same(answers, tolerance=1e-7)

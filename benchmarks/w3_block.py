@@ -18,6 +18,7 @@ from benchmarks.harness import US
 
 SIZES = ((2, 2), (4, 8), (8, 16))  # (tokens, width)
 EPS = 1e-5
+MARKS = {f"{US}, fused": 0.48, f"{US}, nn.TransformerBlock": 0.45}
 
 Arrays = dict[str, Any]
 
@@ -96,7 +97,29 @@ def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable
     return {
         f"{US}, composed": Block(composed, leaves, cotangent),
         f"{US}, fused": Block(fused, leaves, cotangent),
+        f"{US}, nn.TransformerBlock": layer(pack(arrays), cotangent),
     }
+
+
+def layer(arrays: Arrays, cotangent: np.ndarray) -> Block:
+    """The block as people write it: a layer with its checks and its scopes."""
+    from autograd import Value
+    from nn import TransformerBlock
+
+    block = TransformerBlock(cotangent.shape[1], n_heads=1, rng=0)
+    attention, feed_forward = block.attention, block.feed_forward
+    leaves = {
+        **{"gamma1": block.norm1.gamma, "beta1": block.norm1.beta},
+        **{"wqkv": attention.qkv.weight, "bqkv": attention.qkv.bias},
+        **{"wo": attention.out.weight, "bo": attention.out.bias},
+        **{"gamma2": block.norm2.gamma, "beta2": block.norm2.beta},
+        **{"w1": feed_forward.up.weight, "b1": feed_forward.up.bias},
+        **{"w2": feed_forward.down.weight, "b2": feed_forward.down.bias},
+        "x": Value(arrays["x"]),
+    }
+    for name, leaf in leaves.items():
+        leaf.data = arrays[name]
+    return Block(lambda x, **_: block(x), leaves, cotangent)
 
 
 # --- peers --------------------------------------------------------------------------------------------------
@@ -299,9 +322,7 @@ def main() -> None:
     harness.pin()
     libraries = harness.those_installed(MAKERS)
     for tokens, width in SIZES:
-        harness.heading(
-            f"W3: one transformer block forward + backward, {tokens} tokens of width {width}, float64"
-        )
+        harness.heading(f"W3: one transformer block forward + backward, {tokens} tokens of width {width}, float64")
         contenders: dict[str, Any] = {}
         for library in libraries:
             contenders |= MAKERS[library](*inputs(tokens, width))
@@ -311,10 +332,9 @@ def main() -> None:
         mark = timings.fastest(rivals)
         harness.table(("contender", "one pass", f"× {mark}"), harness.standing(timings, of=mark))
         if "torch" in libraries:
-            for rival in rivals:
-                harness.aim(
-                    f"fused, of the time of {rival}", timings.ratio(f"{US}, fused", to=rival), at_most=0.48
-                )
+            for name, mark in MARKS.items():
+                for rival in rivals:
+                    harness.aim(f"{name}, of the time of {rival}", timings.ratio(name, to=rival), at_most=mark)
             print()
 
 

@@ -1,4 +1,7 @@
-"""W5: a chain of 1,000 adds and muls, forward and backward, scalars and 4×4 arrays: the cost of one node."""
+"""W5: a chain of 1,000 adds and muls, forward and backward, scalars and 4×4 arrays: the cost of one node.
+
+One contender a process, collector on, as in a training loop.
+"""
 
 from __future__ import annotations
 
@@ -12,99 +15,101 @@ from benchmarks import harness
 from benchmarks.harness import US
 
 OPS = 1000
+REPEATS = 20  # chains in a step: enough for the collector to take its turn in each
 FACTOR = np.linspace(0.98, 1.01, 16).reshape(4, 4)
 TERM = np.linspace(-0.02, 0.03, 16).reshape(4, 4)
 
 
-def chain(x: Any, factor: Any, term: Any) -> Any:
-    for _ in range(OPS // 2):
-        x = x * factor + term
-    return x
-
-
 class Chain:
-    """The chain on the leaves of one library."""
+    """The chain on the leaves of one library; gradients are cleared by setting them to `clear`."""
 
-    def __init__(self, leaf: Callable[[Any], Any], factor: Any, term: Any, cotangent: Any = None) -> None:
+    clear: Any = None
+
+    def __init__(self, leaf: Callable[[Any], Any], factor: Any, term: Any, *cotangent: Any) -> None:
         self.leaves = [leaf(data) for data in (factor, factor, term)]
-        self.cotangent = () if cotangent is None else (cotangent,)
+        self.cotangent = cotangent
 
-    def __call__(self) -> None:
-        for leaf in self.leaves:
-            leaf.grad = None
-        chain(*self.leaves).backward(*self.cotangent)
+    def step(self) -> None:
+        for _ in range(REPEATS):
+            for leaf in self.leaves:
+                leaf.grad = self.clear
+            self.chain().backward(*self.cotangent)
+
+    def chain(self) -> Any:
+        x, factor, term = self.leaves
+        for _ in range(OPS // 2):
+            x = x * factor + term
+        return x
 
     def answer(self) -> list[Any]:
-        self()
-        return [np.asarray(leaf.grad) for leaf in self.leaves]
+        return [np.ravel(leaf.grad).tolist() for leaf in self.leaves]
 
 
 class MicrogradChain(Chain):
-    """micrograd adds to gradients, so they begin at 0; its sort is recursive, so the limit is raised."""
-
-    def __call__(self) -> None:
-        for leaf in self.leaves:
-            leaf.grad = 0
-        chain(*self.leaves).backward()
-
-
-def scalars(names: list[str]) -> dict[str, Chain]:
-    factor, term = float(FACTOR[1, 1]), float(TERM[1, 1])
-    made: dict[str, Chain] = {}
-    from autograd import Value
-
-    made[US] = Chain(Value, factor, term)
-    if "micrograd" in names:
-        from micrograd.engine import Value as MicrogradValue
-
-        sys.setrecursionlimit(10 * OPS)
-        made["micrograd"] = MicrogradChain(MicrogradValue, factor, term)
-    if "torch" in names:
-        import torch
-
-        made["torch"] = Chain(lambda a: torch.tensor(a, requires_grad=True, dtype=torch.double), factor, term)
-    return made
-
-
-def arrays(names: list[str]) -> dict[str, Chain]:
-    ones = np.ones((4, 4))
-    made: dict[str, Chain] = {}
-    from autograd import Value
-
-    made[US] = Chain(Value, FACTOR, TERM, ones)
-    if "torch" in names:
-        import torch
-
-        made["torch"] = Chain(lambda a: torch.tensor(a, requires_grad=True), FACTOR, TERM, torch.tensor(ones))
-    if "mygrad" in names:
-        import mygrad
-
-        sys.setrecursionlimit(10 * OPS)
-        made["mygrad"] = MyGradChain(mygrad.tensor, FACTOR, TERM)
-    return made
+    clear = 0
 
 
 class MyGradChain(Chain):
-    """MyGrad's gradients cannot be set; its backward begins anew each time."""
+    """MyGrad's gradients cannot be set; they begin anew with each pass."""
 
-    def __call__(self) -> None:
-        chain(*self.leaves).sum().backward()
+    def step(self) -> None:
+        for _ in range(REPEATS):
+            self.chain().backward(*self.cotangent)
+
+
+def with_handgrad(*data: Any) -> Chain:
+    from autograd import Value
+
+    return Chain(Value, *data)
+
+
+def with_micrograd(*data: Any) -> Chain:
+    from micrograd.engine import Value
+
+    sys.setrecursionlimit(10 * OPS)  # its sort is recursive
+    return MicrogradChain(Value, *data)
+
+
+def with_torch(*data: Any) -> Chain:
+    import torch
+
+    torch.set_num_threads(1)
+    factor, term, *cotangent = (torch.tensor(a, dtype=torch.float64) for a in data)
+    return Chain(lambda a: a.clone().requires_grad_(), factor, term, *cotangent)
+
+
+def with_mygrad(*data: Any) -> Chain:
+    import mygrad
+
+    sys.setrecursionlimit(10 * OPS)
+    return MyGradChain(mygrad.tensor, *data)
+
+
+LIBRARIES = {US: with_handgrad, "micrograd": with_micrograd, "torch": with_torch, "mygrad": with_mygrad}
+DATA = {"scalars": (float(FACTOR[1, 1]), float(TERM[1, 1])), "4×4 arrays": (FACTOR, TERM, np.ones((4, 4)))}
+CONTENDERS = {"scalars": (US, "micrograd", "torch"), "4×4 arrays": (US, "torch", "mygrad")}
+MARKS = {"scalars": {"micrograd": 3.4, "torch": 8.0}, "4×4 arrays": {"torch": 2.6}}
 
 
 def main() -> None:
     harness.pin()
-    names = harness.those_installed(["micrograd", "torch", "mygrad"])
-    for title, contenders in (("scalars", scalars(names)), ("4×4 arrays", arrays(names))):
-        harness.heading(f"W5: a chain of 1,000 adds and muls, {title}")
-        harness.assert_same({name: contender.answer() for name, contender in contenders.items()})
-        timings = harness.take_turns(contenders)
-        harness.table(("contender", "one op", f"× {US}'s time"), harness.standing(timings, of=US, call=OPS))
-        marks = {"scalars": {"micrograd": 3.4, "torch": 8.0}, "4×4 arrays": {"torch": 2.6}}[title]
-        for name, mark in marks.items():
+    installed = harness.those_installed(LIBRARIES)
+    for kind, libraries in CONTENDERS.items():
+        harness.heading(f"W5: a chain of 1,000 adds and muls, {kind}")
+        names = [name for name in libraries if name in installed]
+        timings, answers = harness.take_turns_in_processes("benchmarks.w5_chain", names, kind)
+        harness.assert_same(answers)
+        rows = harness.standing(timings, of=US, calls=REPEATS * OPS)
+        harness.table(("contender", "one op", f"× {US}'s time"), rows)
+        for name, mark in MARKS[kind].items():
             if name in timings:
-                harness.aim(f"times as fast as {name}, {title}", timings.ratio(name, to=US), at_least=mark)
+                harness.aim(f"times as fast as {name}, {kind}", timings.ratio(name, to=US), at_least=mark)
         print()
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) > 1:
+        chain = LIBRARIES[sys.argv[1]](*DATA[sys.argv[2]])
+        harness.report_steps(chain.step, chain.answer)
+    else:
+        main()
