@@ -123,11 +123,12 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         rule = node.op.vjp  # type: ignore[union-attr]
         a = node._a
         b = node._b
-        if a.__class__ is not Value or rule.__class__ is tuple or (b.__class__ is not Value and isinstance(b, Value)):
+        kind = b.__class__
+        if rule.__class__ is tuple or a.__class__ is not Value or (kind is not Value and isinstance(b, Value)):
             add_up(contributions(node, g), grads)
             continue
         x = a._data
-        y = b._data if b.__class__ is Value else b
+        y = b._data if kind is Value else b
         try:
             if b is None:
                 (dx,) = rule(g, node._data, x)
@@ -147,7 +148,7 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
             else:
                 total = a.grad
                 a.grad = dx if total is None else total + dx
-        if b.__class__ is Value and dy is not None and b.requires_grad:
+        if kind is Value and dy is not None and b.requires_grad:
             if dy.__class__ is not y.__class__ or (
                 dy.__class__ is not float and (dy.shape != y.shape or dy.dtype is not y.dtype)
             ):

@@ -96,7 +96,9 @@ class Value:
                 f"{self._called()} is the result of {self.op.name}; only a leaf's data may be set. "
                 "Set the leaves and compute again, or write detach() to get a leaf."
             )
-        if new is not self._data:  # `v.data -= step` hands back the array it edited in place
+        if new.__class__ is float and self._data.__class__ is float:
+            self._data = new
+        elif new is not self._data:  # `v.data -= step` hands back the array it edited in place
             new = as_data(new)
             if np.shape(new) != np.shape(self._data):
                 raise ShapeError(
