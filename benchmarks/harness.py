@@ -1,7 +1,8 @@
 """What the workloads share: contenders that take turns, answers held against each other, Markdown tables.
 
 Absolute times do not carry from one machine to another, so every figure of merit is a ratio: contenders take
-turns, a ratio is taken within each round, and the median of these ratios is what a table shows.
+turns, a ratio is taken within each round, and the median of these ratios is what a table shows. Seconds are those of
+the processor: every contender has one thread on one core, so that is its time on an idle machine too.
 """
 
 from __future__ import annotations
@@ -61,10 +62,10 @@ def take_turns(contenders: Mapping[str, Callable[[], Any]], rounds: int = 15, tu
     for _ in range(rounds):
         for name, call in contenders.items():
             gc.collect()  # nobody pays for another's garbage; one's own is collected as in real use
-            begin = time.perf_counter()
+            begin = time.process_time()
             for _ in range(repeats[name]):
                 call()
-            seconds[name].append((time.perf_counter() - begin) / repeats[name])
+            seconds[name].append((time.process_time() - begin) / repeats[name])
     return Timings(seconds)
 
 
@@ -72,9 +73,9 @@ def _warm_up(call: Callable[[], Any]) -> float:
     """Seconds of one call, once caches are filled and code is specialised."""
     spent = []
     while sum(spent) < 0.05 or len(spent) < 3:
-        begin = time.perf_counter()
+        begin = time.process_time()
         call()
-        spent.append(time.perf_counter() - begin)
+        spent.append(time.process_time() - begin)
     return min(spent)
 
 
@@ -102,9 +103,9 @@ def report_steps(step: Callable[[], Any], answer: Callable[[], Any], *, at_least
     after_three = answer()
     seconds: list[float] = []
     while len(seconds) < at_least or sum(seconds) < 0.3:
-        begin = time.perf_counter()
+        begin = time.process_time()
         step()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
     print(json.dumps({"seconds": statistics.median(seconds), "answer": after_three}))
 
 
