@@ -1,0 +1,289 @@
+"""Mutation testing: is every small mistake in a rule or formula noticed by our own tests?
+
+    python -m tools.mutate                      # all of autograd/ops and nn/functional.py
+    python -m tools.mutate autograd.ops.reduce --list
+
+Each mutant is imported in a process of its own in place of the real module, and the tests are run until one fails. A
+mutant that all tests pass is evaluated: if it changes no value, gradient or second gradient on any sample, it is
+equivalent; else it has survived, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.abc
+import importlib.util
+import json
+import os
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .mutants import ROOT, Mutant, mutants_of, path_of
+
+LIMIT = 120  # seconds for one mutant; one that hangs is noticed too
+SAME = 1e-10  # values closer than this, relative to their size, are the same
+
+Outcome = tuple[str, str]  # "killed", "equivalent" or "survived"; and by which test
+
+
+class Import(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Gives the mutant when its module is imported."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant = mutant
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name == self.mutant.module:
+            return importlib.util.spec_from_loader(name, self, origin=str(path_of(name)))
+        return None
+
+    def exec_module(self, module: Any) -> None:
+        module.__file__ = str(path_of(self.mutant.module))
+        exec(compile(self.mutant.code, module.__file__, "exec"), module.__dict__)
+
+
+# --- the suites --------------------------------------------------------------------------------------------------------
+
+
+def tests_of_ops(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The generated tests of every op, those of the mutant's own op first."""
+    suite = importlib.import_module("tests.autograd.test_ops")
+    cases = [
+        (name, test, case)
+        for name, test in vars(suite).items()
+        if name.startswith("test_")
+        for mark in getattr(test, "pytestmark", ())
+        for case in mark.args[1]
+    ]
+
+    def own(entry: Any) -> bool:
+        op = entry[2][0] if isinstance(entry[2], tuple) else entry[2]
+        return bool(op.name == owner)
+
+    for name, test, case in sorted(cases, key=lambda entry: not own(entry)):
+        yield name, lambda test=test, case=case: test(*case) if isinstance(case, tuple) else test(case)
+
+
+def tests_of_formulas(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """The tests of nn's formulas, as pytest runs them."""
+    import pytest
+
+    def run(files: Sequence[str]) -> None:
+        with open(os.devnull, "w") as nowhere:
+            sys.stdout = sys.stderr = nowhere
+            status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files])
+            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
+        assert status == 0
+
+    files = ("nn/functional.py", "tests/nn/test_functional.py", "tests/nn/test_gradients.py", "tests/nn/test_parity.py",
+             "tests/nn/test_layers.py", "tests/nn/test_transformer.py")  # fmt: skip
+    for file in files:
+        yield file, lambda file=file: run([str(ROOT / file)])
+
+
+def values_of_ops() -> list[Any]:
+    """Every op on every sample: its value, its gradients, and the gradients of these."""
+    judges = importlib.import_module("tests.autograd.judges")
+    found: list[Any] = []
+    for op, sample in judges.cases(lambda op: True):
+        f, xs = judges.of_the_reals(*op.on(sample))
+        found.append(np.asarray(judges.plain(f(*xs)), dtype=float))
+        if op.differentiable:
+            found += _gradients(f, xs, judges.uneven)
+    return found
+
+
+def _gradients(f: Any, xs: list[Any], uneven: Any) -> list[Any]:
+    from autograd import vjp
+
+    out, pull = vjp(f, *xs)
+    u = uneven(np.shape(out))
+    firsts = pull(u)
+
+    def weighed(*ys: Any) -> Any:
+        total = 0.0
+        for i, g in enumerate(vjp(f, *ys)[1](u)):
+            total = total + (g * uneven(np.shape(g.data), seed=i)).sum()
+        return total
+
+    from autograd import Value
+
+    leaves = [Value(x) for x in xs]
+    total = weighed(*leaves)
+    if total.requires_grad:
+        total.backward()
+    return [np.asarray(g) for g in firsts] + [np.zeros(x.shape) if x.grad is None else np.asarray(x.grad) for x in leaves]
+
+
+def values_of_formulas() -> list[Any]:
+    """nn's formulas on the inputs that its tests have: values and gradients."""
+    cases = importlib.import_module("tests.nn.cases")
+    smooth = importlib.import_module("tests.nn.test_gradients").SMOOTH
+    judges = importlib.import_module("tests.autograd.judges")
+    found: list[Any] = []
+    for case in cases.functions():
+        answer = cases.ours(case, {}, case.inputs(0), judges.uneven(np.shape(case.ours(*case.inputs(0)))))
+        found += [np.asarray(a) for a in answer.values()]
+    for f, xs in smooth.values():
+        found += [np.asarray(f(*xs)), *_gradients(f, list(xs), judges.uneven)]
+    return found
+
+
+SUITES = {
+    "autograd.ops": (tests_of_ops, values_of_ops),
+    "nn": (tests_of_formulas, values_of_formulas),
+}
+
+
+def suite_of(module: str) -> tuple[Any, Any]:
+    return next(suite for package, suite in SUITES.items() if module.startswith(package))
+
+
+# --- one mutant ----------------------------------------------------------------------------------------------------------
+
+
+def judged(mutant: Mutant, baseline: list[Any] | None) -> Outcome:
+    """What becomes of a mutant, found out in this very process."""
+    warnings.simplefilter("error")  # as in the suite
+    sys.meta_path.insert(0, Import(mutant))
+    tests, values = suite_of(mutant.module)
+    name = "import"
+    try:
+        for name, test in tests(mutant.owner):
+            test()
+    except BaseException:
+        return "killed", name
+    with np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            now = values()
+        except Exception:
+            return "survived", ""
+    same = baseline is not None and len(now) == len(baseline) and all(map(equal, now, baseline))
+    return ("equivalent" if same else "survived"), ""
+
+
+def equal(a: Any, b: Any) -> bool:
+    if a.shape != b.shape:
+        return False
+    scale = max(1.0, float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0)))
+    return bool(np.allclose(a, b, rtol=SAME, atol=SAME * scale, equal_nan=True))
+
+
+def in_a_child(work: Callable[[], Any]) -> Any:
+    """Run something in a forked process, which the parent outlives; its answer as JSON, or None."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        signal.alarm(LIMIT)
+        answer = None
+        try:
+            answer = work()
+        finally:
+            with os.fdopen(write, "w") as pipe:
+                json.dump(answer, pipe)
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+
+def baseline_of(module: str) -> list[Any]:
+    """The real module's values."""
+    _, values = suite_of(module)
+
+    def work() -> Any:
+        warnings.simplefilter("ignore")
+        return [(list(a.shape), a.astype(float).ravel().tolist()) for a in values()]
+
+    found = in_a_child(work)
+    if found is None:
+        raise RuntimeError(f"the values of {module} could not be computed")
+    return [np.array(numbers).reshape(shape) for shape, numbers in found]
+
+
+# --- the run -----------------------------------------------------------------------------------------------------------------
+
+
+def modules() -> list[str]:
+    """All that is attacked: the families of ops, and nn's formulas."""
+    families = sorted(p.stem for p in (ROOT / "autograd" / "ops").glob("*.py") if not p.stem.startswith("_"))
+    return [f"autograd.ops.{family}" for family in families] + ["nn.functional"]
+
+
+def run(names: list[str], every: int, offset: int = 0) -> tuple[dict[str, Counter[str]], Counter[str], list[Mutant]]:
+    """Attack; the outcomes by module and by kind, and the survivors."""
+    by_module: dict[str, Counter[str]] = {}
+    by_kind: Counter[str] = Counter()
+    survivors = []
+    for name in names:
+        baseline = baseline_of(name)
+        counts = by_module[name] = Counter()
+        for mutant in list(mutants_of(name))[offset::every]:
+            outcome, test = in_a_child(lambda m=mutant, b=baseline: judged(m, b)) or ("killed", "time")
+            counts[outcome] += 1
+            by_kind[mutant.kind] += 1
+            if outcome == "survived":
+                survivors.append(mutant)
+            if outcome != "killed" or "-v" in sys.argv:
+                print(f"{outcome:<10} {mutant}{'  by ' + test if test else ''}", file=sys.stderr, flush=True)
+    return by_module, by_kind, survivors
+
+
+def table(by_module: dict[str, Counter[str]], by_kind: Counter[str], seconds: float) -> str:
+    """The outcome as Markdown."""
+    lines = ["| attacked | mutants | killed | equivalent | survived |", "| --- | ---: | ---: | ---: | ---: |"]
+    total: Counter[str] = Counter()
+    for name, counts in by_module.items():
+        total += counts
+        lines.append(_row(f"`{name.replace('.', '/')}.py`", counts))
+    lines.append(_row("**all**", total))
+    kinds = ", ".join(f"{kind} {n}" for kind, n in by_kind.most_common())
+    return "\n".join([*lines, "", f"Kinds: {kinds}. {seconds / 60:.0f} minutes on one core."])
+
+
+def _row(name: str, counts: Counter[str]) -> str:
+    numbers = (sum(counts.values()), counts["killed"], counts["equivalent"], counts["survived"])
+    return f"| {name} | {' | '.join(f'{n:,}' for n in numbers)} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("modules", nargs="*", default=modules(), help="such as autograd.ops.reduce; all without")
+    parser.add_argument("--every", type=int, default=1, help="only every n-th mutant: a quick look")
+    parser.add_argument("--list", action="store_true", help="print the mutants, attack nothing")
+    parser.add_argument("--log", help="write the table to this file too")
+    parser.add_argument("-v", action="store_true", help="a line for the killed as well")
+    arguments = parser.parse_args()
+    os.chdir(ROOT)
+    if arguments.list:
+        for name in arguments.modules:
+            for mutant in mutants_of(name):
+                print(mutant)
+        return 0
+    for heavy in ("pytest", "hypothesis", "torch"):  # imported once, here, and not in every child
+        if importlib.util.find_spec(heavy):
+            importlib.import_module(heavy)
+    begin = time.monotonic()
+    by_module, by_kind, survivors = run(arguments.modules, arguments.every)
+    text = table(by_module, by_kind, time.monotonic() - begin)
+    print(text)
+    if arguments.log:
+        with open(arguments.log, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+    return int(bool(survivors))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
