@@ -32,8 +32,6 @@ def test_every_op_that_torch_has_is_recorded():
     from tests.autograd.in_torch import TORCH
 
     assert {key for key, (op, _) in TABLE.items() if op.name in TORCH} == RECORDED.keys(), STALE
-    # pieces of our own rules, which torch has no name for, are held to their definitions instead
-    assert {op.name for op, _ in TABLE.values() if op.name not in TORCH and op.definition is None} == set()
 
 
 @every_case
