@@ -8,8 +8,8 @@ the processor: every contender has one thread on one core, so that is its time o
 from __future__ import annotations
 
 import gc
-import importlib
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -18,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -139,24 +138,13 @@ def _flat(answer: Any) -> np.ndarray:
     return np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in answer])
 
 
-def peer(name: str) -> ModuleType | None:
-    """A peer's module, on one thread and in float64; None, and a line that says so, if it is missing."""
-    try:
-        module = importlib.import_module(name)
-    except ImportError:
-        print(f"({name} is not installed; its rows are left out.)\n")
-        return None
-    if name == "torch":
-        module.set_num_threads(1)
-    if name == "jax":
-        module.config.update("jax_enable_x64", True)
-    return module
-
-
 def those_installed(names: Iterable[str]) -> list[str]:
-    """The contenders whose library is here; a contender's name begins with its library's."""
-    missing = {name for name in PEERS if peer(name) is None}
-    return [name for name in names if name.split(",")[0] not in missing]
+    """The contenders whose library is here; a contender's name begins with its library's. Says which are not."""
+    libraries = {name: name.split(",")[0] for name in names}
+    missing = {lib for lib in libraries.values() if lib in PEERS and importlib.util.find_spec(lib) is None}
+    for library in sorted(missing):
+        print(f"({library} is not installed; its rows are left out.)\n")
+    return [name for name, library in libraries.items() if library not in missing]
 
 
 # --- printing -----------------------------------------------------------------------------------------------
