@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import runpy
-import sys
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
+from autograd.cli.script import run_script
 
 if TYPE_CHECKING:
     from autograd.value import Value
@@ -82,9 +80,7 @@ def from_example(name: str) -> Value:
 
 def from_file(path: Path, name: str) -> tuple[Value, dict[str, Any]]:
     """Runs the file and finds the Value (or the function that makes one) in it."""
-    if not path.is_file():
-        raise CommandError(f"there is no file {str(path)!r}")
-    made = _run(path)
+    made = run_script(path)
     chosen = made.get(name) if name else _likely(made)
     if name and name not in made:
         raise CommandError(f"{path.name} has no {name!r}; it has {_listed(made) or 'no Value at all'}")
@@ -93,24 +89,6 @@ def from_file(path: Path, name: str) -> tuple[Value, dict[str, Any]]:
             f"which Value of {path.name}? Write {path}:NAME with one of {_listed(made) or '(none found)'}"
         )
     return _as_value(chosen, f"{path.name}:{name}"), made
-
-
-def _run(path: Path) -> dict[str, Any]:
-    folder, argv = str(path.resolve().parent), sys.argv
-    sys.path.insert(0, folder)
-    sys.argv = [str(path)]
-    try:
-        return runpy.run_path(str(path))
-    except SystemExit as stop:
-        raise CommandError(f"{path.name} ended itself with exit status {stop.code} before it could be drawn") from None
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        raise CommandError(
-            f"{path.name} failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-        ) from error
-    finally:
-        sys.argv = argv
-        sys.path.remove(folder)
 
 
 def _likely(made: dict[str, Any]) -> Any:

@@ -168,7 +168,7 @@ def _scalar_row(caption: str, before: Any, after: Any, changed: bool, digits: in
     texts: list[str] = []
     for more in range(digits, 18):
         texts = [UNKNOWN if number is None else cell(number, more).text for number in (before, after)]
-        if not changed or texts[0] != texts[1]:
+        if not changed or len({text.rstrip("0").rstrip(".") for text in texts}) > 1:
             break
     return Row(caption, ARROW.join(texts) if changed else texts[1], kind, strong=True)
 

@@ -39,7 +39,7 @@ class Outline:
 
         whole = Read(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
         self.scene = whole.scene()
-        self.names, self.nodes, self.key_of = whole.names, whole.nodes, whole.folded.key_of
+        self.whole, self.key_of = whole, whole.folded.key_of
         self.modules = {module.key: module for module in whole.modules()}
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
@@ -54,16 +54,6 @@ class Outline:
             for card in scene.cards
             if card.key in now
         )
-
-    def rules(self) -> dict[str, str]:
-        """Each node's rule, one line per operand."""
-        found = {}
-        for node in self.nodes:
-            if node.op is not None and node.requires_grad:
-                parts = zip(node.inputs, self.names.rule(node))
-                lines = [f"to {self.names.call(x)}: {part}" for x, part in parts if part is not None]
-                found[self.key_of[node]] = "\n".join(lines)
-        return found
 
     def _homes(self, whole: Reader) -> dict[str, str]:
         """The innermost module that each card stands in; a leaf goes where all its users are."""
@@ -130,7 +120,8 @@ def embedded(data: Any) -> str:
 def _data(drawing: Drawing) -> dict[str, Any]:
     outline = drawing.outline
     scene = outline.scene if outline is not None else drawing.scene
-    rules = outline.rules() if outline is not None else {}
+    reader = outline.whole if outline is not None else drawing.reader
+    rules = reader.rules() if reader is not None and len(reader.nodes) <= MOST_OPEN else {}
     cards = {card.key: _card(card, rules.get(card.key, "")) for card in scene.cards}
     modules: dict[str, Any] = {}
     if outline is not None:

@@ -198,7 +198,7 @@ def _collapse(
                 key_of[leaf] = first
     folded = Folded(nodes, key_of, groups)
     if repeats:
-        _fold_repeats(folded, users)
+        _fold_repeats(folded)
     return folded
 
 
@@ -221,29 +221,28 @@ def _likeness(group: Group) -> Any:
     return outer, scope.kind, _numbered(scope)[0], ops, sizes, group.result.shape
 
 
-def _fold_repeats(folded: Folded, users: dict[Value, list[Value]]) -> None:
-    """Copies that follow one another, or stand side by side between the same neighbours, become one card."""
+def _fold_repeats(folded: Folded) -> None:
+    """Copies that follow one another, or stand side by side on the same inputs, become one card."""
     before, after = _neighbours(folded)
     runs: list[list[Group]] = []
     for group in folded.groups.values():
-        number = _numbered(group.scope)[1]
-        run = runs[-1] if runs else []
+        last = runs[-1][-1] if runs else None
         if (
-            run
-            and number >= 0
-            and number == _numbered(run[-1].scope)[1] + 1
-            and _likeness(group) == _likeness(run[-1])
-            and (
-                after[run[-1].key] == {group.key}
-                or (before[run[-1].key] == before[group.key] and after[run[-1].key] == after[group.key])
-            )
+            last is not None
+            and _is_next_copy(group, last)
+            and (after[last.key] == {group.key} or before[last.key] == before[group.key])
         ):
-            run.append(group)
+            runs[-1].append(group)
         else:
             runs.append([group])
     for run in runs:
         if len(run) > 1:
             _merge(folded, run)
+
+
+def _is_next_copy(group: Group, last: Group) -> bool:
+    number = _numbered(group.scope)[1]
+    return number >= 0 and number == _numbered(last.scope)[1] + 1 and _likeness(group) == _likeness(last)
 
 
 def _neighbours(folded: Folded) -> tuple[dict[str, set[str]], dict[str, set[str]]]:

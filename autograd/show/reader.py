@@ -129,6 +129,17 @@ class Reader:
             if self.folded.shows(node)
         )
 
+    def rules(self) -> dict[str, str]:
+        """By card, what its node sends back: the op's own rule, one line an operand."""
+        found = {}
+        for node in self.nodes:
+            if node.op is not None and node.requires_grad and self.folded.shows(node):
+                parts = zip(node.inputs, self.names.rule(node))
+                lines = [f"to {self.names.call(x)}: {part}" for x, part in parts
+                         if part is not None and isinstance(x, Value)]  # fmt: skip
+                found[self.folded.key_of[node]] = "\n".join(lines)
+        return found
+
     def modules(self) -> list[Group]:
         """Every module call that a page may close, at any depth."""
         return every_module(self.nodes, self._stays)

@@ -57,6 +57,8 @@ class Entries:
         arrays = [x.array if isinstance(x, Entries) else x for x in inputs]
         if op.name in ("max", "min"):
             return Entries(_extreme(op, arrays[0]))
+        if op.name == "dot":  # it takes scalars, one by one
+            arrays = [x.array.item() if isinstance(x, Entries) else x for x in inputs]
         return Entries(op.forward(*arrays))
 
     def __getitem__(self, index: Any) -> Entries:
@@ -107,7 +109,7 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
         result = _opened(value.op, inputs).array
     except Exception as error:
         raise ValueError(f"zoom: {value.op.name} cannot be spelled out in scalars ({error})") from error
-    if not all(isinstance(cell, Value) for cell in result.ravel()) or not result.size:
+    if not any(isinstance(cell, Value) for cell in result.ravel()):
         raise ValueError(f"zoom: {value.op.name} of shape {value.shape} holds no arithmetic to spell out")
     name = names.name(value)
     if entry is not None:

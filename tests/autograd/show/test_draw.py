@@ -1,0 +1,408 @@
+"""What a drawing holds: cards, edges, names, numbers. Tested on scenes, on DOT text and on SVG read as XML."""
+
+import math
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import autograd
+from autograd import Value, draw
+from autograd.show.labels import Names, literal
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def scalar_graph():
+    a, b, c, f = (Value(x, name=n) for n, x in (("a", 2.0), ("b", -3.0), ("c", 10.0), ("f", -2.0)))
+    e = a * b
+    d = e + c
+    u = d * f - a
+    loss = u * u
+    autograd.name({"e": e, "d": d, "u": u, "L": loss})
+    return loss
+
+
+def attention():
+    x = Value(np.eye(2), name="X")
+    wq, wk, wv = (Value(0.1 * np.eye(2), name=n) for n in ("WQ", "WK", "WV"))
+    with autograd.scope("attention", kind="Attention"):
+        q, k, v = x @ wq, x @ wk, x @ wv
+        scores = q @ k.T
+        weights = autograd.softmax(scores / np.sqrt(2))
+        context = weights @ v
+    loss = context.sum()
+    autograd.name({"Q": q, "K": k, "V": v, "scores": scores, "weights": weights, "context": context, "loss": loss})
+    return loss
+
+
+def headers(drawing):
+    return [card.name + card.joint + card.expression for card in drawing.scene.cards]
+
+
+def card_of(drawing, name):
+    return next(card for card in drawing.scene.cards if card.name == name)
+
+
+def edge_pairs(drawing):
+    names = {card.key: card.name or card.expression for card in drawing.scene.cards}
+    return [(names[edge.tail], names[edge.head]) for edge in drawing.scene.edges]
+
+
+def texts(svg):
+    return [element.text for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
+
+
+# --- cards ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_card_a_value_with_the_op_as_written():
+    assert headers(draw(scalar_graph())) == [
+        "a", "b", "c", "f", "e = a * b", "d = e + c", "d * f", "u = d * f − a", "L = u * u"]  # fmt: skip
+
+
+def test_before_backward_the_gradient_is_a_dash_never_zero():
+    before = draw(scalar_graph())
+    assert {row.text for card in before.scene.cards for row in card.rows if row.caption == "grad"} == {"—"}
+
+
+def test_after_backward_the_gradient_is_there():
+    loss = scalar_graph()
+    loss.backward()
+    shown = {card.name: card.rows[1].text for card in draw(loss).scene.cards}
+    assert shown["a"] == "−100" and shown["b"] == "80" and shown["L"] == "1"
+
+
+def test_a_drawing_keeps_the_numbers_of_its_moment():
+    w = Value([1.0, 2.0], name="w")
+    drawing = draw(w.sum())
+    w.data -= 0.5
+    assert str(card_of(drawing, "w").blocks[0].table) == "[1, 2]"
+
+
+def test_the_same_operand_twice_has_two_edges():
+    a = Value(3.0, name="a")
+    assert edge_pairs(draw(a * a)) == [("a", "a * a"), ("a", "a * a")]
+
+
+def test_a_literal_needs_no_card_an_array_does():
+    x = Value([1.0, 2.0], name="x")
+    drawing = draw((x * 3 + np.array([0.5, 1.5])).sum())
+    constants = [card for card in drawing.scene.cards if card.role == "constant"]
+    assert [card.expression for card in constants] == ["[0.5, 1.5]"]
+    assert "x * 3" in headers(drawing)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(2, "2"), (0.1, "0.1"), (-0.5, "(−0.5)"), (1.0001, "1.0001"), (1 / 3, "0.3333"), (2**0.5, "√2"), (64**0.5, "8")],
+)
+def test_how_a_literal_reads(number, text):
+    assert literal(number) == text
+
+
+def test_small_tables_in_full_large_ones_in_summary():
+    small, large = Value(np.ones((4, 4)), name="s"), Value(np.ones((5, 4)), name="l")
+    assert card_of(draw(small.sum()), "s").blocks
+    rows = card_of(draw(large.sum()), "l").rows
+    assert [row.caption for row in rows] == ["shape", "range", "‖grad‖"] and rows[0].text == "5×4"
+
+
+def test_dtype_is_told_only_when_it_is_not_float64():
+    rows = card_of(draw(Value(np.ones((9, 9), dtype=np.float32), name="x").sum()), "x").rows
+    assert rows[0].text == "9×9 float32"
+
+
+def test_a_view_without_a_name_is_a_pill():
+    loss = attention()
+    pill = next(card for card in draw(loss).scene.cards if card.expression == "K.T")
+    assert pill.is_pill and pill.role == "result"
+
+
+def test_roles():
+    loss = attention()
+    roles = {card.name: card.role for card in draw(loss, inputs=["X"]).scene.cards if card.name}
+    assert roles["X"] == "input" and roles["WQ"] == "parameter" and roles["Q"] == "result" and roles["loss"] == "output"
+    data = Value([1.0], name="data", requires_grad=False)
+    assert card_of(draw((data * Value([2.0], name="w")).sum()), "data").role == "input"
+
+
+def test_leaves_of_a_model_are_inputs_unless_nn_made_them_parameters():
+    import nn
+
+    x = Value([[1.0, 2.0]], name="x")
+    cards = {card.name: card.role for card in draw(nn.Linear(2, 1, rng=0)(x).sum()).scene.cards}
+    assert cards["x"] == "input" and cards["weight"] == "parameter"
+
+
+def test_no_gradient_row_where_none_is_asked_for():
+    x = Value(2.0, name="x", requires_grad=False)
+    assert [row.caption for row in card_of(draw(x * Value(1.0)), "x").rows] == ["value"]
+
+
+def test_nan_and_infinity_are_marked_and_the_first_is_named():
+    x = Value(0.0, name="x")
+    with np.errstate(all="ignore"):
+        y = x.log()
+        z = y * 0
+    y.name, z.name = "y", "z"
+    drawing = draw(z)
+    assert card_of(drawing, "y").trouble == "first ∞" and card_of(drawing, "y").bad
+    assert card_of(drawing, "z").trouble == "" and card_of(drawing, "z").bad
+    assert not card_of(drawing, "x").bad
+
+
+def test_brief_shows_name_expression_and_norms_only():
+    loss = attention()
+    loss.backward()
+    card = card_of(draw(loss, detail="brief"), "Q")
+    assert not card.blocks and len(card.rows) == 1 and card.rows[0].text.startswith("‖g‖ ")
+
+
+def test_digits_on_request():
+    third = Value(1.0, name="a") / 3
+    assert draw(third, digits=7).scene.cards[-1].rows[0].text == "0.3333333"
+
+
+def test_a_leaf_alone_is_a_drawing_of_one_card():
+    drawing = draw(Value(2.0, name="x"))
+    assert headers(drawing) == ["x"] and drawing.scene.edges == ()
+    ElementTree.fromstring(drawing.svg)
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_names_from_locals_also_in_lists_and_dicts():
+    first, second = Value(1.0), Value(2.0)
+    ws, table = [first], {"k": second}
+    drawing = draw(first * second, names={"ws": ws, "table": table, "_": first})
+    assert headers(drawing) == ["ws[0]", "table['k']", "ws[0] * table['k']"]
+
+
+def test_colliding_names_are_told_apart_visibly():
+    a, b = Value(1.0, name="h"), Value(2.0, name="h")
+    assert headers(draw(a * b)) == ["h#1", "h#2", "h#1 * h#2"]
+
+
+def test_long_unnamed_operands_get_a_name_that_is_shown():
+    a, b = Value(1.0, name="a_long_name"), Value(2.0, name="another_name")
+    product = a * b + a
+    shown = headers(draw(product * product))
+    assert "t1 = a_long_name * another_name" in shown
+    assert "(t1 + a_long_name) * (t1 + a_long_name)" in shown
+
+
+def test_parameters_are_called_by_their_path():
+    import nn
+
+    model = nn.Sequential(nn.Linear(2, 2, rng=0), nn.Linear(2, 1, rng=1))
+    names = {card.name for card in draw(model(Value([[1.0, 2.0]])).sum()).scene.cards}
+    assert any("0.weight" in name for name in names) and any("1.weight" in name for name in names)
+
+
+def test_settings_that_say_nothing_are_left_out():
+    x = Value(np.arange(6.0).reshape(2, 3), name="x")
+    names = Names([x])
+    assert names.expression(x.sum()) == "sum(x)"
+    assert names.expression(x.sum(axis=0)) == "sum(x, axis=−2)"
+    assert names.expression(autograd.softmax(x)) == "softmax(x)"
+    assert names.expression(x.T) == "x.T"
+    assert names.expression(x[1]) == "x[1]"
+
+
+# --- edges ------------------------------------------------------------------------------------------------------------
+
+
+def test_rules_on_edges_come_from_the_rule_itself():
+    drawing = draw(attention(), edges="rule")
+    labels = {pair: edge.label for pair, edge in zip(edge_pairs(drawing), drawing.scene.edges)}
+    assert labels["X", "Q"] == "g @ WQ.T" and labels["WQ", "Q"] == "X.T @ g" and labels["Q", "scores"] == "g @ K"
+
+
+def test_a_replaced_rule_changes_the_label(monkeypatch):
+    monkeypatch.setattr(autograd.OPS["mul"], "vjp", lambda g, out, x, y: (g * y + x, g))
+    a, b = Value(2.0, name="a"), Value(3.0, name="b")
+    assert [edge.label for edge in draw(a * b, edges="rule").scene.edges] == ["g * b + a", "g"]
+
+
+def test_numbers_on_edges_are_the_whole_step():
+    loss = scalar_graph()
+    loss.backward()
+    labels = {edge.label for edge in draw(loss, edges="numbers").scene.edges}
+    assert {"40 × (−3) = −120", "−20 × (−1) = 20", "1 × (−10) = −10"} <= labels
+
+
+def test_contributions_on_the_edges_sum_to_the_gradient():
+    loss = scalar_graph()
+    loss.backward()
+    drawing = draw(loss, edges="numbers")
+    into_a = [edge.label for edge in drawing.scene.edges if edge.tail == card_of(drawing, "a").key]
+    assert sum(float(label.split("= ")[1].replace("−", "-")) for label in into_a) == -100
+
+
+def test_flow_is_one_width_a_decade():
+    a, tiny = Value(1.0, name="a"), Value(1.0, name="tiny")
+    loss = a * 1.0 + tiny * 0.01
+    loss.backward()
+    drawing = draw(loss, flow=True)
+    width = {drawing.scene.cards[i].name: edge.flow for edge in drawing.scene.edges
+             for i, card in enumerate(drawing.scene.cards) if card.key == edge.tail}  # fmt: skip
+    assert width["a"] - width["tiny"] == pytest.approx(2 * 1.7, abs=0.01)
+    assert drawing.scene.legend is not None
+
+
+def test_flow_with_one_scale_for_two_pictures():
+    a = Value(1.0, name="a")
+    loss = a * 0.1
+    loss.backward()
+    (edge,) = draw(loss, flow=1.0).scene.edges
+    assert edge.flow == pytest.approx(10 - 1.7)
+
+
+def test_zero_missing_and_bad_flow_look_different():
+    a, b, data = Value(0.0, name="a"), Value(1.0, name="b"), Value(1.0, name="data", requires_grad=False)
+    loss = (a * b * data).sum()
+    loss.backward()
+    drawing = draw(loss, flow=True)
+    styles = {pair[0]: edge.style for pair, edge in zip(edge_pairs(drawing), drawing.scene.edges)}
+    assert styles["a"] == "flow" and styles["b"] == "zero" and styles["data"] == "none"
+    loss.backward(math.inf)
+    assert "bad" in {edge.style for edge in draw(loss, flow=True).scene.edges}
+
+
+def test_flow_and_numbers_before_backward_say_what_to_do():
+    for options in ({"flow": True}, {"edges": "numbers"}):
+        assert "backward()" in draw(scalar_graph(), **options).scene.notes[0]
+
+
+def test_drawing_leaves_gradients_and_values_alone():
+    loss = scalar_graph()
+    loss.backward()
+    before = [(node.data, node.grad) for node in autograd.graph.topological(loss)]
+    _ = draw(loss, edges="numbers", flow=True).svg, draw(loss, edges="rule").html()
+    assert [(node.data, node.grad) for node in autograd.graph.topological(loss)] == before
+
+
+# --- the picture ------------------------------------------------------------------------------------------------------
+
+
+def test_direction_follows_the_contents():
+    assert draw(scalar_graph()).scene.direction == "LR"
+    assert draw(attention()).scene.direction == "TB"
+    assert draw(attention(), detail="brief").scene.direction == "LR"
+
+
+def test_q_k_and_v_share_a_row_and_the_scope_a_frame():
+    drawing = draw(attention(), inputs=["X"])
+    tops = {name: drawing.placement.boxes[card_of(drawing, name).key] for name in "QKV"}
+    assert len({round(box.y + box.height / 2) for box in tops.values()}) == 1
+    (scope,) = drawing.scene.scopes
+    assert scope.name == "attention" and card_of(drawing, "WQ").key in scope.members
+    assert card_of(drawing, "X").key not in scope.members
+
+
+def test_the_svg_is_xml_with_title_description_and_text_as_text():
+    loss = attention()
+    loss.backward()
+    root = ElementTree.fromstring(draw(loss).svg)
+    assert root.get("role") == "img"
+    assert root.find(f"{SVG}title").text == "computation graph of loss"
+    assert "Q = X @ WQ, result" in root.find(f"{SVG}desc").text
+    titles = [title.text for title in root.iter(f"{SVG}title")]
+    assert any(title.startswith("Q = X @ WQ, result; value rows 0.1, 0; 0, 0.1; gradient rows") for title in titles)
+    assert {"Q", "= X @ WQ", "parameter", "0.1"} <= set(texts(draw(loss).svg))
+
+
+def test_ids_differ_between_drawings_on_one_page():
+    ids = [set(re.findall(r'id="([^"]+)"', draw(scalar_graph()).svg)) for _ in range(2)]
+    assert ids[0] and not ids[0] & ids[1] and all(one.startswith("hg-") for one in ids[0] | ids[1])
+
+
+def test_nothing_is_fetched():
+    svg = draw(attention()).svg
+    assert not re.findall(r"(?:href|src|@import|url\()", svg)
+    assert re.findall(r"https?://[^\"' ]+", svg) == ["http://www.w3.org/2000/svg"]
+
+
+def test_every_painted_colour_has_a_light_attribute():
+    for element in ElementTree.fromstring(draw(attention()).svg).iter():
+        classes = element.get("class", "")
+        assert ("hg-f-" not in classes) or re.fullmatch("#[0-9A-F]{6}", element.get("fill", ""))
+        assert ("hg-s-" not in classes) or re.fullmatch("#[0-9A-F]{6}", element.get("stroke", ""))
+
+
+def test_numbers_fit_their_cards():
+    """Every text of a card ends inside its outline, at the widest advance of any platform's mono font."""
+    loss = attention()
+    loss.backward()
+    drawing = draw(loss)
+    root = ElementTree.fromstring(drawing.svg)
+    for group in root.iter(f"{SVG}g"):
+        if "hg-card" not in group.get("class", ""):
+            continue
+        box = drawing.placement.boxes[group.get("id").split("-")[-1]]
+        for element in group.iter(f"{SVG}text"):
+            width = len(element.text) * 0.61 * float(element.get("font-size", 13))
+            x = float(element.get("x"))
+            left = x - width if element.get("text-anchor") == "end" else x
+            assert left >= box.x - 1 and left + width <= box.right + 3, element.text
+
+
+def test_dot_is_complete_text_with_the_numbers():
+    loss = scalar_graph()
+    loss.backward()
+    dot = draw(loss).dot
+    assert dot.startswith("digraph {") and r'label="e = a * b\lvalue −6\lgrad 40\l"' in dot
+    assert dot.count("->") == 10  # u * u twice, a three times
+    import pygraphviz
+
+    graph = pygraphviz.AGraph(string=dot)
+    assert len(graph.nodes()) == 9
+    graph.close()
+
+
+def test_mermaid_names_every_card_and_edge():
+    text = draw(scalar_graph()).mermaid
+    assert text.startswith("flowchart LR\n") and text.count("-->") == 10 and 'n4("e = a #42; b<br/>value −6' in text
+
+
+def test_it_shows_itself_in_a_notebook():
+    bundle = draw(scalar_graph())._repr_mimebundle_()
+    assert bundle["image/svg+xml"].startswith("<svg") and "9 cards" in bundle["text/plain"]
+
+
+def test_advice_says_which_option_helps_on_a_slide():
+    assert draw(scalar_graph()).advice == ""
+    advice = draw(attention()).advice
+    assert 'detail="brief"' in advice and "collapse=1" in advice
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", [None, 3.0, "loss", np.ones(2), [Value(1.0)]])
+def test_anything_but_a_value_is_refused(what):
+    with pytest.raises(TypeError, match="expected a Value"):
+        draw(what)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"edges": "both"}, "edges is one of None, 'rule', 'numbers'; got 'both'"),
+        ({"detail": "tiny"}, "detail is one of 'full', 'brief'"),
+        ({"direction": "up"}, "direction is one of None, 'TB', 'LR'"),
+        ({"max_nodes": 1}, "max_nodes is a whole number of at least 2"),
+        ({"digits": 0}, "digits is a whole number from 1 to 17"),
+    ],
+)
+def test_wrong_options_name_the_right_ones(options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        draw(Value(1.0) * 2, **options)
+
+
+def test_a_wrong_collapse_is_refused():
+    with pytest.raises(TypeError, match="collapse: expected a depth"):
+        draw(Value(1.0) * 2, collapse=2.5)

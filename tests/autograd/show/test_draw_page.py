@@ -1,0 +1,248 @@
+"""The interactive page, driven in a real browser: hover, search, open, close, pan, zoom, dark; no request leaves."""
+
+import html
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import autograd
+import nn
+from autograd import Value, draw
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update", "--window-size=1200,800",
+         "--virtual-time-budget=3000")  # fmt: skip
+
+# What a test does with the page, in the page: small tools, then the test's own lines, whose result comes back.
+TOOLS = """
+const all = kind => [...document.querySelectorAll(kind)], by = id => document.getElementById(id);
+const nameOf = node => node.getAttribute("aria-label").split(/[ ,]/)[0];
+const keys = () => all(".hg-node").map(node => node.dataset.key);
+const names = () => all(".hg-node").map(nameOf);
+const named = name => all(".hg-node").find(node => nameOf(node) === name);
+const click = element => element.dispatchEvent(new MouseEvent("click", {bubbles: true}));
+const point = (element, kind, x, y) => element.dispatchEvent(
+    new PointerEvent(kind, {bubbles: true, clientX: x, clientY: y, pointerId: 1}));
+const drag = (element, x, y) => {
+    point(element, "pointerdown", 300, 300); point(element, "pointermove", x, y); point(element, "pointerup", x, y); };
+const key = (name, target) => (target || document.body)
+    .dispatchEvent(new KeyboardEvent("keydown", {bubbles: true, key: name}));
+const world = () => document.getElementById("hg-world").getAttribute("transform");
+const panel = () => document.getElementById("hg-facts");
+"""
+
+
+@pytest.fixture
+def drive(chromium, tmp_path):
+    """Opens a page, runs JavaScript in it, and gives what that returned; errors in the page fail the test."""
+
+    def run(page, script, *flags):
+        probe = (
+            "<script>const problems = []; addEventListener('error', event => problems.push(event.message));"
+            "addEventListener('securitypolicyviolation', event => problems.push('fetched ' + event.blockedURI));"
+            "</script>"
+            "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; script-src 'unsafe-inline'; "
+            "style-src 'unsafe-inline'\">"
+        )
+        action = (
+            f"<script>setTimeout(() => {{ let result; try {{ result = (() => {{{TOOLS}{script}}})(); }} catch (error) \
+            {{ problems.push(String(error.stack)); }} document.documentElement.dataset.answer = \
+            JSON.stringify({{result, problems}}); }}, 200);</script>"
+        )
+        file = tmp_path / "page.html"
+        file.write_text(
+            page.replace("<head>", "<head>" + probe).replace("</body>", action + "</body>"), encoding="utf-8"
+        )
+        dom = subprocess.run([chromium, *FLAGS, *flags, f"--user-data-dir={tmp_path}/profile", "--dump-dom", file.as_uri()],
+                             capture_output=True, text=True, check=True, timeout=120).stdout  # fmt: skip
+        answer = re.search(r'data-answer="([^"]*)"', dom)
+        assert answer, "the page did not answer"
+        told = json.loads(html.unescape(answer[1]))
+        assert told["problems"] == []
+        return told["result"]
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def gpt_page():
+    rng = np.random.default_rng(0)
+    model = nn.GPT(vocab_size=11, block_size=8, d_model=8, n_heads=2, n_layers=3, rng=rng)
+    ids, targets = rng.integers(0, 11, (2, 2, 8))
+    with autograd.record_lines():
+        loss = nn.functional.cross_entropy(model(ids), targets)
+    loss.name = "loss"
+    loss.backward()
+    return draw(loss, collapse=1, flow=True, names={"ids": ids, "targets": targets}).html()
+
+
+def test_it_begins_with_the_drawing_itself(drive, gpt_page):
+    result = drive(gpt_page, "return {names: names(), edges: document.querySelectorAll('.hg-edge').length};")
+    assert result["names"] == ["tokens", "positions", "blocks[0…2]", "norm", "head", "loss", "ids", "targets"]
+    assert result["edges"] == 7
+
+
+def test_clicking_a_module_opens_it_and_clicking_its_frame_closes_it(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        const folded = names(); click(named("blocks[0…2]")); const open = names();
+        click(named("blocks.1")); const inside = names();
+        click([...document.querySelectorAll(".hg-frame")].find(one => one.dataset.close[0] === "x"));
+        return {folded, open, inside, again: names()};""",
+    )
+    assert {"blocks.0", "blocks.1", "blocks.2"} <= set(result["open"]) and "blocks[0…2]" not in result["open"]
+    assert {"blocks.1.attention", "blocks.1.norm1", "blocks.0", "blocks.2"} <= set(result["inside"])
+    assert sorted(result["again"]) == sorted(result["folded"])
+
+
+def test_open_all_shows_every_node_and_close_all_folds_again(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        const before = keys().length; click(document.getElementById("hg-open")); const open = keys();
+        click(document.getElementById("hg-close")); return {before, open, after: keys().length};""",
+    )
+    assert result["before"] == result["after"] and len(result["open"]) == 79
+    assert not any(key.startswith(("m", "x")) for key in result["open"])
+
+
+def test_opened_cards_do_not_overlap(drive, gpt_page):
+    overlaps = drive(
+        gpt_page,
+        """
+        click(named("blocks[0…2]")); click(named("blocks.1"));
+        const boxes = all(".hg-node > g > rect:first-of-type").map(one => one.getBoundingClientRect());
+        let count = 0;
+        for (const a of boxes) for (const b of boxes) if (a !== b && a.left < b.right - 1 && b.left < a.right - 1
+            && a.top < b.bottom - 1 && b.top < a.bottom - 1) count++;
+        return [boxes.length, count];""",
+    )
+    assert overlaps[0] > 10 and overlaps[1] == 0
+
+
+def test_hovering_tells_value_gradient_op_rule_and_line(drive):
+    a, b = Value(2.0, name="a"), Value(1 / 3, name="b")
+    with autograd.record_lines():
+        product = a * b
+    product.name = "p"
+    product.backward()
+    told = drive(
+        draw(product).html(),
+        """
+        const box = named("p").getBoundingClientRect();
+        point(named("p"), "pointermove", box.left + 5, box.top + 5);
+        const shown = panel().hidden ? "" : panel().innerText;
+        point(document.getElementById("hg-stage"), "pointermove", 1, 1);
+        return {shown, hidden: panel().hidden};""",
+    )
+    assert "0.6666666666666666" in told["shown"] and "mul" in told["shown"] and "to a: g * b" in told["shown"]
+    assert "test_draw_page.py:" in told["shown"] and "product = a * b" in told["shown"]
+    assert told["hidden"]
+
+
+def test_rules_are_told_in_a_page_with_modules_too(drive, gpt_page):
+    shown = drive(
+        gpt_page,
+        """
+        const box = named("loss").getBoundingClientRect();
+        point(named("loss"), "pointermove", box.left + 5, box.top + 5); return panel().innerText;""",
+    )
+    assert "to " in shown and "cross_entropy" in shown
+
+
+def test_search_finds_marks_and_counts(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        const box = document.getElementById("hg-search");
+        const type = text => { box.value = text; box.dispatchEvent(new Event("input")); };
+        const state = () => [by("hg-found").textContent, all(".hg-ring").length];
+        type("head"); const head = state(); type("no such thing"); const none = state();
+        type(""); return {head, none, cleared: document.getElementById("hg-found").textContent};""",
+    )
+    assert result["head"][1] >= 1 and result["head"][0].endswith("found")
+    assert result["none"] == ["none", 0] and result["cleared"] == ""
+
+
+def test_pan_zoom_and_whole_graph(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        const stage = document.getElementById("hg-stage"), start = world();
+        drag(stage, 340, 320);
+        const panned = world(), turn = {bubbles: true, cancelable: true, deltaY: -300, clientX: 300, clientY: 300};
+        stage.dispatchEvent(new WheelEvent("wheel", turn));
+        const zoomed = world(); key("ArrowLeft"); const moved = world(); key("f");
+        return {start, panned, zoomed, moved, whole: world()};""",
+    )
+    scale = {name: float(re.search(r"scale\(([\d.]+)\)", text)[1]) for name, text in result.items()}
+    assert result["panned"] != result["start"] and scale["panned"] == scale["start"]
+    assert scale["zoomed"] > 1.3 * scale["start"] and result["moved"] != result["zoomed"]
+    assert result["whole"] == result["start"]
+
+
+def test_a_drag_is_not_a_click(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        const module = named("head"), before = keys();
+        drag(module, 360, 300);
+        click(module); return [before, keys()];""",
+    )
+    assert result[0] == result[1]
+
+
+def test_the_keyboard_opens_and_closes(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        const before = names(), head = named("head"); head.focus(); key("Enter", head); return [before, names()];""",
+    )
+    assert "head" in result[0] and "head.weight" in result[1]
+
+
+def test_light_and_dark(drive, gpt_page):
+    background = "getComputedStyle(document.body).backgroundColor"
+    result = drive(
+        gpt_page,
+        f"""
+        const before = {background}; click(document.getElementById("hg-theme")); const after = {background};
+        click(document.getElementById("hg-theme")); return [before, after, {background}];""",
+    )
+    assert result == ["rgb(255, 255, 255)", "rgb(21, 24, 29)", "rgb(255, 255, 255)"]
+
+
+def test_dark_by_the_system(drive, gpt_page):
+    result = drive(gpt_page, "return getComputedStyle(document.body).backgroundColor;",
+                   "--blink-settings=preferredColorScheme=0")  # fmt: skip
+    assert result == "rgb(21, 24, 29)"
+
+
+def test_hostile_names_stay_text(drive):
+    name = "</script><img src=x onerror=\"document.title='owned'\"><b>x</b>"
+    page = draw(Value(1.0, name=name) * Value(2.0, name="b")).html()
+    result = drive(
+        page,
+        """
+        const node = document.querySelector(".hg-node"), box = node.getBoundingClientRect();
+        point(node, "pointermove", box.left + 3, box.top + 3);
+        return [document.title, all("img, b").length, panel().querySelector("h2").textContent];""",
+    )
+    assert result[0].startswith("computation graph") and result[1] == 0 and result[2] == name
+
+
+def test_a_graph_edited_since_says_so_and_keeps_its_numbers():
+    model = nn.Sequential(nn.Linear(2, 2, rng=0), nn.Linear(2, 2, rng=1))
+    loss = model(np.ones((1, 2))).sum()
+    drawing = draw(loss)
+    loss.backward()
+    page = drawing.html()
+    assert "edited after it was drawn" in page
+
+
+def test_a_small_page_needs_no_modules(drive):
+    assert drive(draw(Value(2.0, name="a") * 3).html(), "return names();") == ["a", "a"]

@@ -1,0 +1,184 @@
+"""Which nodes share a card: modules by depth, name or predicate; repeats; sums; what is left out."""
+
+import time
+from functools import reduce
+from operator import add
+
+import numpy as np
+import pytest
+
+import autograd
+import nn
+from autograd import Value, draw
+from autograd.graph import topological
+
+
+@pytest.fixture(scope="module")
+def gpt():
+    """A small GPT's loss after backward, with its inputs."""
+    rng = np.random.default_rng(0)
+    model = nn.GPT(vocab_size=11, block_size=8, d_model=8, n_heads=2, n_layers=4, rng=rng)
+    ids, targets = rng.integers(0, 11, (2, 2, 8))
+    loss = nn.functional.cross_entropy(model(ids), targets)
+    loss.backward()
+    loss.name = "loss"
+    return loss, model, {"ids": ids, "targets": targets}
+
+
+def names(drawing):
+    return [card.name or card.expression for card in drawing.scene.cards]
+
+
+def card_of(drawing, name):
+    return next(card for card in drawing.scene.cards if card.name == name)
+
+
+def rows(card):
+    return {row.caption: row.text for row in card.rows}
+
+
+def test_a_folded_model_is_a_few_cards(gpt):
+    loss, model, given = gpt
+    drawing = draw(loss, collapse=1, names=given)
+    assert names(drawing) == ["tokens", "positions", "blocks[0…3]", "norm", "head", "loss", "ids", "targets"]
+    block = card_of(drawing, "blocks[0…3]")
+    assert block.copies == 4 and len(block.rows[-1].bars) == 4
+    assert rows(block)["parameters"] == f"{sum(one.count() for one in model.blocks):,}".replace(",", "\u2009")
+
+
+def test_every_parameter_is_counted_once(gpt):
+    loss, model, given = gpt
+    drawing = draw(loss, collapse=1, names=given)
+    counted = sum(int(rows(card)["parameters"].replace("\u2009", "")) for card in drawing.scene.cards
+                  if card.role == "module")  # fmt: skip
+    assert counted == model.count()
+
+
+def test_a_modules_gradient_norm_is_that_of_its_parameters(gpt):
+    loss, model, given = gpt
+    shown = rows(card_of(draw(loss, collapse=1, names=given), "head"))["‖grad‖"]
+    exact = np.sqrt(sum(np.sum(p.grad**2) for p in model.head.parameters()))
+    assert float(shown) == pytest.approx(exact, rel=2e-3)
+
+
+def test_by_name_by_pattern_by_kind_and_by_predicate(gpt):
+    loss, _, given = gpt
+    by_name = draw(loss, collapse="blocks.0", names=given)
+    assert [card.name for card in by_name.scene.cards if card.role == "module" and card.rows] == ["blocks.0"]
+    by_kind = draw(loss, collapse="LayerNorm", names=given)
+    assert {"norm", "blocks.3.norm1"} <= set(names(by_kind))
+    several = draw(loss, collapse=["blocks.*", "head"], names=given)
+    assert {"blocks[0…3]", "head"} <= set(names(several))
+    deep = draw(loss, collapse=lambda scope: scope.path.endswith("attention"), names=given)
+    assert sum(name.endswith(".attention") for name in names(deep)) == 4
+
+
+def test_depth_opens_one_level_at_a_time(gpt):
+    loss, _, _ = gpt
+    sizes = [len(draw(loss, collapse=depth).scene.cards) for depth in (1, 2, 3, 4)]
+    assert sizes == sorted(sizes) and sizes[0] < sizes[1] < sizes[2]
+
+
+def test_open_modules_are_framed_and_folded_ones_are_not(gpt):
+    loss, _, given = gpt
+    drawing = draw(loss, collapse=2, names=given)
+    frames = {scope.name for scope in drawing.scene.scopes}
+    assert "blocks.0" in frames and "blocks.0.attention" not in frames
+
+
+def test_above_max_nodes_it_folds_by_itself_and_says_so(gpt):
+    loss, _, _ = gpt
+    drawing = draw(loss, max_nodes=40)
+    assert len(drawing.scene.cards) <= 40
+    assert drawing.scene.notes[0].startswith(f"{len(topological(loss))} nodes, shown folded to ")
+    assert drawing.scene.notes[0] in drawing.svg
+
+
+def test_collapse_false_never_folds(gpt):
+    loss, _, _ = gpt
+    assert not any(card.role == "module" and card.rows for card in draw(loss, collapse=False).scene.cards)
+
+
+def test_a_result_hidden_in_a_module_is_called_by_the_module(gpt):
+    loss, _, given = gpt
+    assert card_of(draw(loss, collapse=1, names=given), "loss").expression == "cross_entropy(head, targets)"
+
+
+def test_a_weight_shared_by_two_modules_stays_visible():
+    x, w = Value([[1.0, 2.0]], name="x", requires_grad=False), Value(np.eye(2), name="w")
+    with autograd.scope("first"):
+        y = autograd.tanh(x @ w)
+    with autograd.scope("second"):
+        z = autograd.tanh(y @ w)
+    drawing = draw(z.sum(), collapse=1)
+    assert {"w", "first", "second"} <= set(names(drawing))
+
+
+def test_parallel_copies_fold_too():
+    x = Value(0.5, name="x")
+    outs = []
+    for number in range(3):
+        with autograd.scope(f"neurons.{number}", kind="Neuron"):
+            outs.append((x * Value(float(number))).tanh())
+    drawing = draw(reduce(add, outs), collapse=1)
+    assert card_of(drawing, "neurons[0…2]").copies == 3
+
+
+def test_modules_that_differ_do_not_fold_together():
+    x = Value(np.ones((1, 3)), name="x")
+    model = nn.Sequential(nn.Linear(3, 3, rng=0), nn.Linear(3, 2, rng=1))
+    drawing = draw(model(x).sum(), collapse=1)
+    assert sum(card.role == "module" for card in drawing.scene.cards) == 2
+
+
+def test_scalar_sums_fold_into_their_last_value():
+    ws, xs = ([Value(float(i), name=f"{letter}{i}") for i in range(8)] for letter in "wx")
+    total = reduce(add, (w * x for w, x in zip(ws, xs)))
+    total.name = "dot"
+    drawing = draw(total, chains=True)
+    card = card_of(drawing, "dot")
+    assert len(drawing.scene.cards) == 17 and card.expression == "w0 * x0 + w1 * x1 + … + w7 * x7"
+    assert card.rows[0].text == str(sum(i * i for i in range(8)))
+    assert len(draw(total, chains=False).scene.cards) == 16 + 8 + 7
+
+
+def test_named_terms_of_a_sum_stay_visible():
+    xs = [Value(float(i), name=f"x{i}") for i in range(8)]
+    half = reduce(add, xs[:4])
+    half.name = "half"
+    assert "half" in names(draw(reduce(add, xs[4:], half), chains=True))
+
+
+def test_without_modules_it_shows_both_ends_and_counts_the_rest():
+    x = Value(1.0, name="x")
+    y = x
+    for _ in range(500):
+        y = y * 1.01 + 0.1
+    drawing = draw(y, max_nodes=50)
+    assert len(drawing.scene.cards) <= 50
+    assert any(card.expression.endswith("nodes not shown") for card in drawing.scene.cards)
+    assert "left out" in drawing.scene.notes[0] and "max_nodes=1001" in drawing.scene.notes[0]
+    assert {"x"} <= set(names(drawing))
+
+
+def test_depth_is_no_limit():
+    x = Value(1.0, name="x")
+    for _ in range(100_000):
+        x = x * 1.0
+    assert len(draw(x).scene.cards) <= 300
+
+
+def test_a_large_graph_expands_in_seconds_and_few_bytes():
+    """The aims are benchmarked; here only that nothing is quadratic, and that bytes stay few."""
+    layer = [Value(float(i)) for i in range(20)]
+    for _ in range(100):
+        layer = [layer[i] * layer[i - 1] + 0.1 for i in range(20)]
+    root = reduce(add, layer)
+    begin = time.perf_counter()
+    drawing = draw(root, max_nodes=10**6, chains=False)
+    svg = drawing.svg
+    assert drawing.placement.engine == "layered" and time.perf_counter() - begin < 20
+    assert len(svg.encode()) / len(drawing.scene.cards) < 300
+    from xml.etree import ElementTree
+
+    ElementTree.fromstring(svg)

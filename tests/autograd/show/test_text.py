@@ -1,0 +1,46 @@
+"""User text: visible, shortened, measured, escaped."""
+
+from xml.dom import minidom
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autograd.show.text import clipped, columns, visible, xml
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain", "plain"),
+        ("a\nb\tc", "a\\nb\\tc"),
+        ("a\x00b", "a\\x00b"),
+        ("abc\u202edef", "abc\\u202edef"),     # a direction override could turn a name round
+        ("\ud800", "\\ud800"),                 # a lone surrogate has no bytes
+        ("שלום", "שלום"),
+        ("👩‍👧", "👩‍👧"),                            # joined emoji stay joined
+        ("∂L/∂W₁ − 2×10⁻³", "∂L/∂W₁ − 2×10⁻³"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_seen_is_spelled_out(text, shown):
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_any_text_is_safe_in_xml(text):
+    escaped = xml(text)
+    element = minidom.parseString(f"<t a='{escaped}'>{escaped}</t>".encode()).documentElement
+    assert element.getAttribute("a") == visible(text)
+    assert "".join(node.data for node in element.childNodes) == visible(text)
+
+
+def test_long_names_lose_their_middle():
+    short = clipped("x" * 10_000)
+    assert len(short) == 28 and "…" in short
+    assert clipped("blocks.0.attention.query.weight", 20).endswith("ry.weight")
+    assert clipped("short") == "short"
+
+
+@pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("é", 1), ("−1.5×10⁻⁴", 9), ("", 0)])
+def test_wide_characters_count_two(text, width):
+    assert columns(text) == width
