@@ -11,9 +11,8 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS      := 1
 export MKL_NUM_THREADS      := 1
 
-.PHONY: help demo test quick bench notebooks docs clean chromium
+.PHONY: help demo test quick bench mutate fuzz notebooks docs clean chromium
 .DELETE_ON_ERROR:
-# Reserved for checks of the checks, once they exist: mutate, fuzz.
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,6 +31,14 @@ quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that 
 
 bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad and torch
 	$(PY) -m benchmarks
+
+MINUTES ?= 5
+
+mutate: $(VENV)/.installed-$(EXTRAS)  ## one small mistake at a time in every rule and formula: do our tests notice?
+	$(PY) -m tools.mutate --log tools/mutate.md
+
+fuzz: $(VENV)/.installed-$(EXTRAS)  ## random graphs against torch and JAX, where they are (MINUTES=60, EXTRAS=dev,torch)
+	$(PY) -W error -m tools.fuzz --minutes $(MINUTES) --log tools/fuzz.log
 
 notebooks: $(VENV)/.installed-notebook  ## open the lessons in JupyterLab
 	$(PY) -m jupyterlab notebooks

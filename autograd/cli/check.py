@@ -1,0 +1,237 @@
+"""`handgrad check FILE.py[:function]`: the gradients of a file's functions, or with `--all` of every op and layer."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograd.cli import CommandError, Subparsers
+from autograd.cli.script import run_script
+
+if TYPE_CHECKING:
+    from autograd.check import Report
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "check", help="hold the gradients of your functions against differences",
+        description="Check the gradients of a file's functions, at the inputs that their defaults or their check_inputs "
+                    "give; or those of every op and every layer.")  # fmt: skip
+    parser.add_argument("what", nargs="?", metavar="FILE.py[:FUNCTION]", help="a file, and perhaps one function in it")
+    parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
+    parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")
+    parser.add_argument("--seed", type=int, default=0, help="of the random weights on the results (default: 0)")
+    parser.set_defaults(run=run)
+
+
+@dataclass
+class Task:
+    """One line of the table: something to check, perhaps on several inputs."""
+
+    name: str
+    reports: Callable[[], Iterator[Report]]
+
+
+@dataclass
+class Line:
+    """What came of a task."""
+
+    name: str
+    verdict: str
+    entries: int
+    gap: float
+    seconds: float
+    bad: Report | None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.all == bool(arguments.what):
+        raise CommandError("give a file (FILE.py or FILE.py:function), or --all")
+    if arguments.all:
+        tasks = [*tasks_of_ops(arguments.order, arguments.seed), *tasks_of_layers(arguments.order, arguments.seed)]
+    else:
+        tasks = tasks_of_file(arguments.what, arguments.order, arguments.seed)
+    lines = [done(task) for task in _with_progress(tasks)]
+    print(table(lines))
+    for line in lines:
+        if line.bad is not None:
+            print(f"\n{line.bad}")
+    return int(any(line.verdict != "pass" for line in lines))
+
+
+def _with_progress(tasks: list[Task]) -> Any:
+    if not sys.stderr.isatty():
+        return tasks
+    from tqdm import tqdm
+
+    return tqdm(tasks, desc="checking", unit="function", leave=False)
+
+
+def done(task: Task) -> Line:
+    """Check one task; the worst of its reports speaks for it."""
+    from autograd.check.verdict import VERDICTS
+
+    begin = time.perf_counter()
+    reports = list(task.reports())
+    worst = max(reports, key=lambda report: VERDICTS.index(report.verdict))
+    return Line(
+        task.name, worst.verdict, sum(report.count for report in reports),
+        max(_visible_gap(report) for report in reports),
+        time.perf_counter() - begin, None if worst.ok else worst,
+    )  # fmt: skip
+
+
+def _visible_gap(report: Report) -> float:
+    """The largest relative gap, where there is a gradient to speak of: rounding noise beside a zero is no gap."""
+    return 0.0 if any("zero everywhere" in note for note in report.notes) else report.worst
+
+
+def table(lines: list[Line]) -> str:
+    """The outcome in columns, and a sentence below."""
+    width = max((len(line.name) for line in lines), default=8)
+    rows = [f"{'':<{width}}  {'verdict':<16}  {'entries':>8}  {'gap':>8}  {'time':>8}"]
+    for line in lines:
+        gap = f"{line.gap:.0e}" if line.verdict == "pass" else ""
+        rows.append(
+            f"{line.name:<{width}}  {line.verdict:<16}  {line.entries:>8,}  {gap:>8}  {line.seconds * 1e3:>5.0f} ms".rstrip()
+        )
+    bad = sum(line.verdict != "pass" for line in lines)
+    entries = sum(line.entries for line in lines)
+    rows.append(f"\n{len(lines)} checked, {entries:,} entries: {f'{bad} did not pass' if bad else 'all pass'}.")
+    return "\n".join(rows)
+
+
+# --- functions of a file -----------------------------------------------------------------------------------------------
+
+
+def tasks_of_file(what: str, order: int, seed: int) -> list[Task]:
+    """A task for the function that is named, or for every function of the file that says where."""
+    path, _, name = what.partition(":") if ":" in what[2:] else (what, "", "")
+    made = run_script(Path(path))
+    functions = {key: f for key, f in made.items() if inspect.isfunction(f) and f.__module__ == made["__name__"]}
+    if name:
+        if not callable(made.get(name)):
+            known = ", ".join(functions) or "none"
+            raise CommandError(f"{Path(path).name} has no function {name!r}; it has {known}")
+        chosen = {name: made[name]}
+    else:
+        chosen = {key: f for key, f in functions.items() if not key.startswith("_") and inputs_of(f) is not None}
+        if not chosen:
+            raise CommandError(
+                f"no function of {Path(path).name} says where to check it. Give all its parameters defaults, "
+                "def f(x=2.0), or write f.check_inputs = (2.0, np.ones(3)) below it"
+            )
+    return [_task_of_function(key, f, order, seed) for key, f in chosen.items()]
+
+
+def _task_of_function(name: str, f: Callable[..., Any], order: int, seed: int) -> Task:
+    inputs = inputs_of(f)
+    if inputs is None:
+        parameters = ", ".join(inspect.signature(f).parameters)
+        raise CommandError(
+            f"where should {name}({parameters}) be checked? Give all its parameters defaults, or write "
+            f"{name}.check_inputs = (...) with one input for each, below it"
+        )
+
+    def reports() -> Iterator[Report]:
+        from autograd.check import check_grads
+
+        yield check_grads(f, *inputs, order=order, seed=seed)
+
+    return Task(name, reports)
+
+
+def inputs_of(f: Callable[..., Any]) -> tuple[Any, ...] | None:
+    """Where a function is to be checked: its `check_inputs`, or the defaults of all its parameters; None if unsaid."""
+    said = getattr(f, "check_inputs", None)
+    if said is not None:
+        said = said() if callable(said) else said
+        return tuple(said) if isinstance(said, tuple | list) else (said,)
+    parameters = [p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if not parameters or any(p.default is p.empty for p in parameters):
+        return None
+    return tuple(p.default for p in parameters)
+
+
+# --- every op and every layer --------------------------------------------------------------------------------------------
+
+
+def tasks_of_ops(order: int, seed: int) -> list[Task]:
+    """A task for every op through which a gradient flows, on all its samples."""
+    from autograd.op import OPS, Op
+
+    def task(op: Op) -> Task:
+        def reports() -> Iterator[Report]:
+            from autograd.check import check_grads
+
+            for sample in op.samples:
+                f, inputs = op.on(sample)
+                f.__name__ = op.name
+                yield check_grads(f, *inputs, order=order, seed=seed)
+
+        return Task(op.name, reports)
+
+    return [task(op) for op in OPS.values() if op.differentiable and op.samples]
+
+
+def tasks_of_layers(order: int, seed: int) -> list[Task]:
+    """A task for every layer that nn exports, all its parameters checked together with its input."""
+    import nn
+
+    exported = [getattr(nn, name) for name in nn.__all__]
+    layers = [x for x in exported if inspect.isclass(x) and issubclass(x, nn.Module) and x is not nn.Module]
+    recipes = layer_recipes()
+    unknown = [layer.__name__ for layer in layers if layer.__name__ not in recipes]
+    if unknown:
+        raise CommandError(f"no recipe says how to make {', '.join(unknown)}: add one in autograd/cli/check.py")
+    return [_task_of_layer(layer.__name__, recipes[layer.__name__], order, seed) for layer in layers]
+
+
+def layer_recipes() -> dict[str, Callable[[], tuple[Any, Any]]]:
+    """For each layer: how to make a small one, and an input for it."""
+    import numpy as np
+
+    import nn
+
+    rng = np.random.default_rng(0)
+    rows, ids = rng.normal(size=(3, 4)), np.array([[1, 0, 3], [2, 2, 0]])
+    return {
+        "Dropout": lambda: (nn.Dropout(0.0), rows),
+        "Embedding": lambda: (nn.Embedding(4, 3, rng=0), ids),
+        "FeedForward": lambda: (nn.FeedForward(4, 5, activation="swiglu", rng=0), rows),
+        "GPT": lambda: (nn.GPT(5, 4, 4, 2, 1, rng=0), ids),
+        "Layer": lambda: (nn.Layer(4, 3, nonlin=False, rng=0), list(rows[0])),
+        "LayerNorm": lambda: (nn.LayerNorm(4), rows),
+        "LearnedPositions": lambda: (nn.LearnedPositions(5, 4, rng=0), rows),
+        "Linear": lambda: (nn.Linear(4, 2, rng=0), rows),
+        "MLP": lambda: (nn.MLP(4, [5, 1], rng=0), list(rows[0])),
+        "MultiHeadAttention": lambda: (nn.MultiHeadAttention(4, 2, causal=True, rng=0), rows),
+        "Neuron": lambda: (nn.Neuron(4, nonlin=False, rng=0), list(rows[0])),
+        "RMSNorm": lambda: (nn.RMSNorm(4), rows),
+        "RotaryPositions": lambda: (nn.RotaryPositions(), rows),
+        "Sequential": lambda: (nn.Sequential(nn.Linear(4, 3, rng=0), nn.functional.tanh, nn.Linear(3, 2, rng=1)), rows),
+        "SinusoidalPositions": lambda: (nn.SinusoidalPositions(4), rows),
+        "TransformerBlock": lambda: (nn.TransformerBlock(4, 2, activation="gelu", rng=0), rows),
+    }
+
+
+def _task_of_layer(name: str, make: Callable[[], tuple[Any, Any]], order: int, seed: int) -> Task:
+    def reports() -> Iterator[Report]:
+        from autograd.check import check_grads
+
+        layer, x = make()
+        parameters = dict(layer.named_parameters())
+
+        def forward(x: Any, parameters: Any) -> Any:  # the layer reaches its parameters by itself
+            return layer(x)
+
+        forward.__name__ = name
+        yield check_grads(forward, x, parameters, order=order, seed=seed)
+
+    return Task(name, reports)
