@@ -85,8 +85,13 @@ class MultiHeadAttention(Module):
 
     def forward(self, x: Any, context: Any = None, mask: Any = None, cache: KeyValues | None = None) -> Any:
         """Attend from x to itself, or to a context; with a cache, also to the tokens of earlier calls."""
+        drops = self.training and self.dropout.p > 0
+        if context is None and cache is None and self.positions is None and not drops and not self.cross:
+            x = self._checked(x, "an input", self.out.weight)
+            heads = {"heads": self.n_heads, "kv_heads": self.n_kv_heads, "causal": self.causal}
+            return self.out(ag.self_attention(self.qkv(x), self._fitted(mask, x.ndim), **heads))
         q, k, v, mask = self._heads(x, context, mask, cache)
-        if self.training and self.dropout.p:
+        if drops:
             mixed = self.dropout(ag.attention_weights(q, k, mask, causal=self.causal)) @ v
         else:
             mixed = ag.attention(q, k, v, mask, causal=self.causal)

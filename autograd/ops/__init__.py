@@ -5,9 +5,10 @@ import numpy as np
 from ..expr import bind_operators
 from ..op import OPS, Op
 from ..value import BY_NUMPY, Value, binary, unary
-from . import arithmetic, elementwise, fused, linear, reduce, shape
+from . import arithmetic, attention, elementwise, fused, linear, reduce, shape
 
-__all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "bind", "elementwise", "fused", "linear", "reduce", "shape"]
+__all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "linear", "reduce",
+           "shape"]  # fmt: skip
 
 OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul",
              "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip

@@ -27,17 +27,11 @@ def column_of_ones(n, dtype):
     return ones(n, dtype)[:, None]
 
 
-@functools.lru_cache(maxsize=256)
-def column_of_shares(n, dtype):
-    """A column of 1/n, to take means with."""
-    return column_of_ones(n, dtype) / dtype.type(n)
-
-
 def row_means(x):
     """The mean over the last axis, kept as an axis of one."""
-    if x.ndim == 2:
-        return x.dot(column_of_shares(x.shape[1], x.dtype))
-    return x.reshape(-1, x.shape[-1]).dot(column_of_shares(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
+    sums = row_sums(x)
+    sums /= x.shape[-1]  # divided, not multiplied by 1/n: the mean of equal numbers is that number
+    return sums
 
 
 def row_sums(x):
@@ -54,8 +48,11 @@ def negative_axis(who, ndim, axis):
     except TypeError:
         raise AxisError(f"{who}: an axis is a whole number; got {axis!r}") from None
     if not -ndim <= axis < ndim:
-        raise AxisError(f"{who}: axis {axis} is outside an array of {ndim} axes; use {-ndim} to {ndim - 1}" if ndim
-                        else f"{who}: a scalar has no axis {axis}")
+        raise AxisError(
+            f"{who}: axis {axis} is outside an array of {ndim} axes; use {-ndim} to {ndim - 1}"
+            if ndim
+            else f"{who}: a scalar has no axis {axis}"
+        )
     return axis if axis < 0 else axis - ndim
 
 

@@ -4,7 +4,6 @@ A fused forward may leave what its rule will need again (attention's weights, a 
 takes it from there when it runs on numbers, and builds it from ops when it runs on Values.
 """
 
-import math
 import weakref
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from ._axes import negative_axes, row_means, row_sums
 from .arithmetic import not_equal
-from .elementwise import exp, log, maximum, where
+from .elementwise import exp, log, maximum
 from .linear import flat, matmul, outer, product
 from .reduce import REDUCED, insist, max_, mean, spread, sum_
 from .reduce import door as reduction
@@ -69,12 +68,17 @@ def _softmax_defined(x, axis=-1):
     return exponentials / sum_(exponentials, axis=axis, keepdims=True)
 
 
-softmax = Op("softmax", "softmax(x, axis=axis)", door=along,
-             forward=_softmax,
-             vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
-             definition=_softmax_defined,
-             samples=ROWS, batch="align",
-             doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
+softmax = Op(
+    "softmax",
+    "softmax(x, axis=axis)",
+    door=along,
+    forward=_softmax,
+    vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
+    definition=_softmax_defined,
+    samples=ROWS,
+    batch="align",
+    doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.",
+)
 
 
 def _softmax_pull(d, p, *, axis):
@@ -87,15 +91,20 @@ def _dot_along(a, b, axis):
     return sum_(a * b, axis=axis, keepdims=True)
 
 
-softmax_pull = Op("softmax_pull", "p * (d - sum(d * p, axis=axis, keepdims=True))",
-                  door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
-                  forward=_softmax_pull,
-                  vjp=lambda g, out, d, p, *, axis: (
-                      softmax_pull(g, p, axis=axis),
-                      g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis)),
-                  definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
-                  samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)], batch="align",
-                  doc="What softmax sends back: d is the gradient that arrives, p the probabilities.")
+softmax_pull = Op(
+    "softmax_pull",
+    "p * (d - sum(d * p, axis=axis, keepdims=True))",
+    door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
+    forward=_softmax_pull,
+    vjp=lambda g, out, d, p, *, axis: (
+        softmax_pull(g, p, axis=axis),
+        g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis),
+    ),
+    definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
+    samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)],
+    batch="align",
+    doc="What softmax sends back: d is the gradient that arrives, p the probabilities.",
+)
 
 
 def _log_softmax(x, *, axis):
@@ -104,11 +113,18 @@ def _log_softmax(x, *, axis):
     return out
 
 
-log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along,
-                 forward=_log_softmax,
-                 vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
-                 definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
-                 samples=ROWS, batch="align", doc="log(softmax(x)), without overflow or loss of digits.")
+log_softmax = Op(
+    "log_softmax",
+    "log_softmax(x, axis=axis)",
+    door=along,
+    forward=_log_softmax,
+    vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
+    definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
+    samples=ROWS,
+    batch="align",
+    doc="log(softmax(x)), without overflow or loss of digits.",
+)
+
 
 def _logsumexp(x, *, axis, keepdims):
     insist("logsumexp", x, axis)
@@ -118,11 +134,17 @@ def _logsumexp(x, *, axis, keepdims):
     return out if keepdims else np.squeeze(out, axis)
 
 
-logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction,
-               forward=_logsumexp,
-               vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
-               definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
-               samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
+logsumexp = Op(
+    "logsumexp",
+    "logsumexp(x, axis=axis, keepdims=keepdims)",
+    door=reduction,
+    forward=_logsumexp,
+    vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
+    definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
+    samples=REDUCED,
+    batch="align",
+    doc="`log(sum(exp(x)))`, without overflow.",
+)
 
 # --- normalisation over the last axis -----------------------------------------------------------------------
 
@@ -140,12 +162,13 @@ def _insist_features(who, x, **vectors):
 
 def _standardise(x, eps, centre):
     """The rows with mean 0 (if centred) and mean square 1, and the factor that scaled them. Plain arrays."""
-    rows = x - row_means(x) if centre else x
+    rows = x - row_means(x) if centre else x.copy()
     scale = row_means(rows * rows)
     scale += eps
     np.sqrt(scale, out=scale)
     np.reciprocal(scale, out=scale)
-    return rows * scale, scale
+    rows *= scale
+    return rows, scale
 
 
 def standard_rows(x, eps, centre=True):
@@ -188,13 +211,17 @@ def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
     return (x, gamma, beta), {"eps": float(eps)}
 
 
-layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
-                forward=_norm_forward(centre=True),
-                vjp=lambda g, out, x, gamma, beta, *, eps: (*_norm_vjp(g, out, x, gamma, eps, True), g),
-                definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
-                samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
-                batch="align",
-                doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
+layer_norm = Op(
+    "layer_norm",
+    "layer_norm(x, gamma, beta, eps=eps)",
+    door=_layer_norm_door,
+    forward=_norm_forward(centre=True),
+    vjp=lambda g, out, x, gamma, beta, *, eps: (*_norm_vjp(g, out, x, gamma, eps, True), g),
+    definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
+    samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
+    batch="align",
+    doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.",
+)
 
 
 def _rms_norm_door(x, gamma=1.0, eps=1e-5):
@@ -202,16 +229,23 @@ def _rms_norm_door(x, gamma=1.0, eps=1e-5):
     return (x, gamma), {"eps": float(eps)}
 
 
-rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
-              forward=_norm_forward(centre=False),
-              vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False),
-              definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
-              samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
-              doc="Each row (last axis) scaled to mean square 1, then times gamma.")
+rms_norm = Op(
+    "rms_norm",
+    "rms_norm(x, gamma, eps=eps)",
+    door=_rms_norm_door,
+    forward=_norm_forward(centre=False),
+    vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False),
+    definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
+    samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)],
+    batch="align",
+    doc="Each row (last axis) scaled to mean square 1, then times gamma.",
+)
 
 
 def _norm_pull(h, rows, scale, *, centre):
-    out = h - rows * row_means(h * rows)
+    out = h * rows
+    np.multiply(rows, row_means(out), out=out)
+    np.subtract(h, out, out=out)
     if centre:
         out -= row_means(h)
     out *= scale
@@ -225,13 +259,17 @@ def _norm_pull_defined(h, rows, scale, centre=True):
     return scale * out
 
 
-norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
-               door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
-               forward=_norm_pull,
-               vjp=by_definition(_norm_pull_defined),
-               definition=_norm_pull_defined,
-               samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
-               doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")
+norm_pull = Op(
+    "norm_pull",
+    "norm_pull(h, rows, scale, centre=centre)",
+    door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
+    forward=_norm_pull,
+    vjp=by_definition(_norm_pull_defined),
+    definition=_norm_pull_defined,
+    samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)],
+    batch="align",
+    doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.",
+)
 
 # --- linear -------------------------------------------------------------------------------------------------
 
@@ -247,163 +285,33 @@ def _linear_door(x, weight, bias=None):
     if rank_of(weight) != 2:
         raise ShapeError(f"linear: weight is a matrix (in, out); got shape {shape_of(weight)}")
     if bias is not None and shape_of(bias) != shape_of(weight)[1:]:
-        raise ShapeError(f"linear: weight of shape {shape_of(weight)} needs a bias of shape {shape_of(weight)[1:]}; "
-                         f"got {shape_of(bias)}")
+        raise ShapeError(
+            f"linear: weight of shape {shape_of(weight)} needs a bias of shape {shape_of(weight)[1:]}; "
+            f"got {shape_of(bias)}"
+        )
     return (x, weight, bias), {}
 
 
-linear = Op("linear", "linear(x, weight, bias)", door=_linear_door,
-            forward=_linear,
-            vjp=(lambda g, out, x, weight, bias: product(g, weight.mT),
-                 lambda g, out, x, weight, bias: (
-                     product(flat(x).mT, flat(g)) if rank_of(x) > 1 else outer(x, g)),
-                 lambda g, out, x, weight, bias: g),
-            definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
-            samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
-            batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
-                x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1) + (
-                0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1)),
-            doc="`x @ weight + bias`: weight is (in, out).")
-
-# --- attention ----------------------------------------------------------------------------------------------
-
-_weights = Stash()
-
-
-def _scores(q, k, mask, causal):
-    """q kᵀ / √d with what may not be seen at -inf. Plain arrays."""
-    scores = product(q, k.mT)
-    scores *= 1.0 / math.sqrt(q.shape[-1])
-    if causal:
-        scores[..., _future(*scores.shape[-2:])] = -np.inf
-    if mask is not None:
-        if is_boolean(mask):
-            scores = np.where(mask, scores, scores.dtype.type(-np.inf))
-        else:
-            scores = scores + mask
-    return scores
-
-
-def is_boolean(mask):
-    """Whether a mask says who may attend (True) rather than what to add to the scores."""
-    return getattr(mask, "dtype", None) == np.dtype(bool)
-
-
-def _future(t, s):
-    """True where a query may not look: beyond its own place, places counted from the end."""
-    return np.triu(np.ones((t, s), bool), s - t + 1)
-
-
-def _attention_weights(q, k, mask, *, causal):
-    return _softmax(_scores(q, k, mask, causal), axis=(-1,))
-
-
-def _attention_weights_defined(q, k, mask=None, causal=False):
-    scores = q @ k.mT
-    scaled = scores / math.sqrt(shape_of(q)[-1])
-    if causal:
-        scaled = where(_future(*shape_of(scaled)[-2:]), -np.inf, scaled)
-    if mask is not None:
-        if is_boolean(mask):
-            scaled = where(mask, scaled, -np.inf)
-        else:
-            scaled = scaled + mask
-    return softmax(scaled)
-
-
-def _mask_and_causal(who, q, k, mask, causal):
-    if isinstance(mask, str):
-        if mask != "causal":
-            raise ValueError(f'{who}: a mask is booleans (True: may attend), numbers to add, or "causal"; got {mask!r}')
-        mask, causal = None, True
-    for name, x in (("q", q), ("k", k)):
-        if rank_of(x) < 2:
-            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape_of(x)}")
-    if shape_of(q)[-1] != shape_of(k)[-1]:
-        raise ShapeError(f"{who}: q has {shape_of(q)[-1]} features (shape {shape_of(q)}), k has {shape_of(k)[-1]} "
-                         f"(shape {shape_of(k)}); they must be equal")
-    return _checked_mask(who, mask, shape_of(q), shape_of(k)), bool(causal)
-
-
-def _checked_mask(who, mask, q, k):
-    """A mask of booleans or real numbers that broadcasts to the scores of queries and keys of these shapes."""
-    if mask is None:
-        return None
-    if not hasattr(mask, "dtype"):
-        mask = np.asarray(mask)
-    if mask.dtype.kind not in "bf":
-        raise DataError(f"{who}: a mask is booleans (True: may attend) or real numbers to add to the scores; got "
-                        f"{mask.dtype}. Write mask.astype(bool) for zeros and ones.")
-    scores = (*(q[:-2] if len(q) >= len(k) else k[:-2]), q[-2], k[-2])
-    missing = len(scores) - rank_of(mask)
-    if missing < 0 or any(m not in (1, n) for m, n in zip(shape_of(mask)[-2:], scores[missing:][-2:], strict=True)):
-        raise ShapeError(f"{who}: a mask of shape {shape_of(mask)} does not broadcast to the scores' shape {scores}")
-    return mask
-
-
-def _weights_door(q, k, mask=None, causal=False):
-    mask, causal = _mask_and_causal("attention_weights", q, k, mask, causal)
-    return (q, k, mask), {"causal": causal}
-
-
-def _attention_door(q, k, v, mask=None, causal=False):
-    mask, causal = _mask_and_causal("attention", q, k, mask, causal)
-    if rank_of(v) < 2 or shape_of(v)[-2] != shape_of(k)[-2]:
-        raise ShapeError(f"attention: k has {shape_of(k)[-2]} places (shape {shape_of(k)}); v has shape {shape_of(v)}")
-    return (q, k, v, mask), {"causal": causal}
-
-
-def _pull_scores(d, weights, q, k, mask):
-    """From the gradient of the weights to those of q, k and an additive mask."""
-    ds = inner(softmax_pull, d, weights, axis=(-1,))
-    scaled = ds * (1.0 / math.sqrt(shape_of(q)[-1]))
-    dmask = None if mask is None or is_boolean(mask) else ds
-    return product(scaled, k), product(scaled.mT, q), dmask
-
-
-def _attention_weights_vjp(g, out, q, k, mask, *, causal):
-    return _pull_scores(g, out, q, k, mask)
-
-
-_BOOL = np.array([[True, False, True], [False, False, False]])
-_ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -np.inf]])
-
-attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causal=causal)", door=_weights_door,
-                       forward=_attention_weights,
-                       vjp=_attention_weights_vjp,
-                       definition=_attention_weights_defined,
-                       samples=[Sample("2,4 3,4", None), Sample("2,4 3,4", _BOOL), Sample("2,4 3,4 2,3"),
-                                Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", _ADDED)],
-                       batch="align",
-                       doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.")
-
-
-def _attention(q, k, v, mask, *, causal):
-    weights = _attention_weights(q, k, mask, causal=causal)
-    out = product(weights, v)
-    _weights.keep(out, weights)
-    return out
-
-
-def _attention_vjp(g, out, q, k, v, mask, *, causal):
-    if isinstance(out, np.ndarray):
-        weights = _weights.find(out)
-        if weights is None:
-            weights = _attention_weights(q, k, mask, causal=causal)
-    else:
-        weights = attention_weights(q, k, mask, causal)
-    dq, dk, dmask = _pull_scores(product(g, v.mT), weights, q, k, mask)
-    return dq, dk, product(weights.mT, g), dmask
-
-
-attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_attention_door,
-               forward=_attention,
-               vjp=_attention_vjp,
-               definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
-               samples=[Sample("2,4 3,4 3,2", None), Sample("2,4 3,4 3,2", _BOOL), Sample("2,4 3,4 3,2 2,3"),
-                        Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", _ADDED)],
-               batch="align",
-               doc="softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or \"causal\".")
+linear = Op(
+    "linear",
+    "linear(x, weight, bias)",
+    door=_linear_door,
+    forward=_linear,
+    vjp=(
+        lambda g, out, x, weight, bias: product(g, weight.mT),
+        lambda g, out, x, weight, bias: product(flat(x).mT, flat(g)) if rank_of(x) > 1 else outer(x, g),
+        lambda g, out, x, weight, bias: g,
+    ),
+    definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
+    samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
+    batch=lambda op, n, x, weight, bias: (
+        None
+        if weight.ndim > 3
+        else np.matmul(x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1)
+        + (0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1))
+    ),
+    doc="`x @ weight + bias`: weight is (in, out).",
+)
 
 # --- cross entropy ------------------------------------------------------------------------------------------
 
@@ -417,13 +325,17 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
     if targets.dtype.kind not in "iu":
         raise DataError(f"cross_entropy: targets are whole numbers (class indices); got {targets.dtype}")
     if rank_of(logits) < 1 or targets.shape != shape_of(logits)[:-1]:
-        raise ShapeError(f"cross_entropy: logits of shape {shape_of(logits)} need targets of shape "
-                         f"{shape_of(logits)[:-1]}; got {targets.shape}")
+        raise ShapeError(
+            f"cross_entropy: logits of shape {shape_of(logits)} need targets of shape "
+            f"{shape_of(logits)[:-1]}; got {targets.shape}"
+        )
     classes = shape_of(logits)[-1]
     counted = targets if ignore_index is None else targets[targets != ignore_index]
     if counted.size and (counted.min() < 0 or counted.max() >= classes):
-        raise ShapeError(f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
-                         f"classes (0 to {classes - 1})")
+        raise ShapeError(
+            f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
+            f"classes (0 to {classes - 1})"
+        )
     settings = {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
     return (logits, targets), settings
 
@@ -435,12 +347,18 @@ def _one_hot(targets, *, classes, ignore_index, label_smoothing):
     return goal
 
 
-one_hot = Op("one_hot", "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
-             door=lambda targets, classes, ignore_index=None, label_smoothing=0.0: ((targets,), {
-                 "classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}),
-             forward=_one_hot, vjp=nothing,
-             samples=[Sample(np.array([2, 0]), classes=3)],
-             doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.")
+one_hot = Op(
+    "one_hot",
+    "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
+    door=lambda targets, classes, ignore_index=None, label_smoothing=0.0: (
+        (targets,),
+        {"classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)},
+    ),
+    forward=_one_hot,
+    vjp=nothing,
+    samples=[Sample(np.array([2, 0]), classes=3)],
+    doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.",
+)
 
 
 def shares(targets, reduction, ignore_index):
@@ -482,12 +400,20 @@ def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None,
 
 _TARGETS = np.array([2, 0])
 
-cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, "
-                   "label_smoothing=label_smoothing)", door=_cross_entropy_door,
-                   forward=_cross_entropy,
-                   vjp=_cross_entropy_vjp,
-                   definition=_cross_entropy_defined,
-                   samples=[Sample("2,3", _TARGETS), Sample("2,3", _TARGETS, reduction="sum"),
-                            Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
-                            Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2)],
-                   doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")
+cross_entropy = Op(
+    "cross_entropy",
+    "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing)",
+    door=_cross_entropy_door,
+    forward=_cross_entropy,
+    vjp=_cross_entropy_vjp,
+    definition=_cross_entropy_defined,
+    samples=[
+        Sample("2,3", _TARGETS),
+        Sample("2,3", _TARGETS, reduction="sum"),
+        Sample("2,3", _TARGETS, reduction="none"),
+        Sample("3", np.array(1)),
+        Sample("2,3", _TARGETS, ignore_index=0),
+        Sample("2,3", _TARGETS, label_smoothing=0.2),
+    ],
+    doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.",
+)

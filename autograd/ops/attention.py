@@ -1,0 +1,349 @@
+"""Attention, as one node each: its weights, the weighted sum of values, and all heads of self-attention at once."""
+
+import functools
+import math
+
+import numpy as np
+
+from ..errors import DataError, ShapeError
+from ..op import Op, Sample, by_definition, rank_of, shape_of
+from ._axes import row_sums
+from .elementwise import where
+from .fused import Stash, _softmax, inner, softmax, softmax_pull
+from .linear import product
+from .shape import broadcast_to, expand_dims, reshape, split, swapaxes
+
+_weights = Stash()
+
+
+def _scores(q, k, mask, causal):
+    """q kᵀ / √d with what may not be seen at -inf. Plain arrays."""
+    scores = product(q, k.mT)
+    scores *= 1.0 / math.sqrt(q.shape[-1])
+    if causal:
+        scores[..., _future(*scores.shape[-2:])] = -np.inf
+    if mask is not None:
+        if is_boolean(mask):
+            scores = np.where(mask, scores, scores.dtype.type(-np.inf))
+        else:
+            scores = scores + mask
+    return scores
+
+
+def is_boolean(mask):
+    """Whether a mask says who may attend (True) rather than what to add to the scores."""
+    return getattr(mask, "dtype", None) == np.dtype(bool)
+
+
+def _future(t, s):
+    """True where a query may not look: beyond its own place, places counted from the end."""
+    return np.triu(np.ones((t, s), bool), s - t + 1)
+
+
+def _attention_weights(q, k, mask, *, causal):
+    return _softmax(_scores(q, k, mask, causal), axis=(-1,))
+
+
+def _attention_weights_defined(q, k, mask=None, causal=False):
+    scores = q @ k.mT
+    scaled = scores / math.sqrt(shape_of(q)[-1])
+    if causal:
+        scaled = where(_future(*shape_of(scaled)[-2:]), -np.inf, scaled)
+    if mask is not None:
+        if is_boolean(mask):
+            scaled = where(mask, scaled, -np.inf)
+        else:
+            scaled = scaled + mask
+    return softmax(scaled)
+
+
+def _mask_and_causal(who, q, k, mask, causal):
+    if isinstance(mask, str):
+        if mask != "causal":
+            raise ValueError(f'{who}: a mask is booleans (True: may attend), numbers to add, or "causal"; got {mask!r}')
+        mask, causal = None, True
+    for name, x in (("q", q), ("k", k)):
+        if rank_of(x) < 2:
+            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape_of(x)}")
+    if shape_of(q)[-1] != shape_of(k)[-1]:
+        raise ShapeError(
+            f"{who}: q has {shape_of(q)[-1]} features (shape {shape_of(q)}), k has {shape_of(k)[-1]} "
+            f"(shape {shape_of(k)}); they must be equal"
+        )
+    return _checked_mask(who, mask, shape_of(q), shape_of(k)), bool(causal)
+
+
+def _checked_mask(who, mask, q, k):
+    """A mask of booleans or real numbers that broadcasts to the scores of queries and keys of these shapes."""
+    if mask is None:
+        return None
+    if not hasattr(mask, "dtype"):
+        mask = np.asarray(mask)
+    if mask.dtype.kind not in "bf":
+        raise DataError(
+            f"{who}: a mask is booleans (True: may attend) or real numbers to add to the scores; got "
+            f"{mask.dtype}. Write mask.astype(bool) for zeros and ones."
+        )
+    scores = (*(q[:-2] if len(q) >= len(k) else k[:-2]), q[-2], k[-2])
+    missing = len(scores) - rank_of(mask)
+    if missing < 0 or any(m not in (1, n) for m, n in zip(shape_of(mask)[-2:], scores[missing:][-2:], strict=True)):
+        raise ShapeError(f"{who}: a mask of shape {shape_of(mask)} does not broadcast to the scores' shape {scores}")
+    return mask
+
+
+def _weights_door(q, k, mask=None, causal=False):
+    mask, causal = _mask_and_causal("attention_weights", q, k, mask, causal)
+    return (q, k, mask), {"causal": causal}
+
+
+def _attention_door(q, k, v, mask=None, causal=False):
+    mask, causal = _mask_and_causal("attention", q, k, mask, causal)
+    if rank_of(v) < 2 or shape_of(v)[-2] != shape_of(k)[-2]:
+        raise ShapeError(f"attention: k has {shape_of(k)[-2]} places (shape {shape_of(k)}); v has shape {shape_of(v)}")
+    return (q, k, v, mask), {"causal": causal}
+
+
+def _pull_scores(d, weights, q, k, mask):
+    """From the gradient of the weights to those of q, k and an additive mask."""
+    ds = inner(softmax_pull, d, weights, axis=(-1,))
+    scaled = ds * (1.0 / math.sqrt(shape_of(q)[-1]))
+    dmask = None if mask is None or is_boolean(mask) else ds
+    return product(scaled, k), product(scaled.mT, q), dmask
+
+
+def _attention_weights_vjp(g, out, q, k, mask, *, causal):
+    return _pull_scores(g, out, q, k, mask)
+
+
+_BOOL = np.array([[True, False, True], [False, False, False]])
+_SQUARE = np.array([[True, False, True], [False, False, False], [True, True, False]])
+_ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -np.inf]])
+
+attention_weights = Op(
+    "attention_weights",
+    "attention_weights(q, k, mask, causal=causal)",
+    door=_weights_door,
+    forward=_attention_weights,
+    vjp=_attention_weights_vjp,
+    definition=_attention_weights_defined,
+    samples=[
+        Sample("2,4 3,4", None),
+        Sample("2,4 3,4", _BOOL),
+        Sample("2,4 3,4 2,3"),
+        Sample("5,3,2 5,3,2", None, causal=True),
+        Sample("2,4 3,4", _ADDED),
+    ],
+    batch="align",
+    doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.",
+)
+
+
+def _attention(q, k, v, mask, *, causal):
+    weights = _attention_weights(q, k, mask, causal=causal)
+    out = product(weights, v)
+    _weights.keep(out, weights)
+    return out
+
+
+def _attention_vjp(g, out, q, k, v, mask, *, causal):
+    if isinstance(out, np.ndarray):
+        weights = _weights.find(out)
+        if weights is None:
+            weights = _attention_weights(q, k, mask, causal=causal)
+    else:
+        weights = attention_weights(q, k, mask, causal)
+    dq, dk, dmask = _pull_scores(product(g, v.mT), weights, q, k, mask)
+    return dq, dk, product(weights.mT, g), dmask
+
+
+attention = Op(
+    "attention",
+    "attention(q, k, v, mask, causal=causal)",
+    door=_attention_door,
+    forward=_attention,
+    vjp=_attention_vjp,
+    definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
+    samples=[
+        Sample("2,4 3,4 3,2", None),
+        Sample("2,4 3,4 3,2", _BOOL),
+        Sample("2,4 3,4 3,2 2,3"),
+        Sample("2,3,4 2,3,4 2,3,4", None, causal=True),
+        Sample("2,4 3,4 3,2", _ADDED),
+    ],
+    batch="align",
+    doc='softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or "causal".',
+)
+
+# --- self-attention: all heads in one node, on queries, keys and values side by side ----------------------------
+
+
+def _places(x, heads, kv_heads):
+    """Views of the queries, keys and values in one packed array: (..., heads, tokens, d).
+
+    Where several query heads share a key/value head, the views are (..., kv heads, group, tokens, d) and
+    (..., kv heads, 1, tokens, d). One head needs no axis for it.
+    """
+    tokens, width = x.shape[-2:]
+    d = width // (heads + 2 * kv_heads)
+    parts = x[..., : heads * d], x[..., heads * d : -kv_heads * d], x[..., -kv_heads * d :]
+    if heads == 1:
+        return parts
+    q, k, v = (part.reshape(*x.shape[:-1], part.shape[-1] // d, d).swapaxes(-3, -2) for part in parts)
+    if heads == kv_heads:
+        return q, k, v
+    shape = (*x.shape[:-2], kv_heads, heads // kv_heads, tokens, d)
+    return q.reshape(shape), k[..., None, :, :], v[..., None, :, :]
+
+
+def _by_head(x, heads, kv_heads):
+    """A view of an array like the result: (..., tokens, heads · d) as (..., heads, tokens, d), or in groups."""
+    if heads == 1:
+        return x
+    d = x.shape[-1] // heads
+    if heads == kv_heads:
+        return x.reshape(*x.shape[:-1], heads, d).swapaxes(-3, -2)
+    return np.moveaxis(x.reshape(*x.shape[:-1], kv_heads, heads // kv_heads, d), -4, -2)
+
+
+@functools.lru_cache(maxsize=64)
+def _ban(t, dtype):
+    """What is added to the transposed scores: -inf where a key (row) comes after the query (column)."""
+    ban = np.where(np.tri(t, t, -1, dtype=bool), -np.inf, 0.0).astype(dtype)
+    ban.flags.writeable = False
+    return ban
+
+
+def _self_attention(qkv, mask, *, heads, kv_heads, causal):
+    q, k, v = _places(qkv, heads, kv_heads)
+    # The scores lie transposed, (..., keys, queries): sums and maxima down the columns are where NumPy is fast.
+    weights = product(k, q.mT)
+    weights *= 1.0 / math.sqrt(q.shape[-1])
+    if causal:
+        weights += _ban(qkv.shape[-2], qkv.dtype.str)
+    if mask.__class__ is np.ndarray:
+        mask = _by_group(mask, heads, kv_heads).mT
+        weights = np.where(mask, weights, -np.inf) if is_boolean(mask) else weights + mask
+        weights = weights.astype(qkv.dtype, copy=False)
+    info = np.finfo(qkv.dtype)
+    weights -= np.maximum.reduce(weights, axis=-2, keepdims=True, initial=info.min)
+    np.exp(weights, out=weights)
+    weights /= np.add.reduce(weights, axis=-2, keepdims=True, initial=info.tiny)
+    if heads == 1:
+        out = product(weights.mT, v)
+    else:
+        out = np.empty((*qkv.shape[:-1], heads * q.shape[-1]), qkv.dtype)
+        np.matmul(weights.mT, v, out=_by_head(out, heads, kv_heads))
+    _packed.keep(out, weights)
+    return out
+
+
+_packed = Stash()
+
+
+def _by_group(mask, heads, kv_heads):
+    """A mask (..., heads or 1, tokens, keys) in the shape of the scores: no axis for one head, two for groups."""
+    if mask.ndim < 3 or 1 < heads == kv_heads:
+        return mask
+    if heads == 1:
+        return mask[..., 0, :, :]
+    if mask.shape[-3] == 1:
+        return mask[..., None, :, :]
+    return mask.reshape(*mask.shape[:-3], kv_heads, -1, *mask.shape[-2:])
+
+
+def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
+    """The rule on arrays: every product is written straight into its place in the packed gradient."""
+    weights = _packed.find(out)
+    if weights is None:
+        weights = _packed.find(again := _self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal))
+        out = again
+    q, k, v = _places(qkv, heads, kv_heads)
+    packed = np.empty_like(qkv)
+    dq, dk, dv = _places(packed, heads, kv_heads)
+    above = _by_head(g, heads, kv_heads)
+    scores = product(v, above.mT)
+    # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
+    met = row_sums((g * out).reshape(-1, q.shape[-1]))
+    scores -= _by_head(met.reshape(*g.shape[:-1], heads), heads, kv_heads).mT
+    scores *= weights
+    masked = mask.__class__ is np.ndarray and not is_boolean(mask)
+    added = _ungrouped(scores, heads, kv_heads).mT.copy() if masked else None
+    scores *= 1.0 / math.sqrt(q.shape[-1])
+    if heads == kv_heads:
+        np.matmul(weights, above, out=dv)
+        np.matmul(scores.mT, k, out=dq)
+        np.matmul(scores, q, out=dk)
+    else:
+        np.matmul(scores.mT, k, out=dq)
+        np.add.reduce(np.matmul(weights, above), axis=-3, keepdims=True, out=dv)
+        np.add.reduce(np.matmul(scores, q), axis=-3, keepdims=True, out=dk)
+    return packed, added
+
+
+def _ungrouped(scores, heads, kv_heads):
+    """Scores with one axis for the heads."""
+    if heads == 1:
+        return scores[..., None, :, :]
+    if heads == kv_heads:
+        return scores
+    return scores.reshape(*scores.shape[:-4], heads, *scores.shape[-2:])
+
+
+def _in_steps(qkv, mask, *, heads, kv_heads, causal):
+    """The same in steps: split into heads, attend, merge."""
+    *lead, tokens, width = shape_of(qkv)
+    d = width // (heads + 2 * kv_heads)
+    parts = split(qkv, [heads * d, (heads + kv_heads) * d], axis=-1)
+    q, k, v = (swapaxes(reshape(part, (*lead, tokens, -1, d)), -3, -2) for part in parts)
+    if kv_heads != heads:
+        group = heads // kv_heads
+        k, v = (broadcast_to(expand_dims(x, -3), (*lead, kv_heads, group, tokens, d)) for x in (k, v))
+        k, v = (reshape(x, (*lead, heads, tokens, d)) for x in (k, v))
+    mixed = attention(q, k, v, None if mask.__class__ is float else mask, causal)
+    return reshape(swapaxes(mixed, -3, -2), (*lead, tokens, heads * d))
+
+
+_step_by_step = by_definition(_in_steps)
+
+
+def _self_attention_vjp(g, out, qkv, mask, *, heads, kv_heads, causal):
+    if g.__class__ is np.ndarray and out.__class__ is np.ndarray:
+        return _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal)
+    return _step_by_step(g, out, qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)
+
+
+def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):
+    """Without a mask, 0.0 is what is added to the scores."""
+    kv_heads = heads if kv_heads is None else kv_heads
+    shape = shape_of(qkv)
+    if heads < 1 or kv_heads < 1 or heads % kv_heads:
+        raise ShapeError(f"self_attention: {heads} heads cannot share {kv_heads} key/value heads evenly")
+    if len(shape) < 2 or shape[-1] % (heads + 2 * kv_heads):
+        raise ShapeError(
+            f"self_attention: qkv is (..., tokens, width) with queries for {heads} heads, then keys and "
+            f"values for {kv_heads} side by side, so its width is a multiple of {heads + 2 * kv_heads}; "
+            f"got shape {shape}"
+        )
+    if isinstance(mask, str):
+        mask, causal = _mask_and_causal("self_attention", qkv, qkv, mask, causal)
+    elif mask is not None and mask.__class__ is not float:
+        scores = (*shape[:-2], heads, *shape[-2:])
+        mask = _checked_mask("self_attention", mask, scores, scores)
+    settings = {"heads": int(heads), "kv_heads": int(kv_heads), "causal": bool(causal)}
+    return (qkv, 0.0 if mask is None else mask), settings
+
+
+self_attention = Op(
+    "self_attention", "self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)",
+    door=_self_attention_door,
+    forward=_self_attention,
+    vjp=_self_attention_vjp,
+    definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
+        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal),
+    samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
+             Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
+             Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),
+             Sample("2,16 4,2,2", heads=4, kv_heads=2), Sample("2,2,6 2,1,2,2")],
+    batch=lambda op, n, qkv, mask: op.forward(qkv, 0.0) if mask.ndim == 1 else None,
+    doc="Attention of tokens to each other in several heads; queries, keys and values lie side by side in qkv.",
+)  # fmt: skip
