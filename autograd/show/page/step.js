@@ -62,6 +62,9 @@
     orderOfFocus();
     const box = svg.getAttribute("viewBox").split(" ").map(Number);
     size = { width: box[2], height: box[3] };
+    svg.style.width = `${size.width}px`;
+    svg.style.height = `${size.height}px`;
+    stage.classList.add("hg-live");
     slider.max = view.steps.length;
     const back = view.steps.length - view.forward;
     $("hg-forward").style.flex = Math.max(view.forward, .001);
@@ -257,9 +260,10 @@
   const centred = (x, y, scale, area) => ({
     x: x - area.width / scale / 2, y: y - area.height / scale / 2, width: area.width / scale, height: area.height / scale,
   });
-  function look(box) {
+  function look(box) {                     // a transform: nothing in the drawing is laid out anew
     camera = box;
-    elements.svg.setAttribute("viewBox", `${box.x} ${box.y} ${box.width} ${box.height}`);
+    const scale = stage.clientWidth / box.width;
+    elements.svg.style.transform = `translate(${-box.x * scale}px, ${-box.y * scale}px) scale(${scale})`;
   }
   function aim() {
     if (!elements.svg || !stage.clientWidth) return;
@@ -321,8 +325,9 @@
   };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea")) return;
-    if (event.key === " " && event.target.closest("button, summary, a")) return;
+    const at = event.target instanceof Element ? event.target : body;
+    if (at.closest("input, select, textarea")) return;
+    if (event.key === " " && at.closest("button, summary, a")) return;
     const act = actions[event.key];
     if (act) { event.preventDefault(); act(); }
   });
@@ -351,9 +356,8 @@
   addEventListener("beforeprint", () => {
     folded = [...panel.querySelectorAll("details:not([open])")];
     for (const one of folded) one.open = true;
-    look({ x: 0, y: 0, ...size });
   });
-  addEventListener("afterprint", () => { for (const one of folded) one.open = false; camera = null; aim(); });
+  addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
 
   // A host (a notebook's widget) may move the page and hear where it is.
   window.handgrad = {

@@ -42,18 +42,18 @@ def _grouped(pieces: list[Piece]) -> str:
 def _piece(piece: Piece) -> str:
     if isinstance(piece, str):
         return "".join(f'<span class="hg-op">{xml(part)}</span>' for part in [piece.strip()] if part)
-    shown = value_html(piece.value, "hg-gr" if piece.is_gradient else "")
-    return f'<span class="hg-op">(</span>{shown}<span class="hg-op">)</span>' if piece.bracketed else shown
+    return value_html(piece.value, "hg-gr" if piece.is_gradient else "", bracketed=piece.bracketed)
 
 
-def value_html(value: Any, classes: str = "", changed_from: Any = None) -> str:
+def value_html(value: Any, classes: str = "", changed_from: Any = None, bracketed: bool = False) -> str:
     """A number, a bracketed table, or a large array by its shape and size. Full digits in the tooltip."""
     if np.ndim(value) == 0:
         one = cell(value)
         zero = " hg-z" if one.kind == "zero" else " hg-bad" if one.kind == "bad" else ""
         mantissa, times, exponent = one.text.partition("×10")
         raised = f"<small>×10<sup>{_plain_exponent(exponent)}</sup></small>" if times else ""
-        return f'<span class="hg-num {classes}{zero}" title="{xml(full(value))}">{mantissa}{raised}</span>'
+        text = f"({mantissa}{raised})" if bracketed else f"{mantissa}{raised}"
+        return f'<span class="hg-num {classes}{zero}" title="{xml(full(value))}">{text}</span>'
     if not is_small(np.shape(value)):
         size = f", norm {rough(norm(value))}" if np.size(value) else ""
         return f'<span class="hg-num {classes}">[{dimensions(np.shape(value))}{size}]</span>'

@@ -16,7 +16,10 @@ from autograd.value import Value
 if TYPE_CHECKING:
     from autograd.show.stepping.stepper import Stepper
 
-NOT_SHOWN = {"expm1", "log1p", "xlogy", "mean", "linear"}  # their definition says no more than their rule
+# Their definition says no more than their rule.
+NOT_SHOWN = {
+    "expm1", "log1p", "xlogy", "mean", "linear", "tanh", "sigmoid", "tan", "sinh", "cosh", "clip", "leaky_relu", "silu",
+}  # fmt: skip
 
 
 def can_open(step: Step) -> bool:

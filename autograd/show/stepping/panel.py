@@ -22,6 +22,7 @@ from autograd.show.text import clipped, visible, xml
 from autograd.show.value_cards import is_small
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
+MOST_LISTED = 4  # names in a sentence
 LONGEST_LINE = 90  # characters of a code line
 
 
@@ -59,7 +60,8 @@ class Panels:
     def panel(self, step: Step, button: str = "") -> str:
         """One step; `button` opens it up, where something smaller is inside."""
         body = self._backward(step) if step.kind == BACKWARD else self._forward(step)
-        return f"{self._where(step)}{body}{button}{self._whys(step)}{self.next_up(step.index + 1)}"
+        body = button + body if step.module is not None else body + button
+        return f"{self._where(step)}{body}{self._whys(step)}{self.next_up(step.index + 1)}"
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
@@ -93,10 +95,25 @@ class Panels:
             f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
             f'{slope}<span class="hg-op">=</span>{value_html(step.incoming, "hg-gr")}</div></div>'
         )
+        if step.module is not None:
+            return arrives + self._module(step)
         sections = [self._contribution(contribution) for contribution in step.contributions]
         if not sections:
             sections = ['<p class="hg-lab">No input asks for a gradient: this path ends here.</p>']
         return arrives + "".join(sections)
+
+    def _module(self, step: Step) -> str:
+        """A whole module at once: what leaves it, its inputs first, then its parameters."""
+        sent = sorted(step.contributions, key=lambda contribution: contribution.parent.op is None)
+        rows = "".join(
+            f"<tr><td>{xml(self.words.name(c.parent))}</td><td>{value_html(c.value, 'hg-gr hg-sm hg-answer')}</td>"
+            f"<td>{value_html(c.total, 'hg-gr hg-sm hg-answer')}</td></tr>"
+            for c in sent
+        )
+        return (
+            f'<section class="hg-to"><h3>all that <b>{xml(step.name)}</b> sends</h3><table class="hg-ledger"><thead>'
+            f"<tr><th>to</th><th>adds</th><th>total</th></tr></thead><tbody>{rows}</tbody></table></section>"
+        )
 
     def _contribution(self, contribution: Contribution) -> str:
         name = self.words.name(contribution.parent)
@@ -104,10 +121,8 @@ class Panels:
         head = f'<h3>to <b>{xml(name)}</b> <span class="hg-chip">{chip}</span></h3>'
         symbols = self._symbols(contribution)
         formula = contribution.formula
-        if formula is None:
-            numbers = f'<div class="hg-line">{value_html(contribution.value, "hg-gr hg-new hg-answer")}</div>'
-        else:
-            numbers = numbers_line(formula, contribution.value) + entries_html(formula, contribution.value)
+        assert formula is not None
+        numbers = numbers_line(formula, contribution.value) + entries_html(formula, contribution.value)
         guess = self._guess(contribution.value, self.words.slope(contribution.parent))
         little = why.why_sent_little(contribution)
         small = f"<details><summary>why so little?</summary><p>{xml(little)}</p></details>" if little else ""
@@ -116,9 +131,7 @@ class Panels:
     def _symbols(self, contribution: Contribution) -> str:
         """The rule in symbols; for plain numbers the chain rule in its general form first."""
         step = contribution.step
-        if contribution.formula is None:
-            slope = self._slope(contribution.parent)
-            return f'<div class="hg-sym">{slope} <span class="hg-lab">+= all that {xml(step.name)} sends</span></div>'
+        assert contribution.formula is not None
         general = ""
         if np.ndim(step.value) == 0 and np.ndim(contribution.value) == 0 and not contribution.formula.is_operand:
             local = slope_mathml(step.name, self.words.name(contribution.parent))
@@ -150,7 +163,8 @@ class Panels:
             rows.append(self._ledger_row(entry, contribution))
         more = f'<tr class="hg-todo"><td colspan="3">and {skipped} more paths</td></tr>' if skipped else ""
         slope = xml(self.words.slope(contribution.parent))
-        wide = " hg-wide" if is_small(np.shape(contribution.value)) and np.shape(contribution.value)[-1] > 2 else ""
+        shape = np.shape(contribution.value)
+        wide = " hg-wide" if shape and is_small(shape) and shape[-1] > 2 else ""
         return (
             f'<table class="hg-ledger{wide}"><caption>ledger of {slope}</caption><thead><tr><th>path</th><th>adds</th>'
             f"<th>total</th></tr></thead><tbody>{''.join(rows)}{more}</tbody></table>"
@@ -208,7 +222,8 @@ class Panels:
             if step.number == 1 and np.ndim(step.incoming) == 0 and step.incoming == 1
             else ""
         )
-        targets = list(dict.fromkeys(self.words.name(c.parent) for c in step.contributions))
+        sent = sorted(step.contributions, key=lambda c: step.module is not None and c.parent.op is None)
+        targets = list(dict.fromkeys(self.words.name(c.parent) for c in sent))
         question = f"What will it send to {_listed(targets)}?" if targets else "It sends nothing on."
         rules = "".join(
             f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if c.formula is not None
@@ -257,5 +272,8 @@ def _steps(number: int) -> str:
 
 
 def _listed(texts: Iterable[str]) -> str:
-    *first, last = [f"<b>{xml(text)}</b>" for text in texts]
+    names = [f"<b>{xml(text)}</b>" for text in texts]
+    if len(names) > MOST_LISTED:
+        names = [*names[: MOST_LISTED - 1], f"{len(names) - MOST_LISTED + 1} others"]
+    *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
