@@ -100,7 +100,7 @@ def image(svg: str, kind: str, theme_name: str = "light") -> bytes:
 
 def _by_cairo(svg: str, kind: str, theme_name: str) -> bytes | None:
     try:
-        import cairosvg  # type: ignore[import-not-found, unused-ignore]
+        import cairosvg
     except (ImportError, OSError):  # OSError: the wheel is there, the cairo library is not
         return None
     # CairoSVG takes the first font of a list only, and sees attributes, not media queries.

@@ -23,6 +23,7 @@ from autograd.show.tidy import tidy
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
+NESTED_LEVELS = 3  # of unnamed operands in one another
 LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 
@@ -172,21 +173,30 @@ class Names:
         return pattern.translate({_FIRST_MARK + index: self.call(x) for index, x in enumerate(inputs)})
 
     def nestable(self, x: Any) -> bool:
-        """An unnamed result short enough to stand inside another expression, itself made of names only."""
+        """An unnamed result short enough to stand inside another expression: `−log(P[2])`."""
+        return self._nest and self._is_shallow(x, NESTED_LEVELS) and len(self.expression(x)) <= NESTED_MOST
+
+    def _is_shallow(self, x: Any, levels: int) -> bool:
+        """An unnamed result, a few unnamed results of named things at most."""
         return (
-            self._nest
-            and isinstance(x, Value)
+            self._is_anonymous(x)
+            and levels > 0
+            and all(self._is_shallow(y, levels - 1) for y in x.inputs if self._is_anonymous(y))
+        )
+
+    def _is_anonymous(self, x: Any) -> bool:
+        return (
+            isinstance(x, Value)
             and x.op is not None
             and not self.name(x)
             and id(x) not in self._stand_ins
             and id(x) not in self._results
-            and not any(isinstance(y, Value) and y.op is not None and not self.name(y) for y in x.inputs)
-            and len(self.expression(x)) <= NESTED_MOST
         )
 
     def _tree(self, node: Value) -> Expr:
         assert node.op is not None
-        return Expr.__apply__(self._spoken(node.op), tuple(map(self._operand, node.inputs)))
+        operands = [self._tree(x) if self.nestable(x) else self._operand(x) for x in node.inputs]
+        return Expr.__apply__(self._spoken(node.op), tuple(operands))
 
     def _operand(self, x: Any, value: Any = UNKNOWN) -> Expr | None:
         """An operand by its name; None, an input that was not given, stays None."""

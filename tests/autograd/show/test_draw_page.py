@@ -48,15 +48,16 @@ def drive(chromium, tmp_path):
             "style-src 'unsafe-inline'\">"
         )
         action = (
-            f"<script>setTimeout(() => {{ let result; try {{ result = (() => {{{TOOLS}{script}}})(); }} catch (error) \
-            {{ problems.push(String(error.stack)); }} document.documentElement.dataset.answer = \
-            JSON.stringify({{result, problems}}); }}, 200);</script>"
+            f"<script>setTimeout(() => {{ let result; try {{ result = (() => {{{TOOLS}{script}}})(); }}"
+            "catch (error) { problems.push(String(error.stack)); }"
+            "document.documentElement.dataset.answer = JSON.stringify({result, problems}); }, 200);</script>"
         )
         file = tmp_path / "page.html"
         file.write_text(
             page.replace("<head>", "<head>" + probe).replace("</body>", action + "</body>"), encoding="utf-8"
         )
-        dom = subprocess.run([chromium, *FLAGS, *flags, f"--user-data-dir={tmp_path}/profile", "--dump-dom", file.as_uri()],
+        profile = f"--user-data-dir={tmp_path}/profile"
+        dom = subprocess.run([chromium, *FLAGS, *flags, profile, "--dump-dom", file.as_uri()],
                              capture_output=True, text=True, check=True, timeout=120).stdout  # fmt: skip
         answer = re.search(r'data-answer="([^"]*)"', dom)
         assert answer, "the page did not answer"
