@@ -122,6 +122,7 @@ TORCH = {
     "cross_entropy": cross_entropy,
 }  # fmt: skip
 
+
 def as_tensor(x):
     """An input as torch takes it: real numbers ask for a gradient; masks, targets and None stay as they are."""
     if x is None:

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import pytest
 
-EXPRESSION = '''
+EXPRESSION = """
 from micrograd.engine import Value
 
 # every operator it has, in the expression whose results its README prints
@@ -20,9 +20,9 @@ f = e**2
 g = f / 2.0
 g += 10.0 / f
 g.backward()
-'''
+"""
 
-REUSE = '''
+REUSE = """
 from micrograd.engine import Value
 
 x = Value(-4.0)
@@ -31,9 +31,9 @@ q = z.relu() + z * x
 h = (z * z).relu()
 y = h + q + q * x
 y.backward()
-'''
+"""
 
-NEURONS = '''
+NEURONS = """
 import random
 from micrograd.engine import Value
 
@@ -64,9 +64,9 @@ for step in range(20):
     for p in parameters:
         p.data += -0.01 * p.grad
     losses.append(loss.data)
-'''
+"""
 
-TRACE = '''
+TRACE = """
 from micrograd.engine import Value
 
 a, b = Value(2.0), Value(-3.0)
@@ -82,7 +82,7 @@ def build(v):
             build(child)
 build(root)
 labels = sorted("%s data %.4f grad %.4f" % (n._op, n.data, n.grad) for n in nodes)
-'''
+"""
 
 
 def run(program):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from autograd import Value, jvp, vjp
+from autograd.check.replay import Replay
 from autograd.expr import pulled, rule
 from autograd.op import OPS
 from tests.autograd.judges import (
@@ -134,25 +135,22 @@ def test_the_printed_rule_is_the_rule(op, sample):
         assert_close(eval(str(printed), {"__builtins__": {}}, namespace), number, f"{op.name}: {printed}", 1e-12)
 
 
-def aligned(op, n, inputs):
-    """The meaning of batch="align": ranks lined up behind the new axis, then the forward function."""
-    rank = max(np.ndim(x) - 1 for x in inputs if x is not None)
-    return op.forward(*(
-        x if x is None else x.reshape(n, *(1,) * (rank - (x.ndim - 1)), *x.shape[1:]) for x in inputs
-    ))  # fmt: skip
-
-
-@every(lambda op: op.batch is not None)
+@every()
 def test_the_batched_replay_equals_a_loop(op, sample):
-    inputs, bound, _ = inputs_and_op(op, sample)
-    n = 3
-    shifts = np.random.default_rng(5).uniform(0.0, 0.1, n)
-    rows = [[x + s if is_real(x) else x for x in inputs] for s in shifts]
-    stacked = [None if column[0] is None else np.stack([np.asarray(x) for x in column]) for column in zip(*rows)]
-    if bound.batch == "align":
-        got = aligned(bound, n, stacked)
-    else:
-        got = bound.batch(bound, n, *stacked)
-    if got is not None:  # None: this one cannot, and is looped
-        expected = np.stack([np.asarray(bound.compute(*row)) for row in rows])
-        assert_close(got, expected, op.name, tolerance=1e-13)
+    """All real inputs perturbed at once, and each one alone: rows of one replay, and as many single runs."""
+    f, xs = op.on(sample)
+    sources = [Value(x) if is_real(x) else x for x in xs]
+    node = f(*sources)
+    sources = [s for s in sources if isinstance(s, Value)]
+    if not sources or not isinstance(node, Value):
+        return
+    rows = 3
+    replay = Replay(sources, [node])
+    shifts = np.random.default_rng(5).uniform(0.0, 0.1, rows)
+    for moved in [sources, *([s] for s in sources)]:
+        stacked = {s: np.stack([np.asarray(s.data + shift) for shift in shifts]) for s in moved}
+        (got,) = replay.run(rows, stacked, depends_on=sum(1 << sources.index(s) for s in moved))
+        for row, shift in enumerate(shifts):
+            again = iter([s.data + shift if s in moved else s.data for s in sources])
+            expected = f(*(next(again) if is_real(x) else x for x in xs))
+            assert_close(got[row], expected, op.name, tolerance=1e-13)
