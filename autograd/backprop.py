@@ -283,10 +283,19 @@ def backward(root: Value, cotangent: Any = None) -> None:
             leaf, total = grads.popitem()
             if leaf.grad is not None:
                 leaf.grad = leaf.grad + total
-            elif total.__class__ is ndarray and (getrefcount(total) > 2 or total.base is not None):
+            elif total.__class__ is ndarray and (getrefcount(total) > ALONE or total.base is not None):
                 leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
             else:
                 leaf.grad = total
+
+
+def _count_alone() -> int:
+    """What getrefcount says of an array that nobody else holds: it is not the same in every version of Python."""
+    _, total = {None: np.empty(0)}.popitem()
+    return getrefcount(total)
+
+
+ALONE = _count_alone()
 
 
 class _Slots:
