@@ -61,6 +61,7 @@ def measure(name: str, depth: int) -> dict[str, float]:
     asked, _ = tracemalloc.get_traced_memory()
     root.backward()
     _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     return {
         "forward": forward,
         "backward": backward,

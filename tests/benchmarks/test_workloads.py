@@ -1,0 +1,63 @@
+"""The benchmarks still run, and their contenders still compute the same; how fast, no test says."""
+
+import subprocess
+import sys
+
+import pytest
+
+from benchmarks import harness, w1_scalar_mlp, w2_microgpt, w3_block, w6_deep
+from benchmarks.__main__ import workloads
+from benchmarks.harness import US
+
+
+def answer_after(training, steps=2):
+    for _ in range(steps):
+        training.step()
+    return training.answer()
+
+
+def test_scalars_and_arrays_train_the_same_network():
+    ours = [w1_scalar_mlp.CONTENDERS[name] for name in w1_scalar_mlp.CONTENDERS if name.startswith(US)]
+    assert len(ours) == 3
+    harness.assert_same({make.__name__: answer_after(make()) for make in ours})
+
+
+def test_the_scalar_gpt_is_the_one_on_arrays_and_on_another_engine():
+    contenders = (w2_microgpt.with_tuples, w2_microgpt.with_handgrad, w2_microgpt.with_handgrad_arrays)
+    harness.assert_same({make.__name__: answer_after(make()) for make in contenders})
+
+
+@pytest.mark.parametrize("tokens, width", w3_block.SIZES)
+def test_every_way_to_write_the_block_is_the_hand_written_one(tokens, width):
+    arrays, cotangent = w3_block.inputs(tokens, width)
+    contenders = w3_block.hand_written(arrays, cotangent) | w3_block.handgrad_blocks(arrays, cotangent)
+    harness.assert_same({name: contender.answer() for name, contender in contenders.items()})
+
+
+def test_the_deep_chain_is_measured():
+    row = w6_deep.measure(US, 1000)
+    assert set(row) == set(w6_deep.KEYS)
+    assert all(value >= 0 for value in row.values())
+
+
+def test_different_answers_are_refused():
+    with pytest.raises(AssertionError, match=r"b and a do not agree: the largest difference is 0\.1"):
+        harness.assert_same({"a": [[1.0, 2.0]], "b": [[1.0, 2.1]]})
+
+
+def test_ratios_are_taken_within_each_round():
+    timings = harness.Timings({"a": [1.0, 10.0, 3.0], "b": [2.0, 5.0, 6.0]})
+    assert timings.ratio("b", to="a") == 2.0
+    assert timings.median("a") == 3.0
+    assert timings.fastest(["a", "b", "not measured"]) == "a"
+
+
+def test_workloads_are_found_by_name():
+    assert workloads(["w1", "import"]) == ["w1_scalar_mlp", "import_time"]
+    assert len(workloads([])) >= 8
+
+
+def test_an_unknown_workload_is_refused_with_the_list():
+    done = subprocess.run([sys.executable, "-m", "benchmarks", "w99"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "no workload begins with w99; there are: w1_scalar_mlp" in done.stderr
