@@ -28,33 +28,18 @@ ndarray = np.ndarray
 
 def reach(root: Value) -> list[Value]:
     """The results that a gradient from `root` passes through, newest first: itself, and so on down to the leaves."""
-    if root.op is None:
-        return []
     seen = {root}
-    stack = [root]
+    stack = [root] if root.op is not None else []
     order: list[Value] = []
-    pop, push, visit, add = stack.pop, stack.append, order.append, seen.add
     while stack:
-        node = pop()
-        visit(node)
-        x = node._a
-        if x.__class__ is tuple:
-            for x in node._a:
-                if x.__class__ is Value and x.op is not None and x.requires_grad and x not in seen:
-                    add(x)
-                    push(x)
-            continue
-        # Every result is exactly a Value; a subclass, such as a Parameter, is a leaf.
-        if x.__class__ is Value and x.op is not None and x.requires_grad and x not in seen:
-            add(x)
-            push(x)
-        x = node._b
-        if x.__class__ is Value and x.op is not None and x.requires_grad and x not in seen:
-            add(x)
-            push(x)
+        node = stack.pop()
+        order.append(node)
+        for x in node.parents:
+            if x.op is not None and x.requires_grad and x not in seen:
+                seen.add(x)
+                stack.append(x)
     order.sort(key=by_stamp, reverse=True)
-    if edits.last > order[-1].stamp:
-        refuse_stale(order)
+    refuse_stale(order)
     return order
 
 
@@ -71,6 +56,8 @@ def reach_from(roots: Iterable[Value], sources: Iterable[Value]) -> tuple[list[V
 
 def refuse_stale(order: list[Value]) -> None:
     """Raise if some input was edited after a node of this graph had used it."""
+    if not order or edits.last < order[-1].stamp:
+        return
     for node in order:
         for x in node.parents:
             if x.op is None and x.stamp > node.stamp:
@@ -106,16 +93,57 @@ def walk(
     return walked
 
 
-def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
-    """`walk` on numbers, with each node's gradient added up in its own `.grad`; `grads` then holds the leaves'.
+# `reach` and `walk` once more, written out for speed: this is where a backward pass lives. Each node's gradient is
+# added up in its own `.grad`, which also marks the nodes seen. The same steps and the same sums, to the bit (a test
+# holds them equal), at half the cost. A result is always exactly a Value: a subclass, as a Parameter, is a leaf.
 
-    The same steps and the same sums, to the bit (a test holds them equal), at half the cost: this is where a backward
-    pass lives. `contributions` is written out for what scalar graphs are made of: one Value, two, or one and a number.
+PENDING: Any = object()  # stands in `.grad` while nothing has arrived
+
+
+def reach_in_slots(root: Value, order: list[Value], before: dict[Value, Any]) -> None:
+    """`reach`, with each node of `order` marked as pending and the gradients they had kept in `before`."""
+    stack = [root]
+    pop, push, visit = stack.pop, stack.append, order.append
+    if root.grad is not None:
+        before[root] = root.grad
+    root.grad = PENDING
+    while stack:
+        node = pop()
+        visit(node)
+        x = node._a
+        if x.__class__ is tuple:
+            for x in node._a:
+                if x.__class__ is Value and x.op is not None and x.grad is not PENDING and x.requires_grad:
+                    if x.grad is not None:
+                        before[x] = x.grad
+                    x.grad = PENDING
+                    push(x)
+            continue
+        if x.__class__ is Value and x.op is not None and x.grad is not PENDING and x.requires_grad:
+            if x.grad is not None:
+                before[x] = x.grad
+            x.grad = PENDING
+            push(x)
+        x = node._b
+        if x.__class__ is Value and x.op is not None and x.grad is not PENDING and x.requires_grad:
+            if x.grad is not None:
+                before[x] = x.grad
+            x.grad = PENDING
+            push(x)
+    order.sort(key=by_stamp, reverse=True)
+    refuse_stale(order)
+
+
+def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
+    """`walk` on numbers, in the slots of the nodes; `grads` then holds the leaves'.
+
+    `contributions` is written out for what scalar graphs are made of: one Value, two, or one and a number.
     """
     get = grads.get
     for node in order:
         g = node.grad
-        if g is None:
+        if g is PENDING:
+            node.grad = None
             continue
         label = node.label
         if label is not None and label.hooks:
@@ -147,7 +175,7 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
                 grads[a] = dx if total is None else total + dx
             else:
                 total = a.grad
-                a.grad = dx if total is None else total + dx
+                a.grad = dx if total is PENDING else total + dx
         if kind is Value and dy is not None and b.requires_grad:
             if dy.__class__ is not y.__class__ or (
                 dy.__class__ is not float and (dy.shape != y.shape or dy.dtype is not y.dtype)
@@ -158,7 +186,7 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
                 grads[b] = dy if total is None else total + dy
             else:
                 total = b.grad
-                b.grad = dy if total is None else total + dy
+                b.grad = dy if total is PENDING else total + dy
 
 
 def add_up(sent: list[tuple[Value, Any]], leaves: dict[Value, Any]) -> None:
@@ -169,7 +197,7 @@ def add_up(sent: list[tuple[Value, Any]], leaves: dict[Value, Any]) -> None:
             leaves[x] = dx if total is None else total + dx
         else:
             total = x.grad
-            x.grad = dx if total is None else total + dx
+            x.grad = dx if total is PENDING else total + dx
 
 
 def contributions(
@@ -268,14 +296,13 @@ def run_leaf_hooks(grads: dict[Value, Any]) -> None:
 def backward(root: Value, cotangent: Any = None) -> None:
     """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
     seed = cotangent_for(root, cotangent)
-    order = reach(root)
     grads: dict[Value, Any] = {}
-    if modes.finite or not slots.acquire():
+    if root.op is None or modes.finite or not slots.acquire():
         grads[root] = seed
-        _backward_aside(order, grads)
+        _backward_aside(root, grads)
     else:
         try:
-            _backward_in_slots(order, root, seed, grads)
+            _backward_in_slots(root, seed, grads)
         finally:
             slots.release()
     with leaves_lock:  # the leaves are written last, when nothing can fail any more
@@ -320,18 +347,13 @@ slots = _Slots()
 leaves_lock = threading.Lock()  # two threads may train the same parameters
 
 
-def _backward_in_slots(order: list[Value], root: Value, seed: Any, grads: dict[Value, Any]) -> None:
-    """The fast pass; if a rule raises, every node gets back the gradient it had."""
-    before = {}
-    for node in order:
-        if node.grad is not None:
-            before[node] = node.grad
-            node.grad = None
-    if root.op is None:
-        grads[root] = seed
-    else:
-        root.grad = seed
+def _backward_in_slots(root: Value, seed: Any, grads: dict[Value, Any]) -> None:
+    """The fast pass; if anything raises, every node gets back the gradient it had."""
+    order: list[Value] = []
+    before: dict[Value, Any] = {}
     try:
+        reach_in_slots(root, order, before)
+        root.grad = seed
         walk_in_slots(order, grads)
         run_leaf_hooks(grads)
     except BaseException:
@@ -340,8 +362,9 @@ def _backward_in_slots(order: list[Value], root: Value, seed: Any, grads: dict[V
         raise
 
 
-def _backward_aside(order: list[Value], grads: dict[Value, Any]) -> None:
+def _backward_aside(root: Value, grads: dict[Value, Any]) -> None:
     """The pass of a second thread, of a hook, or under `detect_nan`: in a dict of its own, written when it is done."""
+    order = reach(root)
     walked = dict(walk(order, grads))
     run_leaf_hooks(grads)
     if slots.owner == threading.get_ident():
