@@ -65,7 +65,9 @@ def takes_complex(op: Op) -> bool:
     tried = False
     for sample in op.samples:
         f, inputs = op.on(sample)
-        varied = [i for i, x in enumerate(inputs) if isinstance(x, float | np.ndarray) and np.asarray(x).dtype.kind == "f"]
+        varied = [
+            i for i, x in enumerate(inputs) if isinstance(x, float | np.ndarray) and np.asarray(x).dtype.kind == "f"
+        ]
         if not varied or any(np.size(inputs[i]) == 0 for i in varied):
             continue
         rng = np.random.default_rng(0)

@@ -65,7 +65,9 @@ class _Compared:
 
     def like(self, other: Array) -> bool:
         """Whether the gradient is these numbers instead."""
-        return other.shape == self.shape and np.allclose(self.gradient, other, rtol=1e-4, atol=float(3 * self.error.max()))
+        return other.shape == self.shape and np.allclose(
+            self.gradient, other, rtol=1e-4, atol=float(3 * self.error.max())
+        )
 
 
 def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterator[str]:

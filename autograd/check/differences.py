@@ -5,7 +5,7 @@ the first look takes one central difference at the usual compromise, ε^⅓, and
 that is not gets a ladder of steps, from far too short to far too long:
 
     estimate     at each rung, Richardson's extrapolation of two central differences
-    noise        the rounding of the function is measured, not guessed (Moré and Wild's difference table)
+    noise        the rounding of the function is measured, not guessed (Moré and Wild's difference tables)
     choice       the longest step whose estimate agrees, within its noise, with those of all shorter steps (Lepski)
     kink         a fit of five points, f₀ + bt + ct² + dt³ + k|t|: k stays at a kink and falls as h³ elsewhere
     sides        one-sided derivatives, chosen on the ladder in the same way
@@ -83,6 +83,8 @@ class Climb:
     right: Array
     jump: Array  # of the slope, where there is a kink; 0 elsewhere
     one_sided: Array  # the function is defined on one side only
+    still: Array  # no step changed anything
+    longest: Array  # step
     noise: float  # of the weighted sum
 
 
@@ -101,20 +103,21 @@ def climb(probe: Probe, places: Array) -> Climb:
         near = (up - down) / (steps[..., 0] - steps[..., 1])
         far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
         slope, error = longest_consistent((4 * near - far) / 3, 3 * sigma / real)
-        right, _ = longest_consistent((4 * up - up2) / (2 * real), 4 * sigma / real)
-        left, _ = longest_consistent(-(4 * down - down2) / (2 * real), 4 * sigma / real)
+        right, right_error = longest_consistent((4 * up - up2) / (2 * real), 4 * sigma / real)
+        left, left_error = longest_consistent(-(4 * down - down2) / (2 * real), 4 * sigma / real)
         jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * sigma / real)
     has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
     # At the edge of a domain no step to one side has a value.
     one_sided = has_right ^ has_left
     slope = np.where(one_sided, np.where(has_right, right, left), slope)
-    return Climb(slope, error, left, right, jump, one_sided, sigma)
+    error = np.where(one_sided, np.where(has_right, right_error, left_error), error)
+    return Climb(slope, error, left, right, jump, one_sided, ~np.any(moved, axis=(1, 2)), h[:, -1], sigma)
 
 
 def ladder(x: Array, epsilon: float) -> Array:
     """Steps for each entry, short to long: from what rounding all but swallows to a part of the entry itself."""
     size = np.abs(x)
-    scale = np.where(size > 0, np.clip(size, 1e-290, 1.0), 1.0)
+    scale = np.where(size > 0, np.clip(size, 1e-290, 1.0), 1e-9)  # zero has no size of its own
     low = epsilon**0.55 * scale
     high = 0.03 * np.maximum(1.0, size)
     rungs = int(math.ceil(float(np.log(np.max(high / low)) / math.log(RUNG)))) + 1 if x.size else 1
@@ -130,7 +133,12 @@ def longest_consistent(estimates: Array, bounds: Array) -> tuple[Array, Array]:
     last = good.shape[1] - 1 - np.argmax(good[:, ::-1], axis=1)
     rows = np.arange(len(estimates))
     found = good[rows, last]
-    return np.where(found, estimates[rows, last], np.nan), np.where(found, bounds[rows, last], np.inf)
+    # Its truncation is bounded by what the step before it says; the shortest of all asks the next longer one.
+    first = np.argmax(valid, axis=1)
+    other = np.where(last > first, last - 1, np.minimum(last + 1, good.shape[1] - 1))
+    truncation = np.abs(estimates[rows, last] - estimates[rows, other])
+    error = bounds[rows, last] + np.where(np.isfinite(truncation), truncation, 0.0)
+    return np.where(found, estimates[rows, last], np.nan), np.where(found, error, np.inf)
 
 
 def kink(jumps: Array, bounds: Array) -> Array:
@@ -156,26 +164,42 @@ def kink(jumps: Array, bounds: Array) -> Array:
     return found
 
 
-def noise(probe: Probe) -> float:
-    """The rounding error of the weighted sum, measured: from difference tables over points a few ulps apart.
+SPACINGS = (64.0, 1e6, 1e9, 1e12)  # of the points of a difference table, in rounding units
+TABLE = np.arange(8.0)
+CENTRES = (-3.5, 40.0, -40.0)  # where tables stand: a jump of the function spoils only one
 
-    Three tables, of which the middle one counts: a jump of the function spoils only one.
+
+def noise(probe: Probe) -> float:
+    """The rounding error of the weighted sum, measured: from tables of differences along one random direction.
+
+    Differences of a smooth function die out from order to order, those of noise do not (Moré and Wild, 2011). Rounding
+    may also come in steps, as when a large number is added and taken away again: so tables of several spacings.
     """
     x = probe.x
     epsilon = probe.epsilon()
     signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
-    ulps = np.concatenate([np.arange(8) + centre for centre in (-3.5, 400.0, -400.0)])
-    rows = x + 64 * epsilon * size_of(x) * signs * ulps[:, None]
-    tables = probe.changes(rows).reshape(3, 8)
-    with np.errstate(all="ignore"):
-        measured = []
-        for order in (4, 5):
-            gamma = math.factorial(order) ** 2 / math.factorial(2 * order)
-            measured.append(np.sqrt(gamma * np.mean(np.diff(tables, order, axis=1) ** 2, axis=1)))
-        sigmas = np.max(measured, axis=0)
-    finite = sigmas[np.isfinite(sigmas)]
+    own = np.where(np.isfinite(x), np.where(x == 0, 1.0, np.abs(x)), 0.0) * signs
+    spacings = epsilon * np.array([s for s in SPACINGS if s * epsilon < 1e-3])
+    points = (spacings[:, None, None] * (TABLE + np.array(CENTRES)[:, None])).reshape(-1, 1)
+    tables = probe.changes(x + points * own).reshape(len(spacings), len(CENTRES), len(TABLE))
+    measured = [float(np.median([noise_of(table) for table in group])) for group in tables]
     floor = 0.5 * epsilon * probe.size if probe.finite else 0.5 * epsilon
-    return max(float(np.median(finite)) if finite.size else 0.0, floor, 1e-300)
+    return max(*measured, floor, 1e-300)
+
+
+def noise_of(table: Array) -> float:
+    """The noise in equally spaced values; 0 if what differs is smooth."""
+    if not np.isfinite(table).all():
+        return 0.0
+    sigmas = []
+    for order in range(2, 7):
+        differences = np.diff(table, order)
+        gamma = math.factorial(order) ** 2 / math.factorial(2 * order)
+        sigmas.append(math.sqrt(gamma * float(np.mean(differences**2))))
+        both_signs = bool((differences > 0).any() and (differences < 0).any())
+        if len(sigmas) >= 3 and both_signs and max(sigmas[-3:]) <= 4 * min(sigmas[-3:]):
+            return sigmas[-3]
+    return 0.0
 
 
 # --- the Taylor remainder --------------------------------------------------------------------------------------------

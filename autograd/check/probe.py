@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .replay import Replay
+from .replay import Replay, made_from
 from .subject import Array, Subject
 
 EPS64 = float(np.finfo(np.float64).eps)
@@ -63,7 +63,9 @@ class Probe:
     def flat(self, gradients: list[Any]) -> Array:
         """One gradient per source as one long row; zeros for None."""
         sizes = zip(gradients, self.starts, self.starts[1:])
-        return np.concatenate([np.zeros(b - a) if g is None else np.reshape(g, -1) for g, a, b in sizes], dtype=np.float64)
+        return np.concatenate(
+            [np.zeros(b - a) if g is None else np.reshape(g, -1) for g, a, b in sizes], dtype=np.float64
+        )
 
     @functools.cached_property
     def wobble(self) -> Array:
@@ -77,6 +79,13 @@ class Probe:
                 gap = np.abs(self.flat(gradients) - engine)
                 moved = np.maximum(moved, np.where(np.isfinite(gap), gap, 0.0))
         return moved
+
+    @functools.cached_property
+    def largest_inside(self) -> float:
+        """The size of the largest number on the way from inputs to results: what rounding inside is measured by."""
+        nodes = made_from(self.subject.outs, stop=dict.fromkeys(self.subject.sources))
+        sizes = [np.abs(n._data) for n in nodes if np.size(n._data) and n.dtype.kind == "f"]
+        return max((float(np.max(s, where=np.isfinite(s), initial=0.0)) for s in sizes), default=0.0)
 
     # --- perturbations ------------------------------------------------------------------------------------------
 

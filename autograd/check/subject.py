@@ -61,7 +61,9 @@ class Subject(Trace):
                 self.notes.append(f"input {place} was computed by {x.op.name}; it is varied as if it were given")
                 return self._vary(Value(x._data, name=x.name), place)
             if x in self.sources:
-                self.notes.append(f"input {place} is the same Value as {self.names[self.sources.index(x)]}: both vary together")
+                self.notes.append(
+                    f"input {place} is the same Value as {self.names[self.sources.index(x)]}: both vary together"
+                )
                 return x
             return self._vary(x, place)
         if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
@@ -168,9 +170,7 @@ class Subject(Trace):
                 tangents = [np.zeros(s.shape, s.dtype) for s in self.sources]
                 tangents[k].flat[i] = 1.0
                 pushed = flatten(self.push(tangents))[0]
-                gradient[i] = math.fsum(
-                    float(np.sum(u * t)) for u, t in zip(cotangents, pushed) if u is not None
-                )
+                gradient[i] = math.fsum(float(np.sum(u * t)) for u, t in zip(cotangents, pushed) if u is not None)
             found.append(gradient.reshape(source.shape))
         return found
 

@@ -1,10 +1,10 @@
 """From numbers to verdicts: each entry of a gradient held against differences, as far as it takes to be sure.
 
-    pass              the gradient agrees with the differences, within what rounding explains
-    wrong             it does not
-    kink              the function has no derivative here; the one-sided ones are shown
-    precision         the difference quotient is at fault (dtype, cancellation, a step that leaves the domain)
-    nondeterministic  two evaluations at the same place differ
+pass              the gradient agrees with the differences, within what rounding explains
+wrong             it does not
+kink              the function has no derivative here; the one-sided ones are shown
+precision         the difference quotient is at fault (dtype, cancellation, a step that leaves the domain)
+nondeterministic  two evaluations at the same place differ
 """
 
 from __future__ import annotations
@@ -95,6 +95,9 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, largest: float) 
     verdict = _compare(g, slope, error, relative, slack, visible)
     verdict[(climbed.jump != 0) & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
+    # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
+    verdict[climbed.still & (np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside)] = PRECISION
+    verdict[climbed.still & (np.abs(g) <= slack)] = PASS
     # Where differences cannot tell, or say no, a complex step has neither truncation nor cancellation.
     unsure = np.flatnonzero(((verdict == PRECISION) | (verdict == WRONG)) & ~climbed.one_sided)
     if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:
