@@ -104,7 +104,7 @@ class Op:
         own, arrow, rest = str(error).partition("() ")
         if not arrow or own.split(".")[-1] != self.door.__name__:  # type: ignore[union-attr]
             return error
-        return TypeError(f"{self.name}() {rest}; it is {self.name}{inspect.signature(self.door)}")  # type: ignore[arg-type]
+        return TypeError(f"{self.name}{inspect.signature(self.door)}: {rest}")  # type: ignore[arg-type]
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As an attribute of a class, an op is a method: `Value.exp = exp` makes `v.exp()`."""

@@ -102,7 +102,7 @@ TABLE = [
     (lambda: Value([]).var(), ShapeError, ["var of no numbers", "(0,)"]),
     (lambda: Value([1.0]).std(ddof=1), ShapeError, ["ddof=1", "more than 1"]),
     # calls
-    (lambda: m().sum(axes=0), TypeError, ["sum()", "'axes'", "it is sum(x, axis=None, keepdims=False)"]),
+    (lambda: m().sum(axes=0), TypeError, ["sum(x, axis=None, keepdims=False)", "unexpected", "'axes'"]),
     (lambda: autograd.exp(m(), m()), TypeError, ["exp takes 1 input, as in exp(x)", "got 2"]),
     (lambda: autograd.gelu(m(), approximate="sigmoid"), ValueError, ['"none" (exact) or "tanh"', "'sigmoid'"]),
     (lambda: autograd.norm(m(), ord=1), ValueError, ["Euclidean", "ord=1", "abs"]),
