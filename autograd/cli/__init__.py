@@ -22,7 +22,7 @@ from autograd.version import __version__
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-COMMANDS = ("example", "errata", "draw", "check", "doctor", "docs")  # in the order of `handgrad --help`
+COMMANDS = ("example", "errata", "draw", "step", "play", "check", "doctor", "docs")  # in the order of `handgrad --help`
 
 
 class CommandError(Exception):

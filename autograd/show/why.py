@@ -338,7 +338,9 @@ def why_none(value: Value, root: Value | None) -> str:
     if root is None:
         twin = _detached_twin(value, (x for x in gc.get_objects() if isinstance(x, Value)))
         cut = f" (there is a detached copy of {name}; detach() cuts the graph)" if twin is not None else ""
-        return f"{name}.grad is {value.grad}: nothing was computed from it yet{cut}."
+        if value.grad is not None:
+            return f"{name}.grad is {_told(value.grad)}, but nothing holds the graph it came from: keep the result."
+        return f"{name}.grad is None: nothing was computed from it yet{cut}."
     if not root.requires_grad:
         op = root.op.name if root.op is not None else "detach"
         return f"{name}.grad is None because all that was made from it ends in {op}, which passes no gradient on."

@@ -1,0 +1,87 @@
+"""`handgrad step example3`: walk through backprop in the terminal, or write it as a page."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from autograd.cli import CommandError, Subparsers
+
+if TYPE_CHECKING:
+    from autograd.show.stepping import Stepper
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "step",
+        help="step through the forward pass and backprop, with every number",
+        description="Run a Python file of yours and step through how a Value came about and what its gradient does, or "
+        "step through a worked example: with keys in a terminal, as text in a pipe, or as one HTML page.",
+    )
+    parser.add_argument(
+        "what",
+        metavar="FILE.py[:NAME] | EXAMPLE",
+        help="a file, with the name of a Value or of a function that returns one; or example3, cat_sleeps, ...",
+    )
+    add_faces(parser)
+    parser.set_defaults(run=run)
+
+
+def add_faces(parser: argparse.ArgumentParser) -> None:
+    """The options that say how steps are shown; `play` has them too."""
+    parser.add_argument("--html", metavar="PATH", help="write one self-contained page instead")
+    parser.add_argument("--text", action="store_true", help="print every step instead of waiting for keys")
+    parser.add_argument("--goto", metavar="NAME|NUMBER", help="start at the step of this node, or at this step")
+    parser.add_argument("--forward", action="store_true", help="the forward pass alone")
+    parser.add_argument(
+        "--collapse", action="append", metavar="DEPTH|NAME", help="take modules as one step: 1, blocks.*, LayerNorm"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from autograd.cli.draw import root_of
+    from autograd.recording import record_lines
+
+    with record_lines():
+        root, names = root_of(arguments.what)
+    return show(root, arguments, title=arguments.what, names=names)
+
+
+def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
+    """Step through a Value in the way the user asked for."""
+    from autograd.errors import HandgradError
+
+    try:
+        stepper = made(root, arguments, **options)
+        if arguments.goto:
+            stepper.goto(int(arguments.goto) - 1 if arguments.goto.isdigit() else arguments.goto)
+        return shown(stepper, arguments)
+    except BrokenPipeError:
+        raise  # `| head` has seen enough
+    except (HandgradError, ValueError, OSError) as error:
+        raise CommandError(str(error)) from error
+
+
+def made(root: Any, arguments: argparse.Namespace, **options: Any) -> Stepper:
+    from autograd.show.stepping import step
+
+    collapse = [int(part) if part.isdigit() else part for part in arguments.collapse or []] or None
+    backward = not arguments.forward and root.size == 1
+    if not backward and not arguments.forward:
+        print(f"{options.get('title') or 'it'} ends in an array of shape {root.shape}: its forward pass alone.\n")
+    return step(root, backward=backward, collapse=collapse, **options)
+
+
+def shown(stepper: Stepper, arguments: argparse.Namespace) -> int:
+    if arguments.html:
+        path = stepper.save(arguments.html)
+        print(f"{path}: {len(stepper)} steps; open it in a browser")
+        return 0
+    from autograd.show.stepping.player import Player, can_play
+
+    if arguments.text or not can_play():
+        first = max(0, stepper.position - 1)
+        print("\n\n".join(map(str, stepper[first:])))
+    else:
+        Player(stepper).run()
+    return 0

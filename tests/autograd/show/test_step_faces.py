@@ -1,0 +1,258 @@
+"""The stepper's other faces: text, keys in a terminal, the command line, notebooks, mathematics."""
+
+import base64
+import io
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import Value, cli, step
+from autograd.errors import StepError
+from autograd.show.stepping.maths import Latex, MathML, math, symbol_mathml, written
+from autograd.show.stepping.player import Player
+from autograd.show.stepping.views import describe_step
+from examples import example3_full_backprop
+
+
+def small():
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    loss = ag.tanh(a * b + a)
+    loss.name = "loss"
+    return loss
+
+
+# --- text -------------------------------------------------------------------------------------------------------
+
+
+def test_tables_stand_side_by_side():
+    text = str(step(example3_full_backprop.graph())[26])
+    assert text.splitlines()[1:3] == [
+        "    arrives  ∂L/∂K = ⎡0   1.768⎤",
+        "                     ⎣0  −1.768⎦×10⁻⁴",
+    ]
+    assert "to X   ∂L/∂X += ∂L/∂K @ WK.T   path 2 of 3" in text
+    assert "⎣0  −1.768⎦×10⁻⁴   ⎣0    0.1⎦   ⎣0  −1.768⎦×10⁻⁵" in text
+
+
+def test_wide_lines_wrap_before_the_equals_sign():
+    x = Value(np.arange(16.0).reshape(4, 4) / 700, name="x")
+    lines = str(step((x @ x * x).sum())).splitlines()
+    assert all(len(line) <= 108 for line in lines)
+    assert any(line.strip().startswith("= ⎢") for line in lines)
+
+
+def test_large_arrays_show_their_shape():
+    x = Value(np.ones((5, 7)), name="x")
+    text = str(step((x * x).sum()))
+    assert "[5×7] ⊙ [5×7] = [5×7]" in text
+
+
+# --- mathematics ------------------------------------------------------------------------------------------------
+
+
+def test_mathml_is_well_formed_for_every_rule():
+    for one in step(example3_full_backprop.graph()):
+        for contribution in one.contributions:
+            element = ET.fromstring(math(written(contribution.formula, MathML), contribution.symbols))
+            assert element.tag == "math" and element.attrib["aria-label"] == contribution.symbols
+
+
+def test_names_become_mathematics():
+    assert symbol_mathml("WK") == "<msub><mi>W</mi><mi>K</mi></msub>"
+    assert symbol_mathml("x12") == "<msub><mi>x</mi><mn>12</mn></msub>"
+    assert symbol_mathml("gamma") == "<mi>γ</mi>"
+    assert symbol_mathml("√2") == "<msqrt><mn>2</mn></msqrt>"
+    assert "<script>" not in symbol_mathml("<script>")
+
+
+def test_latex():
+    to_x, to_w = step(example3_full_backprop.graph())[26].contributions
+    assert written(to_x.formula, Latex) == r"\frac{\partial L}{\partial K} {W_{K}}^\top"
+    assert written(to_w.formula, Latex) == r"{X}^\top \frac{\partial L}{\partial K}"
+    x = Value(2.0, name=r"\evil{$x_1")
+    (sent,) = step(ag.log(x))[-1].contributions
+    assert r"\textbackslash{}evil\{\$x\_1" in written(sent.formula, Latex)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------
+
+
+def played(keys, answers=(), loss=None):
+    """What the screen showed after each key."""
+    screen, pressed, asked = io.StringIO(), iter([*keys, "q", "q"]), iter(answers)
+    player = Player(step(loss or small()), screen, lambda: next(pressed), lambda _: next(asked), colour=False)
+    player.run()
+    return re.split(r"^(?=loss = tanh)", screen.getvalue(), flags=re.M)[1:]
+
+
+def test_keys_move():
+    screens = played(["n", "\x1b[C", " ", "\x1b[D", "\x1b[F", "\x1b[H"])
+    shown = [re.search(r"(\d+) of 6", screen)[1] for screen in screens]
+    assert shown == ["0", "1", "2", "3", "2", "6", "0"]
+    assert "Forward 2 of 3" in screens[2] and "Next: forward 3 of 3" in screens[2]
+
+
+def test_keys_past_the_ends_say_so():
+    screens = played(["b", "\x1b[F", "n"])
+    assert "no step has been done yet" in screens[1] and "all 6 steps are done" in screens[3]
+
+
+def test_keys_go_to_names_and_numbers():
+    screens = played(["g", "g", "g"], ["a", "2", "nonsense"])
+    assert "Backward 3 of 3" in screens[1] and "Forward 2 of 3" in screens[2]
+    assert "called 'nonsense'" in screens[3]
+
+
+def test_keys_ask_why_and_open():
+    x = Value(np.array([1.0, 2.0]), name="x")
+    probabilities = ag.softmax(x)
+    loss = ag.tanh((probabilities * np.array([1.0, 3.0])).sum())
+    loss.name = "loss"
+    stepper = step(loss)
+    screen, pressed = io.StringIO(), iter(["g", "w", "o", "n", "q", "q"])
+    Player(stepper, screen, lambda: next(pressed), lambda _: "x", colour=False).run()
+    text = screen.getvalue()
+    assert "nothing more can arrive" in text and "inside softmax(x)" in text and "one level up" in text
+
+
+def test_colours_are_for_terminals_only():
+    assert "\x1b" not in str(step(small()))
+    screen = io.StringIO()
+    pressed = iter(["n", "q"])
+    Player(step(small()), screen, lambda: next(pressed)).run()
+    assert "\x1b[1m" in screen.getvalue()
+
+
+# --- the command line -------------------------------------------------------------------------------------------
+
+
+def test_step_an_example(capsys):
+    assert cli.main(["step", "example3", "--text"]) == 0
+    text = capsys.readouterr().out
+    assert text.count("Backward") == 14 and "mini_transformer.py:" in text
+
+
+def test_step_a_file_to_a_page(tmp_path, capsys):
+    script = tmp_path / "mine.py"
+    script.write_text("from autograd import Value\nw = Value(2.0)\nloss = w * w\n", encoding="utf-8")
+    assert cli.main(["step", f"{script}:loss", "--html", str(tmp_path / "step.html")]) == 0
+    page = (tmp_path / "step.html").read_text(encoding="utf-8")
+    assert "mine.py:3" in page and "open it in a browser" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["step", "example3", "--goto", "KK"], "did you mean K"),
+        (["step", "none.py:loss"], "there is no file"),
+        (["step", "example3", "--html", "no/such/folder.html"], "make it first"),
+        (["play", "x*y", "x=2"], "what is y? Give it a number: y=2"),
+        (["play", "sinn(x)", "x=2"], "did you mean sin"),
+        (["play", "x +", "x=2"], "cannot read the formula"),
+        (["play", "__import__('os').system('true')", "x=2"], "cannot use"),
+        (["play", "x.__class__", "x=2"], "cannot use"),
+        (["play", "[x for x in y]", "x=2"], "cannot use"),
+        (["play", "x", "x=2"], "computes nothing"),
+        (["play", "x*2", "x=two"], "must be a number"),
+        (["play", "x*2", "2=3"], "NAME=NUMBER"),
+        (["play", "(" * 300 + "x" + ")" * 300, "x=2"], ""),
+        (["play", "x*" * 2000 + "x", "x=2"], "too long"),
+        (["play", "A @ B", "A=[[1,2]]", "B=[[1,2]]"], "do not chain"),
+    ],
+)
+def test_mistakes_get_a_sentence(words, said, capsys):
+    status = cli.main(words)
+    error = capsys.readouterr().err
+    assert status in (0, 2) if said == "" else status == 2
+    assert said in error and "Traceback" not in error
+
+
+def test_play_is_arithmetic(capsys):
+    assert cli.main(["play", "x*y + sin(x)", "x=2", "y=3"]) == 0
+    text = capsys.readouterr().out
+    assert "now −0.4161 → 2.584" in text
+    assert cli.main(["play", "sum(W @ v) ^ 2", "W=[[1,2],[3,4]]", "v=[1,-1]", "--text"]) == 0
+    assert "∂L/∂W" in capsys.readouterr().out
+
+
+def test_an_array_at_the_end_shows_the_forward_pass(capsys):
+    assert cli.main(["play", "softmax(v)", "v=[1,2]"]) == 0
+    text = capsys.readouterr().out
+    assert "its forward pass alone" in text and "Backward" not in text
+
+
+def test_a_closed_pipe_is_no_error():
+    command = f"{sys.executable} -m autograd step example3 | head -n 1"
+    answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
+    assert answer.stderr == "" and answer.stdout.startswith("Forward 1 of 14")
+
+
+# --- notebooks --------------------------------------------------------------------------------------------------
+
+
+def test_a_notebook_gets_a_frame_over_its_fallback():
+    bundle = step(example3_full_backprop.graph())._repr_mimebundle_()
+    html = bundle["text/html"]
+    assert html.count("<iframe") == 1 and 'sandbox="allow-scripts"' in html and "Stepper of" in bundle["text/plain"]
+    page = re.search(r'srcdoc="([^"]*)"', html)[1]
+    assert "&lt;!doctype html&gt;" in page
+
+
+def test_the_fallback_reads_well_without_style_or_script():
+    html = step(example3_full_backprop.graph())._repr_mimebundle_()["text/html"]
+    stripped = re.sub(r"<iframe.*?</iframe>", "", html, flags=re.S)
+    assert "<script" not in stripped and "run the cell, or trust the notebook" in stripped
+    assert stripped.count("<th>") == 6 and '<td rowspan="2">14</td>' in stripped
+    assert "<code>g @ WK.T</code>" in stripped and "[[0.001249, −0.003716], [0.001258, −0.003778]]" in stripped
+    image = base64.b64decode(re.search(r"data:image/svg\+xml;base64,([^\"]*)", stripped)[1]).decode()
+    assert ET.fromstring(image).tag.endswith("svg") and image.count("<circle") == 14
+
+
+def test_forward_only_has_a_table_too():
+    x = Value(np.array([1.0, 2.0]), name="x")
+    html = step(ag.softmax(x), backward=False)._repr_mimebundle_()["text/html"]
+    assert "<th>in numbers</th>" in html
+
+
+# --- inside -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "cross_entropy", "attention", "gelu", "logsumexp"])
+def test_what_is_inside_sends_the_same(name):
+    op = ag.OPS[name]
+    f, inputs = op.on(op.samples[1])
+    values = [Value(x, name=f"x{i}") if np.asarray(x).dtype.kind == "f" else x for i, x in enumerate(inputs)]
+    out = f(*values)
+    cotangent = np.random.default_rng(0).normal(size=out.shape) if out.shape else 1.5
+    steps = step(out, grad=cotangent)
+    opened = steps.inside(-1)
+    assert len(opened) > 2
+    whole = {steps.words.name(c.parent): c.total for c in steps[-1].contributions}
+    for leaf_name, total in whole.items():
+        np.testing.assert_allclose(opened.ledger(leaf_name).total, total, rtol=1e-9, atol=1e-12)
+    assert opened.words.top == steps.words.top
+
+
+def test_inside_a_module_is_its_own_nodes():
+    x = Value(np.array([0.5, -1.0]), name="x")
+    with ag.scope("block", kind="Block"):
+        y = ag.tanh(x * 2.0)
+    steps = step((y * y).sum(), collapse=1)
+    opened = steps.inside(len(steps) - 1)
+    assert [s.node.op.name for s in opened] == ["mul", "tanh", "tanh", "mul"]
+    np.testing.assert_array_equal(opened.ledger("x").total, steps.ledger(x).total)
+
+
+def test_nothing_smaller_inside():
+    with pytest.raises(StepError, match="nothing smaller inside"):
+        step(Value(2.0) * 3.0).inside(0)
+
+
+def test_a_step_in_one_sentence():
+    steps = step(small())
+    assert describe_step(steps[-1]) == "Backward 3 of 3. a * b sends −0.004023 to a, path 2 of 2 and 0.002682 to b."
