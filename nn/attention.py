@@ -13,7 +13,9 @@ from . import init
 from .dropout import Dropout
 from .embedding import RotaryPositions
 from .linear import Linear
-from .module import Module, as_input
+from .module import Module, as_input, record
+
+SELF_ATTENTION = ag.OPS["self_attention"]
 
 
 class KeyValues:
@@ -88,8 +90,10 @@ class MultiHeadAttention(Module):
         drops = self.training and self.dropout.p > 0
         if context is None and cache is None and self.positions is None and not drops and not self.cross:
             x = self._checked(x, "an input", self.out.weight)
-            heads = {"heads": self.n_heads, "kv_heads": self.n_kv_heads, "causal": self.causal}
-            return self.out(ag.self_attention(self.qkv(x), self._fitted(mask, x.ndim), **heads))
+            settings = {"heads": self.n_heads, "kv_heads": self.n_kv_heads, "causal": self.causal}
+            if mask is None:
+                return self.out(record(SELF_ATTENTION.bind(settings), self.qkv(x), 0.0))
+            return self.out(SELF_ATTENTION(self.qkv(x), self._fitted(mask, x.ndim), **settings))
         q, k, v, mask = self._heads(x, context, mask, cache)
         if drops:
             mixed = self.dropout(ag.attention_weights(q, k, mask, causal=self.causal)) @ v
@@ -136,8 +140,10 @@ class MultiHeadAttention(Module):
         return [q, *ag.split(kv, 2, axis=-1)]
 
     def _checked(self, x: Any, what: str, weight: Any) -> Any:
-        x = as_input(x, weight._data.dtype)
-        if x.ndim < 2 or x.shape[-1] != weight.shape[0]:
+        if x.__class__ is not ag.Value:
+            x = as_input(x, weight._data.dtype)
+        shape = x.shape
+        if len(shape) < 2 or shape[-1] != weight._data.shape[0]:
             self._refuse(f"{what} of shape (..., tokens, {weight.shape[0]})", f"shape {x.shape}")
         return x
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from .linear import Linear
 from .module import Module, as_input
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-    "relu": F.relu,
-    "gelu": F.gelu,
-    "gelu_tanh": partial(F.gelu, approximate="tanh"),
-    "silu": F.silu,
-    "tanh": F.tanh,
-    "sigmoid": F.sigmoid,
+    "relu": methodcaller("relu"),
+    "gelu": methodcaller("gelu"),
+    "gelu_tanh": methodcaller("gelu", approximate="tanh"),
+    "silu": methodcaller("silu"),
+    "tanh": methodcaller("tanh"),
+    "sigmoid": methodcaller("sigmoid"),
 }
 
 
@@ -49,8 +49,9 @@ class FeedForward(Module):
         self.down = Linear(d_hidden, d_model, bias, rng, dtype)
 
     def forward(self, x: Any) -> Any:
-        x = as_input(x, self.up.weight._data.dtype)
-        if x.shape[-1:] != self.up.weight._data.shape[:1]:
+        weight = self.up.weight._data
+        x = as_input(x, weight.dtype)
+        if x.shape[-1:] != weight.shape[:1]:
             self._refuse(f"an input of shape (..., {self.up.weight.shape[0]})", x)
         if self.gate is not None:
             return self.down(F.silu(self.gate(x)) * self.up(x))

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from . import functional as F
+from autograd import OPS, Value
+
 from . import init
-from .module import Module, Parameter, as_input
+from .module import Module, Parameter, as_input, record
+
+LINEAR = OPS["linear"]
 
 
 class Linear(Module):
@@ -30,10 +33,11 @@ class Linear(Module):
 
     def forward(self, x: Any) -> Any:
         weight = self.weight
-        x = as_input(x, weight._data.dtype)
+        if x.__class__ is not Value:
+            x = as_input(x, weight._data.dtype)
         if x.shape[-1:] != weight._data.shape[:1]:
             self._refuse(f"an input of shape (..., {weight.shape[0]})", x)
-        return F.linear(x, weight, self.bias)
+        return record(LINEAR, x, weight, self.bias)
 
     def extra(self) -> str:
         n_in, n_out = self.weight.shape

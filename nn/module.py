@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from autograd import Value, stack
+from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
 from autograd.recording import Scope, modes, scope
 
@@ -60,7 +60,8 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`; every node made meanwhile remembers that it was made here."""
         label = modes.label
-        with scope(self._name_in(None if label is None else label.scope), type(self).__name__, self) as here:
+        name = "" if label is None else self._name_in(label.scope)
+        with scope(name, type(self).__name__, self) as here:
             try:
                 return self.forward(*args, **kwargs)
             except HandgradError as error:
@@ -207,9 +208,14 @@ class Module:
         raise ShapeError(f"{self._called()} expected {expected}, got {came}.{remedy and ' ' + remedy}")
 
 
+def record(op: Op, *inputs: Any) -> Value:
+    """Apply an op to inputs that a layer has checked already: without the op's own door."""
+    return Value.__apply__(op, inputs)
+
+
 def as_input(x: Any, dtype: Any) -> Any:
-    """What a layer was called with, as a Value or an array: plain numbers take the layer's dtype, a list of
-    Values is stacked."""
+    """What a layer was called with, as a Value or an array: plain numbers take the layer's dtype; a list with Values
+    in it is stacked."""
     if isinstance(x, Value):
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtype:

@@ -6,8 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from . import functional as F
-from .module import Module, Parameter, as_input
+from autograd import OPS, Value
+
+from .module import Module, Parameter, as_input, record
+
+LAYER_NORM, RMS_NORM = OPS["layer_norm"], OPS["rms_norm"]
+
+
+def checked(layer: Any, x: Any) -> Any:
+    """The input of a norm, whose rows must be as long as its gamma."""
+    width = layer.gamma._data.shape
+    if x.__class__ is not Value:
+        x = as_input(x, layer.gamma._data.dtype)
+    if x.shape[-1:] != width or width == (0,):
+        layer._refuse(f"an input of shape (..., {width[0]})", x)
+    return x
 
 
 class LayerNorm(Module):
@@ -26,10 +39,8 @@ class LayerNorm(Module):
         self.eps = eps
 
     def forward(self, x: Any) -> Any:
-        x = as_input(x, self.gamma._data.dtype)
-        if x.shape[-1:] != self.gamma._data.shape:
-            self._refuse(f"an input of shape (..., {self.gamma.size})", x)
-        return F.layer_norm(x, self.gamma, self.beta, self.eps)
+        x = checked(self, x)
+        return record(LAYER_NORM.bind({"eps": self.eps}), x, self.gamma, self.beta)
 
     def extra(self) -> str:
         return str(self.gamma.size)
@@ -47,10 +58,8 @@ class RMSNorm(Module):
         self.eps = eps
 
     def forward(self, x: Any) -> Any:
-        x = as_input(x, self.gamma._data.dtype)
-        if x.shape[-1:] != self.gamma._data.shape:
-            self._refuse(f"an input of shape (..., {self.gamma.size})", x)
-        return F.rms_norm(x, self.gamma, self.eps)
+        x = checked(self, x)
+        return record(RMS_NORM.bind({"eps": self.eps}), x, self.gamma)
 
     def extra(self) -> str:
         return str(self.gamma.size)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import negative_axes, row_means, row_sums
+from ._axes import negative_axes, ones, row_means, row_sums
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
 from .linear import flat, matmul, outer, product
 from .reduce import REDUCED, insist, max_, mean, spread, sum_
 from .reduce import door as reduction
-from .shape import expand_dims
+from .shape import expand_dims, sum_to
 
 ROWS = [Sample("3"), Sample("2,3"), Sample("2,3", axis=0), Sample("2,2,3"), Sample("2,3,2", axis=(0, 2))]
 
@@ -198,7 +198,17 @@ def _norm_forward(centre):
 
 def _norm_vjp(g, out, x, gamma, eps, centre):
     rows, scale = _rows_of(out, x, eps, centre)
-    return inner(norm_pull, g * gamma, rows, scale, centre=centre), g * rows
+    return inner(norm_pull, g * gamma, rows, scale, centre=centre), summed(g * rows, gamma)
+
+
+def summed(g, vector):
+    """The gradient of a vector that was added to (or multiplied with) every row: the sum of the rows."""
+    if g.__class__ is not np.ndarray:
+        return sum_to(g, shape_of(vector)) if vector is not None and rank_of(g) > rank_of(vector) else g
+    if vector is None or g.ndim == 1:
+        return g
+    rows = g if g.ndim == 2 else g.reshape(-1, g.shape[-1])
+    return ones(len(rows), g.dtype).dot(rows)
 
 
 def inner(op, *inputs, **settings):
@@ -216,7 +226,7 @@ layer_norm = Op(
     "layer_norm(x, gamma, beta, eps=eps)",
     door=_layer_norm_door,
     forward=_norm_forward(centre=True),
-    vjp=lambda g, out, x, gamma, beta, *, eps: (*_norm_vjp(g, out, x, gamma, eps, True), g),
+    vjp=lambda g, out, x, gamma, beta, *, eps: (*_norm_vjp(g, out, x, gamma, eps, True), summed(g, beta)),
     definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
     samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
     batch="align",
@@ -300,7 +310,7 @@ linear = Op(
     vjp=(
         lambda g, out, x, weight, bias: product(g, weight.mT),
         lambda g, out, x, weight, bias: product(flat(x).mT, flat(g)) if rank_of(x) > 1 else outer(x, g),
-        lambda g, out, x, weight, bias: g,
+        lambda g, out, x, weight, bias: summed(g, bias),
     ),
     definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
     samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
