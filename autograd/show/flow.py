@@ -26,7 +26,8 @@ def contributions_of(node: Value, gradient: Any = None) -> list[Any]:
     found: list[Any] = [None] * len(node.inputs)
     if gradient is None or node.op is None:
         return found
-    sent = iter(contributions(node, gradient))
+    with np.errstate(all="ignore"):  # what went wrong in the backward pass is shown, not warned of again
+        sent = iter(contributions(node, gradient))
     entry = next(sent, None)
     for index, x in enumerate(node.inputs):
         if entry is not None and entry[0] is x:

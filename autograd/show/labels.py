@@ -18,6 +18,7 @@ import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, pulled
 from autograd.op import BoundOp, Op
+from autograd.recording import Scope
 from autograd.show.numbers import MINUS, dimensions, factor
 from autograd.show.tidy import tidy
 from autograd.value import Value
@@ -96,7 +97,7 @@ class Names:
         assert node.op is not None
         if any(map(self.nestable, node.inputs)):
             inputs = [
-                Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._operand(x, plain(x))
+                Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._operand(x, node, plain(x))
                 for x in node.inputs
             ]
             return tuple(part and self._unmarked(part) for part in self._pulled(node, inputs, brief))
@@ -108,13 +109,14 @@ class Names:
             texts = self._pulled(node, marks, brief)
             self._rules[key] = tuple(text and self._with_settings(text).replace("-", MINUS) for text in texts)
             self._kept.append(node.op)
-        names = {_FIRST_MARK + index: self.call(x) for index, x in enumerate(node.inputs)}
+        names = {_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(node.inputs)}
         return tuple(text and text.translate(names) for text in self._rules[key])
 
     def _pulled(self, node: Value, inputs: list[Expr | None], brief: bool) -> list[str | None]:
         assert node.op is not None
         rank = max(np.ndim(plain(x)) for x in node.inputs)
-        parts = pulled(self._spoken(node.op), Expr("g", node.data), Expr("out", node.data), inputs)
+        with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
+            parts = pulled(self._spoken(node.op), Expr("g", node.data), Expr("out", node.data), inputs)
         return [None if part is None else tidy(part, rank, brief) for part in parts]
 
     def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
@@ -151,7 +153,7 @@ class Names:
         operands = node.inputs
         nested = [self.nestable(x) for x in operands]
         if any(nested):
-            inputs = [self._tree(x) if inside else self._operand(x) for x, inside in zip(operands, nested)]
+            inputs = [self._tree(x) if inside else self._operand(x, node) for x, inside in zip(operands, nested)]
             return self._unmarked(
                 tidy(Expr.__apply__(self._spoken(node.op), tuple(inputs)), np.ndim(plain(operands[0])))
             )
@@ -170,7 +172,14 @@ class Names:
             pattern = self._with_settings(tidy(Expr.__apply__(self._spoken(node.op), tuple(marks)), rank))
             pattern = self._patterns[key] = pattern.replace("-", MINUS)
             self._kept.append(node.op)
-        return pattern.translate({_FIRST_MARK + index: self.call(x) for index, x in enumerate(inputs)})
+        return pattern.translate({_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(inputs)})
+
+    def _near(self, x: Any, node: Value) -> str:
+        """An operand as code inside the node's module would write it: the module's own `weight` is `.weight`."""
+        name = self.call(x)
+        path = node.scope.path if node.scope is not None else ""
+        own = path and isinstance(x, Value) and x.op is None and name.startswith(f"{path}.")
+        return name[len(path) :] if own else name
 
     def nestable(self, x: Any) -> bool:
         """An unnamed result short enough to stand inside another expression: `−log(P[2])`."""
@@ -195,12 +204,12 @@ class Names:
 
     def _tree(self, node: Value) -> Expr:
         assert node.op is not None
-        operands = [self._tree(x) if self.nestable(x) else self._operand(x) for x in node.inputs]
+        operands = [self._tree(x) if self.nestable(x) else self._operand(x, node) for x in node.inputs]
         return Expr.__apply__(self._spoken(node.op), tuple(operands))
 
-    def _operand(self, x: Any, value: Any = UNKNOWN) -> Expr | None:
-        """An operand by its name; None, an input that was not given, stays None."""
-        return None if x is None else self._marked(self.call(x), value)
+    def _operand(self, x: Any, node: Value, value: Any = UNKNOWN) -> Expr | None:
+        """An operand of `node` by its name; None, an input that was not given, stays None."""
+        return None if x is None else self._marked(self._near(x, node), value)
 
     def _marked(self, text: str, value: Any = UNKNOWN) -> Expr:
         mark = self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
@@ -234,14 +243,21 @@ class Names:
 
 
 def _module_results(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
-    """Nodes that are used outside the module call that made them, with the path of the outermost call they leave."""
+    """Nodes used outside the call that made them, with the path of the outermost call whose only result each is."""
+    exits: dict[Scope, dict[Value, None]] = {}
+    left: dict[Value, list[Scope]] = {}
     for node in nodes:
         around = set(node.scope.chain()) if node.scope is not None else set()
         for x in node.parents:
             if x.scope is not None and x.scope is not node.scope and x.scope not in around:
-                left = [scope for scope in x.scope.chain() if scope.name and scope not in around]
-                if left:
-                    yield x, left[-1].path
+                scopes = [scope for scope in x.scope.chain() if scope.name and scope not in around]
+                left[x] = max(left.get(x, []), scopes, key=len)
+                for scope in scopes:
+                    exits.setdefault(scope, {})[x] = None
+    for x, scopes in left.items():
+        alone = [scope.path for scope in scopes if len(exits[scope]) == 1]
+        if alone:
+            yield x, alone[-1]
 
 
 class _NamedArray(np.ndarray):

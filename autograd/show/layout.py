@@ -56,8 +56,13 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
         few = len(crowded) <= CLUSTER_TRIES
         clustered += [min(more, key=lambda scope: len(scope.members))] if few else more
     _, _, solved, frames, crowded = min(tried, key=lambda attempt: attempt[:2])
-    hidden = {scope.key for scope in crowded}
-    return solved, {key: frame for key, frame in frames.items() if key not in hidden}
+    hidden = {_sort(scope) for scope in crowded}  # a frame for some copies of a module and not for others misleads
+    shown = {scope.key for scope in scene.scopes if _sort(scope) not in hidden}
+    return solved, {key: frame for key, frame in frames.items() if key in shown}
+
+
+def _sort(scope: Scope) -> tuple[str, int]:
+    return scope.kind or scope.name, scope.name.count(".")
 
 
 def _links(scene: Scene) -> list[Link]:

@@ -19,6 +19,7 @@ from autograd.show.folding import Collapse, Folded, Group, every_module, fold
 from autograd.show.labels import Names, operands_of
 from autograd.show.layout import GRAPHVIZ_MOST
 from autograd.show.numbers import count, rough
+from autograd.show.text import clipped
 from autograd.show.value_cards import (
     Style,
     is_parameter,
@@ -38,6 +39,7 @@ DETAILS = ("full", "brief")
 DIRECTIONS = (None, "TB", "LR")
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
+LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
 NO_GRADIENT = "no gradient yet: call backward() first"
 
@@ -345,7 +347,7 @@ class Reader:
 
     def _title(self) -> str:
         what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
-        return f"computation graph of {what}"
+        return f"computation graph of {clipped(what, LONGEST_TITLE)}"
 
 
 def read(root: Value, options: Options) -> tuple[Scene, Folded]:
