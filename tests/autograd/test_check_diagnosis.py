@@ -1,0 +1,139 @@
+"""What is said of a wrong gradient: the pattern of its numbers, and the op and line at fault."""
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import OPS, Value, check_grads, custom_op
+
+RNG = np.random.default_rng(1)
+
+
+def draw(*shape):
+    return RNG.normal(size=shape)
+
+
+@pytest.fixture
+def op():
+    """Make an op with a wrong rule; it is gone after the test."""
+    made = []
+
+    def make(name, forward, vjp):
+        made.append(name)
+        return custom_op(name, forward=forward, vjp=vjp)
+
+    yield make
+    for name in made:
+        OPS.pop(name, None)
+
+
+def said(f, *inputs):
+    report = check_grads(f, *inputs)
+    assert report.verdict == "wrong", report
+    return "\n".join(report.diagnosis)
+
+
+@pytest.mark.parametrize(
+    "factor, pattern",
+    [
+        (2.0, "twice too large"),
+        (-1.0, "the sign is flipped"),
+        (0.5, "half of what it should be"),
+        (1 / 3, "too small by the factor 3"),
+        (12.0, "too large by the factor 12"),
+        (1.7, "the same factor 1.7"),
+    ],
+)
+def test_a_constant_ratio(op, factor, pattern):
+    f = op("scaled", lambda x: x**3, lambda g, out, x: (factor * 3 * g * x**2,))
+    assert pattern in said(f, draw(3, 4))
+
+
+def test_transposed(op):
+    f = op("gram", lambda x, y: x @ y, lambda g, out, x, y: ((g @ y.mT).mT, x.mT @ g))
+    assert "x: transposed: axes 0 and 1" in said(f, draw(3, 3), draw(3, 3))
+
+
+def test_transposed_and_not_square(op):
+    f = op("square", lambda x: x**2, lambda g, out, x: (ag.reshape((2 * g * x).mT, np.shape(x)),))
+    assert "in the order of the transpose" in said(f, draw(2, 3))
+
+
+def test_one_entry_only(op):
+    spoilt = np.ones((2, 3))
+    spoilt[1, 2] = 3.0
+    f = op("spoilt", lambda x: x**2, lambda g, out, x: (2 * g * x * spoilt,))
+    assert "only x[1, 2] is wrong; the other 5 entries are right" in said(f, draw(2, 3))
+
+
+def test_no_gradient_arrives(op):
+    f = op("cut", lambda x: x**2, lambda g, out, x: (None,))
+    assert "no gradient arrives" in said(f, draw(3))
+
+
+def test_a_path_cut_by_detach():
+    text = said(lambda x: x * x.detach(), draw(3))
+    assert "half of what it should be" in text or "a path is missing" in text
+    assert "a path is missing from the graph" in text
+
+
+def test_a_term_is_missing(op):
+    f = op("off", lambda x: x**2, lambda g, out, x: (2 * g * x + 0.25,))
+    assert "off by 0.25 everywhere" in said(f, draw(4))
+
+
+def test_swapped_inputs(op):
+    f = op("swapped", lambda x, y: x * ag.exp(y), lambda g, out, x, y: (g * x * ag.exp(y), g * ag.exp(y)))
+    assert "this is the gradient of y: two inputs are swapped" in said(f, draw(3), draw(3))
+
+
+def test_the_line_and_the_rule_are_shown(op):
+    cube = op("cube3", lambda x: x**3, lambda g, out, x: (2 * g * x**2,))
+
+    def loss(x, w):
+        hidden = ag.tanh(x @ w)
+        cubed = cube(hidden)
+        return (cubed * cubed).sum()
+
+    report = check_grads(loss, draw(2, 3), draw(3, 2))
+    assert report.culprit == "cube3"
+    text = "\n".join(report.diagnosis)
+    assert "test_check_diagnosis.py" in text and "cubed = cube(hidden)" in text
+    assert "`2 * g * x ** 2`" in text
+
+
+def test_the_first_wrong_op_is_named_not_a_later_one(op):
+    first = op("first_wrong", lambda x: x**3, lambda g, out, x: (2 * g * x**2,))
+    then = op("then_wrong", lambda x: x**2, lambda g, out, x: (g * x,))
+    assert check_grads(lambda x: then(first(x)).sum(), draw(3)).culprit == "first_wrong"
+
+
+def test_a_large_graph_is_searched_in_time(op):
+    bad = op("bad_in_many", lambda x: x * 1.0, lambda g, out, x: (3 * g,))
+
+    def f(x):
+        for _ in range(400):
+            x = x + 0.01 * ag.sin(x)
+        return bad(x)
+
+    assert check_grads(f, 0.5).culprit == "bad_in_many"
+
+
+def test_a_hook_that_edits_gradients_is_hinted_at():
+    def f(x):
+        y = x * x
+        y.hook(lambda g: 2 * g)
+        return y
+
+    report = check_grads(f, 1.5)
+    assert report.verdict == "wrong" and report.culprit is None
+    assert "look for a hook" in str(report)
+
+
+def test_values_are_left_alone_by_the_search(op):
+    cube = op("cube4", lambda x: x**3, lambda g, out, x: (g,))
+    leaf = Value(draw(3))
+    before = leaf.data.copy()
+    check_grads(cube, leaf)
+    np.testing.assert_array_equal(leaf.data, before)
+    assert leaf.grad is None

@@ -1,0 +1,122 @@
+"""check_formula: a derivation of one's own against the engine and against differences."""
+
+import math
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import check_formula
+from autograd.errors import DataError
+
+X, W = np.random.default_rng(0).normal(size=(2, 3)), np.random.default_rng(1).normal(size=(3, 2))
+
+
+def test_a_right_formula_passes():
+    report = check_formula(lambda x: (x**3).sum(), lambda x: 3 * x**2, X)
+    assert report.ok and len(report.entries) == 6
+    for e in report.entries:
+        assert e.engine == pytest.approx(e.gradient)
+
+
+def test_a_tuple_for_several_inputs():
+    f = lambda x, w: ag.tanh(x @ w).sum()  # noqa: E731
+
+    def mine(x, w):
+        d = 1 - np.tanh(x @ w) ** 2
+        return d @ w.T, x.T @ d
+
+    assert check_formula(f, mine, X, W).ok
+    report = check_formula(f, lambda x, w: (mine(x, w)[0], 2 * mine(x, w)[1]), X, W)
+    assert report.verdict == "wrong"
+    assert {e.input for e in report.failures} == {"w"}
+    assert "w: twice too large" in str(report)
+    assert "the engine agrees with the differences; the formula does not" in str(report)
+
+
+def test_plain_python():
+    assert check_formula(lambda x: x**2, lambda x: 2 * x, 3.0).ok
+    report = check_formula(lambda x: x**2, lambda x: x, 3.0)
+    assert (report.verdict, report.entries[0].ratio) == ("wrong", pytest.approx(0.5))
+
+
+def test_softmax_cross_entropy_by_hand():
+    target = 1
+
+    def mine(z):
+        p = np.exp(z) / np.exp(z).sum()
+        return p - np.eye(3)[target]
+
+    assert check_formula(lambda z: -ag.log_softmax(z)[target], mine, X[0]).ok
+    assert check_formula(lambda z: -ag.log_softmax(z)[target], lambda z: -mine(z), X[0]).verdict == "wrong"
+
+
+def test_a_jacobian_for_an_array():
+    def jacobian(x):
+        p = np.exp(x) / np.exp(x).sum()
+        return np.diag(p) - np.outer(p, p)
+
+    assert check_formula(ag.softmax, jacobian, X[0]).ok
+    diagonal_only = check_formula(ag.softmax, lambda x: np.diag(np.diag(jacobian(x))), X[0])
+    assert diagonal_only.verdict == "wrong"
+
+
+def test_a_missing_broadcast_sum_is_said():
+    report = check_formula(lambda x, b: ((x + b) ** 2).sum(), lambda x, b: (2 * (x + b), 2 * (x + b)), X, W.T[0])
+    assert report.verdict == "wrong"
+    assert "the sum over what b was broadcast to is missing" in str(report)
+
+
+def test_a_transposed_answer_is_said():
+    report = check_formula(lambda x: (x * x).sum(), lambda x: 2 * x.T, X)
+    assert report.verdict == "wrong" and "transposed?" in str(report)
+
+
+def test_a_kink_is_a_kink_for_a_formula_too():
+    report = check_formula(lambda x: ag.relu(x).sum(), lambda x: (x > 0) * 1.0, np.array([0.0, 1.0]))
+    assert report.verdict == "kink"
+
+
+def test_an_engine_that_has_no_gradient_is_noticed():
+    report = check_formula(lambda x: math.sin(x), math.cos, 0.3)
+    assert report.ok
+    assert any("does f leave the graph?" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    "answer, message",
+    [
+        (lambda x, w: x, "returned 1 gradient for 2 inputs"),
+        (lambda x, w: (x, w, x), "returned 3 gradients for 2 inputs"),
+        (lambda x, w: (x, "text"), "no array of numbers"),
+    ],
+)
+def test_what_is_no_gradient_is_refused(answer, message):
+    with pytest.raises(DataError, match=message):
+        check_formula(lambda x, w: (x @ w).sum(), answer, X, W)
+
+
+def test_several_results_are_refused():
+    with pytest.raises(DataError, match="one result"):
+        check_formula(lambda x: (x, x), lambda x: x, 1.0)
+
+
+def test_the_formula_cannot_change_the_inputs():
+    x = X.copy()
+
+    def careless(x):
+        x *= 2
+        return x
+
+    assert check_formula(lambda x: (x * x).sum(), careless, x).ok
+    np.testing.assert_array_equal(x, X)
+
+
+def test_a_torch_function():
+    torch = pytest.importorskip("torch")
+
+    def mine(x, w):
+        loss = torch.tanh(x @ w).sum()
+        return torch.autograd.grad(loss, (x, w))
+
+    assert check_formula(lambda x, w: ag.tanh(x @ w).sum(), mine, X, W).ok

@@ -1,0 +1,133 @@
+"""custom_op: an op of one's own in one block, drawn, printed, checked and differentiated like those of the table."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import OPS, Value, assert_grads, custom_op, grad
+from autograd.errors import BackwardError, DataError, GradientError
+from autograd.expr import rule
+
+
+@pytest.fixture(autouse=True)
+def clean_table():
+    """What a test adds to the table is gone after it."""
+    before = set(OPS)
+    yield
+    for name in set(OPS) - before:
+        del OPS[name]
+
+
+def make_cube(**more):
+    return custom_op("cube", forward=lambda x: x**3, vjp=lambda g, out, x: (3 * g * x**2,), **more)
+
+
+def test_one_block_makes_an_op():
+    cube = make_cube()
+    x = Value(np.array([1.0, 2.0]), name="x")
+    y = cube(x)
+    assert y.op is cube and y.op.name == "cube" and y.parents == (x,)
+    y.sum().backward()
+    np.testing.assert_array_equal(x.grad, [3.0, 12.0])
+    assert cube(2.0) == 8.0
+    assert OPS["cube"] is cube
+
+
+def test_it_is_differentiable_again_and_checked():
+    cube = make_cube()
+    assert grad(grad(cube))(2.0) == 12.0
+    assert_grads(cube, np.array([1.0, -2.0]), order=2)
+    assert_grads(cube, np.array([1.0, -2.0]), mode="forward")
+
+
+def test_its_rule_prints_itself():
+    assert [str(e) for e in rule(make_cube())] == ["3 * g * x ** 2"]
+    assert make_cube(reads="x ** 3").reads == "x ** 3"
+    assert str(make_cube(reads="x ** 3")(ag.Expr("y") + 1)) == "(y + 1) ** 3"
+
+
+def test_samples_check_it_when_it_is_made():
+    make_cube(samples=[2.0, (np.ones((2, 2)),)])
+    with pytest.raises(GradientError, match="wrong_cube: wrong"):
+        custom_op("wrong_cube", forward=lambda x: x**3, vjp=lambda g, out, x: (2 * g * x**2,), samples=[2.0])
+    assert "wrong_cube" not in OPS
+
+
+def test_several_inputs_broadcasting_and_none():
+    blend = custom_op("blend", forward=lambda x, y, t: x * t + y * (1 - t), vjp=lambda g, out, x, y, t: (g * t, g * (1 - t), None))
+    x, y = Value(np.ones((2, 3))), Value(np.ones(3))
+    blend(x, y, np.array(0.25)).sum().backward()
+    np.testing.assert_allclose(x.grad, np.full((2, 3), 0.25))
+    np.testing.assert_allclose(y.grad, np.full(3, 1.5))
+
+
+def test_settings_are_keyword_only_parameters():
+    scale = custom_op("scale", forward=lambda x, *, by=2.0: x * by, vjp=lambda g, out, x, *, by: (g * by,), samples=[1.0])
+    assert scale(Value(3.0)).data == 6.0
+    assert grad(lambda x: scale(x, by=5.0))(1.0) == 5.0
+    assert scale(Value(3.0), by=5.0).op.settings == {"by": 5.0}
+    with pytest.raises(TypeError, match="no setting of; it has by"):
+        scale(1.0, of=2)
+    with pytest.raises(TypeError, match="takes 1 input; got 2"):
+        scale(1.0, 2.0)
+
+
+def test_a_setting_without_default_is_asked_for():
+    power = custom_op("topower", forward=lambda x, *, n: x**n, vjp=lambda g, out, x, *, n: (g * n * x ** (n - 1),))
+    with pytest.raises(TypeError, match="needs n="):
+        power(2.0)
+    assert grad(lambda x: power(x, n=3))(2.0) == 12.0
+
+
+def test_it_can_be_made_again():
+    """As when a notebook cell is run twice."""
+    make_cube()
+    again = custom_op("cube", forward=lambda x: x**3, vjp=lambda g, out, x: (3.0 * g * x * x,))
+    assert OPS["cube"] is again
+
+
+def test_it_survives_copies_and_pickles():
+    cube = make_cube()
+    y = cube(Value(2.0, name="x"))
+    for twin in (copy.deepcopy(y), pickle.loads(pickle.dumps(y))):
+        twin.backward()
+        assert twin.parents[0].grad == 12.0
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"name": "exp"}, "an op of the table already"),
+        ({"name": "not a name"}, "a Python name"),
+        ({"vjp": lambda g, x: (g,)}, r"the rule is vjp\(g, out, and these\); got vjp\(g, x\)"),
+        ({"vjp": np.sin}, "Wrap it in a lambda"),
+        ({"forward": lambda x, **more: x}, "cannot take"),
+    ],
+)
+def test_bad_declarations_are_refused(arguments, message):
+    before = dict(OPS)
+    block = {"name": "cube", "forward": lambda x: x**3, "vjp": lambda g, out, x: (3 * g * x**2,)} | arguments
+    with pytest.raises(DataError, match=message):
+        custom_op(block.pop("name"), **block)
+    assert before == OPS
+
+
+@pytest.mark.parametrize(
+    "vjp, message",
+    [
+        (lambda g, out, x: 3 * g * x**2, "not a tuple"),
+        (lambda g, out, x: (g, g), "gave 2 gradients for 1 inputs"),
+        (lambda g, out, x: (np.ones(5),), r"a gradient of shape \(5,\); the input has \(3,\)"),
+        (lambda g, out, x: (1.0,), r"a gradient of shape \(\); the input has \(3,\)"),
+    ],
+)
+def test_bad_answers_of_a_rule_are_refused(vjp, message):
+    op = custom_op("odd", forward=lambda x: x**3, vjp=vjp)
+    x = Value(np.ones(3))
+    y = op(x).sum()
+    with pytest.raises(BackwardError, match=message):
+        y.backward()
+    assert x.grad is None
