@@ -35,9 +35,7 @@ class Outline:
     unfolds."""
 
     def __init__(self, reader: Reader) -> None:
-        from autograd.show.reader import Reader as Read
-
-        whole = Read(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
+        whole = type(reader)(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
         self.scene = whole.scene()
         self.whole, self.key_of = whole, whole.folded.key_of
         self.modules = {module.key: module for module in whole.modules()}
@@ -69,7 +67,7 @@ class Outline:
             if here and node.op is not None:
                 homes[self.key_of[node]] = here
         for card in reversed(self.scene.cards):
-            array = whole.plain_array(card.key)
+            array = whole.constant(card.key)
             inner = card.role == "parameter" or (array is not None and whole.is_private(array))
             if card.key not in homes and inner and users.get(card.key):
                 common = self._common([homes.get(user, "") for user in users[card.key]])

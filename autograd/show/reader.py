@@ -14,8 +14,8 @@ import numpy as np
 
 from autograd.graph import topological
 from autograd.show import flow as flowing
-from autograd.show.cards import Card, Edge, Scene, Scope
-from autograd.show.folding import Collapse, Folded, Group, every_module, fold
+from autograd.show.cards import Card, Edge, Legend, Scene, Scope
+from autograd.show.folding import Collapse, Group, every_module, fold
 from autograd.show.labels import Names, operands_of
 from autograd.show.layout import GRAPHVIZ_MOST
 from autograd.show.numbers import count, rough
@@ -73,8 +73,7 @@ class Options:
 
 
 class Reader:
-    """One reading of one graph. `scene()` gives the picture; the parts stay for those who need more (the
-    page)."""
+    """One reading of one graph: `scene()` gives the picture, the parts stay for those who need more (the page)."""
 
     def __init__(self, root: Value, options: Options, names: Names | None = None) -> None:
         if not isinstance(root, Value):
@@ -99,7 +98,8 @@ class Reader:
         )
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
-        self._plain: dict[int, str] = {}  # plain arrays, by id, to their card's key
+        self._constants: dict[str, Any] = {}  # plain arrays, by the key of their card
+        self._constant_keys: dict[int, str] = {}  # and those keys by the array's id
 
     def scene(self) -> Scene:
         """The picture as data."""
@@ -108,7 +108,7 @@ class Reader:
         style = Style(self.options.detail, self.options.digits, direction == "TB", told)
         cards = self._cards(style)
         edges, notes, legend = self._edges(style)
-        cards += [self._plain_card(key, style) for key in self._plain.values()]
+        cards += [plain_card(key, array, self.names, style) for key, array in self._constants.items()]
         cards = _mark_first_trouble(cards)
         notes = ((self.folded.note,) if self.folded.note else ()) + notes
         return Scene(
@@ -186,43 +186,44 @@ class Reader:
         }
         return list(used)
 
-    def _plain_card(self, key: str, style: Style) -> Card:
-        return plain_card(key, self._arrays[key], self.names, style)
-
     # --- edges --------------------------------------------------------------------------------------------
 
-    def _edges(self, style: Style) -> tuple[list[Edge], tuple[str, ...], Any]:
+    def _edges(self, style: Style) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
+        """The edges, what the picture says about them, and the legend of their widths."""
         drawn: dict[tuple[str, str, int], Edge] = {}
-        sizes: dict[str, float] = {}
-        self._arrays: dict[str, Any] = {}
-        with_numbers = self.options.flow is not False or self.options.edges == "numbers"
+        sizes: dict[str, float] = {}  # by edge, the norm of the gradient along it
         for node in self.nodes:
-            head = self.folded.key_of[node]
-            if node.op is None:
-                continue
-            crosses = any(self._tail(node, x) not in (None, head) for x in node.inputs)
-            sent = flowing.contributions_of(node) if with_numbers and crosses else ()
-            labels = self._labels(node, sent, style)
-            for index, x in enumerate(operands_of(node)):
-                tail = self._tail(node, x)
-                if tail is None or tail == head:
-                    continue
-                folded = head in self.folded.groups or tail in self.folded.groups
-                place = (tail, head, -1 if folded else index)
-                size = norm(sent[index]) if index < len(sent) and sent[index] is not None else None
-                if place in drawn:
-                    edge = drawn[place]
-                else:
-                    label = labels[index] if not folded and index < len(labels) else ""
-                    title = self._edge_title(node, x, label) if style.told else ""
-                    edge = Edge(f"e{len(drawn)}", tail, head, label, title=title)
-                    drawn[place] = edge
-                if size is not None:
-                    sizes[edge.key] = math.hypot(sizes.get(edge.key, 0.0), size)
+            if node.op is not None:
+                self._add_edges(node, style, drawn, sizes)
         edges = list(drawn.values())
         if self.options.flow is False:
             return edges, self._edge_notes(edges), None
         return self._with_flow(edges, sizes)
+
+    def _add_edges(
+        self, node: Value, style: Style, drawn: dict[tuple[str, str, int], Edge], sizes: dict[str, float]
+    ) -> None:
+        """One edge per operand; between folded cards one for all, whose flow is that of all together."""
+        head = self.folded.key_of[node]
+        tails = [self._tail(node, x) for x in operands_of(node)]
+        if all(tail in (None, head) for tail in tails):
+            return
+        with_numbers = self.options.flow is not False or self.options.edges == "numbers"
+        sent = flowing.contributions_of(node) if with_numbers else [None] * len(node.inputs)
+        labels = self._labels(node, sent, style)
+        for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
+            if tail is None or tail == head:
+                continue
+            is_input = index < len(node.inputs)  # an index array is none: no gradient flows, no rule is written
+            folded = head in self.folded.groups or tail in self.folded.groups
+            place = (tail, head, -1 if folded else index)
+            if place not in drawn:
+                label = labels[index] if is_input and not folded else ""
+                title = self._edge_title(node, x, label) if style.told else ""
+                drawn[place] = Edge(f"e{len(drawn)}", tail, head, label, title=title)
+            if is_input and sent[index] is not None:
+                key = drawn[place].key
+                sizes[key] = math.hypot(sizes.get(key, 0.0), norm(sent[index]))
 
     def _labels(self, node: Value, sent: Any, style: Style) -> list[str]:
         if self.options.edges == "rule" and node.requires_grad:
@@ -244,7 +245,9 @@ class Reader:
             )
         return ()
 
-    def _with_flow(self, edges: list[Edge], sizes: dict[str, float]) -> tuple[list[Edge], tuple[str, ...], Any]:
+    def _with_flow(
+        self, edges: list[Edge], sizes: dict[str, float]
+    ) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
         if not sizes:
             return edges, (NO_GRADIENT,), None
         asked = self.options.flow
@@ -278,16 +281,17 @@ class Reader:
             return None
         if self.folded.key_of[node] in self.folded.groups and self.is_private(x):
             return None
-        key = self._plain.setdefault(id(x), f"c{len(self._plain)}")
-        self._arrays[key] = x
+        key = self._constant_keys.setdefault(id(x), f"c{len(self._constant_keys)}")
+        self._constants[key] = x
         return key
 
     def is_private(self, array: Any) -> bool:
         """A plain array that is a module's own affair, a mask say; named ones and indices come from outside."""
         return not self.names.name(array) and np.asarray(array).dtype.kind not in "iu"
 
-    def plain_array(self, key: str) -> Any:
-        return self._arrays.get(key)
+    def constant(self, key: str) -> Any:
+        """The plain array of a constant's card; None if the card is something else."""
+        return self._constants.get(key)
 
     def _edge_title(self, node: Value, x: Any, label: str) -> str:
         result = self.names.name(node) or self.names.expression(node)
@@ -348,12 +352,6 @@ class Reader:
     def _title(self) -> str:
         what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
         return f"computation graph of {clipped(what, LONGEST_TITLE)}"
-
-
-def read(root: Value, options: Options) -> tuple[Scene, Folded]:
-    """The scene of a graph, and how it was folded."""
-    reader = Reader(root, options)
-    return reader.scene(), reader.folded
 
 
 def _mark_first_trouble(cards: list[Card]) -> list[Card]:
