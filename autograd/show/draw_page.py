@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from autograd.recording import Scope
 from autograd.show import theme
 from autograd.show.card_painter import paint_card
-from autograd.show.cards import Card, Edge, Scene, measure
+from autograd.show.cards import Card, Edge, Legend, Scene, measure
 from autograd.show.folding import Group
 from autograd.show.geometry import Box, Placement
-from autograd.show.painter import EDGE_STYLES
+from autograd.show.painter import EDGE_STYLES, paint_legend
 from autograd.show.text import xml
 
 if TYPE_CHECKING:
@@ -100,9 +100,16 @@ def write(drawing: Drawing) -> str:
         "script": _part("draw.js"),
         "description": xml(drawing.scene.description),
         "mono": xml(theme.MONO),
-        "advice": xml(drawing.advice),
+        "legend": _legend(drawing.scene.legend),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("draw.html"))
+
+
+def _legend(legend: Legend | None) -> str:
+    if legend is None:
+        return ""
+    painted, width = paint_legend(legend, 12)
+    return f'<svg class="hg-legend" width="{width:.0f}" height="24" aria-hidden="true">{painted}</svg>'
 
 
 def _part(name: str) -> str:

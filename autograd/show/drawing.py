@@ -156,7 +156,9 @@ class Drawing:
 
     def __repr__(self) -> str:
         cards = len(self.scene.cards)
-        return f"<Drawing of {cards} card{'s' if cards != 1 else ''}: {self.scene.title}>"
+        placed = "placement" in vars(self)  # known once it was painted; a repr does not lay out a graph
+        advice = f"; {self.advice}" if placed and self.advice else ""
+        return f"<Drawing of {cards} card{'s' if cards != 1 else ''}: {self.scene.title}{advice}>"
 
 
 def _can_open(reader: Reader) -> bool:

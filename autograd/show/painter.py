@@ -21,7 +21,7 @@ from autograd.show.layout import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, scope_lab
 from autograd.show.svg import caption, document, n, next_drawing_number, p, rectangle, text
 from autograd.show.text import mono_width, sans_width, xml
 
-__all__ = ["badge", "paint", "paint_card", "paint_edge"]
+__all__ = ["badge", "paint", "paint_card", "paint_edge", "paint_legend"]
 
 EDGE_STYLES = {  # token, width, dashes, where the arrowhead is, its length
     "plain": ("line", 1.4, "", "head", 8),
@@ -168,7 +168,7 @@ def _below(scene: Scene, placed: Placement) -> _Below:
     below, y = _Below(), placed.height
     notes = scene.notes + ((placed.hint,) if placed.hint else ())
     if scene.legend:
-        below.svg, below.width = _legend(scene.legend, y + 12)
+        below.svg, below.width = paint_legend(scene.legend, y + 12)
         y += LEGEND_HEIGHT
     for note in notes:
         below.svg += caption(14, y + 10, note, "muted", size=NOTE_TEXT)
@@ -178,7 +178,8 @@ def _below(scene: Scene, placed: Placement) -> _Below:
     return below
 
 
-def _legend(legend: Legend, y: float) -> tuple[str, float]:
+def paint_legend(legend: Legend, y: float) -> tuple[str, float]:
+    """The widths of gradient flow with their norms, and how wide the line of them is."""
     title = "gradient norm along the edge"
     parts = [caption(14, y + 4, title, "muted", size=geometry.INFO_CAPTION)]
     x = 14 + sans_width(title, geometry.INFO_CAPTION) + 8
