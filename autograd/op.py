@@ -165,7 +165,7 @@ class Op:
         if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
             with contextlib.suppress(OverflowError):  # an int of more than 308 digits
                 return self.forward(*map(np.float64, inputs))
-        if inputs and np.asarray(inputs[0]).dtype.kind in "iu":  # the others (targets, say) may be integers on purpose
+        if inputs and np.asarray(inputs[0]).dtype.kind in "iub":  # the others (targets, say) may be integers on purpose
             with contextlib.suppress(TypeError, ValueError, IndexError):
                 return self.forward(np.asarray(inputs[0], dtype=np.float64), *inputs[1:])
         raise self._explained(error, inputs, given) from error

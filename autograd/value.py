@@ -345,7 +345,7 @@ class Value:
             )
         if kwargs:
             raise TypeError(f"np.{ufunc.__name__} of a Value takes no {', '.join(kwargs)}; only the inputs")
-        return op(*inputs)
+        return op(*(x if isinstance(x, Value) else as_operand(x) for x in inputs))
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""
@@ -384,8 +384,13 @@ class Value:
         from .graph import topological
 
         if self.op is None:
-            return _leaf, (type(self), self._data, self.grad, self.label and self.label.but(scope=None, hooks=()),
-                           self.requires_grad)
+            return _leaf, (
+                type(self),
+                self._data,
+                self.grad,
+                self.label and self.label.but(scope=None, hooks=()),
+                self.requires_grad,
+            )
         nodes = topological(self)
         place = {node: i for i, node in enumerate(nodes)}
         rows = [
@@ -477,10 +482,14 @@ def as_data(data: Any) -> Any:
 
 
 def as_operand(x: Any) -> Any:
-    """A plain operand beside a Value: a real number or array of them, as it is."""
-    if x is None or isinstance(x, bool | int | float | np.bool_ | np.floating | np.integer):
-        return x
-    if isinstance(x, np.ndarray) and x.dtype.kind in "fiub":
+    """A plain operand beside a Value: a real number or array of them.
+
+    NumPy's float64 and whole numbers become Python's, so that `v * np.sqrt(2)` leaves a float32 v in float32.
+    """
+    if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fiub":
+        own_precision = x.ndim or (x.dtype.kind == "f" and x.dtype != np.float64)
+        return x if own_precision else x.item()
+    if x is None or isinstance(x, bool | int | float):
         return x
     if isinstance(x, list | tuple):
         return as_operand(as_data(x))

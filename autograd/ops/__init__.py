@@ -48,6 +48,17 @@ for _method, _special in {
 
 bind_operators(OPERATORS, {"neg": "neg", "abs": "abs"})
 
+
+
+def _numpy_dot(x, y):
+    """np.dot, where it is a product that we have: of scalars, or with a vector or matrix on the right."""
+    if np.ndim(x) == 0 or np.ndim(y) == 0:
+        return OPS["mul"](x, y)
+    if np.ndim(y) > 2:
+        raise TypeError("np.dot of a batch pairs every matrix with every other. Write x @ y, or einsum to say which.")
+    return OPS["matmul"](x, y)
+
+
 BY_NUMPY |= {
     np.shape: lambda v: v.shape,
     np.ndim: lambda v: v.ndim,
@@ -55,6 +66,7 @@ BY_NUMPY |= {
     np.take: shape.take,
     np.split: shape.split,
     np.outer: linear.outer,
+    np.dot: _numpy_dot,
     np.einsum: OPS["einsum"],
     np.ravel: lambda v: v.reshape(-1),
     np.square: lambda v: v**2,

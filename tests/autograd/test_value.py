@@ -318,6 +318,27 @@ class TestOperators:
             f(left, v).sum().backward()
             assert np.shape(v.grad) == v.shape
 
+    @pytest.mark.parametrize("number", [2, 2.0, np.float64(2), np.int64(2), np.array(2.0), np.array(2), np.float32(2)],
+                             ids=lambda x: f"{type(x).__name__}{np.shape(x)}")  # fmt: skip
+    def test_a_number_leaves_float32_in_float32(self, number):
+        v = Value(np.ones((2, 3), np.float32))
+        outs = [v * number, number * v, v / number, number - v, v**number, v * np.sqrt(number), np.maximum(number, v)]
+        assert {out.dtype for out in outs} == {np.dtype(np.float32)}
+        sum(out.sum() for out in outs).backward()
+        assert v.grad.dtype == np.float32
+
+    def test_numpys_numbers_become_pythons(self):
+        out = np.array(3.0) * Value(2.0)
+        assert [type(x) for x in (out.data, *out.inputs)] == [float, float, Value]
+        assert type((Value(2.0) * np.int64(3)).inputs[1]) is int
+
+    def test_truths_can_be_counted_and_subtracted(self):
+        a, b = Value([1.0, 2.0, 3.0]), Value([2.0, 2.0, 2.0])
+        assert (a > 1).sum().data == 2
+        assert (a > 1).mean().data == pytest.approx(2 / 3)
+        assert ((a > b) - (a < b)).data.tolist() == [-1.0, 0.0, 1.0]
+        assert (1.0 * (a > b) + (a >= b)).data.tolist() == [0.0, 1.0, 2.0]
+
     def test_matmul_with_an_array_on_either_side(self):
         v = Value(np.arange(6.0).reshape(2, 3))
         for out in (np.ones((1, 2)) @ v, v @ np.ones((3, 1)), np.ones(2) @ v, v @ [1, 1, 1]):
@@ -395,6 +416,18 @@ class TestNumpy:
         np.testing.assert_allclose(out.data, f(np, self.M), rtol=1e-14)
         assert out.requires_grad
         assert v in topological(out)
+
+    @pytest.mark.parametrize("a, b", [((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
+                                      ((5, 2, 3), (3,))])  # fmt: skip
+    def test_dot_is_numpys_dot(self, a, b):
+        rng = np.random.default_rng(0)
+        x, y = np.asarray(rng.normal(size=a)), rng.normal(size=b)
+        np.testing.assert_allclose(np.dot(Value(x), y).data, np.dot(x, y), rtol=1e-14)
+
+    @pytest.mark.parametrize("a, b", [((5, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4))])
+    def test_a_dot_of_batches_is_refused(self, a, b):
+        with pytest.raises(TypeError, match="Write x @ y, or einsum"):
+            np.dot(Value(np.ones(a)), np.ones(b))
 
     def test_shape_ndim_and_size_are_plain(self):
         v = Value(self.M)
