@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from autograd.show import theme
 from autograd.show.card_painter import paint_card
 from autograd.show.cards import Card, Edge, Legend, Scene, measure
 from autograd.show.folding import Group
-from autograd.show.geometry import Box, Placement
+from autograd.show.geometry import Box
 from autograd.show.painter import EDGE_STYLES, paint_legend
 from autograd.show.text import xml
 
@@ -59,11 +60,9 @@ class Outline:
         users: dict[str, list[str]] = {}
         for edge in self.scene.edges:
             users.setdefault(edge.tail, []).append(edge.head)
-        by_scope = {scope.serial: key for key, module in self.modules.items() if not module.copies
-                    and (scope := module.scope) is not None}  # fmt: skip
+        calls = _calls(self.modules.values())
         for node in whole.nodes:
-            scope = node.scope
-            here = next((by_scope[one.serial] for one in _chain(scope) if one.serial in by_scope), "")
+            here = next((calls[one.serial] for one in _chain(node.scope) if one.serial in calls), "")
             if here and node.op is not None:
                 homes[self.key_of[node]] = here
         for card in reversed(self.scene.cards):
@@ -161,13 +160,13 @@ def _edge(edge: Edge) -> list[Any]:
 
 
 def _placed(drawing: Drawing, scene: Scene, outline: Outline | None) -> dict[str, Any] | None:
-    """The drawing's own arrangement, for the page to begin with; edges are matched by the cards they join."""
-    placed: Placement = drawing.placement
+    """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
     rename = {group.key: _module_key(group) for group in _groups(drawing) if group.kind == "module"}
-    if outline is not None and {rename.get(card.key, card.key) for card in drawing.scene.cards} - {
-        *(card.key for card in scene.cards), *outline.modules
-    }:  # fmt: skip
-        return None  # it shows something the outline does not know: a folded sum
+    drawn = {rename.get(card.key, card.key) for card in drawing.scene.cards}
+    known = {card.key for card in scene.cards} | set(outline.modules if outline is not None else ())
+    if drawing.is_compact or not drawn <= known:  # cards of another size, or a folded sum
+        return None
+    placed = drawing.placement
     boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
     curves = []
     for edge in drawing.scene.edges:
@@ -192,16 +191,21 @@ def _module_key(group: Group) -> str:
     return f"x{group.key[1:]}" if group.copies else group.key
 
 
-def _parents(modules: Any) -> dict[str, str]:
+def _calls(modules: Iterable[Group]) -> dict[int, str]:
+    """By the serial number of its call, the key of each module that is no run of copies."""
+    return {module.scope.serial: module.key for module in modules if module.scope is not None and not module.copies}
+
+
+def _parents(modules: Iterable[Group]) -> dict[str, str]:
     """For each module the one around it: the run it is a copy of, or the next call outwards."""
     modules = list(modules)
     runs = {copy.key: module.key for module in modules for copy in module.copies}
-    calls = {module.scope.serial: module.key for module in modules if not module.copies}
+    calls = _calls(modules)
     parents = {}
     for module in modules:
-        outer = [calls[one.serial] for one in _chain(module.scope) if one.serial in calls and one is not module.scope]
-        parents[module.key] = runs.get(module.key, outer[0] if outer else "") if not module.copies else (
-            outer[0] if outer else "")  # fmt: skip
+        around = [one for one in _chain(module.scope) if one is not module.scope and one.serial in calls]
+        outer = calls[around[0].serial] if around else ""
+        parents[module.key] = outer if module.copies else runs.get(module.key, outer)
     return {key: parent for key, parent in parents.items() if parent}
 
 

@@ -78,11 +78,12 @@ class Drawing:
     @functools.cached_property
     def placement(self) -> Placement:
         """Where everything stands."""
-        sizes = compact.sizes(self.scene) if self._is_compact else None
+        sizes = compact.sizes(self.scene) if self.is_compact else None
         return arrange(self.scene, sizes, engine=self._engine)
 
     @property
-    def _is_compact(self) -> bool:
+    def is_compact(self) -> bool:
+        """So many cards that each gets two lines of text instead of its tables?"""
         return len(self.scene.cards) > COMPACT_FROM
 
     @functools.cached_property
@@ -92,7 +93,7 @@ class Drawing:
 
     def themed(self, theme: str) -> str:
         """The SVG with the theme fixed to "light" or "dark", or following the reader's system ("auto")."""
-        if self._is_compact:
+        if self.is_compact:
             return compact.paint(self.scene, self.placement, f"hg-{self._number}", theme)
         return painter.paint(self.scene, self.placement, prefix=f"hg-{self._number}", theme_name=theme)
 

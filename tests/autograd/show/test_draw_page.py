@@ -247,3 +247,12 @@ def test_a_graph_edited_since_says_so_and_keeps_its_numbers():
 
 def test_a_small_page_needs_no_modules(drive):
     assert drive(draw(Value(2.0, name="a") * 3).html(), "return names();") == ["a", "a"]
+
+
+def test_a_drawing_too_large_for_tables_is_laid_out_by_the_page(drive):
+    x = Value(1.0, name="x")
+    for _ in range(600):
+        x = x * 1.5 - 0.5
+    drawing = draw(x, max_nodes=10_000, chains=False)
+    assert drawing.is_compact
+    assert drive(drawing.html(), "return keys().length;") == len(drawing.scene.cards)
