@@ -1,0 +1,62 @@
+"""The pictures of the README: `python -m tools.pictures` writes docs/pictures/ anew."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import nn
+from autograd import Value, draw, step
+from autograd.show.export import BROWSER_FLAGS, BROWSERS
+from examples import example3_full_backprop
+
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+STEP = 24  # the page opens where the scores send gradients to queries and keys
+
+
+def attention() -> Value:
+    """Example 3's loss after a backward pass: one attention head, all of its numbers."""
+    loss = example3_full_backprop.graph()
+    loss.backward()
+    return loss
+
+
+def gpt() -> Value:
+    """The loss of a GPT of four blocks after a backward pass."""
+    tokens = np.random.default_rng(0).integers(0, 65, (4, 33))
+    model = nn.GPT(vocab_size=65, block_size=64, d_model=128, n_heads=4, n_layers=4, rng=0)
+    loss = nn.functional.cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
+    loss.name = "loss"
+    loss.backward()
+    return loss
+
+
+def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) -> None:
+    """A screenshot of a page, by whatever browser there is."""
+    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if browser is None:
+        raise SystemExit(f"{picture.name} needs one of these on PATH: {', '.join(BROWSERS)}")
+    subprocess.run(
+        [browser, *BROWSER_FLAGS, f"--user-data-dir={page.parent}/profile", f"--window-size={width},{height}",
+         "--virtual-time-budget=3000", f"--screenshot={picture}", f"{page.as_uri()}#step={STEP}"],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+
+
+def main() -> None:
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    draw(attention()).save(PICTURES / "attention.svg")
+    draw(gpt(), collapse=1).save(PICTURES / "gpt.svg")
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder, "step.html")
+        step(example3_full_backprop.graph()).save(page)
+        photograph(page, PICTURES / "stepper.png")
+    print(f"written: {', '.join(sorted(p.name for p in PICTURES.iterdir()))}")
+
+
+if __name__ == "__main__":
+    main()
