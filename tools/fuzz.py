@@ -163,7 +163,7 @@ def as_code(program: Program) -> str:
     values = program.run(leaf_data(program), apply)
     sums = [f"ag.sum(v{i} * {literal(w if np.ndim(w) else float(w))})" for i, w in program.results(values)]
     leaves = ", ".join(f"v{i}.grad" for i in program.leaves)
-    return f"{program.code(call)}\nloss = {' + '.join(sums)}\nloss.backward()\nprint(loss.data, {leaves})\n"
+    return f"{program.code(call)}\nloss = {' + '.join(sums) or 'ag.Value(0.0)'}\nif loss.requires_grad:\n    loss.backward()\nprint(loss.data, {leaves})\n"
 
 
 # --- the run -----------------------------------------------------------------------------------------------------------------

@@ -24,7 +24,17 @@ class Mutant:
     kind: str  # "dropped term"
     before: str
     after: str
-    code: ast.Module
+    place: int  # of the changed node, in the order of ast.walk
+    new: ast.expr
+
+    @property
+    def code(self) -> ast.Module:
+        """The whole module, with the one node replaced."""
+        tree = ast.parse(path_of(self.module).read_text())
+        for place, node in enumerate(ast.walk(tree)):
+            if place == self.place:
+                node.replaced = True  # type: ignore[attr-defined]
+        return ast.fix_missing_locations(_Replace(self.new).visit(tree))
 
     def __str__(self) -> str:
         return f"{self.module}:{self.line} {self.owner}, {self.kind}: {self.before}  →  {self.after}"
@@ -37,23 +47,14 @@ def path_of(module: str) -> Path:
 def mutants_of(module: str) -> Iterator[Mutant]:
     """Every mutant of a module: of its rules if it declares ops, of all its functions else."""
     tree = ast.parse(path_of(module).read_text())
+    places = {node: place for place, node in enumerate(ast.walk(tree))}
     for owner, root, inputs in _targets(tree, rules_only=module.startswith("autograd.ops.")):
         for node in _mutable(root):
             for kind, replacement in _changes(node, inputs):
                 if ast.dump(replacement) == ast.dump(node):
                     continue
-                yield _mutant(module, tree, owner, node, kind, replacement)
-
-
-def _mutant(module: str, tree: ast.Module, owner: str, node: ast.expr, kind: str, new: ast.expr) -> Mutant:
-    """The whole module with one node replaced."""
-    node.replaced = True  # type: ignore[attr-defined]
-    try:
-        changed = copy.deepcopy(tree)
-    finally:
-        del node.replaced  # type: ignore[attr-defined]
-    changed = ast.fix_missing_locations(_Replace(new).visit(changed))
-    return Mutant(module, node.lineno, owner, kind, ast.unparse(node), ast.unparse(new), changed)
+                before, after = ast.unparse(node), ast.unparse(replacement)
+                yield Mutant(module, node.lineno, owner, kind, before, after, places[node], replacement)
 
 
 class _Replace(ast.NodeTransformer):

@@ -1,0 +1,92 @@
+"""The attackers themselves: fuzzing and mutation find what is planted, and nothing else."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from autograd import OPS
+from tools import fuzz, mutants, oracles
+from tools.graphs import MAKERS, build
+from tools.program import Leaf, Program, Step
+
+
+def some_programs(count, first=0):
+    programs = (build(seed) for seed in range(first, first + count))
+    return [p for p in programs if p.steps]
+
+
+def test_random_graphs_agree_with_whoever_judges():
+    judges = oracles.installed()
+    judges.pop("jax", None)  # it compiles each graph: too slow for here
+    for i, program in enumerate(some_programs(60)):
+        fuzz.examine(program, judges, second=i % 3 == 0)
+
+
+def test_without_another_engine_differences_judge():
+    for i, program in enumerate(some_programs(25, first=500)):
+        assert fuzz.examine(program, {}, second=i % 5 == 0) == "differences"
+
+
+def test_graphs_are_grown_from_most_of_the_table():
+    grown = {op.name for op in OPS.values() if op.differentiable}
+    helpers = {name for name in grown if name.endswith(("_pull", "_slope", "_others"))}
+    unused = grown - MAKERS.keys() - helpers
+    assert unused <= {"alias", "astype", "sum_to", "scatter", "dot", "attention_weights", "self_attention"}
+
+
+def test_a_seed_is_a_graph():
+    assert repr(build(7)) == repr(build(7))
+    assert repr(build(7)) != repr(build(8))
+
+
+def test_a_planted_mistake_is_found_shrunk_and_printed(monkeypatch):
+    monkeypatch.setattr(OPS["tanh"], "vjp", lambda g, out, x: (g * (1 - out),))
+    program = Program((
+        Leaf(np.array([[0.5, -1.25], [2.0, 0.75]])),
+        Leaf(np.array([0.3, 0.4])),
+        Step("mul", (0, 1)),
+        Step("tanh", (2,)),
+        Step("exp", (1,)),
+        Step("sum", (3,), (("axis", -1), ("keepdims", False))),
+    ))  # fmt: skip
+    judges = {k: v for k, v in oracles.installed().items() if k != "jax"}
+    with pytest.raises(fuzz.Disagreement):
+        fuzz.examine(program, judges, second=False)
+    small = fuzz.shrink(program, judges, second=False)
+    assert [step.op for step in small.steps] == ["tanh"]
+    code = fuzz.as_code(small)
+    namespace = {}
+    exec(code, namespace)  # it runs
+    assert "ag.OPS['tanh']" in code and namespace["loss"].data is not None
+
+
+def test_programs_are_written_as_code_that_computes_the_same(capsys):
+    for program in some_programs(40, first=900):
+        namespace = {}
+        exec(fuzz.as_code(program), namespace)
+        single = any(np.asarray(x).dtype == np.float32 for x in oracles.leaf_data(program))
+        expected = fuzz.ours(program, second=False)
+        assert float(namespace["loss"].data) == pytest.approx(expected[0], rel=1e-4 if single else 1e-12, abs=1e-4 if single else 1e-12)
+
+
+def test_mutants_are_generated_from_the_source():
+    found = list(mutants.mutants_of("autograd.ops.arithmetic"))
+    kinds = {m.kind for m in found}
+    assert {"lost path", "scaled by 2", "flipped sign", "swapped inputs", "dropped factor", "dropped term"} <= kinds
+    assert {"mul", "div", "power"} <= {m.owner for m in found}
+    assert {"lost transpose"} <= {m.kind for m in mutants.mutants_of("autograd.ops.linear")}
+    for m in found:
+        compile(m.code, m.module, "exec")
+        assert m.before != m.after
+
+
+@pytest.mark.slow
+def test_some_mutants_are_killed():
+    command = [sys.executable, "-m", "tools.mutate", "autograd.ops.arithmetic", "--every", "12"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=mutants.ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = next(line for line in done.stdout.splitlines() if "arithmetic.py" in line)
+    made, killed, equivalent, survived = (int(cell) for cell in row.split("|")[2:6])
+    assert (made, survived) == (killed + equivalent, 0) and killed > 5
