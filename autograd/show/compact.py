@@ -5,7 +5,7 @@ Role still shows in colour and in the outline's shape; tables, tooltips and arro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from autograd.show import theme
 from autograd.show.card_painter import OUTLINES, PILL_DASH
@@ -19,24 +19,30 @@ TEXT, PAD, LINE = 11, 6, 14
 NOTE_LINE = 19
 
 
-def sizes(scene: Scene) -> dict[str, Size]:
+def words(scene: Scene) -> dict[str, list[str]]:
+    """What each card says, a line or two."""
+    return {card.key: _lines(card) for card in scene.cards}
+
+
+def sizes(lines: Mapping[str, list[str]]) -> dict[str, Size]:
     """The room each card takes here."""
     return {
-        card.key: Size(max(map(mono_width, lines)) * TEXT / 13 + 2 * PAD, len(lines) * LINE + 8)
-        for card, lines in ((card, _lines(card)) for card in scene.cards)
+        key: Size(max(mono_width(line, TEXT) for line in said) + 2 * PAD, len(said) * LINE + 8)
+        for key, said in lines.items()
     }
 
 
-def paint(scene: Scene, placed: Placement, prefix: str, theme_name: str = "auto") -> str:
-    """The SVG text."""
+def paint(scene: Scene, said: Mapping[str, list[str]], placed: Placement, prefix: str, theme_name: str) -> str:
+    """The SVG text; `said` are the scene's `words`."""
+    muted = theme.fill("muted")
     by_role: dict[str, list[Box]] = {}
     texts = []
     for card in scene.cards:
         box = placed.boxes[card.key]
         by_role.setdefault(card.role, []).append(box)
         x, y = round(box.x + PAD), round(box.y + LINE)
-        first, *rest = _lines(card)
-        more = f'<tspan x="{x}" dy="{LINE}" {theme.fill("muted")}>{xml(rest[0])}</tspan>' if rest else ""
+        first, *rest = said[card.key]
+        more = f'<tspan x="{x}" dy="{LINE}" {muted}>{xml(rest[0])}</tspan>' if rest else ""
         texts.append(f'<text x="{x}" y="{y}">{xml(first)}{more}</text>')
     notes = (*scene.notes, *((placed.hint,) if placed.hint else ()))
     lines = "".join(

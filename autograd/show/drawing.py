@@ -78,8 +78,12 @@ class Drawing:
     @functools.cached_property
     def placement(self) -> Placement:
         """Where everything stands."""
-        sizes = compact.sizes(self.scene) if self.is_compact else None
+        sizes = compact.sizes(self._words) if self.is_compact else None
         return arrange(self.scene, sizes, engine=self._engine)
+
+    @functools.cached_property
+    def _words(self) -> dict[str, list[str]]:
+        return compact.words(self.scene)
 
     @property
     def is_compact(self) -> bool:
@@ -94,7 +98,7 @@ class Drawing:
     def themed(self, theme: str) -> str:
         """The SVG with the theme fixed to "light" or "dark", or following the reader's system ("auto")."""
         if self.is_compact:
-            return compact.paint(self.scene, self.placement, f"hg-{self._number}", theme)
+            return compact.paint(self.scene, self._words, self.placement, f"hg-{self._number}", theme)
         return painter.paint(self.scene, self.placement, prefix=f"hg-{self._number}", theme_name=theme)
 
     @functools.cached_property

@@ -9,6 +9,7 @@ way-points, while there are not too many of them.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from autograd.show.geometry import Box, Curve, Link, Placement, Point, Problem
 
 RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
 SWEEPS = 4
+_place = operator.attrgetter("place")
 WAY_POINTS_PER_CARD = 4  # more than this on average, and long edges go straight
 TIP = 9.0  # room for an arrowhead
 
@@ -30,6 +32,7 @@ class _Spot:
     breadth: float
     depth: float
     rank: int = 0
+    place: float = 0.0
     centre: float = 0.0
     above: list[_Spot] = field(default_factory=list)
     below: list[_Spot] = field(default_factory=list)
@@ -137,25 +140,24 @@ def _ranks(spots: dict[str, _Spot], routes: dict[str, list[_Spot]]) -> list[list
 
 def _order(ranks: list[list[_Spot]]) -> None:
     """Down and up a few times: sort each rank by the mean place of the neighbours in the rank before."""
-    place: dict[int, float] = {}
     for rank in ranks:
-        _number(rank, place)
+        _number(rank)
     for sweep in range(SWEEPS):
         downwards = sweep % 2 == 0
         for rank in ranks if downwards else reversed(ranks):
+            if len(rank) > 1:
+                for spot in rank:
+                    near = spot.above if downwards else spot.below
+                    if near:
+                        spot.place = near[0].place if len(near) == 1 else sum(one.place for one in near) / len(near)
+                rank.sort(key=_place)
+                _number(rank)
 
-            def mean(spot: _Spot, downwards: bool = downwards) -> float:
-                near = spot.above if downwards else spot.below
-                return sum(place[id(other)] for other in near) / len(near) if near else place[id(spot)]
 
-            rank.sort(key=mean)
-            _number(rank, place)
-
-
-def _number(rank: list[_Spot], place: dict[int, float]) -> None:
+def _number(rank: list[_Spot]) -> None:
     """Places as fractions of the rank's width, so that ranks of different length compare."""
     for index, spot in enumerate(rank):
-        place[id(spot)] = (index + 0.5) / len(rank)
+        spot.place = (index + 0.5) / len(rank)
 
 
 def _settle(ranks: list[list[_Spot]]) -> None:
