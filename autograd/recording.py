@@ -170,8 +170,18 @@ def settle(node: Value) -> None:
     if modes.lines:
         node.label = (modes.label or Label()).but(line=_user_line())
     if not modes.recording:
+        if _shares(node):  # a view such as p.T: now a leaf, it must not be a second door to p's numbers
+            node._data = node._data.copy()
         node.op = node._a = node._b = None
         node.requires_grad = False
+
+
+def _shares(node: Value) -> bool:
+    """Whether a node's array may be the memory of one of its inputs."""
+    data = node._data
+    if data.__class__ is not np.ndarray:
+        return False
+    return data.base is not None or any(data is getattr(x, "_data", x) for x in node.inputs)
 
 
 def _user_line() -> str | None:

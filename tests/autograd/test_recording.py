@@ -49,6 +49,19 @@ class TestNoGrad:
         (a * 3).backward()
         assert a.grad == 3.0
 
+    @pytest.mark.parametrize("view", [
+        lambda p: p.T, lambda p: p.reshape(-1), lambda p: p[0], lambda p: p[:, ::-1], lambda p: p.astype(float),
+        lambda p: np.copy(p), lambda p: p.squeeze(), lambda p: p.split(2)[0], lambda p: p.swapaxes(0, 1).reshape(3, 2),
+    ])  # fmt: skip
+    def test_a_result_owns_its_numbers(self, view):
+        p = Value(np.ones((2, 3)))
+        with no_grad():
+            q = view(p)
+        q.data -= 1.0
+        assert p.data.tolist() == np.ones((2, 3)).tolist()
+        p.data -= 5.0
+        assert not q.data.any()
+
     def test_it_belongs_to_its_thread(self):
         a = Value(1.0)
         inside, done = threading.Event(), threading.Event()
