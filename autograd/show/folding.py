@@ -66,10 +66,13 @@ class Folded:
         return group is None or (group.kind == "sum" and node is group.result)
 
     def stand_ins(self) -> dict[Value, str]:
-        """How other expressions refer to a result hidden in a module, or left out."""
-        return {
-            node: group.name or "…" for group in self.groups.values() if group.kind != "sum" for node in group.members
-        }
+        """How other expressions refer to a result hidden in a module, or to an unnamed one that is left out."""
+        found = {}
+        for group in self.groups.values():
+            for node in group.members if group.kind != "sum" else ():
+                if group.kind == "module" or not node.name:
+                    found[node] = group.name or "…"
+        return found
 
     @property
     def size(self) -> int:

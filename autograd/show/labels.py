@@ -82,7 +82,7 @@ class Names:
 
     def call(self, x: Any) -> str:
         """How another expression refers to `x`: by its name, as a literal, or by a name made up for it."""
-        name = self.name(x) or self._stand_ins.get(id(x), "")
+        name = self._stand_ins.get(id(x), "") or self.name(x)
         if name:
             return name
         if isinstance(x, Value):

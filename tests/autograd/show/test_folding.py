@@ -104,6 +104,14 @@ def test_a_result_hidden_in_a_module_is_called_by_the_module(gpt):
     assert card_of(draw(loss, collapse=1, names=given), "loss").expression == "cross_entropy(head, targets)"
 
 
+def test_a_hidden_result_is_called_by_its_module_even_if_it_has_a_name():
+    x = Value(2.0, name="x")
+    with autograd.scope("inside"):
+        hidden = x.tanh() * 3
+    hidden.name = "hidden"
+    assert draw(hidden + 1, collapse=1).scene.cards[-1].expression == "inside + 1"
+
+
 def test_a_weight_shared_by_two_modules_stays_visible():
     x, w = Value([[1.0, 2.0]], name="x", requires_grad=False), Value(np.eye(2), name="w")
     with autograd.scope("first"):
