@@ -17,7 +17,7 @@ import numpy as np
 from .backprop import cotangent_for, reach_from, walk
 from .errors import BackwardError, ShapeError
 from .graph import topological
-from .op import OPS
+from .op import OPS, as_plain
 from .recording import enable_grad
 from .tree import flatten, unflatten
 from .value import Value, as_data
@@ -243,7 +243,7 @@ class Trace:
     def _gather(self, grads: dict[Value, Any], taped: bool) -> list[Any]:
         """One gradient per argument, nested as the argument was; zeros where no path leads."""
         flat = [grads.get(s) for s in self.sources]
-        flat = [_owned(s._data * 0.0) if g is None else g for g, s in zip(flat, self.sources, strict=True)]
+        flat = [as_plain(np.zeros_like(s._data)) if g is None else g for g, s in zip(flat, self.sources, strict=True)]
         if self.taped or taped:
             flat = [g if isinstance(g, Value) else Value(g, requires_grad=False) for g in flat]
         else:

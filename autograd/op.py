@@ -159,6 +159,8 @@ class Op:
             raise type(error)(f"{error}{self._who(given)}") from error.__cause__
         if isinstance(error, Warning | FloatingPointError):  # NumPy was told to raise them
             raise error
+        if not isinstance(error, ArithmeticError | ValueError | TypeError | LookupError | AttributeError):
+            raise error  # not of our inputs' making: a signal handler's exception, say, or MemoryError
         if self.door is None and not self.variadic and len(inputs) != len(self.names):
             wanted = f"{len(self.names)} input{'s' * (len(self.names) > 1)}, as in {self.reads}"
             raise TypeError(f"{self.name} takes {wanted}; got {len(inputs)}") from None
