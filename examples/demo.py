@@ -5,6 +5,7 @@
     out/<example>/graph.svg         its computation graph, with gradients
     out/<example>/step.html         its backward pass, step by step
     out/<example>/*.svg             its plots
+    out/gpt/graph.svg, .html        the training step of a four-block GPT, folded
     out/errata.md                   the slips in the printed worksheets
 """
 
@@ -14,12 +15,13 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import autograd
-from examples import EXAMPLES, Example
+from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata
 from examples.checking.verdict import Finding, check, summary, table, tally
 from examples.index_page import index_page
@@ -50,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     page = Page()
     page.line("The worked examples, each held against its printed worksheet:\n", "bold")
     made = [make(example, out / example.name, page) for example in EXAMPLES]
+    drawn = list(_drawings(gpt_graph.graph(), gpt_graph.DRAWINGS, out / "gpt"))
+    page.line(f"{'gpt':<44}{', '.join(path.name for path in drawn)}")
     (out / "errata.md").write_text(errata.page(), encoding="utf-8")
     (out / "index.html").write_text(index_page(made, out), encoding="utf-8")
 
@@ -88,11 +92,16 @@ def _pictures(example: Example, folder: Path) -> Iterator[Path]:
     """The example's graph, drawn, and its backward pass as a page to step through."""
     module = example.module
     root = module.graph()
-    for name, options in module.DRAWINGS.items():
-        autograd.draw(root, **options).save(folder / name)
-        yield folder / name
+    yield from _drawings(root, module.DRAWINGS, folder)
     autograd.step(module.stepped() if hasattr(module, "stepped") else root).save(folder / "step.html")
     yield folder / "step.html"
+
+
+def _drawings(root: autograd.Value, drawings: Mapping[str, dict[str, Any]], folder: Path) -> Iterator[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, options in drawings.items():
+        autograd.draw(root, **options).save(folder / name)
+        yield folder / name
 
 
 def _plots(example: Example, folder: Path) -> Iterator[Path]:

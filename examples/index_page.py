@@ -49,9 +49,10 @@ def index_page(made: Sequence[Made], out: Path) -> str:
 <p class="lead">Seven transformer calculations small enough for paper, computed by the engine. Every number that the
 printed worksheets give is held against it: <b>{total.total()}</b> numbers, <b>{agree}</b> agree,
 <b>{total["erratum"]}</b> are errata, each proved.</p>
-<nav>{links}<a href="#errata">Errata</a></nav></header>
+<nav>{links}<a href="#gpt">A whole GPT</a><a href="#errata">Errata</a></nav></header>
 <main>
 {sections}
+{_GPT}
 {_errata()}
 </main>
 <footer>Made by <code>make demo</code>. Run one yourself: <code>handgrad example 3 --set eta=0.2</code></footer>
@@ -136,6 +137,14 @@ def _wrong_numbers() -> Iterable[str]:
                        f'<td class="printed">{entry.printed_text}</td><td class="right">{entry.exact:.6g}</td>'
                        f"<td>{escape(clean(entry.reason))}</td><td>{own}</td></tr>")
 
+
+_GPT = """<section id="gpt"><h2>A whole GPT</h2>
+<p class="lead">The same graph at full size: one training step of a GPT with four blocks and 818 000 parameters,
+folded by module. In the page, a click opens a module down to its single ops.</p>
+<p class="buttons"><a class="button" href="gpt/graph.html">Open and unfold it</a>
+<a class="button" href="gpt/graph_flow.svg">Graph with the gradient’s flow</a></p>
+<a class="graph" href="gpt/graph.html"><img src="gpt/graph.svg" alt="folded graph of a GPT" loading="lazy"></a>
+</section>"""
 
 _STYLE = f"""
 :root{{color-scheme:light dark}}

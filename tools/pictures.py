@@ -7,12 +7,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-import numpy as np
-
-import nn
 from autograd import Value, draw, step
 from autograd.show.export import BROWSER_FLAGS, BROWSERS
-from examples import example3_full_backprop
+from examples import example3_full_backprop, gpt_graph
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 STEP = 24  # the page opens where the scores send gradients to queries and keys
@@ -21,16 +18,6 @@ STEP = 24  # the page opens where the scores send gradients to queries and keys
 def attention() -> Value:
     """Example 3's loss after a backward pass: one attention head, all of its numbers."""
     loss = example3_full_backprop.graph()
-    loss.backward()
-    return loss
-
-
-def gpt() -> Value:
-    """The loss of a GPT of four blocks after a backward pass."""
-    tokens = np.random.default_rng(0).integers(0, 65, (4, 33))
-    model = nn.GPT(vocab_size=65, block_size=64, d_model=128, n_heads=4, n_layers=4, rng=0)
-    loss = nn.functional.cross_entropy(model(tokens[:, :-1]), tokens[:, 1:])
-    loss.name = "loss"
     loss.backward()
     return loss
 
@@ -50,7 +37,7 @@ def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) 
 def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     draw(attention()).save(PICTURES / "attention.svg")
-    draw(gpt(), collapse=1).save(PICTURES / "gpt.svg")
+    draw(gpt_graph.graph(), collapse=1).save(PICTURES / "gpt.svg")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "step.html")
         step(example3_full_backprop.graph()).save(page)
