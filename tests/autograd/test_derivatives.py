@@ -265,6 +265,14 @@ class TestHigherOrders:
 
         assert_close(third(fused), third(simple), tolerance=1e-12)
 
+    def test_float32_beside_float64_to_second_order(self):
+        w = np.array([1.0, 2.0])
+        x = np.array([0.5, 0.25], np.float32)
+        f = lambda x: (w * x**3).sum()  # noqa: E731
+        second = grad(lambda x: grad(f)(x).sum())(x)
+        assert second.dtype == np.float32
+        np.testing.assert_allclose(second, 6 * w * x)
+
     def test_forward_over_reverse_over_forward(self):
         f = lambda x: exp(x * x)  # noqa: E731
         along = lambda x: jvp(f, (x,), (1.0,))[1]  # noqa: E731

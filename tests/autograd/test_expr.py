@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autograd import OPS, Expr, Value
+from autograd import OPS, Expr, Op, Value
 from autograd.expr import UNKNOWN, rule
 
 
@@ -57,6 +57,19 @@ class TestText:
         ]]  # fmt: skip
         assert said == ["sum(x)", "sum(x, axis=-2)", "sum(x, axis=-1, keepdims=True)", "softmax(x)",
                         "softmax(x, axis=-2)", "mean(x)", "gelu(x)", "gelu(x, approximate='tanh')"]  # fmt: skip
+
+    def test_lists_of_inputs(self):
+        x, y = Expr("x", np.ones((2, 3))), Expr("y", np.ones((3, 2)))
+        assert str(OPS["concatenate"]([x, x * 2])) == "concatenate([x, x * 2])"
+        assert str(OPS["stack"]([x, x], axis=1)) == "stack([x, x], axis=-2)"
+        assert str(OPS["dot"]([x], [x], x)) == "dot(x, x, x)"
+        assert str(OPS["einsum"]("ij,jk->ik", x, y)) == "einsum('ij,jk->ik', x, y)"
+
+    @pytest.mark.parametrize("reads, text", [("x.mT @ y", "(a + 1).mT @ b"), ("x.dot(y)", "(a + 1).dot(b)"),
+                                             ("f(y, x)", "f(b, a + 1)"), ("x[y]", "(a + 1)[b]")])  # fmt: skip
+    def test_an_op_may_read_as_it_likes(self, reads, text):
+        op = Op("mine", reads, forward=np.multiply, vjp=lambda g, out, x, y: (g * y, g * x), register=False)
+        assert str(op(Expr("a") + 1, Expr("b"))) == text
 
     def test_repr(self):
         assert repr(Expr("x") + 1) == "Expr('x + 1')"

@@ -1,12 +1,15 @@
 """Every op of the table, on every one of its samples: an op is tested because it exists."""
 
+import functools
+
 import numpy as np
 import pytest
 
 from autograd import Value, jvp, vjp
 from autograd.check.replay import Replay
 from autograd.expr import pulled, rule
-from autograd.op import OPS
+from autograd.op import OPS, Op
+from autograd.ops import elementwise
 from tests.autograd.judges import (
     assert_close,
     case_name,
@@ -133,6 +136,27 @@ def test_the_printed_rule_is_the_rule(op, sample):
         if printed is None or str(printed).startswith("pull_"):  # `by_definition`: no formula to print
             continue
         assert_close(eval(str(printed), {"__builtins__": {}}, namespace), number, f"{op.name}: {printed}", 1e-12)
+
+
+ELEMENTWISE = [op for op in vars(elementwise).values() if isinstance(op, Op) and op.names == ("x",)]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("op", ELEMENTWISE, ids=case_name)
+def test_a_large_array_gives_what_its_pieces_give(op, dtype):
+    """Large arrays are worked on in blocks; a stride is another path again."""
+    low, high = op.samples[0].low, op.samples[0].high
+    x = np.random.default_rng(0).uniform(low, high, 150_001).astype(dtype)
+    eps = np.finfo(dtype).eps  # NumPy's own loops may round the last bit otherwise
+    same = functools.partial(np.testing.assert_allclose, rtol=8 * eps, atol=eps)
+    whole, strided = op(x), op(x[::3])
+    for start in (0, 65_530, 131_066, 149_990):
+        same(whole[start : start + 11], op(x[start : start + 11].copy()))
+    same(strided, whole[::3])
+    if op.differentiable:
+        (gradient,) = vjp(op, x)[1](np.ones_like(x))
+        (piece,) = vjp(op, x[65_530:65_541])[1](np.ones(11, dtype))
+        same(gradient[65_530:65_541], piece)
 
 
 @every()
