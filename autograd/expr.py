@@ -151,6 +151,8 @@ def _unsaid(op: Op, inputs: list[Expr]) -> set[str]:
     for name, setting in op.settings.items():
         if name in op.defaults:
             default = op.defaults[name]
+            if name == "axis" and op.pack:  # `concatenate(xs)` means axis 0, which the door counts from the end
+                default = op.door(*op.pack(tuple(inputs)))[1][name]  # type: ignore[misc]
             everything = tuple(range(-inputs[0].ndim, 0)) if default is None and inputs else default
             if setting in (default, (default,)) or setting == everything:
                 unsaid.add(name)
