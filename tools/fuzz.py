@@ -12,10 +12,12 @@ printed as code that runs.
 from __future__ import annotations
 
 import argparse
+import mmap
 import platform
 import sys
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,13 @@ import numpy as np
 import autograd as ag
 from autograd import OPS
 
+from .child import in_a_child
 from .graphs import MAKERS, apply, build
 from .oracles import Answer, Unsupported, installed, leaf_data
 from .program import Program, literal
 
 ORDER_2 = 3  # every so many graphs, second derivatives too
+PORTION = 500  # graphs in one process
 
 
 class Disagreement(Exception):
@@ -62,7 +66,7 @@ def loss_of(program: Program, leaves: list[Any]) -> Any:
     return total
 
 
-# --- comparing -----------------------------------------------------------------------------------------------------------
+# --- comparing ----------------------------------------------------------------------------------------------
 
 
 def examine(program: Program, oracles: dict[str, Any], second: bool) -> str:
@@ -113,7 +117,9 @@ def compare(name: str, program: Program, mine: Answer, theirs: Answer) -> None:
             gap = np.max(np.abs(np.asarray(x, float) - np.asarray(y, float)), initial=0.0)
             if not gap <= tolerance * scale * 10 ** (order - 1):
                 what = "gradient" if order == 1 else "gradient of the gradient"
-                raise Disagreement(f"the {what} of v{leaf} is {np.array2string(np.asarray(x))}; {name} has {np.array2string(y)}")
+                raise Disagreement(
+                    f"the {what} of v{leaf} is {np.array2string(np.asarray(x))}; {name} has {np.array2string(y)}"
+                )
 
 
 def check(program: Program, second: bool) -> ag.Report:
@@ -126,7 +132,7 @@ def passes(program: Program, second: bool) -> bool:
     return check(program, second).ok
 
 
-# --- shrinking and showing -------------------------------------------------------------------------------------------------
+# --- shrinking and showing ----------------------------------------------------------------------------------
 
 
 def fails(program: Program, oracles: dict[str, Any], second: bool) -> str | None:
@@ -166,54 +172,106 @@ def as_code(program: Program) -> str:
     return f"{program.code(call)}\nloss = {' + '.join(sums) or 'ag.Value(0.0)'}\nif loss.requires_grad:\n    loss.backward()\nprint(loss.data, {leaves})\n"
 
 
-# --- the run -----------------------------------------------------------------------------------------------------------------
+# --- the run ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Tally:
+    """What was seen so far."""
+
+    graphs: int = 0
+    nodes: int = 0
+    ops: Counter[str] = field(default_factory=Counter)
+    judges: Counter[str] = field(default_factory=Counter)
+    failures: list[int] = field(default_factory=list)
+
+    def add(self, other: dict[str, Any]) -> None:
+        """Take in the tally of a portion, which comes as plain data."""
+        self.graphs += other["graphs"]
+        self.nodes += other["nodes"]
+        self.ops.update(other["ops"])
+        self.judges.update(other["judges"])
+        self.failures += other["failures"]
 
 
 def run(minutes: float, first: int, count: int | None, log: Any = None) -> int:
-    """Fuzz for so long, or for so many graphs; the number of failures."""
+    """Fuzz for so long, or for so many graphs, in portions; the number of failures.
+
+    A portion is a process of its own, which notes the seed it is at: where an oracle crashes, the run goes on after it.
+    """
     oracles = installed()
-    seen: Counter[str] = Counter()
-    judged: Counter[str] = Counter()
-    failures = []
+    tally = Tally()
+    crashed: list[int] = []
+    here = mmap.mmap(-1, 8)
     begin = time.monotonic()
     seed = first
-    nodes = 0
-    while (count is None and time.monotonic() - begin < 60 * minutes) or (count is not None and seed < first + count):
+    stop = sys.maxsize if count is None else first + count
+    while seed < stop and (count is not None or time.monotonic() - begin < 60 * minutes):
+        last = min(seed + PORTION, stop)
+        found = in_a_child(lambda a=seed, b=last: portion(range(a, b), oracles, here, set(crashed)), limit=3600)
+        if found is None:
+            crashed.append(int.from_bytes(here[:], "little"))
+            print(f"seed {crashed[-1]}: {blame(crashed[-1])} crashed", file=sys.stderr, flush=True)
+            if blame(crashed[-1]) == "handgrad":
+                tally.failures.append(crashed[-1])
+            else:
+                tally.judges["an oracle crashed"] += 1
+            continue
+        tally.add(found)
+        seed = last
+        if sys.stderr.isatty():
+            print(f"\r{seed - first:,} graphs, {len(tally.failures)} failures", end="", file=sys.stderr, flush=True)
+    report(first, seed, tally, oracles, time.monotonic() - begin, log)
+    return len(tally.failures)
+
+
+def blame(seed: int) -> str:
+    """Who crashes on the graph of this seed: we, or an oracle."""
+    alone = in_a_child(lambda: [ours(build(seed), True) is not None])
+    return "an oracle" if alone is not None else "handgrad"
+
+
+def portion(seeds: range, oracles: dict[str, Any], here: mmap.mmap, crashed: set[int]) -> dict[str, Any]:
+    """Examine the graphs of some seeds."""
+    tally = Tally()
+    for seed in seeds:
+        here[:] = seed.to_bytes(8, "little")
         program = build(seed)
-        seed += 1
-        if not program.steps:
+        if not program.steps or seed in crashed:
             continue
         second = seed % ORDER_2 == 0
         try:
-            judged[examine(program, oracles, second)] += 1
+            tally.judges[examine(program, oracles, second)] += 1
         except Exception as error:  # a disagreement, or an error that a right graph must not raise
-            failures.append(seed - 1)
-            print(f"\nseed {seed - 1}: {type(error).__name__}: {error}", file=sys.stderr)
-            small = shrink(program, oracles, second) if isinstance(error, Disagreement) else program
-            print(f"{as_code(small)}# {fails(small, oracles, second) or error}\n", file=sys.stderr, flush=True)
-        nodes += len(program.nodes)
-        seen.update(step.op for step in program.steps)
-        if sys.stderr.isatty() and seed % 200 == 0:
-            print(f"\r{seed - first:,} graphs, {len(failures)} failures", end="", file=sys.stderr, flush=True)
-    report(first, seed, nodes, seen, judged, failures, oracles, time.monotonic() - begin, log)
-    return len(failures)
+            tally.failures.append(seed)
+            show(seed, program, error, oracles, second)
+        tally.graphs += 1
+        tally.nodes += len(program.nodes)
+        tally.ops.update(step.op for step in program.steps)
+    return vars(tally)
 
 
-def report(
-    first: int, last: int, nodes: int, seen: Counter[str], judged: Counter[str], failures: list[int],
-    oracles: dict[str, Any], seconds: float, log: Any,
-) -> None:  # fmt: skip
+def show(seed: int, program: Program, error: Exception, oracles: dict[str, Any], second: bool) -> None:
+    """Print a failure as the smallest code that still fails."""
+    print(f"\nseed {seed}: {type(error).__name__}: {error}", file=sys.stderr)
+    small = shrink(program, oracles, second) if isinstance(error, Disagreement) else program
+    print(f"{as_code(small)}# {fails(small, oracles, second) or error}\n", file=sys.stderr, flush=True)
+
+
+def report(first: int, last: int, tally: Tally, oracles: dict[str, Any], seconds: float, log: Any) -> None:
+    """Print what was done, and write it to the log."""
     versions = [f"handgrad {ag.__version__}", f"Python {platform.python_version()}", f"numpy {np.__version__}"]
     versions += [oracle.version for oracle in oracles.values()]
+    failures = f": seeds {', '.join(map(str, tally.failures))}" if tally.failures else ""
     lines = [
         f"versions   {', '.join(versions)}",
         f"seeds      {first} to {last - 1}",
-        f"graphs     {sum(judged.values()) + len(failures):,} with {nodes:,} nodes, in {seconds / 60:.1f} minutes; "
-        f"every {ORDER_2}rd to second order",
-        f"judges     {', '.join(f'{name}: {n:,}' for name, n in judged.most_common())}",
-        f"failures   {len(failures)}{': seeds ' + ', '.join(map(str, failures)) if failures else ''}",
-        f"ops        {len(seen)} of {len(MAKERS)} that graphs are grown from, so often:",
+        f"graphs     {tally.graphs:,} with {tally.nodes:,} nodes, in {seconds / 60:.1f} minutes; every {ORDER_2}rd to second order",
+        f"judges     {', '.join(f'{name}: {n:,}' for name, n in tally.judges.most_common())}",
+        f"failures   {len(tally.failures)}{failures}",
+        f"ops        {len(tally.ops)} of the {len(MAKERS)} that graphs are grown from, so often:",
     ]
+    seen = tally.ops
     row = ""
     for op, n in sorted(seen.items()):
         cell = f"{op} {n:,}"

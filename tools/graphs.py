@@ -35,7 +35,7 @@ class Builder:
         self.nodes: list[Leaf | Step] = []
         self.values: list[Any] = []
 
-    # --- what makers ask for ------------------------------------------------------------------------------------
+    # --- what makers ask for --------------------------------------------------------------------------------
 
     def leaf(self, shape: tuple[int, ...] | None = None, positive: bool = False) -> int:
         """A new input, sometimes with edge values and ties."""
@@ -90,7 +90,7 @@ class Builder:
         """Whether an operand is a leaf or a constant: exactly what was written down, on any engine."""
         return not isinstance(i, int) or isinstance(self.nodes[i], Leaf)
 
-    # --- growth -------------------------------------------------------------------------------------------------
+    # --- growth ---------------------------------------------------------------------------------------------
 
     def grow(self, op: str) -> bool:
         """Add one step with this op, if operands for it are found and the numbers stay tame."""
@@ -143,7 +143,7 @@ def build(seed: int, ops: list[str] | None = None) -> Program:
     return Program(tuple(builder.nodes), seed)
 
 
-# --- how operands for an op are found ----------------------------------------------------------------------------------
+# --- how operands for an op are found -----------------------------------------------------------------------
 
 Made = tuple[list[Any], dict[str, Any]] | None
 MAKERS: dict[str, Callable[[Builder], Made]] = {}
@@ -325,7 +325,9 @@ def moveaxis(b: Builder) -> Made:
 @maker("expand_dims")
 def expand_dims(b: Builder) -> Made:
     i = b.pick(lambda x: x.ndim < 4)
-    return None if i is None else ([i], {"axis": int(b.rng.integers(-np.ndim(b.values[i]) - 1, np.ndim(b.values[i]) + 1))})
+    return (
+        None if i is None else ([i], {"axis": int(b.rng.integers(-np.ndim(b.values[i]) - 1, np.ndim(b.values[i]) + 1))})
+    )
 
 
 @maker("squeeze")
@@ -481,7 +483,7 @@ def cross_entropy(b: Builder) -> Made:
                              "label_smoothing": float(b.rng.choice([0.0, 0.1]))}  # fmt: skip
 
 
-# --- kinks: how far the numbers are from one ---------------------------------------------------------------------------
+# --- kinks: how far the numbers are from one ----------------------------------------------------------------
 
 
 def _second_place(x: Any, axis: Any) -> Any:

@@ -65,7 +65,7 @@ class _Replace(ast.NodeTransformer):
         return copy.deepcopy(self.new) if getattr(node, "replaced", False) else self.generic_visit(node)
 
 
-# --- where ---------------------------------------------------------------------------------------------------------------
+# --- where --------------------------------------------------------------------------------------------------
 
 
 def _targets(tree: ast.Module, rules_only: bool) -> Iterator[tuple[str, ast.AST, list[str]]]:
@@ -85,7 +85,9 @@ def _targets(tree: ast.Module, rules_only: bool) -> Iterator[tuple[str, ast.AST,
                     yield from _rule_code(str(owner), rule, functions, done)
 
 
-def _rule_code(owner: str, rule: ast.AST, functions: dict[str, ast.FunctionDef], done: set[str]) -> Iterator[tuple[str, ast.AST, list[str]]]:
+def _rule_code(
+    owner: str, rule: ast.AST, functions: dict[str, ast.FunctionDef], done: set[str]
+) -> Iterator[tuple[str, ast.AST, list[str]]]:
     """The lambdas of a rule, and the functions of this module that it names, each once."""
     for node in ast.walk(rule):
         if isinstance(node, ast.Lambda):
@@ -130,7 +132,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-# --- what ------------------------------------------------------------------------------------------------------------------
+# --- what ---------------------------------------------------------------------------------------------------
 
 FLIPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 MIRRORED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
@@ -175,7 +177,10 @@ def _operator(node: ast.BinOp) -> Iterator[tuple[str, ast.expr]]:
     yield f"dropped {what}", node.left
     if not isinstance(node.op, ast.Div):
         yield f"dropped {what}", node.right
-    yield "flipped sign" if what == "term" else "other operator", ast.BinOp(node.left, FLIPPED[type(node.op)](), node.right)
+    yield (
+        "flipped sign" if what == "term" else "other operator",
+        ast.BinOp(node.left, FLIPPED[type(node.op)](), node.right),
+    )
     if what == "factor":
         yield "scaled by 2", ast.BinOp(ast.Constant(2.0), ast.Mult(), node)
 

@@ -14,9 +14,7 @@ import argparse
 import importlib
 import importlib.abc
 import importlib.util
-import json
 import os
-import signal
 import sys
 import time
 import warnings
@@ -26,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from .child import in_a_child
 from .mutants import ROOT, Mutant, mutants_of, path_of
 
-LIMIT = 120  # seconds for one mutant; one that hangs is noticed too
 SAME = 1e-10  # values closer than this, relative to their size, are the same
 
 Outcome = tuple[str, str]  # "killed", "equivalent" or "survived"; and by which test
@@ -50,7 +48,7 @@ class Import(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.mutant.code, module.__file__, "exec"), module.__dict__)
 
 
-# --- the suites --------------------------------------------------------------------------------------------------------
+# --- the suites ---------------------------------------------------------------------------------------------
 
 
 def tests_of_ops(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -120,7 +118,9 @@ def _gradients(f: Any, xs: list[Any], uneven: Any) -> list[Any]:
     total = weighed(*leaves)
     if total.requires_grad:
         total.backward()
-    return [np.asarray(g) for g in firsts] + [np.zeros(x.shape) if x.grad is None else np.asarray(x.grad) for x in leaves]
+    return [np.asarray(g) for g in firsts] + [
+        np.zeros(x.shape) if x.grad is None else np.asarray(x.grad) for x in leaves
+    ]
 
 
 def values_of_formulas() -> list[Any]:
@@ -147,7 +147,7 @@ def suite_of(module: str) -> tuple[Any, Any]:
     return next(suite for package, suite in SUITES.items() if module.startswith(package))
 
 
-# --- one mutant ----------------------------------------------------------------------------------------------------------
+# --- one mutant ---------------------------------------------------------------------------------------------
 
 
 def judged(mutant: Mutant, baseline: list[Any] | None) -> Outcome:
@@ -178,27 +178,6 @@ def equal(a: Any, b: Any) -> bool:
     return bool(np.allclose(a, b, rtol=SAME, atol=SAME * scale, equal_nan=True))
 
 
-def in_a_child(work: Callable[[], Any]) -> Any:
-    """Run something in a forked process, which the parent outlives; its answer as JSON, or None."""
-    read, write = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(read)
-        signal.alarm(LIMIT)
-        answer = None
-        try:
-            answer = work()
-        finally:
-            with os.fdopen(write, "w") as pipe:
-                json.dump(answer, pipe)
-            os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as pipe:
-        text = pipe.read()
-    os.waitpid(child, 0)
-    return json.loads(text) if text else None
-
-
 def baseline_of(module: str) -> list[Any]:
     """The real module's values."""
     _, values = suite_of(module)
@@ -213,7 +192,7 @@ def baseline_of(module: str) -> list[Any]:
     return [np.array(numbers).reshape(shape) for shape, numbers in found]
 
 
-# --- the run -----------------------------------------------------------------------------------------------------------------
+# --- the run ------------------------------------------------------------------------------------------------
 
 
 def modules() -> list[str]:

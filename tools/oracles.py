@@ -44,23 +44,28 @@ class Torch:
         torch = self.torch
         leaves = [torch.tensor(np.asarray(x).copy(), requires_grad=True) for x in leaf_data(program)]
         values = program.run(leaves, self.apply)
-        loss = sum(((torch.tensor(w, dtype=values[i].dtype) * values[i]).sum() for i, w in program.results(values)), torch.tensor(0.0))
+        loss = sum(
+            ((torch.tensor(w, dtype=values[i].dtype) * values[i]).sum() for i, w in program.results(values)),
+            torch.tensor(0.0),
+        )
         if not loss.requires_grad:
             return float(loss.detach()), [np.zeros(x.shape) for x in leaves], None
         grads = torch.autograd.grad(loss, leaves, create_graph=second, allow_unused=True)
-        plain = [np.zeros(x.shape) if g is None else g.numpy(force=True) for g, x in zip(grads, leaves)]
+        plain = [_plain(g, x.shape) for g, x in zip(grads, leaves)]
         again = None
         if second:
             again = [np.zeros(x.shape) for x in leaves]
             total = sum((g * torch.cos(x.detach())).sum() for g, x in zip(grads, leaves) if g is not None)
             if getattr(total, "requires_grad", False):
                 seconds = torch.autograd.grad(total, leaves, allow_unused=True)
-                again = [np.zeros(x.shape) if g is None else g.numpy(force=True) for g, x in zip(seconds, leaves)]
+                again = [_plain(g, x.shape) for g, x in zip(seconds, leaves)]
         return float(loss.detach()), plain, again
 
     def apply(self, op: str, operands: list[Any], settings: dict[str, Any]) -> Any:
         torch = self.torch
-        dtype = next((x.dtype for x in operands if isinstance(x, torch.Tensor) and x.dtype.is_floating_point), torch.float64)
+        dtype = next(
+            (x.dtype for x in operands if isinstance(x, torch.Tensor) and x.dtype.is_floating_point), torch.float64
+        )
         tensors = [
             torch.tensor(x, dtype=dtype) if isinstance(x, float) and op in NEED_TENSORS else
             torch.tensor(x) if isinstance(x, np.ndarray) else x
@@ -70,6 +75,11 @@ class Torch:
             return TORCH[op](torch, *tensors, **settings)
         except KeyError:
             raise Unsupported(op) from None
+
+
+def _plain(g: Any, shape: Any) -> Any:
+    """A gradient as an array. torch keeps some zeros without memory behind them, which NumPy must not touch."""
+    return np.zeros(tuple(shape)) if g is None or g._is_zerotensor() else g.detach().numpy()
 
 
 NEED_TENSORS = {"maximum", "minimum", "where", "xlogy"}
@@ -220,7 +230,10 @@ class Jax:
 
         def loss(leaves: list[Any]) -> Any:
             values = program.run(leaves, self.apply)
-            return sum((jnp.sum(jnp.asarray(w, values[i].dtype) * values[i]) for i, w in program.results(values)), jnp.zeros(()))
+            return sum(
+                (jnp.sum(jnp.asarray(w, values[i].dtype) * values[i]) for i, w in program.results(values)),
+                jnp.zeros(()),
+            )
 
         value, grads = jax.value_and_grad(loss)(leaves)
         again = None

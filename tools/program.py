@@ -68,7 +68,7 @@ class Program:
                 found.append((i, weights))
         return found
 
-    # --- smaller programs that may still fail -----------------------------------------------------------------
+    # --- smaller programs that may still fail ---------------------------------------------------------------
 
     def smaller(self) -> list[Program]:
         """Programs with less in them: cut short, with a step skipped, with rounder numbers."""
@@ -109,11 +109,16 @@ class Program:
             nodes.append(node)
         return replace(self, nodes=tuple(nodes))
 
-    # --- as code ------------------------------------------------------------------------------------------------
+    # --- as code --------------------------------------------------------------------------------------------
 
     def code(self, call: Callable[[str, list[str], dict[str, Any]], str]) -> str:
         """Python that builds the graph; `call(op, operands, settings)` writes one op."""
-        lines = ["import numpy as np", "from numpy import array, float32, inf, nan, s_  # noqa", "import autograd as ag", ""]
+        lines = [
+            "import numpy as np",
+            "from numpy import array, float32, inf, nan, s_  # noqa",
+            "import autograd as ag",
+            "",
+        ]
         for i, node in enumerate(self.nodes):
             if isinstance(node, Leaf):
                 lines.append(f"v{i} = ag.Value({literal(node.data)}, name='v{i}')")
