@@ -55,8 +55,10 @@ def maps(
     for axes, (name, table) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
         shown = axes.imshow(np.asarray(table), cmap="Blues", vmin=0.0, vmax=1.0)
         axes.set_title(name, fontsize=10)
+        axes.set_xlabel("is looked at", fontsize=8)
         axes.set_xticks(range(len(x_labels)), x_labels, fontsize=8)
         axes.set_yticks(range(len(y_labels)), y_labels, fontsize=8)
+    figure.axes[0].set_ylabel("looks", fontsize=8)
     figure.colorbar(shown, ax=figure.axes, shrink=0.8)
     figure.suptitle(title, fontsize=11)
     return _saved(figure, path)
