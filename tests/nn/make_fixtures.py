@@ -1,4 +1,4 @@
-"""Make `fixtures/parity.safetensors`: torch's answer to every case, for machines without torch.
+"""Make the fixtures: torch's answer to every case, and state dicts of its modules, for machines without torch.
 
     python -m tests.nn.make_fixtures          (needs torch; run again when `cases.py` changes)
 """
@@ -9,8 +9,10 @@ import numpy as np
 
 from nn import io
 from tests.nn.cases import CASES, Arrays, Case, theirs
+from tests.nn.pairs import PAIRS, recorded
 
 FIXTURES = Path(__file__).parent / "fixtures" / "parity.safetensors"
+STATES = FIXTURES.with_name("states.safetensors")
 SEED = 0
 
 
@@ -28,6 +30,8 @@ def main() -> None:
     arrays = {f"{case.name}/{name}": np.asarray(a) for case in CASES for name, a in answer(case).items()}
     FIXTURES.parent.mkdir(exist_ok=True)
     io.write(arrays, FIXTURES, {"torch": torch.__version__})
+    states = {f"{name}/{key}": array for name in PAIRS for key, array in recorded(torch, name).items()}
+    io.write(states, STATES, {"torch": torch.__version__})
     print(f"{len(CASES)} cases, {FIXTURES.stat().st_size / 1e3:.0f} kB, by torch {torch.__version__}")
 
 

@@ -8,33 +8,12 @@ import pytest
 import nn
 from autograd import Value
 from autograd.errors import DataError, ShapeError
-from nn import functional as F
+from nn import io
+from tests.nn.make_fixtures import STATES
+from tests.nn.pairs import PAIRS, run_theirs
 
 RNG = np.random.default_rng(0)
 
-
-def block(torch, **settings):
-    return torch.nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True, **settings)
-
-
-# ours, theirs (given torch), the shape of an input, how torch's module is called
-PAIRS = {
-    "Linear": (lambda: nn.Linear(4, 3), lambda t: t.nn.Linear(4, 3)),
-    "Linear without bias": (lambda: nn.Linear(4, 3, bias=False), lambda t: t.nn.Linear(4, 3, bias=False)),
-    "LayerNorm": (lambda: nn.LayerNorm(4), lambda t: t.nn.LayerNorm(4)),
-    "RMSNorm": (lambda: nn.RMSNorm(4), lambda t: t.nn.RMSNorm(4, eps=1e-5)),
-    "MultiheadAttention": (lambda: nn.MultiHeadAttention(4, 2),
-                           lambda t: t.nn.MultiheadAttention(4, 2, batch_first=True)),
-    "MultiheadAttention without bias": (lambda: nn.MultiHeadAttention(4, 2, bias=False),
-                                        lambda t: t.nn.MultiheadAttention(4, 2, bias=False, batch_first=True)),
-    "TransformerEncoderLayer": (lambda: nn.TransformerBlock(4, 2, 8, pre_norm=False), lambda t: block(t)),
-    "TransformerEncoderLayer, norm first": (lambda: nn.TransformerBlock(4, 2, 8),
-                                            lambda t: block(t, norm_first=True)),
-    "TransformerEncoderLayer, gelu": (lambda: nn.TransformerBlock(4, 2, 8, activation="gelu"),
-                                      lambda t: block(t, norm_first=True, activation="gelu")),
-    "Sequential": (lambda: nn.Sequential(nn.Linear(4, 5), F.relu, nn.LayerNorm(5)),
-                   lambda t: t.nn.Sequential(t.nn.Linear(4, 5), t.nn.ReLU(), t.nn.LayerNorm(5))),
-}  # fmt: skip
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="NOT TESTED: torch is not installed (pip install torch==2.13.0)"
@@ -45,10 +24,6 @@ def shaken(module):
     for p in module.parameters():
         p.data = RNG.normal(0, 0.5, p.shape)
     return module
-
-
-def run_theirs(torch, theirs, x):
-    return theirs(x, x, x, need_weights=False)[0] if isinstance(theirs, torch.nn.MultiheadAttention) else theirs(x)
 
 
 @needs_torch
@@ -67,7 +42,7 @@ def test_weights_and_gradients_travel(name, direction):
         nn.from_torch(ours, theirs.state_dict())
     data = RNG.normal(size=(2, 3, 4))
     x, tx = Value(data), torch.tensor(data, requires_grad=True)
-    out, expected = ours(x), run_theirs(torch, theirs, tx)
+    out, expected = ours(x), run_theirs(theirs, tx)
     np.testing.assert_allclose(out.data, expected.detach().numpy(), rtol=0, atol=1e-10)
     above = RNG.normal(size=out.shape)
     out.backward(above)
@@ -88,6 +63,18 @@ def test_embedding_travels():
     theirs, ours = torch.nn.Embedding(5, 3), nn.Embedding(5, 3)
     nn.from_torch(ours, theirs.state_dict())
     np.testing.assert_allclose(ours([4, 0]).data, theirs(torch.tensor([4, 0])).detach().numpy())
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_recorded_state_dict_of_torch_gives_its_output(name):
+    own = {key.removeprefix(f"{name}/"): a for key, a in io.read(STATES)[0].items() if key.startswith(f"{name}/")}
+    state = {key.removeprefix("state."): array for key, array in own.items() if key.startswith("state.")}
+    ours = PAIRS[name][0]()
+    nn.from_torch(ours, state)
+    np.testing.assert_allclose(ours(own["x"]).data, own["out"], rtol=0, atol=1e-10)
+    back = nn.to_torch(ours)
+    assert back.keys() == state.keys()
+    assert all(np.array_equal(back[key], state[key]) for key in state)
 
 
 @pytest.mark.parametrize("name", PAIRS)
