@@ -38,7 +38,7 @@ def diagnose_wrong(report: Report, subject: Subject) -> None:
         report.diagnosis.append("every op's own rule is right on the values it saw: look for a hook, or detach()")
 
 
-# --- patterns ----------------------------------------------------------------------------------------------------------
+# --- patterns -----------------------------------------------------------------------------------------------
 
 
 def patterns(report: Report, subject: Subject) -> list[str]:
@@ -137,7 +137,7 @@ def _moved(c: _Compared, every: list[_Compared]) -> Iterator[str]:
             yield f"{c.name}: this is the gradient of {other.name}: two inputs are swapped"
 
 
-# --- the op at fault ---------------------------------------------------------------------------------------------------
+# --- the op at fault ----------------------------------------------------------------------------------------
 
 
 def first_wrong_op(subject: Subject, seed: int) -> tuple[Value, Report] | None:

@@ -49,17 +49,21 @@ class Look:
     still: Array  # nothing at all changed
 
 
-def look(probe: Probe, places: Array, step: float | None) -> Look:
-    """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype."""
+def look(probe: Probe, places: Array, step: float | None, beside: Array | None = None) -> tuple[Look, Array | None]:
+    """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype.
+
+    `beside` are rows of all inputs that are replayed along with them; their changes come second.
+    """
     native = step is not None
     x = probe.x[places]
     epsilon = probe.epsilon(native)
     h = usual_step(x, epsilon) if step is None else np.full(x.shape, step)
     h = really_added(probe, x, h, native)
     n = len(places)
-    moved = probe.entries(np.concatenate([places, places]), np.concatenate([h, -h]), native)
-    up, down = moved[:n], moved[n:]
-    return Look((up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h, (up == 0) & (down == 0))
+    moved = probe.entries(np.concatenate([places, places]), np.concatenate([h, -h]), native, beside)
+    up, down, changes = moved[:n], moved[n : 2 * n], moved[2 * n :]
+    seen = Look((up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h, (up == 0) & (down == 0))
+    return seen, None if beside is None else changes
 
 
 def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:
@@ -70,7 +74,7 @@ def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> 
     return (x + steps) - x
 
 
-# --- the ladder ------------------------------------------------------------------------------------------------------
+# --- the ladder ---------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -202,7 +206,7 @@ def noise_of(table: Array) -> float:
     return 0.0
 
 
-# --- the Taylor remainder --------------------------------------------------------------------------------------------
+# --- the Taylor remainder -----------------------------------------------------------------------------------
 
 
 def taylor_slope(probe: Probe, gradient: Array, seed: int) -> float | None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradientError
-from .differences import taylor_slope, usual_step
+from .differences import look, taylor_slope, usual_step
 from .directions import EVERY, places_to_judge
 from .probe import Probe
 from .report import Part, Report
-from .subject import Subject, cotangents
+from .subject import Array, Subject, cotangents
 from .verdict import VERDICTS, WRONG, Judged, judge
 
 MODES = ("reverse", "forward")
@@ -78,7 +78,13 @@ def check_subject(
         engine = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
         probe = Probe(subject, weights)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=weights)
-        if not _trust_replay(subject, probe, seed):
+        gradient = probe.flat(engine if given is None else given)
+        places = np.arange(probe.x.size)
+        if max(map(int.__sub__, probe.starts[1:], probe.starts)) > EVERY:
+            places = places_to_judge(probe, gradient, seed, report.notes)
+        moved = _moved_both_ways(probe, seed)
+        seen, replayed = look(probe, places, step, None if step else moved)
+        if not _replay_holds(probe, moved, probe.changes(moved, native=True) if replayed is None else replayed):
             if not _repeats(subject):
                 report.verdict = "nondeterministic"
                 report.notes.insert(0, RANDOM)
@@ -86,13 +92,8 @@ def check_subject(
             probe.replay = None
             report.by = "calls"
             report.notes.append(BY_CALLS)
-        gradient = probe.flat(engine if given is None else given)
-        sizes = zip(probe.starts, probe.starts[1:])
-        if max(b - a for a, b in sizes) > EVERY:
-            places = places_to_judge(probe, gradient, seed, report.notes)
-        else:
-            places = np.arange(probe.x.size)
-        judged = judge(probe, gradient, places, step)
+            seen, _ = look(probe, places, step)
+        judged = judge(probe, gradient, places, seen, step)
         report.verdict = VERDICTS[judged.verdict.max(initial=0)]
         report.notes += judged.notes
         for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
@@ -105,7 +106,7 @@ def check_subject(
         else:
             report.taylor = taylor_slope(probe, gradient, seed)
         if given is not None:
-            _compare_engine(report, judge(probe, probe.flat(engine), places, step), subject)
+            _compare_engine(report, judge(probe, probe.flat(engine), places, seen, step), subject)
         elif report.verdict == "wrong" and diagnose:
             from .diagnosis import diagnose_wrong
 
@@ -128,21 +129,23 @@ RANDOM = "two calls with the same inputs gave different results; fix the seed of
 BY_CALLS = "the function decides in Python, or reads .data: every entry was done by calling it"
 
 
-def _trust_replay(subject: Subject, probe: Probe, seed: int) -> bool:
+def _moved_both_ways(probe: Probe, seed: int) -> Array:
+    """All inputs moved a little, each entry up or down at random; and all moved the other way."""
+    (signs,) = cotangents(seed + 1, (probe.x.shape,))
+    moves = np.copysign(usual_step(probe.x, probe.coarse), signs)
+    return np.stack([probe.x + moves, probe.x - moves])
+
+
+def _replay_holds(probe: Probe, moved: Array, replayed: Array) -> bool:
     """Whether the recorded graph says what the function says, called with every input moved a little.
 
     A replay freezes Python's branches and random numbers. Moved both ways, every entry that sits on a branch crosses
     it; and a function that is random differs from its record.
     """
-    epsilon = probe.coarse
-    (signs,) = cotangents(seed + 1, (probe.x.shape,))
-    moves = np.copysign(usual_step(probe.x, epsilon), signs)
-    rows = np.stack([probe.x + moves, probe.x - moves])
-    replayed = probe.changes(rows, native=True)
-    slack = 64 * epsilon * probe.size
-    for row, expected in zip(rows, replayed):
+    slack = 64 * probe.coarse * probe.size
+    for row, expected in zip(moved, replayed):
         called = probe.by_call(row)
-        near = abs(called - expected) <= slack + 1e-3 * abs(expected) * epsilon ** (1 / 3)
+        near = abs(called - expected) <= slack + 1e-3 * abs(expected) * probe.coarse ** (1 / 3)
         if not near and not (math.isnan(called) and math.isnan(expected)):
             return False
     return True

@@ -87,30 +87,39 @@ class Probe:
         sizes = [np.abs(n._data) for n in nodes if np.size(n._data) and n.dtype.kind == "f"]
         return max((float(np.max(s, where=np.isfinite(s), initial=0.0)) for s in sizes), default=0.0)
 
-    # --- perturbations ------------------------------------------------------------------------------------------
+    # --- perturbations --------------------------------------------------------------------------------------
 
-    def entries(self, places: Array, deltas: Array, native: bool = False) -> Array:
-        """The change of the sum for each (place, delta): that one entry moved, all else as it was."""
+    def entries(self, places: Array, deltas: Array, native: bool = False, beside: Array | None = None) -> Array:
+        """The change of the sum for each (place, delta): that one entry moved, all else as it was.
+
+        The changes for the rows `beside` come after them: in the same replay, where that is small.
+        """
         if len(places) * self.x.size <= TOGETHER or self.replay is None or len(self.starts) == 2:
-            return self._entries(None, places, deltas, native)
+            return self._entries(None, places, deltas, native, beside)
         changes = np.empty(len(places))
         source = np.searchsorted(self.starts, places, side="right") - 1
         for k in range(len(self.starts) - 1):
             mine = np.flatnonzero(source == k)
             if mine.size:
                 changes[mine] = self._entries(k, places[mine], deltas[mine], native)
-        return changes
+        return changes if beside is None else np.concatenate([changes, self.changes(beside, native)])
 
-    def _entries(self, k: int | None, places: Array, deltas: Array, native: bool) -> Array:
+    def _entries(
+        self, k: int | None, places: Array, deltas: Array, native: bool, beside: Array | None = None
+    ) -> Array:
         """The same, with arrays for source k only (None: for all)."""
+        n = len(places)
         portion = 8 if self.replay is None else self.replay.portion
-        if len(places) > portion:
-            slices = [slice(i, i + portion) for i in range(0, len(places), portion)]
-            return np.concatenate([self._entries(k, places[s], deltas[s], native) for s in slices])
+        if n > portion:
+            slices = [slice(i, i + portion) for i in range(0, n, portion)]
+            done = [self._entries(k, places[s], deltas[s], native) for s in slices]
+            return np.concatenate(done if beside is None else [*done, self.changes(beside, native)])
         start, stop = (0, self.x.size) if k is None else (self.starts[k], self.starts[k + 1])
-        rows = np.empty((len(places), stop - start))
-        rows[:] = self.x[start:stop]
-        rows[np.arange(len(places)), places - start] += deltas
+        rows = np.empty((n if beside is None else n + len(beside), stop - start))
+        rows[:n] = self.x[start:stop]
+        rows[np.arange(n), places - start] += deltas
+        if beside is not None:
+            rows[n:] = beside
         if k is None:
             return self.changes(rows, native)
         return self._changes({k: rows.reshape(len(rows), *np.shape(self.subject.sources[k]._data))}, len(rows), native)

@@ -50,7 +50,7 @@ class Subject(Trace):
         if not any(result is not None for result in self.results):
             raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
 
-    # --- inputs -------------------------------------------------------------------------------------------------
+    # --- inputs ---------------------------------------------------------------------------------------------
 
     def _door(self, place: int, x: Any) -> Any:
         """What the function is given in place of x."""
@@ -94,7 +94,7 @@ class Subject(Trace):
         ):
             self.notes.append("two of the arrays given share memory; each was varied on a copy of its own")
 
-    # --- runs ---------------------------------------------------------------------------------------------------
+    # --- runs -----------------------------------------------------------------------------------------------
 
     @property
     def title(self) -> str:
@@ -115,7 +115,7 @@ class Subject(Trace):
         try:
             for k, new in data.items():
                 own = self.sources[k]
-                own._data = as_plain(np.asarray(new, dtype=own.dtype).reshape(own.shape))
+                own._data = as_plain(new.astype(own.dtype, copy=False))
             yield
         finally:
             for source, old in zip(self.sources, before):
@@ -129,7 +129,7 @@ class Subject(Trace):
         except (ArithmeticError, ValueError):  # a step outside of where the function is defined
             return None
 
-    # --- the engine's answers -----------------------------------------------------------------------------------
+    # --- the engine's answers -------------------------------------------------------------------------------
 
     def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
         """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path leads there."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .complex_step import complex_slopes
-from .differences import BEND, Climb, climb, look
+from .differences import BEND, Climb, Look, climb
 from .probe import Probe
 
 Array = np.ndarray[Any, Any]
@@ -44,10 +44,12 @@ def rounding_of(epsilon: float) -> tuple[float, float]:
     return 1e-7 if epsilon < 1e-12 else 1000 * epsilon, 16 * epsilon
 
 
-def judge(probe: Probe, gradient: Array, places: Array, step: float | None = None) -> Judged:
-    """The verdict on some entries of the gradient (a long row, as `probe.x`); `places` are sorted."""
+def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float | None = None) -> Judged:
+    """The verdict on some entries of the gradient (a long row, as `probe.x`), from a first look at them.
+
+    `places` are sorted.
+    """
     g = gradient[places]
-    seen = look(probe, places, step)
     size = np.maximum(np.abs(g), np.abs(seen.slope))
     largest = _largest(gradient)
     relative, absolute = rounding_of(probe.coarse)
@@ -57,7 +59,7 @@ def judge(probe: Probe, gradient: Array, places: Array, step: float | None = Non
         & ((seen.noise <= 0.01 * size) | (seen.still & (g == 0)))
     )
     unseen = np.full((2, g.size), np.nan)
-    judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8), *unseen)
+    judged = Judged(places, g, seen.slope.copy(), seen.noise.copy(), np.zeros(g.size, dtype=np.int8), *unseen)
     if not clear.all():
         doubtful = np.flatnonzero(~_held(judged, probe) & ~clear)
         at_step = seen.slope[doubtful]

@@ -41,6 +41,14 @@ def row_sums(x):
     return x.reshape(-1, x.shape[-1]).dot(column_of_ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
 
 
+def row_tops(x, least):
+    """The largest along the last axis (or `least`), kept as an axis of one. Many short rows are faster as columns."""
+    n = x.shape[-1]
+    if 1 < n <= 32 and 512 <= x.size <= 1 << 15:
+        return np.maximum.reduce(x.reshape(-1, n).T.copy(), axis=0, initial=least).reshape(*x.shape[:-1], 1)
+    return np.maximum.reduce(x, axis=-1, keepdims=True, initial=least)
+
+
 def negative_axis(who, ndim, axis):
     """One axis, counted from the end."""
     try:
@@ -48,11 +56,8 @@ def negative_axis(who, ndim, axis):
     except TypeError:
         raise AxisError(f"{who}: an axis is a whole number; got {axis!r}") from None
     if not -ndim <= axis < ndim:
-        raise AxisError(
-            f"{who}: axis {axis} is outside an array of {ndim} axes; use {-ndim} to {ndim - 1}"
-            if ndim
-            else f"{who}: a scalar has no axis {axis}"
-        )
+        raise AxisError(f"{who}: axis {axis} is outside an array of {ndim} axes; use {-ndim} to {ndim - 1}" if ndim
+                        else f"{who}: a scalar has no axis {axis}")
     return axis if axis < 0 else axis - ndim
 
 

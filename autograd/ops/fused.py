@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import negative_axes, ones, row_means, row_sums
+from ._axes import negative_axes, ones, row_means, row_sums, row_tops
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
 from .linear import flat, matmul, outer, product
@@ -50,9 +50,11 @@ def _softmax(x, *, axis):
     x = np.asarray(x)
     info = np.finfo(x.dtype)
     # The two initial values change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
-    out = np.asarray(x - np.maximum.reduce(x, axis=axis, keepdims=True, initial=info.min))
+    rows = axis == (-1,) and x.ndim > 1
+    top = row_tops(x, info.min) if rows else np.maximum.reduce(x, axis=axis, keepdims=True, initial=info.min)
+    out = np.asarray(x - top)
     np.exp(out, out=out)
-    if axis == (-1,) and out.ndim > 1:
+    if rows:
         total = row_sums(out)
         total += info.tiny
         out /= total
@@ -68,17 +70,12 @@ def _softmax_defined(x, axis=-1):
     return exponentials / sum_(exponentials, axis=axis, keepdims=True)
 
 
-softmax = Op(
-    "softmax",
-    "softmax(x, axis=axis)",
-    door=along,
-    forward=_softmax,
-    vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
-    definition=_softmax_defined,
-    samples=ROWS,
-    batch="align",
-    doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.",
-)
+softmax = Op("softmax", "softmax(x, axis=axis)", door=along,
+             forward=_softmax,
+             vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
+             definition=_softmax_defined,
+             samples=ROWS, batch="align",
+             doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
 
 
 def _softmax_pull(d, p, *, axis):
@@ -91,20 +88,15 @@ def _dot_along(a, b, axis):
     return sum_(a * b, axis=axis, keepdims=True)
 
 
-softmax_pull = Op(
-    "softmax_pull",
-    "p * (d - sum(d * p, axis=axis, keepdims=True))",
-    door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
-    forward=_softmax_pull,
-    vjp=lambda g, out, d, p, *, axis: (
-        softmax_pull(g, p, axis=axis),
-        g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis),
-    ),
-    definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
-    samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)],
-    batch="align",
-    doc="What softmax sends back: d is the gradient that arrives, p the probabilities.",
-)
+softmax_pull = Op("softmax_pull", "p * (d - sum(d * p, axis=axis, keepdims=True))",
+                  door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
+                  forward=_softmax_pull,
+                  vjp=lambda g, out, d, p, *, axis: (
+                      softmax_pull(g, p, axis=axis),
+                      g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis)),
+                  definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
+                  samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)], batch="align",
+                  doc="What softmax sends back: d is the gradient that arrives, p the probabilities.")
 
 
 def _log_softmax(x, *, axis):
@@ -113,17 +105,11 @@ def _log_softmax(x, *, axis):
     return out
 
 
-log_softmax = Op(
-    "log_softmax",
-    "log_softmax(x, axis=axis)",
-    door=along,
-    forward=_log_softmax,
-    vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
-    definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
-    samples=ROWS,
-    batch="align",
-    doc="log(softmax(x)), without overflow or loss of digits.",
-)
+log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along,
+                 forward=_log_softmax,
+                 vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
+                 definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
+                 samples=ROWS, batch="align", doc="log(softmax(x)), without overflow or loss of digits.")
 
 
 def _logsumexp(x, *, axis, keepdims):
@@ -134,17 +120,11 @@ def _logsumexp(x, *, axis, keepdims):
     return out if keepdims else np.squeeze(out, axis)
 
 
-logsumexp = Op(
-    "logsumexp",
-    "logsumexp(x, axis=axis, keepdims=keepdims)",
-    door=reduction,
-    forward=_logsumexp,
-    vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
-    definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
-    samples=REDUCED,
-    batch="align",
-    doc="`log(sum(exp(x)))`, without overflow.",
-)
+logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction,
+               forward=_logsumexp,
+               vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
+               definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
+               samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
 
 # --- normalisation over the last axis -----------------------------------------------------------------------
 
@@ -239,17 +219,12 @@ def _rms_norm_door(x, gamma=1.0, eps=1e-5):
     return (x, gamma), {"eps": float(eps)}
 
 
-rms_norm = Op(
-    "rms_norm",
-    "rms_norm(x, gamma, eps=eps)",
-    door=_rms_norm_door,
-    forward=_norm_forward(centre=False),
-    vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False),
-    definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
-    samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)],
-    batch="align",
-    doc="Each row (last axis) scaled to mean square 1, then times gamma.",
-)
+rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
+              forward=_norm_forward(centre=False),
+              vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False),
+              definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
+              samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
+              doc="Each row (last axis) scaled to mean square 1, then times gamma.")
 
 
 def _norm_pull(h, rows, scale, *, centre):
@@ -269,17 +244,13 @@ def _norm_pull_defined(h, rows, scale, centre=True):
     return scale * out
 
 
-norm_pull = Op(
-    "norm_pull",
-    "norm_pull(h, rows, scale, centre=centre)",
-    door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
-    forward=_norm_pull,
-    vjp=by_definition(_norm_pull_defined),
-    definition=_norm_pull_defined,
-    samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)],
-    batch="align",
-    doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.",
-)
+norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
+               door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
+               forward=_norm_pull,
+               vjp=by_definition(_norm_pull_defined),
+               definition=_norm_pull_defined,
+               samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
+               doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")
 
 # --- linear -------------------------------------------------------------------------------------------------
 
@@ -295,10 +266,8 @@ def _linear_door(x, weight, bias=None):
     if rank_of(weight) != 2:
         raise ShapeError(f"linear: weight is a matrix (in, out); got shape {shape_of(weight)}")
     if bias is not None and shape_of(bias) != shape_of(weight)[1:]:
-        raise ShapeError(
-            f"linear: weight of shape {shape_of(weight)} needs a bias of shape {shape_of(weight)[1:]}; "
-            f"got {shape_of(bias)}"
-        )
+        raise ShapeError(f"linear: weight of shape {shape_of(weight)} needs a bias of shape {shape_of(weight)[1:]}; "
+                         f"got {shape_of(bias)}")
     return (x, weight, bias), {}
 
 
@@ -335,17 +304,13 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
     if targets.dtype.kind not in "iu":
         raise DataError(f"cross_entropy: targets are whole numbers (class indices); got {targets.dtype}")
     if rank_of(logits) < 1 or targets.shape != shape_of(logits)[:-1]:
-        raise ShapeError(
-            f"cross_entropy: logits of shape {shape_of(logits)} need targets of shape "
-            f"{shape_of(logits)[:-1]}; got {targets.shape}"
-        )
+        raise ShapeError(f"cross_entropy: logits of shape {shape_of(logits)} need targets of shape "
+                         f"{shape_of(logits)[:-1]}; got {targets.shape}")
     classes = shape_of(logits)[-1]
     counted = targets if ignore_index is None else targets[targets != ignore_index]
     if counted.size and (counted.min() < 0 or counted.max() >= classes):
-        raise ShapeError(
-            f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
-            f"classes (0 to {classes - 1})"
-        )
+        raise ShapeError(f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
+                         f"classes (0 to {classes - 1})")
     settings = {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
     return (logits, targets), settings
 
@@ -357,18 +322,12 @@ def _one_hot(targets, *, classes, ignore_index, label_smoothing):
     return goal
 
 
-one_hot = Op(
-    "one_hot",
-    "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
-    door=lambda targets, classes, ignore_index=None, label_smoothing=0.0: (
-        (targets,),
-        {"classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)},
-    ),
-    forward=_one_hot,
-    vjp=nothing,
-    samples=[Sample(np.array([2, 0]), classes=3)],
-    doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.",
-)
+one_hot = Op("one_hot", "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
+             door=lambda targets, classes, ignore_index=None, label_smoothing=0.0: ((targets,), {
+                 "classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}),
+             forward=_one_hot, vjp=nothing,
+             samples=[Sample(np.array([2, 0]), classes=3)],
+             doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.")
 
 
 def shares(targets, reduction, ignore_index):
@@ -410,20 +369,12 @@ def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None,
 
 _TARGETS = np.array([2, 0])
 
-cross_entropy = Op(
-    "cross_entropy",
-    "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing)",
-    door=_cross_entropy_door,
-    forward=_cross_entropy,
-    vjp=_cross_entropy_vjp,
-    definition=_cross_entropy_defined,
-    samples=[
-        Sample("2,3", _TARGETS),
-        Sample("2,3", _TARGETS, reduction="sum"),
-        Sample("2,3", _TARGETS, reduction="none"),
-        Sample("3", np.array(1)),
-        Sample("2,3", _TARGETS, ignore_index=0),
-        Sample("2,3", _TARGETS, label_smoothing=0.2),
-    ],
-    doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.",
-)
+cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, "
+                   "label_smoothing=label_smoothing)", door=_cross_entropy_door,
+                   forward=_cross_entropy,
+                   vjp=_cross_entropy_vjp,
+                   definition=_cross_entropy_defined,
+                   samples=[Sample("2,3", _TARGETS), Sample("2,3", _TARGETS, reduction="sum"),
+                            Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
+                            Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2)],
+                   doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")
