@@ -5,6 +5,7 @@ whole graph on many perturbed inputs at once.
 """
 
 import functools
+import math
 import operator
 
 import numpy as np
@@ -27,6 +28,12 @@ def column_of_ones(n, dtype):
     return ones(n, dtype)[:, None]
 
 
+def tall(x):
+    """All axes but the last as one: a batch of matrices as one tall matrix. Plain arrays."""
+    *rows, columns = x.shape
+    return x if len(rows) == 1 else x.reshape(math.prod(rows), columns)  # -1 has no answer in an empty array
+
+
 def row_means(x):
     """The mean over the last axis, kept as an axis of one."""
     sums = row_sums(x)
@@ -38,14 +45,14 @@ def row_sums(x):
     """The sum over the last axis, kept as an axis of one; a product with ones takes half the time of a reduction."""
     if x.ndim == 2:
         return x.dot(column_of_ones(x.shape[1], x.dtype))
-    return x.reshape(-1, x.shape[-1]).dot(column_of_ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
+    return tall(x).dot(column_of_ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
 
 
 def row_tops(x, least):
     """The largest along the last axis (or `least`), kept as an axis of one. Many short rows are faster as columns."""
     n = x.shape[-1]
     if 1 < n <= 32 and 512 <= x.size <= 1 << 15:
-        return np.maximum.reduce(x.reshape(-1, n).T.copy(), axis=0, initial=least).reshape(*x.shape[:-1], 1)
+        return np.maximum.reduce(tall(x).T.copy(), axis=0, initial=least).reshape(*x.shape[:-1], 1)
     return np.maximum.reduce(x, axis=-1, keepdims=True, initial=least)
 
 

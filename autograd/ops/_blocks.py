@@ -8,16 +8,18 @@ import numpy as np
 BLOCK = 1 << 16  # numbers in a block: three of float64 fit into a second-level cache, and the calls are few enough
 
 
-def in_blocks(f, x, spares):
-    """f(x, out, *spares) run on blocks of a contiguous array x; f fills out, the spares are working space."""
-    if x.size <= BLOCK or not x.flags.c_contiguous:
-        out = np.empty_like(x)
-        f(x, out, *(np.empty_like(x) for _ in range(spares)))
+def in_blocks(f, *arrays, spares=0):
+    """A new array, filled by f(*arrays, out, *spares) block by block; the spares are working space.
+
+    The arrays have one shape and dtype; f may write to them too.
+    """
+    out = np.empty_like(arrays[0])
+    if out.size <= BLOCK or not all(array.flags.c_contiguous for array in arrays):
+        f(*arrays, out, *(np.empty_like(out) for _ in range(spares)))
         return out
-    out = np.empty_like(x)
-    flat_x, flat_out = x.reshape(-1), out.reshape(-1)
-    working = np.empty((spares, BLOCK), x.dtype)
-    for start in range(0, x.size, BLOCK):
-        piece = flat_x[start : start + BLOCK]
-        f(piece, flat_out[start : start + BLOCK], *working[:, : piece.size])
+    flat = [array.reshape(-1) for array in (*arrays, out)]
+    working = np.empty((spares, BLOCK), out.dtype)
+    for start in range(0, out.size, BLOCK):
+        pieces = [array[start : start + BLOCK] for array in flat]
+        f(*pieces, *working[:, : pieces[0].size])
     return out

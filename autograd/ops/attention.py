@@ -8,8 +8,9 @@ import numpy as np
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
 from ._axes import row_sums
+from ._stash import Stash
 from .elementwise import where
-from .fused import Stash, _softmax, inner, softmax, softmax_pull
+from .fused import _softmax, inner, softmax, softmax_pull
 from .linear import product
 from .shape import broadcast_to, expand_dims, reshape, split, swapaxes
 
@@ -66,10 +67,8 @@ def _mask_and_causal(who, q, k, mask, causal):
         if rank_of(x) < 2:
             raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape_of(x)}")
     if shape_of(q)[-1] != shape_of(k)[-1]:
-        raise ShapeError(
-            f"{who}: q has {shape_of(q)[-1]} features (shape {shape_of(q)}), k has {shape_of(k)[-1]} "
-            f"(shape {shape_of(k)}); they must be equal"
-        )
+        raise ShapeError(f"{who}: q has {shape_of(q)[-1]} features (shape {shape_of(q)}), k has {shape_of(k)[-1]} "
+                         f"(shape {shape_of(k)}); they must be equal")
     return _checked_mask(who, mask, shape_of(q), shape_of(k)), bool(causal)
 
 
@@ -80,10 +79,8 @@ def _checked_mask(who, mask, q, k):
     if not hasattr(mask, "dtype"):
         mask = np.asarray(mask)
     if mask.dtype.kind not in "bf":
-        raise DataError(
-            f"{who}: a mask is booleans (True: may attend) or real numbers to add to the scores; got "
-            f"{mask.dtype}. Write mask.astype(bool) for zeros and ones."
-        )
+        raise DataError(f"{who}: a mask is booleans (True: may attend) or real numbers to add to the scores; got "
+                        f"{mask.dtype}. Write mask.astype(bool) for zeros and ones.")
     scores = (*(q[:-2] if len(q) >= len(k) else k[:-2]), q[-2], k[-2])
     missing = len(scores) - rank_of(mask)
     if missing < 0 or any(m not in (1, n) for m, n in zip(shape_of(mask)[-2:], scores[missing:][-2:], strict=True)):
@@ -119,23 +116,14 @@ _BOOL = np.array([[True, False, True], [False, False, False]])
 _SQUARE = np.array([[True, False, True], [False, False, False], [True, True, False]])
 _ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -np.inf]])
 
-attention_weights = Op(
-    "attention_weights",
-    "attention_weights(q, k, mask, causal=causal)",
-    door=_weights_door,
-    forward=_attention_weights,
-    vjp=_attention_weights_vjp,
-    definition=_attention_weights_defined,
-    samples=[
-        Sample("2,4 3,4", None),
-        Sample("2,4 3,4", _BOOL),
-        Sample("2,4 3,4 2,3"),
-        Sample("5,3,2 5,3,2", None, causal=True),
-        Sample("2,4 3,4", _ADDED),
-    ],
-    batch="align",
-    doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.",
-)
+attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causal=causal)", door=_weights_door,
+                       forward=_attention_weights,
+                       vjp=_attention_weights_vjp,
+                       definition=_attention_weights_defined,
+                       samples=[Sample("2,4 3,4", None), Sample("2,4 3,4", _BOOL), Sample("2,4 3,4 2,3"),
+                                Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", _ADDED)],
+                       batch="align",
+                       doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.")
 
 
 def _attention(q, k, v, mask, *, causal):
@@ -156,23 +144,14 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal):
     return dq, dk, product(weights.mT, g), dmask
 
 
-attention = Op(
-    "attention",
-    "attention(q, k, v, mask, causal=causal)",
-    door=_attention_door,
-    forward=_attention,
-    vjp=_attention_vjp,
-    definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
-    samples=[
-        Sample("2,4 3,4 3,2", None),
-        Sample("2,4 3,4 3,2", _BOOL),
-        Sample("2,4 3,4 3,2 2,3"),
-        Sample("2,3,4 2,3,4 2,3,4", None, causal=True),
-        Sample("2,4 3,4 3,2", _ADDED),
-    ],
-    batch="align",
-    doc='softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or "causal".',
-)
+attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_attention_door,
+               forward=_attention,
+               vjp=_attention_vjp,
+               definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
+               samples=[Sample("2,4 3,4 3,2", None), Sample("2,4 3,4 3,2", _BOOL), Sample("2,4 3,4 3,2 2,3"),
+                        Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", _ADDED)],
+               batch="align",
+               doc="softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or \"causal\".")
 
 # --- self-attention: all heads in one node, on queries, keys and values side by side ----------------------------
 
@@ -263,7 +242,7 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     above = _by_head(g, heads, kv_heads)
     scores = product(v, above.mT)
     # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
-    met = row_sums((g * out).reshape(-1, q.shape[-1]))
+    met = row_sums(tall(g * out))
     scores -= _by_head(met.reshape(*g.shape[:-1], heads), heads, kv_heads).mT
     scores *= weights
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)
@@ -333,17 +312,16 @@ def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):
     return (qkv, 0.0 if mask is None else mask), settings
 
 
-self_attention = Op(
-    "self_attention", "self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)",
-    door=_self_attention_door,
-    forward=_self_attention,
-    vjp=_self_attention_vjp,
-    definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
-        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal),
-    samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
-             Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
-             Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),
-             Sample("2,16 4,2,2", heads=4, kv_heads=2), Sample("2,2,6 2,1,2,2")],
-    batch=lambda op, n, qkv, mask: op.forward(qkv, 0.0) if mask.ndim == 1 else None,
-    doc="Attention of tokens to each other in several heads; queries, keys and values lie side by side in qkv.",
-)  # fmt: skip
+self_attention = Op("self_attention", "self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)",
+                    door=_self_attention_door,
+                    forward=_self_attention,
+                    vjp=_self_attention_vjp,
+                    definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
+                        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal),
+                    samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
+                             Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
+                             Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),
+                             Sample("2,16 4,2,2", heads=4, kv_heads=2), Sample("2,2,6 2,1,2,2")],
+                    batch=lambda op, n, qkv, mask: op.forward(qkv, 0.0) if mask.ndim == 1 else None,
+                    doc="Attention of tokens to each other in several heads; queries, keys and values lie side by "
+                        "side in qkv.")

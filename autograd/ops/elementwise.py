@@ -7,6 +7,7 @@ import numpy as np
 from ..op import Op, Sample, by_definition, nothing, samples
 from ._blocks import in_blocks
 from ._erf import erf_of
+from ._stash import Stash
 from .arithmetic import NONZERO, equal
 
 UNARY = samples(".", "3", "2,3", "0,2")
@@ -19,33 +20,18 @@ def by_kind(on_float, on_array):
     return lambda x: on_float(x) if x.__class__ is float else on_array(x)
 
 
-exp = Op(
-    "exp",
-    forward=by_kind(math.exp, np.exp),
-    vjp=lambda g, out, x: (g * out,),
-    samples=UNARY,
-    numpy=np.exp,
-    batch="align",
-)
+exp = Op("exp", forward=by_kind(math.exp, np.exp),
+         vjp=lambda g, out, x: (g * out,),
+         samples=UNARY, numpy=np.exp, batch="align")
 
-expm1 = Op(
-    "expm1",
-    forward=by_kind(math.expm1, np.expm1),
-    vjp=lambda g, out, x: (g * (out + 1),),
-    definition=lambda x: exp(x) - 1,
-    samples=UNARY,
-    numpy=np.expm1,
-    batch="align",
-)
+expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
+           vjp=lambda g, out, x: (g * (out + 1),),
+           definition=lambda x: exp(x) - 1,
+           samples=UNARY, numpy=np.expm1, batch="align")
 
-log = Op(
-    "log",
-    forward=by_kind(math.log, np.log),
-    vjp=lambda g, out, x: (g / x,),
-    samples=POSITIVE,
-    numpy=np.log,
-    batch="align",
-)
+log = Op("log", forward=by_kind(math.log, np.log),
+         vjp=lambda g, out, x: (g / x,),
+         samples=POSITIVE, numpy=np.log, batch="align")
 
 
 def _xlogy(x, y):
@@ -54,229 +40,148 @@ def _xlogy(x, y):
     return np.where(none, 0.0, x * np.log(np.where(none, 1.0, y)))
 
 
-xlogy = Op(
-    "xlogy",
-    "xlogy(x, y)",
-    forward=_xlogy,
-    vjp=(lambda g, out, x, y: g * log(y), lambda g, out, x, y: g * x / y),
-    definition=lambda x, y: x * log(y),
-    samples=NONZERO,
-    batch="align",
-    doc="`x * log(y)`, and 0 where x is 0.",
-)
+xlogy = Op("xlogy", "xlogy(x, y)",
+           forward=_xlogy,
+           vjp=(lambda g, out, x, y: g * log(y),
+                lambda g, out, x, y: g * x / y),
+           definition=lambda x, y: x * log(y),
+           samples=NONZERO, batch="align",
+           doc="`x * log(y)`, and 0 where x is 0.")
 
-log1p = Op(
-    "log1p",
-    forward=by_kind(math.log1p, np.log1p),
-    vjp=lambda g, out, x: (g / (1 + x),),
-    definition=lambda x: log(1 + x),
-    samples=POSITIVE,
-    numpy=np.log1p,
-    batch="align",
-)
+log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
+           vjp=lambda g, out, x: (g / (1 + x),),
+           definition=lambda x: log(1 + x),
+           samples=POSITIVE, numpy=np.log1p, batch="align")
 
-sqrt = Op(
-    "sqrt",
-    forward=by_kind(math.sqrt, np.sqrt),
-    vjp=lambda g, out, x: (g / (2 * out),),
-    samples=POSITIVE,
-    numpy=np.sqrt,
-    batch="align",
-)
+sqrt = Op("sqrt", forward=by_kind(math.sqrt, np.sqrt),
+          vjp=lambda g, out, x: (g / (2 * out),),
+          samples=POSITIVE, numpy=np.sqrt, batch="align")
 
-sin = Op(
-    "sin",
-    forward=by_kind(math.sin, np.sin),
-    vjp=lambda g, out, x: (g * cos(x),),
-    samples=UNARY,
-    numpy=np.sin,
-    batch="align",
-)
+sin = Op("sin", forward=by_kind(math.sin, np.sin),
+         vjp=lambda g, out, x: (g * cos(x),),
+         samples=UNARY, numpy=np.sin, batch="align")
 
-cos = Op(
-    "cos",
-    forward=by_kind(math.cos, np.cos),
-    vjp=lambda g, out, x: (-g * sin(x),),
-    samples=UNARY,
-    numpy=np.cos,
-    batch="align",
-)
+cos = Op("cos", forward=by_kind(math.cos, np.cos),
+         vjp=lambda g, out, x: (-g * sin(x),),
+         samples=UNARY, numpy=np.cos, batch="align")
 
-tan = Op(
-    "tan",
-    forward=by_kind(math.tan, np.tan),
-    vjp=lambda g, out, x: (g * (1 + out**2),),
-    definition=lambda x: sin(x) / cos(x),
-    samples=samples(".", "2,3", low=-1.2, high=1.2),
-    numpy=np.tan,
-    batch="align",
-)
+tan = Op("tan", forward=by_kind(math.tan, np.tan),
+         vjp=lambda g, out, x: (g * (1 + out**2),),
+         definition=lambda x: sin(x) / cos(x),
+         samples=samples(".", "2,3", low=-1.2, high=1.2), numpy=np.tan, batch="align")
 
-arctan = Op(
-    "arctan",
-    forward=by_kind(math.atan, np.arctan),
-    vjp=lambda g, out, x: (g / (1 + x**2),),
-    samples=UNARY,
-    numpy=np.arctan,
-    batch="align",
-)
+arctan = Op("arctan", forward=by_kind(math.atan, np.arctan),
+            vjp=lambda g, out, x: (g / (1 + x**2),),
+            samples=UNARY, numpy=np.arctan, batch="align")
 
-sinh = Op(
-    "sinh",
-    forward=by_kind(math.sinh, np.sinh),
-    vjp=lambda g, out, x: (g * cosh(x),),
-    definition=lambda x: (exp(x) - exp(-x)) / 2,
-    samples=UNARY,
-    numpy=np.sinh,
-    batch="align",
-)
+sinh = Op("sinh", forward=by_kind(math.sinh, np.sinh),
+          vjp=lambda g, out, x: (g * cosh(x),),
+          definition=lambda x: (exp(x) - exp(-x)) / 2,
+          samples=UNARY, numpy=np.sinh, batch="align")
 
-cosh = Op(
-    "cosh",
-    forward=by_kind(math.cosh, np.cosh),
-    vjp=lambda g, out, x: (g * sinh(x),),
-    definition=lambda x: (exp(x) + exp(-x)) / 2,
-    samples=UNARY,
-    numpy=np.cosh,
-    batch="align",
-)
+cosh = Op("cosh", forward=by_kind(math.cosh, np.cosh),
+          vjp=lambda g, out, x: (g * sinh(x),),
+          definition=lambda x: (exp(x) + exp(-x)) / 2,
+          samples=UNARY, numpy=np.cosh, batch="align")
 
-tanh = Op(
-    "tanh",
-    forward=by_kind(math.tanh, np.tanh),
-    vjp=lambda g, out, x: (g * (1 - out**2),),
-    definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
-    samples=UNARY,
-    numpy=np.tanh,
-    batch="align",
-)
+tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
+          vjp=lambda g, out, x: (g * (1 - out**2),),
+          definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
+          samples=UNARY, numpy=np.tanh, batch="align")
 
 
 def _sigmoid(x):
     """1 / (1 + exp(-x)), without overflow: only exp of a negative number is taken."""
     small = exp.compute(-abs(x))
-    return (
-        np.where(x >= 0, 1.0, small) / (1.0 + small)
-        if isinstance(x, np.ndarray)
-        else ((1.0 if x >= 0 else small) / (1.0 + small))
-    )
+    return np.where(x >= 0, 1.0, small) / (1.0 + small) if isinstance(x, np.ndarray) else (
+        (1.0 if x >= 0 else small) / (1.0 + small))
 
 
-sigmoid = Op(
-    "sigmoid",
-    forward=_sigmoid,
-    vjp=lambda g, out, x: (g * out * (1 - out),),
-    definition=lambda x: 1 / (1 + exp(-x)),
-    samples=UNARY,
-    batch="align",
-)
+sigmoid = Op("sigmoid", forward=_sigmoid,
+             vjp=lambda g, out, x: (g * out * (1 - out),),
+             definition=lambda x: 1 / (1 + exp(-x)),
+             samples=UNARY, batch="align")
 
-softplus = Op(
-    "softplus",
-    forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
-    vjp=lambda g, out, x: (g * sigmoid(x),),
-    definition=lambda x: log(1 + exp(x)),
-    samples=UNARY,
-    batch="align",
-    doc="`log(1 + exp(x))`, without overflow.",
-)
+softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
+              vjp=lambda g, out, x: (g * sigmoid(x),),
+              definition=lambda x: log(1 + exp(x)),
+              samples=UNARY, batch="align", doc="`log(1 + exp(x))`, without overflow.")
 
-silu = Op(
-    "silu",
-    forward=lambda x: x * _sigmoid(x),
-    vjp=lambda g, out, x: (g * (out + sigmoid(x) * (1 - out)),),
-    definition=lambda x: x * sigmoid(x),
-    samples=UNARY,
-    batch="align",
-    doc="`x * sigmoid(x)`, also called swish.",
-)
+silu = Op("silu", forward=lambda x: x * _sigmoid(x),
+          vjp=lambda g, out, x: (g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),),  # nothing cancels, at 1e17 neither
+          definition=lambda x: x * sigmoid(x),
+          samples=UNARY, batch="align", doc="`x * sigmoid(x)`, also called swish.")
 
-relu = Op(
-    "relu",
-    forward=lambda x: (x if x > 0 else 0.0) if x.__class__ is float else np.maximum(x, 0.0),
-    vjp=lambda g, out, x: (g * (x > 0),),
-    samples=UNARY,
-    batch="align",
-    doc="`max(x, 0)`; its derivative at 0 is 0.",
-)
+relu = Op("relu", forward=lambda x: (x if x > 0 else 0.0) if x.__class__ is float else np.maximum(x, 0.0),
+          vjp=lambda g, out, x: (g * (x > 0),),
+          samples=UNARY, batch="align", doc="`max(x, 0)`; its derivative at 0 is 0.")
 
-leaky_relu = Op(
-    "leaky_relu",
-    "leaky_relu(x, slope=slope)",
-    door=lambda x, slope=0.01: ((x,), {"slope": float(slope)}),
-    forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
-    vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
-    definition=lambda x, slope=0.01: where(x > 0, x, slope * x),
-    samples=(*UNARY, *samples("2,3", slope=0.3)),
-    batch="align",
-)
+leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
+                door=lambda x, slope=0.01: ((x,), {"slope": float(slope)}),
+                forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
+                vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
+                definition=lambda x, slope=0.01: where(x > 0, x, slope * x),
+                samples=(*UNARY, *samples("2,3", slope=0.3)), batch="align")
 
-erf = Op(
-    "erf",
-    forward=erf_of,
-    vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
-    samples=UNARY,
-    batch="align",
-    doc="The error function, `2/√π ∫ exp(-t²) dt` from 0 to x.",
-)
+erf = Op("erf", forward=erf_of,
+         vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
+         samples=UNARY, batch="align", doc="The error function, `2/√π ∫ exp(-t²) dt` from 0 to x.")
 
 # --- gelu: the exact form x Φ(x), and the tanh form that GPT-2 uses -----------------------------------------
 
 _SQRT2, _PHI0, _TANH = math.sqrt(2.0), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 
 
+_gates = Stash()
+
+
 def _gelu(x, *, approximate):
     if approximate == "none":
         return 0.5 * x * (1.0 + erf.compute(x / _SQRT2))
     if isinstance(x, np.ndarray):
-        return in_blocks(_gelu_block, x, spares=0)
+        gate = np.empty_like(x)
+        out = in_blocks(_gelu_block, x, gate)
+        _gates.keep(out, gate)
+        return out
     return 0.5 * x * (1.0 + math.tanh(_TANH * (x + 0.044715 * x * x * x)))
 
 
-def _gelu_gate(x, out):
-    """out = (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, the share of x that gets through, in place."""
-    np.multiply(x, x, out=out)
-    out *= 0.044715 * _TANH
-    out += _TANH
-    out *= x
-    np.tanh(out, out=out)
-    out *= 0.5
-    out += 0.5
-
-
-def _gelu_block(x, out):
-    _gelu_gate(x, out)
-    out *= x
+def _gelu_block(x, gate, out):
+    """gate = (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, the share of x that gets through; out = x · gate."""
+    np.multiply(x, x, out=gate)
+    gate *= 0.044715 * _TANH
+    gate += _TANH
+    gate *= x
+    np.tanh(gate, out=gate)
+    gate *= 0.5
+    gate += 0.5
+    np.multiply(gate, x, out=out)
 
 
 def _gelu_slope(x, *, approximate):
     if approximate == "none":
         return 0.5 * (1.0 + erf.compute(x / _SQRT2)) + _PHI0 * x * exp.compute(-0.5 * x * x)
-    if isinstance(x, np.ndarray):
-        return in_blocks(_gelu_slope_block, x, spares=2)
-    gate = 0.5 * (1.0 + math.tanh(_TANH * (x + 0.044715 * x * x * x)))
+    gate = 0.5 * (1.0 + tanh.compute(_TANH * (x + 0.044715 * x * x * x)))
     return gate * (1.0 + (1.0 - gate) * 2 * _TANH * x * (1.0 + 3 * 0.044715 * x * x))
 
 
-def _gelu_slope_block(x, out, gate, bend):
-    """gate · (1 + (1 - gate) · 2√(2/π) x (1 + 3 · 0.044715 x²)): the same slope, with tanh' = 4 gate (1 - gate)."""
-    _gelu_gate(x, gate)
-    np.multiply(x, x, out=bend)
-    bend *= 6 * 0.044715 * _TANH
-    bend += 2 * _TANH
-    bend *= x
-    np.subtract(1.0, gate, out=out)
-    out *= bend
-    out += 1.0
-    out *= gate
+def _gelu_pull_block(g, x, gate, y, out, closed):
+    """out = g times the slope, which is gate + y (1 - gate) (2√(2/π)) (1 + 3 · 0.044715 x²), y being gelu(x)."""
+    np.multiply(x, x, out=out)
+    out *= 6 * 0.044715 * _TANH
+    out += 2 * _TANH
+    np.subtract(1.0, gate, out=closed)
+    closed *= y
+    out *= closed
+    out += gate
+    out *= g
 
 
-def times(g, slope):
-    """g * slope; where both are arrays, in the slope's own memory, which nobody else holds."""
-    if g.__class__ is slope.__class__ is np.ndarray and g.dtype == slope.dtype:
-        slope *= g
-        return slope
-    return g * slope
+def _gelu_vjp(g, out, x, *, approximate):
+    gate = _gates.find(out) if approximate == "tanh" and g.__class__ is np.ndarray else None
+    if gate is not None and g.dtype == x.dtype:
+        return (in_blocks(_gelu_pull_block, g, x, gate, out, spares=1),)
+    return (g * gelu_slope(x, approximate=approximate),)
 
 
 def _gelu_defined(x, approximate="none"):
@@ -300,70 +205,35 @@ def _gelu_door(x, approximate="none"):
 
 GELU = (*UNARY, *samples(".", "2,3", approximate="tanh"))
 
-gelu = Op(
-    "gelu",
-    "gelu(x, approximate=approximate)",
-    door=_gelu_door,
-    forward=_gelu,
-    vjp=lambda g, out, x, *, approximate: (times(g, gelu_slope(x, approximate=approximate)),),
-    definition=_gelu_defined,
-    samples=GELU,
-    batch="align",
-    doc='x times the normal distribution function; approximate="tanh" as in GPT-2.',
-)
+gelu = Op("gelu", "gelu(x, approximate=approximate)", door=_gelu_door,
+          forward=_gelu,
+          vjp=_gelu_vjp,
+          definition=_gelu_defined,
+          samples=GELU, batch="align", doc='x times the normal distribution function; approximate="tanh" as in GPT-2.')
 
-gelu_slope = Op(
-    "gelu_slope",
-    "gelu_slope(x, approximate=approximate)",
-    door=_gelu_door,
-    forward=_gelu_slope,
-    vjp=by_definition(_gelu_slope_defined),
-    definition=_gelu_slope_defined,
-    samples=GELU,
-    batch="align",
-    doc="The derivative of gelu.",
-)
+gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_gelu_door,
+                forward=_gelu_slope,
+                vjp=by_definition(_gelu_slope_defined),
+                definition=_gelu_slope_defined,
+                samples=GELU, batch="align", doc="The derivative of gelu.")
 
 # --- kinks: where a derivative jumps, the rule takes a side or the middle -----------------------------------
 
-sign = Op(
-    "sign",
-    forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is float and x == x else np.sign(x),
-    vjp=nothing,
-    samples=UNARY,
-    numpy=np.sign,
-    batch="align",
-)
+sign = Op("sign", forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is float and x == x else np.sign(x),
+          vjp=nothing,
+          samples=UNARY, numpy=np.sign, batch="align")
 
-abs_ = Op(
-    "abs",
-    forward=abs,
-    vjp=lambda g, out, x: (g * sign(x),),
-    samples=UNARY,
-    numpy=(np.abs, np.fabs),
-    batch="align",
-    doc="`|x|`; its derivative at 0 is 0.",
-)
+abs_ = Op("abs", forward=abs,
+          vjp=lambda g, out, x: (g * sign(x),),
+          samples=UNARY, numpy=(np.abs, np.fabs), batch="align", doc="`|x|`; its derivative at 0 is 0.")
 
-maximum = Op(
-    "maximum",
-    forward=np.maximum,
-    vjp=lambda g, out, x, y: (g * ((x > y) + 0.5 * equal(x, y)), g * ((y > x) + 0.5 * equal(x, y))),
-    samples=BINARY,
-    numpy=np.maximum,
-    batch="align",
-    doc="The larger of two; equals share the gradient.",
-)
+maximum = Op("maximum", forward=np.maximum,
+             vjp=lambda g, out, x, y: (g * ((x > y) + 0.5 * equal(x, y)), g * ((y > x) + 0.5 * equal(x, y))),
+             samples=BINARY, numpy=np.maximum, batch="align", doc="The larger of two; equals share the gradient.")
 
-minimum = Op(
-    "minimum",
-    forward=np.minimum,
-    vjp=lambda g, out, x, y: (g * ((x < y) + 0.5 * equal(x, y)), g * ((y < x) + 0.5 * equal(x, y))),
-    samples=BINARY,
-    numpy=np.minimum,
-    batch="align",
-    doc="The smaller of two; equals share the gradient.",
-)
+minimum = Op("minimum", forward=np.minimum,
+             vjp=lambda g, out, x, y: (g * ((x < y) + 0.5 * equal(x, y)), g * ((y < x) + 0.5 * equal(x, y))),
+             samples=BINARY, numpy=np.minimum, batch="align", doc="The smaller of two; equals share the gradient.")
 
 
 def _where(condition, x, y):
@@ -374,31 +244,18 @@ def _where(condition, x, y):
 
 _MASK = np.array([[True, False, True], [False, True, True]])
 
-where = Op(
-    "where",
-    forward=_where,
-    vjp=lambda g, out, condition, x, y: (None, where(condition, g, 0.0), where(condition, 0.0, g)),
-    samples=[Sample(_MASK, "2,3 2,3"), Sample(_MASK, "2,3 ."), Sample(_MASK[0], ". 2,3"), Sample(True, ". .")],
-    numpy=np.where,
-    batch="align",
-    doc="x where the condition holds, else y. It selects: what is not selected cannot leak a NaN.",
-)
+where = Op("where", forward=_where,
+           vjp=lambda g, out, condition, x, y: (None, where(condition, g, 0.0), where(condition, 0.0, g)),
+           samples=[Sample(_MASK, "2,3 2,3"), Sample(_MASK, "2,3 ."), Sample(_MASK[0], ". 2,3"), Sample(True, ". .")],
+           numpy=np.where, batch="align",
+           doc="x where the condition holds, else y. It selects: what is not selected cannot leak a NaN.")
 
-clip = Op(
-    "clip",
-    "clip(x, low=low, high=high)",
-    door=lambda x, low=None, high=None: (
-        (x,),
-        {"low": -math.inf if low is None else float(low), "high": math.inf if high is None else float(high)},
-    ),
-    forward=lambda x, *, low, high: np.clip(x, low, high),
-    vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
-    definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),
-    samples=[
-        Sample(".", settings={"low": -1, "high": 1}),
-        Sample("3,4", settings={"low": -1}),
-        Sample("3,4", settings={"low": -0.5, "high": 0.7}),
-    ],
-    numpy=np.clip,
-    batch="align",
-)
+clip = Op("clip", "clip(x, low=low, high=high)",
+          door=lambda x, low=None, high=None: ((x,), {"low": -math.inf if low is None else float(low),
+                                                      "high": math.inf if high is None else float(high)}),
+          forward=lambda x, *, low, high: np.clip(x, low, high),
+          vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
+          definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),
+          samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
+                   Sample("3,4", settings={"low": -0.5, "high": 0.7})],
+          numpy=np.clip, batch="align")

@@ -4,13 +4,13 @@ A fused forward may leave what its rule will need again (attention's weights, a 
 takes it from there when it runs on numbers, and builds it from ops when it runs on Values.
 """
 
-import weakref
 
 import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import negative_axes, ones, row_means, row_sums, row_tops
+from ._axes import negative_axes, ones, row_means, row_sums, row_tops, tall
+from ._stash import Stash
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
 from .linear import flat, matmul, outer, product
@@ -19,23 +19,6 @@ from .reduce import door as reduction
 from .shape import expand_dims, sum_to
 
 ROWS = [Sample("3"), Sample("2,3"), Sample("2,3", axis=0), Sample("2,2,3"), Sample("2,3,2", axis=(0, 2))]
-
-
-class Stash:
-    """Intermediate results kept beside an op's output for as long as that output lives."""
-
-    def __init__(self):
-        self._kept = {}
-
-    def keep(self, out, saved):
-        """Remember `saved` until the array `out` is gone."""
-        key = id(out)
-        self._kept[key] = (weakref.ref(out, lambda _: self._kept.pop(key, None)), saved)
-
-    def find(self, out):
-        """What was kept beside `out`, or None."""
-        kept = self._kept.get(id(out))
-        return kept[1] if kept is not None and kept[0]() is out else None
 
 
 # --- softmax ------------------------------------------------------------------------------------------------
@@ -187,7 +170,7 @@ def summed(g, vector):
         return sum_to(g, shape_of(vector)) if vector is not None and rank_of(g) > rank_of(vector) else g
     if vector is None or g.ndim == 1:
         return g
-    rows = g if g.ndim == 2 else g.reshape(-1, g.shape[-1])
+    rows = tall(g)
     return ones(len(rows), g.dtype).dot(rows)
 
 
@@ -201,17 +184,14 @@ def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
     return (x, gamma, beta), {"eps": float(eps)}
 
 
-layer_norm = Op(
-    "layer_norm",
-    "layer_norm(x, gamma, beta, eps=eps)",
-    door=_layer_norm_door,
-    forward=_norm_forward(centre=True),
-    vjp=lambda g, out, x, gamma, beta, *, eps: (*_norm_vjp(g, out, x, gamma, eps, True), summed(g, beta)),
-    definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
-    samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
-    batch="align",
-    doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.",
-)
+layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
+                forward=_norm_forward(centre=True),
+                vjp=lambda g, out, x, gamma, beta, *, eps: (
+                    *_norm_vjp(g, out, x, gamma, eps, True), summed(g, beta)),
+                definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
+                samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
+                batch="align",
+                doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
 
 
 def _rms_norm_door(x, gamma=1.0, eps=1e-5):
@@ -256,7 +236,7 @@ norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
 
 
 def _linear(x, weight, bias):
-    out = matmul.forward(x, weight)
+    out = x.dot(weight) if x.__class__ is np.ndarray and x.ndim == 2 == weight.ndim else matmul.forward(x, weight)
     if bias is not None:
         out += bias
     return out
@@ -271,26 +251,29 @@ def _linear_door(x, weight, bias=None):
     return (x, weight, bias), {}
 
 
-linear = Op(
-    "linear",
-    "linear(x, weight, bias)",
-    door=_linear_door,
-    forward=_linear,
-    vjp=(
-        lambda g, out, x, weight, bias: product(g, weight.mT),
-        lambda g, out, x, weight, bias: product(flat(x).mT, flat(g)) if rank_of(x) > 1 else outer(x, g),
-        lambda g, out, x, weight, bias: summed(g, bias),
-    ),
-    definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
-    samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
-    batch=lambda op, n, x, weight, bias: (
-        None
-        if weight.ndim > 3
-        else np.matmul(x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1)
-        + (0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1))
-    ),
-    doc="`x @ weight + bias`: weight is (in, out).",
-)
+def _linear_dx(g, out, x, weight, bias):
+    if g.__class__ is np.ndarray and g.ndim == 2:
+        return g.dot(weight.T)
+    return product(g, weight.mT)
+
+
+def _linear_dweight(g, out, x, weight, bias):
+    if rank_of(x) == 1:
+        return outer(x, g)
+    if g.__class__ is np.ndarray and g.ndim == 2:
+        return x.T.dot(g)
+    return product(flat(x).mT, flat(g))
+
+
+linear = Op("linear", "linear(x, weight, bias)", door=_linear_door,
+            forward=_linear,
+            vjp=(_linear_dx, _linear_dweight, lambda g, out, x, weight, bias: summed(g, bias)),
+            definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
+            samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
+            batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
+                x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1) + (
+                0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1)),
+            doc="`x @ weight + bias`: weight is (in, out).")
 
 # --- cross entropy ------------------------------------------------------------------------------------------
 

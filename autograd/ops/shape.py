@@ -6,15 +6,11 @@ from ..errors import AxisError, DataError, ShapeError
 from ..op import Op, Sample, rank_of, shape_of
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, ones
 
-alias = Op(
-    "alias",
-    "x",
-    forward=lambda x: x,
-    vjp=lambda g, out, x: (g,),
-    samples=[Sample("2,3"), Sample(".")],
-    batch="align",
-    doc="x itself, as a node of its own: where an inner derivative starts.",
-)
+alias = Op("alias", "x",
+           forward=lambda x: x,
+           vjp=lambda g, out, x: (g,),
+           samples=[Sample("2,3"), Sample(".")], batch="align",
+           doc="x itself, as a node of its own: where an inner derivative starts.")
 
 
 def _astype_door(x, dtype):
@@ -24,33 +20,22 @@ def _astype_door(x, dtype):
     return (x,), {"dtype": dtype.name}
 
 
-astype = Op(
-    "astype",
-    "astype(x, dtype=dtype)",
-    door=_astype_door,
-    forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
-    vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
-    samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")],
-    batch="align",
-    doc="x in another precision.",
-)
+astype = Op("astype", "astype(x, dtype=dtype)",
+            door=_astype_door,
+            forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
+            vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
+            samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
+            doc="x in another precision.")
 
 # --- shapes -------------------------------------------------------------------------------------------------
 
-reshape = Op(
-    "reshape",
-    "reshape(x, shape)",
-    door=lambda x, *sizes, shape=None: ((x,), {"shape": full_shape("reshape", x, given(sizes, shape))}),
-    forward=lambda x, *, shape: np.reshape(x, shape),
-    vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
-    samples=[
-        Sample("2,3", settings={"shape": (3, 2)}),
-        Sample("2,3", settings={"shape": (-1,)}),
-        Sample(".", settings={"shape": (1, 1)}),
-    ],
-    numpy=np.reshape,
-    batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])),
-)
+reshape = Op("reshape", "reshape(x, shape)",
+             door=lambda x, *sizes, shape=None: ((x,), {"shape": full_shape("reshape", x, given(sizes, shape))}),
+             forward=lambda x, *, shape: np.reshape(x, shape),
+             vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
+             samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
+                      Sample(".", settings={"shape": (1, 1)})],
+             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])))
 
 
 def _permutation(x, *order, axes=None):
@@ -76,45 +61,27 @@ def _transpose(x, *, axes):
     return np.transpose(x, (*range(lead), *axes))
 
 
-transpose = Op(
-    "transpose",
-    "transpose(x, axes)",
-    door=_permutation,
-    forward=_transpose,
-    vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
-    samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
-    numpy=np.transpose,
-    batch="align",
-    doc="The axes in another order; reversed if none is named.",
-)
+transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
+               forward=_transpose,
+               vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
+               samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
+               numpy=np.transpose, batch="align", doc="The axes in another order; reversed if none is named.")
 
-swapaxes = Op(
-    "swapaxes",
-    "swapaxes(x, a, b)",
-    door=lambda x, a, b: (
-        (x,),
-        {"a": negative_axis("swapaxes", rank_of(x), a), "b": negative_axis("swapaxes", rank_of(x), b)},
-    ),
-    forward=lambda x, *, a, b: np.swapaxes(x, a, b),
-    vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
-    samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
-    numpy=np.swapaxes,
-    batch="align",
-)
+swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
+              door=lambda x, a, b: ((x,), {"a": negative_axis("swapaxes", rank_of(x), a),
+                                           "b": negative_axis("swapaxes", rank_of(x), b)}),
+              forward=lambda x, *, a, b: np.swapaxes(x, a, b),
+              vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
+              samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
+              numpy=np.swapaxes, batch="align")
 
-expand_dims = Op(
-    "expand_dims",
-    "expand_dims(x, axis=axis)",
-    door=lambda x, axis: (
-        (x,),
-        {"axis": negative_axes("expand_dims", np.empty((0,) * (rank_of(x) + np.size(axis))), axis)},
-    ),
-    forward=lambda x, *, axis: np.expand_dims(x, axis),
-    vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
-    samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
-    numpy=np.expand_dims,
-    batch="align",
-)
+expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
+                 door=lambda x, axis: ((x,), {"axis": negative_axes(
+                     "expand_dims", np.empty((0,) * (rank_of(x) + np.size(axis))), axis)}),
+                 forward=lambda x, *, axis: np.expand_dims(x, axis),
+                 vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
+                 samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
+                 numpy=np.expand_dims, batch="align")
 
 
 def _squeeze_door(x, axis=None):
@@ -127,16 +94,10 @@ def _squeeze_door(x, axis=None):
     return (x,), {"axis": axis}
 
 
-squeeze = Op(
-    "squeeze",
-    "squeeze(x, axis=axis)",
-    door=_squeeze_door,
-    forward=lambda x, *, axis: np.squeeze(x, axis),
-    vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
-    samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")],
-    numpy=np.squeeze,
-    batch="align",
-)
+squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
+             forward=lambda x, *, axis: np.squeeze(x, axis),
+             vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
+             samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")], numpy=np.squeeze, batch="align")
 
 
 def _broadcast(x, *, shape):
@@ -149,10 +110,8 @@ def _broadcast_door(x, *sizes, shape=None):
     shape = as_shape("broadcast_to", given(sizes, shape))
     lead = len(shape) - rank_of(x)
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape_of(x), shape[lead:], strict=True)):
-        raise ShapeError(
-            f"broadcast_to: shape {shape_of(x)} does not broadcast to {shape}; "
-            "aligned at the right, each size must be 1 or the same"
-        )
+        raise ShapeError(f"broadcast_to: shape {shape_of(x)} does not broadcast to {shape}; "
+                         "aligned at the right, each size must be 1 or the same")
     return (x,), {"shape": shape}
 
 
@@ -161,26 +120,18 @@ def _batched_broadcast(op, n, x):
     return _broadcast(np.reshape(x, (n, *(1,) * (len(shape) + 1 - x.ndim), *x.shape[1:])), shape=(n, *shape))
 
 
-broadcast_to = Op(
-    "broadcast_to",
-    "broadcast_to(x, shape)",
-    door=_broadcast_door,
-    forward=_broadcast,
-    vjp=lambda g, out, x, *, shape: (sum_to(g, shape_of(x)),),
-    samples=[
-        Sample("3", settings={"shape": (2, 3)}),
-        Sample("2,1", settings={"shape": (4, 2, 3)}),
-        Sample(".", settings={"shape": (2, 2)}),
-    ],
-    numpy=np.broadcast_to,
-    batch=_batched_broadcast,
-)
+broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door,
+                  forward=_broadcast,
+                  vjp=lambda g, out, x, *, shape: (sum_to(g, shape_of(x)),),
+                  samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
+                           Sample(".", settings={"shape": (2, 2)})],
+                  numpy=np.broadcast_to, batch=_batched_broadcast)
 
 
 def _sum_to(x, *, shape):
     """Sum over the axes that broadcasting from `shape` had added or stretched."""
     if x.__class__ is np.ndarray and x.ndim > 1 and x.shape[-1:] == shape and x.dtype.kind == "f":
-        rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+        rows = tall(x)
         return ones(len(rows), x.dtype).dot(rows)  # the rows of a bias: a third of the time of a reduction
     lead = rank_of(x) - len(shape)
     if lead:
@@ -196,34 +147,23 @@ def _batched_sum_to(op, n, x):
     return _sum_to(np.moveaxis(x, 0, x.ndim - 1 - len(shape)), shape=(n, *shape))
 
 
-sum_to = Op(
-    "sum_to",
-    "sum_to(x, shape)",
-    door=lambda x, *sizes, shape=None: ((x,), {"shape": as_shape("sum_to", given(sizes, shape))}),
-    forward=_sum_to,
-    vjp=lambda g, out, x, *, shape: (broadcast_to(g, shape_of(x)),),
-    samples=[
-        Sample("2,3", settings={"shape": (3,)}),
-        Sample("4,2,3", settings={"shape": (2, 1)}),
-        Sample("2,3", settings={"shape": ()}),
-    ],
-    batch=_batched_sum_to,
-    doc="What undoes broadcasting: the sum over the axes it added.",
-)
+sum_to = Op("sum_to", "sum_to(x, shape)",
+            door=lambda x, *sizes, shape=None: ((x,), {"shape": as_shape("sum_to", given(sizes, shape))}),
+            forward=_sum_to,
+            vjp=lambda g, out, x, *, shape: (broadcast_to(g, shape_of(x)),),
+            samples=[Sample("2,3", settings={"shape": (3,)}), Sample("4,2,3", settings={"shape": (2, 1)}),
+                     Sample("2,3", settings={"shape": ()})],
+            batch=_batched_sum_to,
+            doc="What undoes broadcasting: the sum over the axes it added.")
 
-moveaxis = Op(
-    "moveaxis",
-    "moveaxis(x, source, destination)",
-    door=lambda x, source, destination: (
-        (x,),
-        {"source": _ordered_axes("moveaxis", x, source), "destination": _ordered_axes("moveaxis", x, destination)},
-    ),
-    forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
-    vjp=lambda g, out, x, *, source, destination: (moveaxis(g, destination, source),),
-    samples=[Sample("2,3,4", source=0, destination=-1), Sample("2,3,4", source=(0, 1), destination=(1, 2))],
-    numpy=np.moveaxis,
-    batch="align",
-)
+moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
+              door=lambda x, source, destination: ((x,), {
+                  "source": _ordered_axes("moveaxis", x, source),
+                  "destination": _ordered_axes("moveaxis", x, destination)}),
+              forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
+              vjp=lambda g, out, x, *, source, destination: (moveaxis(g, destination, source),),
+              samples=[Sample("2,3,4", source=0, destination=-1), Sample("2,3,4", source=(0, 1), destination=(1, 2))],
+              numpy=np.moveaxis, batch="align")
 
 
 def _ordered_axes(who, x, axes):
@@ -245,7 +185,7 @@ def _concatenate_door(xs, axis=0):
     xs = _insist_some("concatenate", xs)
     shapes = [shape_of(x) for x in xs]
     axis = negative_axis("concatenate", len(shapes[0]), axis)
-    rest = {s[:axis] + (s[axis + 1 :] if axis != -1 else ()) for s in shapes if len(s) == len(shapes[0])}
+    rest = {s[:axis] + (s[axis + 1:] if axis != -1 else ()) for s in shapes if len(s) == len(shapes[0])}
     if len(rest) != 1 or any(len(s) != len(shapes[0]) for s in shapes):
         raise ShapeError(f"concatenate: shapes {', '.join(map(str, shapes))} differ elsewhere than on axis {axis}")
     return xs, {"axis": axis}
@@ -261,17 +201,11 @@ def _split_like(g, xs, axis):
     return tuple(parts)
 
 
-concatenate = Op(
-    "concatenate",
-    "concatenate([*xs], axis=axis)",
-    door=_concatenate_door,
-    forward=lambda *xs, axis: np.concatenate(xs, axis=axis),
-    vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
-    samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
-    numpy=np.concatenate,
-    batch=lambda op, n, *xs: op.forward(*xs),
-    pack=lambda xs: (xs,),
-)
+concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatenate_door,
+                 forward=lambda *xs, axis: np.concatenate(xs, axis=axis),
+                 vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
+                 samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
+                 numpy=np.concatenate, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,))
 
 
 def _stack_door(xs, axis=0):
@@ -282,17 +216,12 @@ def _stack_door(xs, axis=0):
     return xs, {"axis": negative_axis("stack", len(shapes.pop()) + 1, axis)}
 
 
-stack = Op(
-    "stack",
-    "stack([*xs], axis=axis)",
-    door=_stack_door,
-    forward=lambda *xs, axis: np.stack(xs, axis=axis),
-    vjp=lambda g, out, *xs, axis: tuple(getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
-    samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
-    numpy=np.stack,
-    batch=lambda op, n, *xs: op.forward(*xs),
-    pack=lambda xs: (xs,),
-)
+stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
+           forward=lambda *xs, axis: np.stack(xs, axis=axis),
+           vjp=lambda g, out, *xs, axis: tuple(
+               getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
+           samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
+           numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,))
 
 
 def split(x, parts, axis=0):
@@ -355,28 +284,19 @@ def _arrays_apart(index):
 PICKED = [np.s_[0], np.s_[..., 1:], np.s_[::-1], np.s_[:, None, -1], np.array([0, 1, 1]),
           (slice(None), np.array([0, 0, 2])), np.array([[True, False, True], [False, True, True]])]  # fmt: skip
 
-getitem = Op(
-    "getitem",
-    "x[index]",
-    door=lambda x, index: ((x,), {"index": as_index(x, index)}),
-    forward=_getitem,
-    vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
-    samples=[Sample("2,3", settings={"index": i}) for i in PICKED],
-    batch=_batched_getitem,
-)
+getitem = Op("getitem", "x[index]",
+             door=lambda x, index: ((x,), {"index": as_index(x, index)}),
+             forward=_getitem,
+             vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
+             samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem)
 
-scatter = Op(
-    "scatter",
-    "scatter(x, index, shape)",
-    door=lambda x, index, shape: ((x,), {"index": as_index(x, index), "shape": tuple(shape)}),
-    forward=_scatter,
-    vjp=lambda g, out, x, *, index, shape: (getitem(g, index),),
-    samples=[
-        Sample("3", settings={"index": 0, "shape": (2, 3)}),
-        Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)}),
-    ],
-    doc="Zeros, with x added at the index: what undoes picking.",
-)
+scatter = Op("scatter", "scatter(x, index, shape)",
+             door=lambda x, index, shape: ((x,), {"index": as_index(x, index), "shape": tuple(shape)}),
+             forward=_scatter,
+             vjp=lambda g, out, x, *, index, shape: (getitem(g, index),),
+             samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
+                      Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)})],
+             doc="Zeros, with x added at the index: what undoes picking.")
 
 
 def take(x, indices, axis=None):
@@ -398,9 +318,8 @@ def _pad_door(x, width, mode="constant", constant_values=0.0):
     try:
         pairs = np.broadcast_to(np.asarray(width), (rank_of(x), 2))
     except ValueError:
-        raise ShapeError(
-            f"pad: width is one number, (before, after), or one such pair for each of {rank_of(x)} axes; got {width!r}"
-        ) from None
+        raise ShapeError(f"pad: width is one number, (before, after), or one such pair for each of {rank_of(x)} axes; "
+                         f"got {width!r}") from None
     if pairs.min(initial=0) < 0:
         raise ShapeError(f"pad: a border cannot be narrower than 0; got width {width!r}. Index with a slice to cut.")
     return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "value": float(constant_values)}
@@ -415,17 +334,11 @@ def _inside(g, width):
     return getitem(g, (..., *(slice(a, -b if b else None) for a, b in width)))
 
 
-pad = Op(
-    "pad",
-    "pad(x, width)",
-    door=_pad_door,
-    forward=_pad,
-    vjp=lambda g, out, x, *, width, value: (_inside(g, width),),
-    samples=[Sample("2,3", settings={"width": ((1, 0), (0, 2))}), Sample("3", settings={"width": 1})],
-    numpy=np.pad,
-    batch="align",
-    doc="x with a border of a constant, `width` wide (before, after) on each axis.",
-)
+pad = Op("pad", "pad(x, width)", door=_pad_door,
+         forward=_pad,
+         vjp=lambda g, out, x, *, width, value: (_inside(g, width),),
+         samples=[Sample("2,3", settings={"width": ((1, 0), (0, 2))}), Sample("3", settings={"width": 1})],
+         numpy=np.pad, batch="align", doc="x with a border of a constant, `width` wide (before, after) on each axis.")
 
 
 def _triangle_door(x, k=0):
@@ -436,37 +349,18 @@ def _triangle_door(x, k=0):
 
 TRIANGLES = [Sample("3,3"), Sample("2,3,4", k=1), Sample("3,4", k=-1)]
 
-tril = Op(
-    "tril",
-    "tril(x, k=k)",
-    door=_triangle_door,
-    forward=lambda x, *, k: np.tril(x, k),
-    vjp=lambda g, out, x, *, k: (tril(g, k),),
-    samples=TRIANGLES,
-    numpy=np.tril,
-    batch="align",
-    doc="The lower triangle, zeros above.",
-)
+tril = Op("tril", "tril(x, k=k)", door=_triangle_door,
+          forward=lambda x, *, k: np.tril(x, k),
+          vjp=lambda g, out, x, *, k: (tril(g, k),),
+          samples=TRIANGLES, numpy=np.tril, batch="align", doc="The lower triangle, zeros above.")
 
-triu = Op(
-    "triu",
-    "triu(x, k=k)",
-    door=_triangle_door,
-    forward=lambda x, *, k: np.triu(x, k),
-    vjp=lambda g, out, x, *, k: (triu(g, k),),
-    samples=TRIANGLES,
-    numpy=np.triu,
-    batch="align",
-    doc="The upper triangle, zeros below.",
-)
+triu = Op("triu", "triu(x, k=k)", door=_triangle_door,
+          forward=lambda x, *, k: np.triu(x, k),
+          vjp=lambda g, out, x, *, k: (triu(g, k),),
+          samples=TRIANGLES, numpy=np.triu, batch="align", doc="The upper triangle, zeros below.")
 
-flip = Op(
-    "flip",
-    "flip(x, axis=axis)",
-    door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
-    forward=lambda x, *, axis: np.flip(x, axis),
-    vjp=lambda g, out, x, *, axis: (flip(g, axis),),
-    samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))],
-    numpy=np.flip,
-    batch="align",
-)
+flip = Op("flip", "flip(x, axis=axis)",
+          door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
+          forward=lambda x, *, axis: np.flip(x, axis),
+          vjp=lambda g, out, x, *, axis: (flip(g, axis),),
+          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], numpy=np.flip, batch="align")
