@@ -242,7 +242,7 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     above = _by_head(g, heads, kv_heads)
     scores = product(v, above.mT)
     # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
-    met = row_sums(tall(g * out))
+    met = row_sums((g * out).reshape(-1, q.shape[-1]))
     scores -= _by_head(met.reshape(*g.shape[:-1], heads), heads, kv_heads).mT
     scores *= weights
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)

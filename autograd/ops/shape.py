@@ -4,7 +4,7 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..op import Op, Sample, rank_of, shape_of
-from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, ones
+from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, ones, tall
 
 alias = Op("alias", "x",
            forward=lambda x: x,
