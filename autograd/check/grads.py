@@ -133,7 +133,7 @@ def _moved_both_ways(probe: Probe, seed: int) -> Array:
     """All inputs moved a little, each entry up or down at random; and all moved the other way."""
     (signs,) = cotangents(seed + 1, (probe.x.shape,))
     moves = np.copysign(usual_step(probe.x, probe.coarse), signs)
-    return np.stack([probe.x + moves, probe.x - moves])
+    return np.array([probe.x + moves, probe.x - moves])
 
 
 def _replay_holds(probe: Probe, moved: Array, replayed: Array) -> bool:

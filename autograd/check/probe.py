@@ -157,10 +157,12 @@ class Probe:
         """The same for one row, by calling the function itself; NaN where it raises or gives other shapes."""
         outs = self.subject.call_with(self._by_source(row))
         results = self.subject.results
-        if outs is None or len(outs) != len(results) or any(np.shape(a) != np.shape(b) for a, b in zip(outs, results)):
+        if outs is None or len(outs) != len(results):
             return math.nan
         total = 0.0
         for out, before, u in zip(outs, results, self.weights):
+            if np.shape(out) != np.shape(before):
+                return math.nan
             if u is not None and out is not None:
                 change = np.subtract(out, before, dtype=np.float64)
                 if not self.finite:

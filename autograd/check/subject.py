@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -35,9 +36,10 @@ class Subject(Trace):
         self.notes: list[str] = []
         self.sources: list[Value] = []
         self.names: list[str] = []
-        self.leaves, self.structure = flatten(list(args))
-        self.leaves = [self._door(i, x) for i, x in enumerate(self.leaves)]
-        self._notice_shared_memory(args)
+        given, self.structure = flatten(list(args))
+        self.leaves = given
+        self.leaves = [self._door(i, x) for i, x in enumerate(given)]
+        self._notice_shared_memory([x for x in given if isinstance(x, np.ndarray) and x.dtype.kind == "f"])
         if not self.sources:
             raise DataError(
                 "there is nothing to check: no input is a real number, a float array or a leaf Value. "
@@ -87,11 +89,9 @@ class Subject(Trace):
             return names[place]
         return f"input {place}"
 
-    def _notice_shared_memory(self, args: Sequence[Any]) -> None:
-        arrays = [x for x in flatten(list(args))[0] if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size]
-        if len(arrays) > 1 and any(
-            np.may_share_memory(a, b) and np.shares_memory(a, b) for i, a in enumerate(arrays) for b in arrays[:i]
-        ):
+    def _notice_shared_memory(self, arrays: list[Array]) -> None:
+        pairs = itertools.combinations(arrays, 2)
+        if any(np.may_share_memory(a, b) and np.shares_memory(a, b) for a, b in pairs):
             self.notes.append("two of the arrays given share memory; each was varied on a copy of its own")
 
     # --- runs -----------------------------------------------------------------------------------------------
