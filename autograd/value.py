@@ -367,45 +367,19 @@ class Value:
         twin: Value = new(type(self))
         for slot in Value.__slots__:
             setattr(twin, slot, getattr(self, slot))
-        twin._data, twin.grad = _own(self._data), _own(self.grad)
+        twin._data, twin.grad = own(self._data), own(self.grad)
         twin.stamp = next(counter)
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Value:
-        from .graph import topological
+        from .copying import deep_copy
 
-        for node in topological(self):  # oldest first, so that a copy's inputs are there already
-            if id(node) not in memo:
-                twin = memo[id(node)] = node.__copy__()
-                twin._relink(lambda x: memo[id(x)] if isinstance(x, Value) else _own(x))
-        return memo[id(self)]
+        return deep_copy(self, memo)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .graph import topological
+        from .copying import reduced
 
-        if self.op is None:
-            return _leaf, (
-                type(self),
-                self._data,
-                self.grad,
-                self.label and self.label.but(scope=None, hooks=()),
-                self.requires_grad,
-            )
-        nodes = topological(self)
-        place = {node: i for i, node in enumerate(nodes)}
-        rows = [
-            node if node.op is None else
-            (type(node), node._data, node.grad, node.label and node.label.but(scope=None, hooks=()),
-             node.requires_grad, node.op,
-             tuple(_Place(place[x]) if isinstance(x, Value) else x for x in node.inputs))
-            for node in nodes
-        ]  # fmt: skip
-        return _graph, (rows,)
-
-    def _relink(self, f: Callable[[Any], Any]) -> None:
-        """Replace each input x by f(x)."""
-        if self.op is not None:
-            self._set_inputs(tuple(f(x) for x in self.inputs))
+        return reduced(self)
 
     def _set_inputs(self, inputs: tuple[Any, ...]) -> None:
         if len(inputs) > 2:
@@ -418,33 +392,8 @@ new = object.__new__
 BY_NUMPY: dict[Any, Callable[..., Any]] = {}  # NumPy's function → our op; filled from the table
 
 
-class _Place(int):
-    """A row number in a pickled graph."""
-
-
-def _leaf(cls: type[Value], data: Any, grad: Any, label: Label | None, requires_grad: bool) -> Value:
-    node: Value = new(cls)
-    node._data, node.grad, node.label, node.requires_grad = data, grad, label, requires_grad
-    node.op = node._a = node._b = None
-    node.stamp = next(counter)
-    return node
-
-
-def _graph(rows: list[Any]) -> Value:
-    nodes: list[Value] = []
-    for row in rows:
-        if isinstance(row, Value):
-            nodes.append(row)
-            continue
-        *fields, op, inputs = row
-        node = _leaf(*fields)
-        node.op = op
-        node._set_inputs(tuple(nodes[x] if isinstance(x, _Place) else x for x in inputs))
-        nodes.append(node)
-    return nodes[-1]
-
-
-def _own(data: Any) -> Any:
+def own(data: Any) -> Any:
+    """An array nobody else holds."""
     return data.copy() if isinstance(data, ndarray) else data
 
 
@@ -507,85 +456,3 @@ def name(names: Mapping[str, Any]) -> None:
     for key, value in names.items():
         if isinstance(value, Value) and value.name is None and not key.startswith("_"):
             value.name = key
-
-
-# --- operators, made from the table -------------------------------------------------------------------------
-# These are `__apply__` unrolled for one and two inputs: most of a scalar graph's time is spent here.
-
-
-def unary(op: Op) -> Callable[[Value], Value]:
-    """The method of Value for an op of one input and no settings."""
-    forward = op.forward
-    recover = op.recover
-    differentiable = op.differentiable
-
-    def method(self: Value) -> Value:
-        x = self._data
-        try:
-            data = forward(x)
-        except Exception as error:
-            data = recover(error, (x,), (self,))
-        if data.__class__ is not float and data.__class__ is not ndarray:
-            data = as_plain(data)
-        node: Value = new(Value)
-        node._data = data
-        node.grad = None
-        node.op = op
-        node._a = self
-        node._b = None
-        node.stamp = next(counter)
-        node.label = None
-        node.requires_grad = self.requires_grad and differentiable
-        if opened.count:
-            settle(node)
-        return node
-
-    method.__name__ = method.__qualname__ = op.name
-    method.__doc__ = op.__doc__
-    return method
-
-
-def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any], Value]]:
-    """The operator of Value for an op of two inputs, and its reflected form."""
-    forward = op.forward
-    recover = op.recover
-    differentiable = op.differentiable
-
-    def method(self: Value, other: Any) -> Value:
-        x = self._data
-        if other.__class__ is Value or isinstance(other, Value):
-            y = other._data
-            needs = self.requires_grad or other.requires_grad
-        else:
-            needs = self.requires_grad
-            if other.__class__ is float or other.__class__ is int:
-                y = other
-            elif hasattr(other, "__apply__"):
-                return NotImplemented
-            else:
-                y = other = as_operand(other)
-        try:
-            data = forward(x, y)
-        except Exception as error:
-            data = recover(error, (x, y), (self, other))
-        if data.__class__ is not float and data.__class__ is not ndarray:
-            data = as_plain(data)
-        node: Value = new(Value)
-        node._data = data
-        node.grad = None
-        node.op = op
-        node._a = self
-        node._b = other
-        node.stamp = next(counter)
-        node.label = None
-        node.requires_grad = needs and differentiable
-        if opened.count:
-            settle(node)
-        return node
-
-    def reflected(self: Value, other: Any) -> Value:
-        return op(other, self)
-
-    method.__name__ = method.__qualname__ = op.name
-    method.__doc__ = op.__doc__
-    return method, reflected

@@ -4,7 +4,8 @@ import numpy as np
 
 from ..expr import bind_operators
 from ..op import OPS, Op
-from ..value import BY_NUMPY, Value, binary, unary
+from ..operators import binary, unary
+from ..value import BY_NUMPY, Value
 from . import arithmetic, attention, elementwise, fused, linear, reduce, shape
 
 __all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "linear", "reduce",

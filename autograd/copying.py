@@ -1,0 +1,64 @@
+"""Copies and pickles of graphs of any depth: the nodes in a row, oldest first, so that nothing recurses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .graph import topological
+from .recording import Label
+from .value import Value, counter, new, own
+
+
+def deep_copy(root: Value, memo: dict[int, Any]) -> Value:
+    """A copy of the whole graph behind a node; `memo` keeps what is shared with other copies shared."""
+    for node in topological(root):  # oldest first: a copy's inputs are there already
+        if id(node) not in memo:
+            twin = memo[id(node)] = node.__copy__()
+            if node.op is not None:
+                twin._set_inputs(tuple(memo[id(x)] if isinstance(x, Value) else own(x) for x in node.inputs))
+    return memo[id(root)]
+
+
+def reduced(root: Value) -> Any:
+    """What pickle stores of a node: a leaf by itself; a result with its graph, leaves kept as objects of their own."""
+    if root.op is None:
+        return _leaf, _fields(root)
+    nodes = topological(root)
+    place = {node: _Place(i) for i, node in enumerate(nodes)}
+    rows = [node if node.op is None else (*_fields(node), node.op, _places(node, place)) for node in nodes]
+    return _graph, (rows,)
+
+
+def _fields(node: Value) -> tuple[Any, ...]:
+    label = node.label and node.label.but(scope=None, hooks=())
+    return type(node), node._data, node.grad, label, node.requires_grad
+
+
+def _places(node: Value, place: dict[Value, _Place]) -> tuple[Any, ...]:
+    return tuple(place[x] if isinstance(x, Value) else x for x in node.inputs)
+
+
+class _Place(int):
+    """A row number in a pickled graph."""
+
+
+def _leaf(cls: type[Value], data: Any, grad: Any, label: Label | None, requires_grad: bool) -> Value:
+    node: Value = new(cls)
+    node._data, node.grad, node.label, node.requires_grad = data, grad, label, requires_grad
+    node.op = node._a = node._b = None
+    node.stamp = next(counter)
+    return node
+
+
+def _graph(rows: list[Any]) -> Value:
+    nodes: list[Value] = []
+    for row in rows:
+        if isinstance(row, Value):
+            nodes.append(row)
+            continue
+        *fields, op, inputs = row
+        node = _leaf(*fields)
+        node.op = op
+        node._set_inputs(tuple(nodes[x] if isinstance(x, _Place) else x for x in inputs))
+        nodes.append(node)
+    return nodes[-1]
