@@ -16,6 +16,7 @@ import numpy as np
 from autograd import Value
 from autograd.errors import BackwardError, DataError, NonFiniteError
 
+from ._memory import keep_freed_memory
 from .module import Module, insist_same
 
 __all__ = [
@@ -48,6 +49,7 @@ class Optimizer:
             raise ValueError(
                 f"{type(self).__name__}: the learning rate is a number from 0 up, or a schedule; got {lr!r}"
             )
+        keep_freed_memory()
         self.lr = lr
         self.steps = 0
         self._named = _named(params)
