@@ -55,19 +55,14 @@ def tests_of_ops(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     """The generated tests of every op, those of the mutant's own op first."""
     suite = importlib.import_module("tests.autograd.test_ops")
     cases = [
-        (name, test, case)
+        (name, test, case if isinstance(case, tuple) else (case,))
         for name, test in vars(suite).items()
         if name.startswith("test_")
-        for mark in getattr(test, "pytestmark", ())
-        for case in mark.args[1]
+        if len(marks := getattr(test, "pytestmark", ())) == 1 and marks[0].args[0] in ("op", "op, sample")
+        for case in marks[0].args[1]
     ]
-
-    def own(entry: Any) -> bool:
-        op = entry[2][0] if isinstance(entry[2], tuple) else entry[2]
-        return bool(op.name == owner)
-
-    for name, test, case in sorted(cases, key=lambda entry: not own(entry)):
-        yield name, lambda test=test, case=case: test(*case) if isinstance(case, tuple) else test(case)
+    for name, test, case in sorted(cases, key=lambda entry: entry[2][0].name != owner):
+        yield name, lambda test=test, case=case: test(*case)
 
 
 def tests_of_formulas(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
@@ -75,13 +70,14 @@ def tests_of_formulas(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
     import pytest
 
     def run(files: Sequence[str]) -> None:
+        warnings.resetwarnings()  # pytest has its own, from the configuration
         with open(os.devnull, "w") as nowhere:
             sys.stdout = sys.stderr = nowhere
             status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files])
             sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
         assert status == 0
 
-    files = ("nn/functional.py", "tests/nn/test_functional.py", "tests/nn/test_gradients.py", "tests/nn/test_parity.py",
+    files = ("tests/nn/test_functional.py", "nn/functional.py", "tests/nn/test_gradients.py", "tests/nn/test_parity.py",
              "tests/nn/test_layers.py", "tests/nn/test_transformer.py")  # fmt: skip
     for file in files:
         yield file, lambda file=file: run([str(ROOT / file)])
@@ -157,6 +153,7 @@ def judged(mutant: Mutant, baseline: list[Any] | None) -> Outcome:
     tests, values = suite_of(mutant.module)
     name = "import"
     try:
+        importlib.import_module(mutant.module)  # before pytest, which has importers of its own
         for name, test in tests(mutant.owner):  # noqa: B007
             test()
     except BaseException:
@@ -270,7 +267,7 @@ def main() -> int:
             for mutant in mutants_of(name):
                 print(mutant)
         return 0
-    for heavy in ("pytest", "hypothesis", "torch"):  # imported once, here, and not in every child
+    for heavy in ("pytest", "torch"):  # imported once, here, and not in every child
         if importlib.util.find_spec(heavy):
             importlib.import_module(heavy)
     begin = time.monotonic()
