@@ -48,6 +48,11 @@ def row_sums(x):
     return tall(x).dot(column_of_ones(x.shape[-1], x.dtype)).reshape(*x.shape[:-1], 1)
 
 
+def row_dots(x, y):
+    """The products of x and y summed over the last axis, kept as an axis of one."""
+    return np.vecdot(x, y)[..., None]
+
+
 def row_tops(x, least):
     """The largest along the last axis (or `least`), kept as an axis of one. Many short rows are faster as columns."""
     n = x.shape[-1]

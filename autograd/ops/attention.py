@@ -7,7 +7,6 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
-from ._axes import row_sums
 from ._stash import Stash
 from .elementwise import where
 from .fused import _softmax, inner, softmax, softmax_pull
@@ -203,10 +202,10 @@ def _self_attention(qkv, mask, *, heads, kv_heads, causal):
         mask = _by_group(mask, heads, kv_heads).mT
         weights = np.where(mask, weights, -np.inf) if is_boolean(mask) else weights + mask
         weights = weights.astype(qkv.dtype, copy=False)
-    info = np.finfo(qkv.dtype)
-    weights -= np.maximum.reduce(weights, axis=-2, keepdims=True, initial=info.min)
+    least, tiny = _ends(qkv.dtype)
+    weights -= np.maximum.reduce(weights, axis=-2, keepdims=True, initial=least)
     np.exp(weights, out=weights)
-    weights /= np.add.reduce(weights, axis=-2, keepdims=True, initial=info.tiny)
+    weights /= np.add.reduce(weights, axis=-2, keepdims=True, initial=tiny)
     if heads == 1:
         out = product(weights.mT, v)
     else:
@@ -214,6 +213,13 @@ def _self_attention(qkv, mask, *, heads, kv_heads, causal):
         np.matmul(weights.mT, v, out=_by_head(out, heads, kv_heads))
     _packed.keep(out, weights)
     return out
+
+
+@functools.cache
+def _ends(dtype):
+    """The least number, below every score, and the smallest above 0: a column of -inf becomes zeros, not NaN."""
+    info = np.finfo(dtype)
+    return info.min, info.tiny
 
 
 _packed = Stash()
@@ -234,28 +240,29 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     """The rule on arrays: every product is written straight into its place in the packed gradient."""
     weights = _packed.find(out)
     if weights is None:
-        weights = _packed.find(again := _self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal))
-        out = again
+        out = _self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)
+        weights = _packed.find(out)
     q, k, v = _places(qkv, heads, kv_heads)
-    packed = np.empty_like(qkv)
-    dq, dk, dv = _places(packed, heads, kv_heads)
     above = _by_head(g, heads, kv_heads)
     scores = product(v, above.mT)
     # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
-    met = row_sums((g * out).reshape(-1, q.shape[-1]))
-    scores -= _by_head(met.reshape(*g.shape[:-1], heads), heads, kv_heads).mT
+    each = (*g.shape[:-1], heads, q.shape[-1])
+    scores -= _by_head(np.vecdot(g.reshape(each), out.reshape(each)), heads, kv_heads).mT
     scores *= weights
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)
     added = _ungrouped(scores, heads, kv_heads).mT.copy() if masked else None
     scores *= 1.0 / math.sqrt(q.shape[-1])
+    if qkv.ndim == 2 and heads == 1:
+        return np.concatenate((scores.T.dot(k), scores.dot(q), weights.dot(g)), axis=1), added
+    packed = np.empty_like(qkv)
+    dq, dk, dv = _places(packed, heads, kv_heads)
+    np.matmul(scores.mT, k, out=dq)
     if heads == kv_heads:
-        np.matmul(weights, above, out=dv)
-        np.matmul(scores.mT, k, out=dq)
         np.matmul(scores, q, out=dk)
-    else:
-        np.matmul(scores.mT, k, out=dq)
-        np.add.reduce(np.matmul(weights, above), axis=-3, keepdims=True, out=dv)
+        np.matmul(weights, above, out=dv)
+    else:  # a key/value head gets the sum over the query heads that share it
         np.add.reduce(np.matmul(scores, q), axis=-3, keepdims=True, out=dk)
+        np.add.reduce(np.matmul(weights, above), axis=-3, keepdims=True, out=dv)
     return packed, added
 
 

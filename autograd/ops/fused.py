@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import negative_axes, ones, row_means, row_sums, row_tops, tall
+from ._axes import negative_axes, ones, row_dots, row_means, row_sums, row_tops, tall
 from ._stash import Stash
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
@@ -126,7 +126,8 @@ def _insist_features(who, x, **vectors):
 def _standardise(x, eps, centre):
     """The rows with mean 0 (if centred) and mean square 1, and the factor that scaled them. Plain arrays."""
     rows = x - row_means(x) if centre else x.copy()
-    scale = row_means(rows * rows)
+    scale = row_dots(rows, rows)
+    scale /= x.shape[-1]
     scale += eps
     np.sqrt(scale, out=scale)
     np.reciprocal(scale, out=scale)
@@ -208,8 +209,7 @@ rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
 
 
 def _norm_pull(h, rows, scale, *, centre):
-    out = h * rows
-    np.multiply(rows, row_means(out), out=out)
+    out = rows * (row_dots(h, rows) / rows.shape[-1])
     np.subtract(h, out, out=out)
     if centre:
         out -= row_means(h)

@@ -256,10 +256,22 @@ def _shown(index):
 
 def _scatter(g, *, index, shape):
     out = np.zeros(shape, dtype=getattr(g, "dtype", np.float64))
+    if len(index) == 1 and index[0].__class__ is np.ndarray and index[0].dtype.kind in "iu" and index[0].size > 64:
+        return _add_rows(out, index[0].ravel(), np.reshape(g, (index[0].size, -1)))
     if any(isinstance(part, np.ndarray) for part in index):
         np.add.at(out, index, g)  # an entry that was picked twice gets both gradients
     else:
         out[index] = g
+    return out
+
+
+def _add_rows(out, places, rows):
+    """Add each row at its place: rows for one place are brought together and summed, which beats one by one."""
+    places = np.where(places < 0, places + len(out), places)
+    order = np.argsort(places, kind="stable")
+    places = places[order]
+    starts = np.flatnonzero(np.diff(places, prepend=-1))
+    out.reshape(len(out), -1)[places[starts]] = np.add.reduceat(rows[order], starts, axis=0)
     return out
 
 
