@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS      := 1
 export MKL_NUM_THREADS      := 1
 
-.PHONY: help demo test quick bench mutate fuzz notebooks docs clean chromium
+.PHONY: help demo test quick bench mutate fuzz notebooks lessons docs clean chromium
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -41,7 +41,10 @@ fuzz: $(VENV)/.installed-$(EXTRAS)  ## random graphs against torch and JAX, wher
 	$(PY) -W error -m tools.fuzz --minutes $(MINUTES) --log tools/fuzz.log
 
 notebooks: $(VENV)/.installed-notebook  ## open the lessons in JupyterLab
-	$(PY) -m jupyterlab notebooks
+	$(PY) -m notebooks open
+
+lessons: $(VENV)/.installed-notebook  ## run the lessons and write them as pages: out/notebooks/
+	$(PY) -m notebooks build
 
 docs: $(VENV)/.installed-$(EXTRAS)  ## the API reference, from the docstrings: out/api.md
 	@mkdir -p out

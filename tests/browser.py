@@ -10,12 +10,12 @@ import time
 import urllib.request
 from pathlib import Path
 
-import websocket  # websocket-client, which JupyterLab brings along
+import websocket  # the distribution is called websocket-client
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
-    "--remote-debugging-port=0", "--remote-allow-origins=*",
+    "--remote-debugging-port=0", "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",
 )  # fmt: skip
 PATIENCE = 30  # seconds for the browser to answer
 KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32}
@@ -55,7 +55,9 @@ class Browser:
         """One DevTools command and its answer."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        deadline = time.monotonic() + PATIENCE
         while True:
+            assert time.monotonic() < deadline, f"{method} got no answer in {PATIENCE} s"
             message = json.loads(self._socket.recv())
             if message.get("id") == number:
                 assert "error" not in message, f"{method}: {message['error']}"
@@ -84,15 +86,29 @@ class Browser:
 
     def wait(self, condition, seconds=PATIENCE):
         """Until a JavaScript condition holds."""
+        self.wait_until(lambda: self.js(f"!!({condition})"), condition, seconds)
+
+    def wait_until(self, holds, what, seconds=PATIENCE):
         deadline = time.monotonic() + seconds
-        while not self.js(condition):
-            assert time.monotonic() < deadline, f"waited {seconds} s for {condition}"
+        while not holds():
+            assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
             time.sleep(0.05)
 
     def js(self, expression):
         """The value of a JavaScript expression."""
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in result, result.get("exceptionDetails")
+        return result["result"].get("value")
+
+    def in_frame(self, expression):
+        """The value of an expression inside the first frame of the page; None while there is none."""
+        frames = self.call("Page.getFrameTree")["frameTree"].get("childFrames", [])
+        if not frames:
+            return None
+        world = self.call("Page.createIsolatedWorld", frameId=frames[0]["frame"]["id"])
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, contextId=world["executionContextId"]
+        )
         return result["result"].get("value")
 
     def text(self, selector):

@@ -163,6 +163,7 @@
     document.title = step ? `${label} · ${view.title}` : view.title;
     aim();
     remember();
+    if (parent !== window) parent.postMessage({ handgrad: position, view: viewNumber }, "*");
   }
 
   function veil() {
@@ -312,7 +313,7 @@
   }
   function recall() {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const number = Number(asked.get("in") || 0), at = Number(asked.get("step") || 0);
+    const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
     openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
@@ -359,7 +360,11 @@
   });
   addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
 
-  // A host (a notebook's widget) may move the page and hear where it is.
+  // A host (a notebook's widget) hears where the page is, and may move it.
+  addEventListener("message", event => {
+    const asked = event.source === parent && parent !== window ? event.data?.handgradGoto : undefined;
+    if (Number.isInteger(asked) && asked !== position) viewNumber === 0 ? jump(asked) : openView(0, asked);
+  });
   window.handgrad = {
     get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
     goto: jump,

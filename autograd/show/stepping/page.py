@@ -45,7 +45,7 @@ def write(stepper: Stepper) -> str:
         "subtitle": xml(_subtitle(stepper)),
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
-        "data": embedded({"views": views(stepper, view)}),
+        "data": embedded({"at": stepper.position, "views": views(stepper, view)}),
         "script": _file("step.js"),
         "fallback": step_table(stepper),
     }

@@ -323,6 +323,17 @@ class Stepper:
             raise StepError(f"there is nothing smaller inside step {index}, {self[index].reading}")
         return opened
 
+    def widget(self, **options: Any) -> Any:
+        """A live view for a notebook, whose `position` Python can read and set; needs `anywidget`."""
+        try:
+            from autograd.show.stepping.widget import StepperWidget
+        except ImportError as missing:
+            raise ImportError(
+                f"a live widget needs {missing.name} (pip install 'handgrad[notebook]'); without it, show the stepper "
+                "itself: it needs nothing"
+            ) from missing
+        return StepperWidget(self, **options)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         from autograd.show.stepping import notebook
 

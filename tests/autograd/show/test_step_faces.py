@@ -219,6 +219,23 @@ def test_forward_only_has_a_table_too():
     assert "<th>in numbers</th>" in html
 
 
+def test_the_live_widget_and_python_agree():
+    pytest.importorskip("anywidget")
+    widget = step(example3_full_backprop.graph()).widget()
+    assert widget.position == 0 and widget.step is None and widget.page.startswith("<!doctype html>")
+    assert widget.goto("K").node.name == "K" and widget.position == 27
+    widget.position = 5  # as the page would
+    assert widget.step.name == "score" and widget.stepper.position == 5
+    widget.position = 9999
+    assert widget.position == 28
+
+
+def test_the_page_opens_where_the_cursor_is():
+    steps = step(small())
+    steps.goto("a")
+    assert '"at":6' in steps.html()
+
+
 # --- inside -----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,115 @@
+# %% [markdown]
+# # 1 · A scalar by hand
+#
+# Four numbers, three operations, one result. By the end you can say, for each number, how much the result
+# would change if you nudged it, and you will have computed every one of these by hand.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from exercise import check
+
+from autograd import Value, draw, step
+
+# %% [markdown]
+# ## Forward
+#
+# A `Value` is a number that remembers how it was made. Names are for us: they show up in pictures.
+
+# %%
+a, b, c, f = Value(2.0, name="a"), Value(-3.0, name="b"), Value(10.0, name="c"), Value(-2.0, name="f")
+e = a * b
+e.name = "e"
+d = e + c
+d.name = "d"
+L = d * f
+L.name = "L"
+L
+
+# %%
+draw(L)
+
+# %% [markdown]
+# The row marked `grad` is empty: nobody has asked yet.
+#
+# ## One nudge
+#
+# What happens to $L$ if $a$ grows by a thousandth? Compute everything again and look.
+
+
+# %%
+def result(a=2.0, b=-3.0, c=10.0, f=-2.0):
+    return (a * b + c) * f
+
+
+nudge = 0.001
+(result(a=2.0 + nudge) - result()) / nudge
+
+# %% [markdown]
+# $L$ moves six times as far as $a$ does. This number is the *gradient* of $L$ with respect to $a$, written
+# $\partial L / \partial a$. It is the slope of the curve below at the dot.
+
+# %%
+line = np.linspace(0, 4, 50)
+fig, axes = plt.subplots(figsize=(5, 3))
+axes.plot(line, [result(a=x) for x in line])
+axes.plot(2.0, result(), "o", color="tab:orange")
+axes.set(xlabel="a", ylabel="L", title="the slope at the dot is ∂L/∂a = 6")
+fig
+
+# %% [markdown]
+# ## Backward, step by step
+#
+# Nudging every number costs one forward pass each. Going *backward* finds all slopes in one pass. Each card
+# needs only two things: the gradient that arrives at it, and its own numbers.
+#
+# - A **product** sends to each factor the gradient times the *other* factor.
+# - A **sum** hands the gradient on unchanged.
+#
+# Press → and try to say the next orange number before it appears. (`G` hides the numbers until you have
+# guessed.)
+
+# %%
+step(L, title="A scalar by hand")
+
+# %% [markdown]
+# Stepping left no trace: no gradient is set yet. `backward()` does the same walk and keeps the results.
+
+# %%
+print(a.grad)
+L.backward()
+{v.name: v.grad for v in (a, b, c, f)}
+
+# %% [markdown]
+# ## Exercises
+#
+# Work them out on paper first. The cells check your answer against the engine.
+#
+# **1.** With $a=4$, $b=0.5$, $c=1$, $f=3$ and the same formula $L = (a \cdot b + c) \cdot f$: what is
+# $\partial L/\partial b$?
+
+# %%
+yours = None  # a number
+
+p, q, r, s = Value(4.0), Value(0.5), Value(1.0), Value(3.0)
+((p * q + r) * s).backward()
+check(yours, q.grad, "L arrives at d as f; d passes it on to e; e sends it to b times a.")
+
+# %% [markdown]
+# **2.** What are $\partial L/\partial c$ and $\partial L/\partial f$ there? Write them as a list.
+
+# %%
+yours = None  # [∂L/∂c, ∂L/∂f]
+
+check(yours, [r.grad, s.grad], "c is a term of a sum: it gets what d got. f gets d itself.")
+
+# %% [markdown]
+# **3.** $M = x \cdot x + x$ at $x = 3$. How many paths lead from $M$ back to $x$, and what is the slope?
+# (Each path adds its share.)
+
+# %%
+yours = None  # [number of paths, ∂M/∂x]
+
+x = Value(3.0, name="x")
+M = x * x + x
+check(yours, [len(step(M).ledger(x)), step(M).ledger(x).total], "x is used twice in the product and once in the sum.")

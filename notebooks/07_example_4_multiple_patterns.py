@@ -1,0 +1,69 @@
+# %% [markdown]
+# # 7 · Example 4: several patterns at once
+#
+# A batch is nothing but several losses, averaged. Because a sum hands its gradient on unchanged, the gradient
+# of the batch is the average of the patterns' gradients.
+
+# %%
+import numpy as np
+from exercise import check
+from IPython.display import SVG
+
+from autograd import draw, step
+from examples import example4_multiple_patterns as example
+
+loss = example.graph()
+draw(loss, collapse="attention*", title="Example 4")
+
+# %% [markdown]
+# The three patterns share one set of weights. Step to the end and look at `WO4`: one path per pattern.
+
+# %%
+stepper = step(loss, title="Example 4: a batch")
+print(stepper.ledger("WO4"))
+
+# %%
+stepper.goto("WO4")
+stepper
+
+# %% [markdown]
+# ## Averages commute with gradients
+
+# %%
+found = example.run()
+of_each = np.stack([found[f"dL/dWO{n}"] for n in (1, 2, 3)])
+print("gradients of each pattern, shape", of_each.shape)
+of_each.mean(axis=0), stepper.ledger("WO4").total
+
+# %%
+SVG(example.plots()["loss.svg"])
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Three patterns have losses 1.2, 0.6 and 0.9. What is the mean loss, and what gradient arrives at each
+# of the three?
+
+# %%
+yours = None  # [mean, gradient at each]
+
+losses = np.array([1.2, 0.6, 0.9])
+check(yours, [losses.mean(), 1 / 3], "A mean hands every number an equal share.")
+
+# %% [markdown]
+# **2.** With `reduction="sum"` in place of the mean, by which factor do all weight gradients grow for three
+# patterns?
+
+# %%
+yours = None
+
+ratio = step(example.graph(reduction="sum")).ledger("WO4").total / stepper.ledger("WO4").total
+check(yours, float(np.nanmax(ratio)), "Three shares of one, instead of three shares of a third.")
+
+# %% [markdown]
+# **3.** How many contributions does $W_Q$ get in a batch of three patterns?
+
+# %%
+yours = None
+
+check(yours, len(stepper.ledger("WQ")), "It is used once per pattern.")

@@ -1,0 +1,122 @@
+# %% [markdown]
+# # 12 · Train a small GPT and look inside
+#
+# A character model on a handful of lines: small enough to train in seconds, and every number of it can be
+# drawn, stepped through and checked.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from exercise import check
+
+import nn
+from autograd import draw, no_grad, step
+
+text = "the cat sleeps. the dog sleeps. the cat eats. the dog eats. the bird sings. " * 4
+letters = sorted(set(text))
+codes = np.array([letters.index(letter) for letter in text])
+print(len(letters), "letters:", "".join(letters))
+
+# %%
+BLOCK = 12
+model = nn.GPT(vocab_size=len(letters), block_size=BLOCK, d_model=16, n_heads=2, n_layers=2, rng=0)
+model.count()
+
+# %% [markdown]
+# ## Before training: one step, folded
+#
+# What a block sends back, and to whom:
+
+# %%
+window = codes[: BLOCK + 1]
+loss = nn.functional.cross_entropy(model(window[None, :-1]), window[None, 1:])
+loss.name = "loss"
+step(loss, collapse=1, title="One training step of a GPT")
+
+# %%
+loss.backward()
+draw(loss, collapse=1, flow=True)
+
+# %% [markdown]
+# ## Training
+
+# %%
+optimizer = nn.optim.AdamW(model.parameters(), lr=3e-3)
+rng = np.random.default_rng(0)
+history = []
+for _ in range(150):
+    starts = rng.integers(0, len(codes) - BLOCK - 1, size=8)
+    batch = np.stack([codes[s : s + BLOCK + 1] for s in starts])
+    loss = nn.functional.cross_entropy(model(batch[:, :-1]), batch[:, 1:])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    history.append(float(loss.data))
+fig, axes = plt.subplots(figsize=(5, 3))
+axes.plot(history)
+axes.axhline(np.log(len(letters)), linestyle=":", color="gray")
+axes.set(xlabel="step", ylabel="loss", title="dotted: knowing nothing")
+fig
+
+
+# %% [markdown]
+# ## What does it say?
+
+
+# %%
+def continued(start, length=40):
+    seen = [letters.index(letter) for letter in start]
+    with no_grad():
+        for _ in range(length):
+            logits = model(np.array(seen[-BLOCK:])[None])
+            seen.append(int(np.argmax(np.asarray(getattr(logits, "data", logits))[0, -1])))
+    return "".join(letters[code] for code in seen)
+
+
+continued("the cat ")
+
+# %% [markdown]
+# ## Look inside
+#
+# How sure is it of each next letter of a sentence it has seen?
+
+# %%
+sentence = "the cat sleep"[: BLOCK + 1]
+seen = np.array([letters.index(letter) for letter in sentence])
+with no_grad():
+    logits = model(seen[None, :-1])
+table = np.asarray(getattr(logits, "data", logits))[0]
+chances = np.exp(table - table.max(axis=-1, keepdims=True))
+chances /= chances.sum(axis=-1, keepdims=True)
+fig, axes = plt.subplots(figsize=(6, 2.6))
+axes.bar(range(len(seen) - 1), chances[np.arange(len(seen) - 1), seen[1:]])
+axes.set(xticks=range(len(seen) - 1), xticklabels=list(sentence[1:]), ylim=(0, 1), ylabel="probability of the letter")
+fig
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** A model that knows nothing spreads its chances evenly over the letters. What is its loss?
+
+# %%
+yours = None
+
+check(yours, np.log(len(letters)), "−log(1/n)")
+
+# %% [markdown]
+# **2.** How many parameters does the head (the last linear layer) of this model have, without a bias? It maps
+# 16 features to the letters.
+
+# %%
+yours = None
+
+check(yours, 16 * len(letters), "rows × columns")
+
+# %% [markdown]
+# **3.** Did training help? Say `True` if the mean loss of the last ten steps is below half of that of the
+# first ten.
+
+# %%
+yours = None
+
+check(yours, bool(np.mean(history[-10:]) < np.mean(history[:10]) / 2), "Look at the curve.")

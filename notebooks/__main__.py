@@ -1,0 +1,118 @@
+"""`python -m notebooks build`: run every lesson and write it as a page. `python -m notebooks open`: JupyterLab.
+
+The lessons are kept as text (`NN_name.py`, cells marked `# %%`), without outputs, so that a change of one can be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+OUT = Path("out/notebooks")
+PATIENCE = 600  # seconds for one lesson
+
+
+def lessons() -> list[Path]:
+    """The lessons in order."""
+    return sorted(HERE.glob("[0-9][0-9]_*.py"))
+
+
+def read(path: Path) -> Any:
+    """A lesson as a notebook."""
+    import jupytext
+
+    notebook = jupytext.read(path, fmt="py:percent")
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return notebook
+
+
+def executed(path: Path) -> Any:
+    """A lesson run from top to bottom in a kernel of its own, in its own folder."""
+    from nbconvert.preprocessors import ExecutePreprocessor
+
+    notebook = read(path)
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ExecutePreprocessor(timeout=PATIENCE).preprocess(notebook, {"metadata": {"path": str(HERE)}})
+    return notebook
+
+
+def as_page(notebook: Any, title: str) -> str:
+    """A notebook as one HTML file that fetches nothing."""
+    from nbconvert import HTMLExporter
+
+    from notebooks.mathml import FORMULA, mathml
+
+    formulas: list[str] = []  # the exporter strips MathML from Markdown, so they go in afterwards
+
+    def kept(found: re.Match[str]) -> str:
+        formulas.append(mathml(found[1] or found[2], display=found[1] is not None))
+        return f"handgrad-formula-{len(formulas) - 1}-"
+
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = FORMULA.sub(kept, cell.source)
+    notebook.metadata["title"] = title
+    exporter = HTMLExporter(embed_images=True, mathjax_url="", require_js_url="", jquery_url="")
+    page: str = exporter.from_notebook_node(notebook)[0]
+    page = re.sub(r"handgrad-formula-(\d+)-", lambda found: formulas[int(found[1])], page)
+    page = page.replace('<script src=""></script>', "")
+    return re.sub(r'<script type="module">(?:(?!</script>).)*mermaid.*?</script>', "", page, flags=re.S)
+
+
+def title_of(path: Path) -> str:
+    """The lesson's own heading."""
+    first = next(line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# # "))
+    return first.removeprefix("# # ")
+
+
+def build(out: Path, chosen: Sequence[str] = ()) -> Iterator[Path]:
+    """Run the lessons (all, or those whose number is chosen) and write each as HTML, with an index."""
+    out.mkdir(parents=True, exist_ok=True)
+    for path in lessons():
+        if not chosen or path.name[:2] in chosen:
+            page = out / f"{path.stem}.html"
+            page.write_text(as_page(executed(path), title_of(path)), encoding="utf-8")
+            yield page
+    items = "".join(f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>' for path in lessons())
+    index = f"<!doctype html><meta charset=utf-8><title>Lessons</title><h1>Lessons</h1><ul>{items}</ul>"
+    (out / "index.html").write_text(index, encoding="utf-8")
+
+
+def open_in_lab() -> int:
+    """Write each lesson as a notebook beside its text, paired with it, and start JupyterLab."""
+    import jupytext
+
+    for path in lessons():
+        paired = path.with_suffix(".ipynb")
+        if not paired.exists() or paired.stat().st_mtime < path.stat().st_mtime:
+            notebook = read(path)
+            notebook.metadata["jupytext"] = {"formats": "ipynb,py:percent"}
+            jupytext.write(notebook, paired)
+    return subprocess.call([sys.executable, "-m", "jupyterlab"], cwd=HERE)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m notebooks", description="The lessons.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    building = commands.add_parser("build", help="run the lessons and write them as pages")
+    building.add_argument("number", nargs="*", help="01 03: these only")
+    building.add_argument("-o", "--output", type=Path, default=OUT, help=f"where to ({OUT})")
+    commands.add_parser("open", help="open the lessons in JupyterLab")
+    arguments = parser.parse_args(argv)
+    if arguments.command == "open":
+        return open_in_lab()
+    for page in build(arguments.output, arguments.number):
+        print(page)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
