@@ -150,11 +150,8 @@ def those_installed(names: Iterable[str]) -> list[str]:
 # --- printing -----------------------------------------------------------------------------------------------
 
 
-def heading(title: str, *lines: str) -> None:
-    print(f"### {title}\n")
-    for line in lines:
-        print(line)
-    print()
+def heading(title: str) -> None:
+    print(f"### {title}\n", flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
