@@ -11,6 +11,8 @@ equivalent; else it has survived, and the exit status is 1.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import doctest
 import importlib
 import importlib.abc
 import importlib.util
@@ -19,7 +21,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -51,36 +53,48 @@ class Import(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 # --- the suites ---------------------------------------------------------------------------------------------
 
 
-def tests_of_ops(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
+Test = tuple[str, Callable[[], Any]]
+
+
+def tests_in(module: str) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, ...]]]:
+    """The tests of a test module that need no fixture, and the arguments of each of their cases.
+
+    They are called directly: starting pytest for every mutant would take most of the time.
+    """
+    for name, test in vars(importlib.import_module(module)).items():
+        if not name.startswith("test_"):
+            continue
+        marks = [m for m in getattr(test, "pytestmark", ()) if m.name == "parametrize"]
+        named = [arg.strip() for mark in marks for arg in mark.args[0].split(",")]
+        if len(named) != test.__code__.co_argcount or len(marks) > 1:
+            continue
+        for case in marks[0].args[1] if marks else [()]:
+            yield name, test, case if isinstance(case, tuple) else (case,)
+
+
+def tests_of_ops(owner: str) -> Iterator[Test]:
     """The generated tests of every op, those of the mutant's own op first."""
-    suite = importlib.import_module("tests.autograd.test_ops")
-    cases = [
-        (name, test, case if isinstance(case, tuple) else (case,))
-        for name, test in vars(suite).items()
-        if name.startswith("test_")
-        if len(marks := getattr(test, "pytestmark", ())) == 1 and marks[0].args[0] in ("op", "op, sample")
-        for case in marks[0].args[1]
-    ]
+    cases = [case for case in tests_in("tests.autograd.test_ops") if case[2] and hasattr(case[2][0], "samples")]
     for name, test, case in sorted(cases, key=lambda entry: entry[2][0].name != owner):
         yield name, lambda test=test, case=case: test(*case)
 
 
-def tests_of_formulas(owner: str) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """The tests of nn's formulas, as pytest runs them."""
-    import pytest
+def tests_of_formulas(owner: str) -> Iterator[Test]:
+    """The tests of nn's formulas: their own, the recorded answers of torch, differences, and their doctests."""
+    for module in ("tests.nn.test_functional", "tests.nn.test_gradients"):
+        for name, test, case in tests_in(module):
+            yield name, lambda test=test, case=case: test(*case)
+    parity = importlib.import_module("tests.nn.test_parity")
+    recorded = parity.io.read(parity.FIXTURES)[0]
+    for case in parity.CASES:
+        yield case.name, lambda case=case: parity.test_agrees_with_the_recorded_answer_of_torch(case, recorded)
+    yield "doctests", lambda: _doctests("nn.functional")
 
-    def run(files: Sequence[str]) -> None:
-        warnings.resetwarnings()  # pytest has its own, from the configuration
-        with open(os.devnull, "w") as nowhere:
-            sys.stdout = sys.stderr = nowhere
-            status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files])
-            sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__
-        assert status == 0
 
-    files = ("tests/nn/test_functional.py", "nn/functional.py", "tests/nn/test_gradients.py", "tests/nn/test_parity.py",
-             "tests/nn/test_layers.py", "tests/nn/test_transformer.py")  # fmt: skip
-    for file in files:
-        yield file, lambda file=file: run([str(ROOT / file)])
+def _doctests(module: str) -> None:
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        assert not doctest.testmod(importlib.import_module(module), optionflags=options).failed
 
 
 def values_of_ops() -> list[Any]:
@@ -153,7 +167,6 @@ def judged(mutant: Mutant, baseline: list[Any] | None) -> Outcome:
     tests, values = suite_of(mutant.module)
     name = "import"
     try:
-        importlib.import_module(mutant.module)  # before pytest, which has importers of its own
         for name, test in tests(mutant.owner):  # noqa: B007
             test()
     except BaseException:
