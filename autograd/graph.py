@@ -34,6 +34,11 @@ def topological(root: Value) -> list[Value]:
     return leaves + made
 
 
+def edited_inputs(node: Value) -> list[Value]:
+    """The leaves whose data was edited after `node` had used it: editing gives a leaf a later stamp."""
+    return [x for x in node.parents if x.op is None and x.stamp > node.stamp]
+
+
 def leaves(root: Value) -> list[Value]:
     """The leaves `root` was made from, oldest first."""
     return [node for node in topological(root) if node.op is None]

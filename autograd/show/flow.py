@@ -57,5 +57,5 @@ def legend(largest: float, has_undirected: bool) -> Legend:
     return Legend(tuple((width_of(size, largest), short(size, 2)) for size in norms), has_undirected)
 
 
-def largest_of(sizes: Iterable[float]) -> float:
-    return max((size for size in sizes if math.isfinite(size)), default=0.0)
+def largest_of(sizes: Iterable[float | None]) -> float:
+    return max((size for size in sizes if size is not None and math.isfinite(size)), default=0.0)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.graph import topological
+from autograd.graph import edited_inputs, topological
 from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Legend, Scene, Scope
 from autograd.show.folding import Collapse, Group, every_module, fold
@@ -42,6 +42,8 @@ COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and ar
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
 NO_GRADIENT = "no gradient yet: call backward() first"
+EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
+NAMED_IN_NOTE = 3  # such leaves that the note names
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ class Reader:
         self.root, self.options = root, options
         self.nodes = topological(root)
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
+        self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
         self.inputs = tuple(
             node for node in self.nodes if any(node is one or self.names.name(node) == one for one in options.inputs)
@@ -110,7 +113,7 @@ class Reader:
         edges, notes, legend = self._edges(style)
         cards += [plain_card(key, array, self.names, style) for key, array in self._constants.items()]
         cards = _mark_first_trouble(cards)
-        notes = ((self.folded.note,) if self.folded.note else ()) + notes
+        notes = tuple(note for note in (self.folded.note, self._edited_note()) if note) + notes
         return Scene(
             tuple(cards),
             tuple(edges),
@@ -169,7 +172,8 @@ class Reader:
     def _card(self, key: str, node: Value, style: Style) -> Card:
         group = self.folded.groups.get(key)
         if group is None:
-            return value_card(key, node, self.names, self.role(node), style)
+            card = value_card(key, node, self.names, self.role(node), style)
+            return _marked_edited(card) if node in self.edited else card
         if group.kind == "sum":
             return sum_card(group, self.names, self.role(group.result), style)
         if group.kind == "rest":
@@ -191,7 +195,7 @@ class Reader:
     def _edges(self, style: Style) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
         """The edges, what the picture says about them, and the legend of their widths."""
         drawn: dict[tuple[str, str, int], Edge] = {}
-        sizes: dict[str, float] = {}  # by edge, the norm of the gradient along it
+        sizes: dict[str, float | None] = {}  # by edge, the norm of the gradient along it; None: not known any more
         for node in self.nodes:
             if node.op is not None:
                 self._add_edges(node, style, drawn, sizes)
@@ -201,15 +205,16 @@ class Reader:
         return self._with_flow(edges, sizes)
 
     def _add_edges(
-        self, node: Value, style: Style, drawn: dict[tuple[str, str, int], Edge], sizes: dict[str, float]
+        self, node: Value, style: Style, drawn: dict[tuple[str, str, int], Edge], sizes: dict[str, float | None]
     ) -> None:
         """One edge per operand; between folded cards one for all, whose flow is that of all together."""
         head = self.folded.key_of[node]
         tails = [self._tail(node, x) for x in operands_of(node)]
         if all(tail in (None, head) for tail in tails):
             return
-        with_numbers = self.options.flow is not False or self.options.edges == "numbers"
-        sent = flowing.contributions_of(node) if with_numbers else [None] * len(node.inputs)
+        stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
+        known = self._wants_numbers and not stale
+        sent = flowing.contributions_of(node) if known else [None] * len(node.inputs)
         labels = self._labels(node, sent, style)
         for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
             if tail is None or tail == head:
@@ -221,9 +226,11 @@ class Reader:
                 label = labels[index] if is_input and not folded else ""
                 title = self._edge_title(node, x, label) if style.told else ""
                 drawn[place] = Edge(f"e{len(drawn)}", tail, head, label, title=title)
-            if is_input and sent[index] is not None:
-                key = drawn[place].key
-                sizes[key] = math.hypot(sizes.get(key, 0.0), norm(sent[index]))
+            key = drawn[place].key
+            if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
+                sizes[key] = None
+            elif is_input and sent[index] is not None and (so_far := sizes.get(key, 0.0)) is not None:
+                sizes[key] = math.hypot(so_far, norm(sent[index]))
 
     def _labels(self, node: Value, sent: Any, style: Style) -> list[str]:
         if self.options.edges == "rule" and node.requires_grad:
@@ -234,6 +241,28 @@ class Reader:
         if self.options.edges == "numbers":
             return [flowing.arithmetic(node, index, part, style.digits) for index, part in enumerate(sent)]
         return [""] * len(node.inputs)
+
+    @property
+    def _wants_numbers(self) -> bool:
+        """Is anything on or along the edges computed from the last backward?"""
+        return self.options.flow is not False or self.options.edges == "numbers"
+
+    def _edited_note(self) -> str:
+        """Which leaves are newer than the results, and what the picture leaves out because of it."""
+        if not self.edited:
+            return ""
+        names = [self.names.call(leaf) for leaf in self.edited]
+        more = len(names) - NAMED_IN_NOTE
+        if more > 0:
+            names = [*names[:NAMED_IN_NOTE], f"{count(more)} more"]
+        listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+        note = (
+            f"{listed} was edited after this graph was computed: its value is newer than the results"
+            if len(self.edited) == 1
+            else f"{listed} were edited after this graph was computed: their values are newer than the results"
+        )
+        left_out = "; edges that would need the old values show no numbers: compute the result again"
+        return note + (left_out if self._wants_numbers and self.root.grad is not None else "")
 
     def _edge_notes(self, edges: list[Edge]) -> tuple[str, ...]:
         if self.options.edges == "numbers" and self.root.grad is None:
@@ -246,7 +275,7 @@ class Reader:
         return ()
 
     def _with_flow(
-        self, edges: list[Edge], sizes: dict[str, float]
+        self, edges: list[Edge], sizes: dict[str, float | None]
     ) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
         if not sizes:
             return edges, (NO_GRADIENT,), None
@@ -256,7 +285,7 @@ class Reader:
         for edge in edges:
             size = sizes.get(edge.key)
             if size is None:
-                styled.append(replace(edge, style="none"))
+                styled.append(edge if edge.key in sizes else replace(edge, style="none"))
             elif not math.isfinite(size):
                 styled.append(replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞")))
             elif size == 0.0 or largest == 0.0:
@@ -352,6 +381,10 @@ class Reader:
     def _title(self) -> str:
         what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
         return f"computation graph of {clipped(what, LONGEST_TITLE)}"
+
+
+def _marked_edited(card: Card) -> Card:
+    return replace(card, word=EDITED, title=card.title and f"{card.title}; {EDITED} the results were computed")
 
 
 def _mark_first_trouble(cards: list[Card]) -> list[Card]:

@@ -277,6 +277,63 @@ def test_flow_and_numbers_before_backward_say_what_to_do():
         assert "backward()" in draw(scalar_graph(), **options).scene.notes[0]
 
 
+# --- leaves edited after the graph was computed -----------------------------------------------------------------------
+
+
+def trained():
+    """d = w·w + b and its square, then a step of w alone."""
+    w, b = Value(2.0, name="w"), Value(1.0, name="b")
+    square = w * w
+    d = square + b
+    loss = d * d
+    loss.backward()
+    w.data -= 0.01 * w.grad
+    autograd.name({"square": square, "d": d, "loss": loss})
+    return loss
+
+
+def test_a_leaf_newer_than_the_results_says_so_on_its_card_and_below():
+    drawing = draw(trained())
+    assert [(card.name, card.word) for card in drawing.scene.cards if card.role == "parameter"] == [
+        ("b", "parameter"), ("w", "edited since")]  # fmt: skip
+    assert drawing.scene.notes == (
+        "w was edited after this graph was computed: its value is newer than the results",
+    )
+    assert "edited since" in texts(drawing.svg) and "edited since" in drawing.dot
+
+
+def test_many_edited_leaves_are_named_in_one_line():
+    leaves = [Value(float(i), name=f"w{i}") for i in range(5)]
+    loss = sum(leaves[1:], leaves[0])
+    for leaf in leaves:
+        leaf.data += 1.0
+    assert draw(loss).scene.notes[0].startswith("w0, w1, w2 and 2 more were edited after")
+
+
+def test_no_number_on_an_edge_is_computed_from_edited_data():
+    drawing = draw(trained(), edges="numbers")
+    names = {card.key: card.name for card in drawing.scene.cards}
+    labels = {(names[edge.tail], names[edge.head]): edge.label for edge in drawing.scene.edges}
+    assert labels["w", "square"] == ""
+    assert labels["square", "d"] == labels["b", "d"] == "10 × 1 = 10"  # both still stand for what flowed
+    assert "edges that would need the old values show no numbers" in drawing.scene.notes[0]
+
+
+def test_flow_leaves_out_what_is_not_known_any_more():
+    drawing = draw(trained(), flow=True)
+    names = {card.key: card.name for card in drawing.scene.cards}
+    styles = {(names[edge.tail], names[edge.head]): edge.style for edge in drawing.scene.edges}
+    assert styles["w", "square"] == "plain" and styles["square", "d"] == "flow"
+    assert not drawing.scene.legend.has_undirected
+
+
+def test_a_result_computed_again_is_not_marked():
+    w = Value(2.0, name="w")
+    w.data = 3.0
+    drawing = draw(w * w)
+    assert card_of(drawing, "w").word == "parameter" and not drawing.scene.notes
+
+
 def test_drawing_leaves_gradients_and_values_alone():
     loss = scalar_graph()
     loss.backward()
