@@ -95,11 +95,13 @@ def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...
         grads = vjp(g, out, *inputs, **settings)
         if not isinstance(grads, tuple):
             raise BackwardError(
-                f"the rule of {name} gave {type(grads).__name__}, not a tuple: write (..., ) with a comma, one gradient "
-                "per input"
+                f"the rule of {name} gave {type(grads).__name__}, not a tuple: write (..., ) with a comma, one "
+                "gradient per input"
             )
         if len(grads) != len(inputs):
-            raise BackwardError(f"the rule of {name} gave {len(grads)} gradients for {len(inputs)} inputs; None where none flows")
+            raise BackwardError(
+                f"the rule of {name} gave {len(grads)} gradients for {len(inputs)} inputs; None where none flows"
+            )
         for i, (dx, x) in enumerate(zip(grads, inputs)):
             if dx is not None and not _fits(np.shape(dx), np.shape(x)):
                 raise BackwardError(
@@ -119,7 +121,9 @@ def _fits(gradient: tuple[int, ...], shape: tuple[int, ...]) -> bool:
         return False
 
 
-def _door(name: str, inputs: int | None, defaults: dict[str, Any]) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
+def _door(
+    name: str, inputs: int | None, defaults: dict[str, Any]
+) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
     """What takes a call apart into inputs and settings."""
 
     def door(*args: Any, **settings: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

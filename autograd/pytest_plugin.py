@@ -25,15 +25,18 @@ OPTIONS = ("order", "step", "seed", "mode")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("gradcheck", "gradient checks").addoption(
-        "--gradcheck-seed", default="0", metavar="N", help="seed of gradient checks: a whole number, or random (default: 0)"
+        "--gradcheck-seed",
+        default="0",
+        metavar="N",
+        help="seed of gradient checks: a whole number, or random (default: 0)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(*inputs, order=1, step=None, mode='reverse', seed=None): check the gradient of the test itself, as a "
-        "function, at these inputs; without inputs, set the fixture's options",
+        f"{MARKER}(*inputs, order=1, step=None, mode='reverse', seed=None): check the gradient of the test itself, as "
+        "a function, at these inputs; without inputs, set the fixture's options",
     )
     said = config.getoption("--gradcheck-seed")
     if said == "random":
@@ -73,7 +76,7 @@ def _check(config: pytest.Config, f: Callable[..., Any], inputs: tuple[Any, ...]
     return report
 
 
-# --- the marker: a test that is itself the function ----------------------------------------------------------------------
+# --- the marker: a test that is itself the function ---------------------------------------------------------
 
 
 def _own_inputs(item: Any) -> tuple[Any, ...]:
@@ -90,8 +93,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = [n for n in code.co_varnames[: code.co_argcount] if n in metafunc.fixturenames]
     if len(names) != len(inputs):
         raise pytest.UsageError(
-            f"{metafunc.function.__name__} takes {len(names)} arguments ({', '.join(names)}); @pytest.mark.gradcheck gives "
-            f"{len(inputs)} inputs"
+            f"{metafunc.function.__name__} takes {len(names)} arguments ({', '.join(names)}); @pytest.mark.gradcheck "
+            f"gives {len(inputs)} inputs"
         )
     metafunc.parametrize(names, [pytest.param(*inputs, id="gradcheck")])
 

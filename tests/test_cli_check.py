@@ -46,7 +46,11 @@ def file(tmp_path):
 def test_every_function_that_says_where(file, capsys):
     assert main(["check", file(FILE)]) == 0
     said = capsys.readouterr().out
-    assert [line.split()[:2] for line in said.splitlines()[1:4]] == [["good", "pass"], ["softened", "pass"], ["made", "pass"]]
+    assert [line.split()[:2] for line in said.splitlines()[1:4]] == [
+        ["good", "pass"],
+        ["softened", "pass"],
+        ["made", "pass"],
+    ]
     assert "nowhere" not in said
     assert "3 checked, 12 entries: all pass." in said
 

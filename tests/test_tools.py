@@ -68,7 +68,9 @@ def test_programs_are_written_as_code_that_computes_the_same(capsys):
         exec(fuzz.as_code(program), namespace)
         single = any(np.asarray(x).dtype == np.float32 for x in oracles.leaf_data(program))
         expected = fuzz.ours(program, second=False)
-        assert float(namespace["loss"].data) == pytest.approx(expected[0], rel=1e-4 if single else 1e-12, abs=1e-4 if single else 1e-12)
+        assert float(namespace["loss"].data) == pytest.approx(
+            expected[0], rel=1e-4 if single else 1e-12, abs=1e-4 if single else 1e-12
+        )
 
 
 def test_mutants_are_generated_from_the_source():

@@ -169,7 +169,9 @@ def as_code(program: Program) -> str:
     values = program.run(leaf_data(program), apply)
     sums = [f"ag.sum(v{i} * {literal(w if np.ndim(w) else float(w))})" for i, w in program.results(values)]
     leaves = ", ".join(f"v{i}.grad" for i in program.leaves)
-    return f"{program.code(call)}\nloss = {' + '.join(sums) or 'ag.Value(0.0)'}\nif loss.requires_grad:\n    loss.backward()\nprint(loss.data, {leaves})\n"
+    loss = f"loss = {' + '.join(sums) or 'ag.Value(0.0)'}"
+    end = f"if loss.requires_grad:\n    loss.backward()\nprint(loss.data, {leaves})"
+    return f"{program.code(call)}\n{loss}\n{end}\n"
 
 
 # --- the run ------------------------------------------------------------------------------------------------
@@ -266,7 +268,8 @@ def report(first: int, last: int, tally: Tally, oracles: dict[str, Any], seconds
     lines = [
         f"versions   {', '.join(versions)}",
         f"seeds      {first} to {last - 1}",
-        f"graphs     {tally.graphs:,} with {tally.nodes:,} nodes, in {seconds / 60:.1f} minutes; every {ORDER_2}rd to second order",
+        f"graphs     {tally.graphs:,} with {tally.nodes:,} nodes, in {seconds / 60:.1f} minutes; "
+        f"every {ORDER_2}rd to second order",
         f"judges     {', '.join(f'{name}: {n:,}' for name, n in tally.judges.most_common())}",
         f"failures   {len(tally.failures)}{failures}",
         f"ops        {len(tally.ops)} of the {len(MAKERS)} that graphs are grown from, so often:",

@@ -163,13 +163,14 @@ def _boolean(x: Any) -> bool:
 
 
 DOMAIN: dict[str, Callable[[Any], Any]] = {
-    "log": lambda x: x > 0.05, "sqrt": lambda x: x > 0.01, "log1p": lambda x: x > -0.9, "tan": lambda x: np.abs(x) < 1.3,
+    "log": lambda x: x > 0.05, "sqrt": lambda x: x > 0.01, "log1p": lambda x: x > -0.9,
+    "tan": lambda x: np.abs(x) < 1.3,
     "exp": lambda x: x < 4, "expm1": lambda x: x < 4, "sinh": lambda x: np.abs(x) < 4, "cosh": lambda x: np.abs(x) < 4,
 }  # fmt: skip
 
 
-@maker("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid", "softplus",
-       "silu", "relu", "erf", "abs", "neg", "sign")  # fmt: skip
+@maker("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid",
+       "softplus", "silu", "relu", "erf", "abs", "neg", "sign")  # fmt: skip
 def unary(b: Builder, op: str) -> Made:
     i = b.pick(lambda x: bool(np.all(DOMAIN.get(op, np.isfinite)(x))))
     return None if i is None else ([i], {})

@@ -106,7 +106,7 @@ def _inputs(function: ast.FunctionDef | ast.Lambda) -> list[str]:
 
 
 def _mutable(root: ast.AST) -> Iterator[ast.expr]:
-    """The expressions of a function that compute: not its messages, defaults, annotations and inner lambdas' settings."""
+    """The expressions of a function that compute: not its messages, defaults and annotations."""
     if isinstance(root, ast.FunctionDef):
         stack: list[ast.AST] = [s for s in root.body if not _is_docstring(s)]
     else:
@@ -137,8 +137,8 @@ def _is_docstring(statement: ast.stmt) -> bool:
 FLIPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult}
 MIRRORED = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 MOVES = {"swapaxes", "transpose", "moveaxis", "flip"}
-SETTINGS = {"axis", "axes", "keepdims", "shape", "index", "width", "centre", "causal", "eps", "k", "n_heads", "reduction",
-            "who", "rng", "p", "terms", "right", "i"}  # fmt: skip
+SETTINGS = {"axis", "axes", "keepdims", "shape", "index", "width", "centre", "causal", "eps", "k", "n_heads",
+            "reduction", "who", "rng", "p", "terms", "right", "i"}  # fmt: skip
 QUESTIONS = {"shape", "shape_of", "ndim", "rank_of", "size", "isinstance", "getattr", "hasattr", "len", "range", "zip",
              "enumerate"}  # fmt: skip
 

@@ -109,7 +109,7 @@ def _torch_prod(torch: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _torch_getitem(torch: Any, x: Any, index: tuple[Any, ...]) -> Any:
-    """torch has no negative steps: flip, then step. And beside an array, a whole number is one of NumPy's arrays too."""
+    """torch has no negative steps: flip, then step. And beside an array, NumPy takes a whole number for one too."""
     axis = 0
     array = next((part for part in index if isinstance(part, np.ndarray)), None)
     plain: list[Any] = []
@@ -157,8 +157,8 @@ def _torch_pad(torch: Any, x: Any, width: Any) -> Any:
 
 TORCH: dict[str, Callable[..., Any]] = {
     **{name: lambda torch, x, name=name: getattr(torch, name)(x) for name in (
-        "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid", "relu",
-        "erf", "abs", "neg", "sign")},
+        "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid",
+        "relu", "erf", "abs", "neg", "sign")},
     "softplus": lambda torch, x: torch.logaddexp(x, torch.zeros_like(x)),
     "silu": lambda torch, x: torch.nn.functional.silu(x),
     "gelu": lambda torch, x, approximate: torch.nn.functional.gelu(x, approximate=approximate),

@@ -79,8 +79,8 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         return
     if not np.any(np.abs(g[c.wrong]) > 1e-12 * np.abs(d[c.wrong])):
         yield (
-            f"{c.name}: no gradient arrives{'' if c.wrong.all() else ' at some entries'}, but the result depends on it: a "
-            "path is cut (detach(), .data, no_grad, or a rule that gives None)"
+            f"{c.name}: no gradient arrives{'' if c.wrong.all() else ' at some entries'}, yet it counts: "
+            "a path is cut (detach(), .data, no_grad, or a rule that gives None)"
         )
     yield from _ratios(c, subject)
     if c.wrong.sum() == 1 and c.wrong.size > 2:

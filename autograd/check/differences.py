@@ -124,7 +124,7 @@ def ladder(x: Array, epsilon: float) -> Array:
     scale = np.where(size > 0, np.clip(size, 1e-290, 1.0), 1e-9)  # zero has no size of its own
     low = epsilon**0.55 * scale
     high = 0.03 * np.maximum(1.0, size)
-    rungs = int(math.ceil(float(np.log(np.max(high / low)) / math.log(RUNG)))) + 1 if x.size else 1
+    rungs = math.ceil(float(np.log(np.max(high / low)) / math.log(RUNG))) + 1 if x.size else 1
     return low[:, None] * (high / low)[:, None] ** (np.arange(rungs) / max(rungs - 1, 1))
 
 

@@ -76,8 +76,8 @@ def _as_gradients(subject: Subject, returned: list[Any], weights: Any) -> tuple[
     """One array per source, in its shape; and what is to be said of those that have another."""
     if len(returned) != len(subject.sources):
         raise DataError(
-            f"the formula returned {len(returned)} gradient{'s' * (len(returned) != 1)} for {len(subject.sources)} inputs "
-            f"({', '.join(subject.names)}); return a tuple with one per input, in order"
+            f"the formula returned {len(returned)} gradient{'s' * (len(returned) != 1)} for {len(subject.sources)} "
+            f"inputs ({', '.join(subject.names)}); return a tuple with one per input, in order"
         )
     out = np.shape(weights)
     found, complaints = [], []

@@ -120,7 +120,7 @@ def _with_axis(x: Any, rows: int, rank: int) -> Any:
 
 
 def _by_callable(op: Op, rows: int, inputs: tuple[Any, ...], known: Mapping[Value, Array]) -> Any:
-    stacked = []
+    stacked: list[Any] = []
     for x in inputs:
         if isinstance(x, Value):
             with_axis = known.get(x)

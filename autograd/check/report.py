@@ -173,8 +173,8 @@ class Report:
             if entry.verdict == "kink":
                 inside = "lies between them" if entry.between else "does not lie between them"
                 yield (
-                    f"{entry.where} is at a kink: the slope is {entry.left:.6g} to the left and {entry.right:.6g} to the "
-                    f"right; the gradient {entry.gradient:.6g} {inside}"
+                    f"{entry.where} is at a kink: the slope is {entry.left:.6g} to the left and {entry.right:.6g} to "
+                    f"the right; the gradient {entry.gradient:.6g} {inside}"
                 )
                 break
 

@@ -132,7 +132,7 @@ class Subject(Trace):
     # --- the engine's answers -------------------------------------------------------------------------------
 
     def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
-        """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path leads there."""
+        """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path."""
         return self._gradients(self.outs, cotangents)
 
     def gradients_with(self, data: Mapping[int, Array], cotangents: Sequence[Any]) -> list[Any] | None:
@@ -202,7 +202,7 @@ def cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[A
     digits, so that every dtype holds them exactly.
     """
     rng = np.random.default_rng(seed)
-    weights = []
+    weights: list[Any] = []
     for shape in shapes:
         if shape is None:
             weights.append(None)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "check", help="hold the gradients of your functions against differences",
-        description="Check the gradients of a file's functions, at the inputs that their defaults or their check_inputs "
-                    "give; or those of every op and every layer.")  # fmt: skip
+        description="Check the gradients of a file's functions, at the inputs that their defaults or their check_inputs"
+                    " give; or those of every op and every layer.")  # fmt: skip
     parser.add_argument("what", nargs="?", metavar="FILE.py[:FUNCTION]", help="a file, and perhaps one function in it")
     parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
     parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")
@@ -99,7 +99,7 @@ def table(lines: list[Line]) -> str:
     for line in lines:
         gap = f"{line.gap:.0e}" if line.verdict == "pass" else ""
         rows.append(
-            f"{line.name:<{width}}  {line.verdict:<16}  {line.entries:>8,}  {gap:>8}  {line.seconds * 1e3:>5.0f} ms".rstrip()
+            f"{line.name:<{width}}  {line.verdict:<16}  {line.entries:>8,}  {gap:>8}  {line.seconds * 1e3:>5.0f} ms"
         )
     bad = sum(line.verdict != "pass" for line in lines)
     entries = sum(line.entries for line in lines)
@@ -107,7 +107,7 @@ def table(lines: list[Line]) -> str:
     return "\n".join(rows)
 
 
-# --- functions of a file -----------------------------------------------------------------------------------------------
+# --- functions of a file ------------------------------------------------------------------------------------
 
 
 def tasks_of_file(what: str, order: int, seed: int) -> list[Task]:
@@ -153,13 +153,15 @@ def inputs_of(f: Callable[..., Any]) -> tuple[Any, ...] | None:
     if said is not None:
         said = said() if callable(said) else said
         return tuple(said) if isinstance(said, tuple | list) else (said,)
-    parameters = [p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    parameters = [
+        p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     if not parameters or any(p.default is p.empty for p in parameters):
         return None
     return tuple(p.default for p in parameters)
 
 
-# --- every op and every layer --------------------------------------------------------------------------------------------
+# --- every op and every layer -------------------------------------------------------------------------------
 
 
 def tasks_of_ops(order: int, seed: int) -> list[Task]:

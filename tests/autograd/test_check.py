@@ -31,7 +31,7 @@ def wrong_rule(monkeypatch):
     return plant
 
 
-# --- pass --------------------------------------------------------------------------------------------------------
+# --- pass ---------------------------------------------------------------------------------------------------
 
 RIGHT = {
     "a scalar": (lambda x: x**3, [2.0]),
@@ -105,7 +105,7 @@ def test_an_input_without_influence_passes():
     assert any("gradient of y is zero" in note for note in report.notes)
 
 
-# --- wrong -------------------------------------------------------------------------------------------------------
+# --- wrong --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("factor", [100.0, 2.0, 1.01, 1.0001, 0.5, -1.0, 0.0])
@@ -166,7 +166,7 @@ def test_the_taylor_remainder_falls_with_slope_one_when_wrong(wrong_rule):
     assert check_grads(ag.sin, 0.7).taylor == pytest.approx(1.0, abs=0.1)
 
 
-# --- kink --------------------------------------------------------------------------------------------------------
+# --- kink ---------------------------------------------------------------------------------------------------
 
 KINKS = {
     # function, input, place of the kink, one-sided derivatives (for a cotangent of 1), engine's answer between them
@@ -215,13 +215,15 @@ def test_nan_at_a_kink_is_wrong(wrong_rule):
     assert check_grads(abs, 0.0).verdict == "wrong"
 
 
-@pytest.mark.parametrize("f", [lambda x: x * x, lambda x: x**3, lambda x: x * abs(x), ag.silu, lambda x: ag.exp(-x * x)])
+@pytest.mark.parametrize(
+    "f", [lambda x: x * x, lambda x: x**3, lambda x: x * abs(x), ag.silu, lambda x: ag.exp(-x * x)]
+)
 def test_a_smooth_extremum_is_no_kink(f):
     assert check_grads(f, np.array([0.0, 0.5])).ok
     assert check_grads(f, 1e-9).ok
 
 
-# --- precision ---------------------------------------------------------------------------------------------------
+# --- precision ----------------------------------------------------------------------------------------------
 
 
 def test_float32_with_a_tiny_step_is_the_steps_fault():
@@ -270,7 +272,7 @@ def test_a_function_that_is_not_finite_does_not_pass():
         assert check_grads(lambda x: ag.log(x), -1.0).verdict in ("precision", "wrong")
 
 
-# --- nondeterministic ----------------------------------------------------------------------------------------------
+# --- nondeterministic ---------------------------------------------------------------------------------------
 
 
 def test_unseeded_dropout_is_nondeterministic():
@@ -294,7 +296,7 @@ def test_a_counter_is_nondeterministic():
     assert check_grads(f, 2.0).verdict == "nondeterministic"
 
 
-# --- calls beside the replay ---------------------------------------------------------------------------------------
+# --- calls beside the replay --------------------------------------------------------------------------------
 
 
 def test_numbers_that_leave_the_graph_are_noticed():
@@ -321,7 +323,7 @@ def test_a_bad_batch_of_an_op_cannot_fool_the_check(monkeypatch):
     assert report.ok and report.by == "calls"
 
 
-# --- inputs ----------------------------------------------------------------------------------------------------------
+# --- inputs -------------------------------------------------------------------------------------------------
 
 
 def test_inputs_are_restored_bit_for_bit():
@@ -425,7 +427,7 @@ def test_seeds_change_the_weights_and_nothing_else():
     np.testing.assert_array_equal(one.cotangents[0], again.cotangents[0])
 
 
-# --- large inputs: directions ----------------------------------------------------------------------------------------
+# --- large inputs: directions -------------------------------------------------------------------------------
 
 
 def test_a_large_input_is_checked_along_directions():

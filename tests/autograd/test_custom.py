@@ -57,7 +57,9 @@ def test_samples_check_it_when_it_is_made():
 
 
 def test_several_inputs_broadcasting_and_none():
-    blend = custom_op("blend", forward=lambda x, y, t: x * t + y * (1 - t), vjp=lambda g, out, x, y, t: (g * t, g * (1 - t), None))
+    blend = custom_op(
+        "blend", forward=lambda x, y, t: x * t + y * (1 - t), vjp=lambda g, out, x, y, t: (g * t, g * (1 - t), None)
+    )
     x, y = Value(np.ones((2, 3))), Value(np.ones(3))
     blend(x, y, np.array(0.25)).sum().backward()
     np.testing.assert_allclose(x.grad, np.full((2, 3), 0.25))
@@ -65,7 +67,9 @@ def test_several_inputs_broadcasting_and_none():
 
 
 def test_settings_are_keyword_only_parameters():
-    scale = custom_op("scale", forward=lambda x, *, by=2.0: x * by, vjp=lambda g, out, x, *, by: (g * by,), samples=[1.0])
+    scale = custom_op(
+        "scale", forward=lambda x, *, by=2.0: x * by, vjp=lambda g, out, x, *, by: (g * by,), samples=[1.0]
+    )
     assert scale(Value(3.0)).data == 6.0
     assert grad(lambda x: scale(x, by=5.0))(1.0) == 5.0
     assert scale(Value(3.0), by=5.0).op.settings == {"by": 5.0}

@@ -1,4 +1,4 @@
-"""The suite can fail: wrong rules of every kind are planted, and each is rejected by the generated tests and the check."""
+"""The suite can fail: wrong rules of every kind are planted, and the generated tests and the check reject each."""
 
 import numpy as np
 import pytest
@@ -18,10 +18,19 @@ def spoiled(name, spoil):
     rule = OPS[name].vjp
 
     def planted(g, out, *inputs, **settings):
-        right = tuple(r and r(g, out, *inputs, **settings) for r in rule) if isinstance(rule, tuple) else rule(g, out, *inputs, **settings)
+        right = (
+            tuple(r and r(g, out, *inputs, **settings) for r in rule)
+            if isinstance(rule, tuple)
+            else rule(g, out, *inputs, **settings)
+        )
         return spoil(g, out, inputs, right)
 
     return planted
+
+
+def _mean_of_rows(gradient, out, bias):
+    """The gradient of a bias as a mean over the rows in place of the sum."""
+    return None if bias is None else gradient / max(np.size(out) // np.size(bias), 1)
 
 
 # What is wrong, with which op, and the rule that is wrong in that way.
@@ -44,7 +53,7 @@ WRONG = {
     ),
     "missing sum: over the batch of a bias": (
         "linear",
-        spoiled("linear", lambda g, out, xs, d: d if xs[2] is None else (d[0], d[1], d[2] / max(np.size(out) // np.size(xs[2]), 1))),
+        spoiled("linear", lambda g, out, xs, d: (*d[:2], _mean_of_rows(d[2], out, xs[2]))),
     ),
     "transpose: of a matrix product": (
         "matmul",
@@ -56,7 +65,10 @@ WRONG = {
         lambda g, out, x, *, source, destination: (ag.reshape(ag.moveaxis(g, source, destination), np.shape(x)),),
     ),
     "softmax: only the diagonal": ("softmax", lambda g, out, x, *, axis: (g * out * (1 - out),)),
-    "softmax: without its factor": ("softmax", lambda g, out, x, *, axis: (g - ag.sum(g * out, axis=axis, keepdims=True),)),
+    "softmax: without its factor": (
+        "softmax",
+        lambda g, out, x, *, axis: (g - ag.sum(g * out, axis=axis, keepdims=True),),
+    ),
     "log_softmax: as if it had no sum": ("log_softmax", lambda g, out, x, *, axis: (g,)),
     "layer norm: the mean's own gradient missing": (
         "norm_pull",

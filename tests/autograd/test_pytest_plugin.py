@@ -44,7 +44,8 @@ def run(pytester, monkeypatch):
     def run(text, *arguments):
         pytester.makepyfile(text)
         return pytester.runpytest_subprocess(
-            "-p", "no:gradcheck", "-p", "autograd.pytest_plugin", "-p", "no:cacheprovider", "-W", "error", "--strict-markers",
+            "-p", "no:gradcheck", "-p", "autograd.pytest_plugin", "-p", "no:cacheprovider", "-W", "error",
+            "--strict-markers",
             *arguments,
         )  # fmt: skip
 

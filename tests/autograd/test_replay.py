@@ -70,7 +70,9 @@ FUNCTIONS = {
 def test_whole_functions(name):
     rng = np.random.default_rng(1)
     arrays = [rng.normal(size=(ROWS, 2, 4)), rng.normal(size=(ROWS, 4, 3))]
-    np.testing.assert_allclose(replayed(FUNCTIONS[name], arrays), called(FUNCTIONS[name], arrays), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(
+        replayed(FUNCTIONS[name], arrays), called(FUNCTIONS[name], arrays), rtol=1e-12, atol=1e-13
+    )
 
 
 def test_what_does_not_depend_is_not_computed_again():

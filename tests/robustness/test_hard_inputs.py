@@ -62,7 +62,8 @@ RIGHT = {
     "softmax, all masked": (weighted(ag.softmax, [1.0, 2.0]), [-INF, -INF], [0.0, 0.0]),
     "logsumexp with a masked entry": (ag.logsumexp, [0.0, -INF], [1.0, 0.0]),
     "max beside minus infinity": (lambda x: x.max(), [-INF, 3.0], [0.0, 1.0]),
-    "where hides a log of zero": (lambda x: ag.where(x > 0, ag.log(ag.where(x > 0, x, 1.0)), 0.0), [0.0, 2.0], [0.0, 0.5]),
+    "where hides a log of zero": (
+        lambda x: ag.where(x > 0, ag.log(ag.where(x > 0, x, 1.0)), 0.0), [0.0, 2.0], [0.0, 0.5]),
     "clip of infinity": (lambda x: ag.clip(x, -1.0, 1.0), [INF, -INF, 0.5], [0.0, 0.0, 1.0]),
     # --- ties and zero norms
     "max of three equal": (lambda x: x.max(), [2.0, 2.0, 2.0], [1 / 3] * 3),

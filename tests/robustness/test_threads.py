@@ -96,5 +96,7 @@ def test_stamps_are_never_given_twice():
 
 
 def test_checks_in_threads():
-    reports = together(lambda i: ag.check_grads(lambda x, w: ag.softmax(x @ w), np.ones((2, 3)) * i, np.eye(3), order=2))
+    reports = together(
+        lambda i: ag.check_grads(lambda x, w: ag.softmax(x @ w), np.ones((2, 3)) * i, np.eye(3), order=2)
+    )
     assert all(report.ok for report in reports)
