@@ -268,12 +268,14 @@ def as_plain(data: Any) -> Any:
     """Plain data as the engine keeps it: float64 scalars as Python floats, other scalars in their own dtype."""
     if data.__class__ is np.float64:
         return float(data)
-    if isinstance(data, np.ndarray) and data.ndim == 0:
-        return as_plain(data[()])
+    if isinstance(data, np.ndarray):
+        return data if data.ndim else as_plain(data[()])
     if data.__class__ is np.bool_:
         return bool(data)
     if isinstance(data, int) and not isinstance(data, bool):
         return float(data)
+    if not isinstance(data, bool | np.generic):
+        raise DataError(f"an op's forward function gives a number or an array; this one gave {data!r:.60}")
     return data
 
 
