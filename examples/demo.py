@@ -91,9 +91,11 @@ def make(example: Example, folder: Path, page: Page) -> Made:
 def _pictures(example: Example, folder: Path) -> Iterator[Path]:
     """The example's graph, drawn, and its backward pass as a page to step through."""
     module = example.module
-    root = module.graph()
+    with autograd.record_lines():
+        root = module.graph()
+        stepped = module.stepped() if hasattr(module, "stepped") else root
     yield from _drawings(root, module.DRAWINGS, folder)
-    autograd.step(module.stepped() if hasattr(module, "stepped") else root).save(folder / "step.html")
+    autograd.step(stepped, title=module.TITLE).save(folder / "step.html")
     yield folder / "step.html"
 
 

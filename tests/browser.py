@@ -147,6 +147,7 @@ class Browser:
     def close(self):
         with contextlib.suppress(Exception):
             self.call("Browser.close")
+        self._socket.close()
         self._process.terminate()
         self._process.wait(PATIENCE)
         self._profile.cleanup()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from autograd.show.numbers import MINUS, Table, cell, dimensions, full, rough, short, table
-from autograd.show.stepping.formula import Formula, Piece, merged
+from autograd.show.stepping.formula import Formula, Piece, merged, one_page
 from autograd.show.text import xml
 from autograd.show.value_cards import is_small, norm
 
@@ -54,11 +54,12 @@ def value_html(value: Any, classes: str = "", changed_from: Any = None, brackete
         raised = f"<small>×10<sup>{_plain_exponent(exponent)}</sup></small>" if times else ""
         text = f"({mantissa}{raised})" if bracketed else f"{mantissa}{raised}"
         return f'<span class="hg-num {classes}{zero}" title="{xml(full(value))}">{text}</span>'
-    if not is_small(np.shape(value)):
+    page = one_page(value)
+    if not is_small(np.shape(page)):
         size = f", norm {rough(norm(value))}" if np.size(value) else ""
         return f'<span class="hg-num {classes}">[{dimensions(np.shape(value))}{size}]</span>'
-    before = None if changed_from is None else np.atleast_2d(changed_from)
-    return _table_html(table(value), np.atleast_2d(value), classes, before)
+    before = None if changed_from is None else np.atleast_2d(one_page(changed_from))
+    return _table_html(table(page), np.atleast_2d(page), classes, before)
 
 
 def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:

@@ -8,6 +8,7 @@ text of a user's is ever taken for code.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -405,12 +406,19 @@ def plain_text(pieces: Iterable[Piece]) -> str:
     return "".join(piece if isinstance(piece, str) else shown(piece.value, piece.bracketed) for piece in pieces)
 
 
+def one_page(value: Any) -> Any:
+    """A batch of one, `1×2×4`, as its only table."""
+    shape = np.shape(value)
+    return np.reshape(value, shape[-2:]) if len(shape) > 2 and set(shape[:-2]) == {1} else value
+
+
 def shown(value: Any, bracketed: bool = False) -> str:
     """A value on one line: a number, a small table, or the shape of a large one."""
+    page = one_page(value)
     if np.ndim(value) == 0:
         text = cell(value).text
-    elif is_small(np.shape(value)):
-        text = str(table(value))
+    elif is_small(np.shape(page)):
+        text = str(table(page))
     else:
         text = f"[{dimensions(np.shape(value))}]"
     return f"({text})" if bracketed else text
@@ -425,4 +433,5 @@ def unparsed_index(tree: ast.expr) -> str:
     if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name) and tree.value.id == "s_":
         tree = tree.slice
     text = unparsed(tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree)
+    text = re.sub(r"\barray\((\[[^()]*\])\)", r"\1", text)
     return text if len(text) <= 40 else f"{text[:22]}…{text[-12:]}"

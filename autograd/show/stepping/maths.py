@@ -25,6 +25,7 @@ GREEK = {
     "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
 }  # fmt: skip
 TWO_LETTERS = re.compile(r"([A-Za-z])_?([A-Z]|\d+)")  # WK, x1: a letter and its index
+WORD_INDEX = re.compile(r"([A-Za-z])_(\w+)")  # W_out
 
 
 class MathML(Writer):
@@ -112,6 +113,9 @@ def symbol_mathml(name: str) -> str:
     if found:
         index = f"<mn>{found[2]}</mn>" if found[2].isdigit() else f"<mi>{found[2]}</mi>"
         return f"<msub><mi>{found[1]}</mi>{index}</msub>"
+    found = WORD_INDEX.fullmatch(name)
+    if found:
+        return f'<msub><mi>{found[1]}</mi><mi mathvariant="normal">{xml(found[2])}</mi></msub>'
     if name.endswith(".T") and len(name) > 2:
         return f"<msup>{row(symbol_mathml(name[:-2]))}<mi>⊤</mi></msup>"
     if name in GREEK:

@@ -13,7 +13,7 @@ import numpy as np
 
 from autograd.show import why
 from autograd.show.stepping.figures import entries_html, numbers_line, value_html
-from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.formula import Formula, one_page
 from autograd.show.stepping.maths import math, slope_mathml, symbol_mathml, written
 from autograd.show.stepping.sentences import in_words
 from autograd.show.stepping.stepper import Stepper
@@ -163,8 +163,7 @@ class Panels:
             rows.append(self._ledger_row(entry, contribution))
         more = f'<tr class="hg-todo"><td colspan="3">and {skipped} more paths</td></tr>' if skipped else ""
         slope = xml(self.words.slope(contribution.parent))
-        shape = np.shape(contribution.value)
-        wide = " hg-wide" if shape and is_small(shape) and shape[-1] > 2 else ""
+        wide = " hg-wide" if _is_wide(contribution.value) else ""
         return (
             f'<table class="hg-ledger{wide}"><caption>ledger of {slope}</caption><thead><tr><th>path</th><th>adds</th>'
             f"<th>total</th></tr></thead><tbody>{''.join(rows)}{more}</tbody></table>"
@@ -239,11 +238,12 @@ class Panels:
             f"<tr><td>{xml(self.words.name(leaf))}</td><td>{value_html(known[leaf], 'hg-gr hg-sm')}</td></tr>"
             for leaf in leaves[:LONGEST_LEDGER]
         ]
+        wide = " hg-wide" if any(_is_wide(known[leaf]) for leaf in leaves) else ""
         if len(leaves) > LONGEST_LEDGER:
             rows.append(f'<tr><td colspan="2">and {len(leaves) - LONGEST_LEDGER} more</td></tr>')
         return (
             '<div class="hg-next"><p><b>Done.</b> These are the numbers that <code>backward()</code> leaves in '
-            f'<code>.grad</code>.</p><table class="hg-ledger"><tbody>{"".join(rows)}</tbody></table></div>'
+            f'<code>.grad</code>.</p><table class="hg-ledger{wide}"><tbody>{"".join(rows)}</tbody></table></div>'
         )
 
     def _guess(self, value: Any, what: str) -> str:
@@ -265,6 +265,12 @@ class Panels:
 
 def _equation(left: str, sign: str, right: Formula, spoken: str, between: str = "") -> str:
     return math(f"{left}<mo>{sign}</mo>{between}{written(right)}", spoken)
+
+
+def _is_wide(value: Any) -> bool:
+    """A table too wide to stand beside another."""
+    shape = np.shape(one_page(value))
+    return bool(shape) and is_small(shape) and shape[-1] > 2
 
 
 def _steps(number: int) -> str:

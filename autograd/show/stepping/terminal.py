@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autograd.show.numbers import Table, table
-from autograd.show.stepping.formula import Number, Piece, merged, shown
+from autograd.show.stepping.formula import Number, Piece, merged, one_page, shown
 from autograd.show.text import columns
 from autograd.show.value_cards import is_small
 
@@ -102,8 +102,9 @@ def _fitted(row: list[Piece]) -> Picture:
 def block_of(piece: Piece) -> Picture:
     if isinstance(piece, str):
         return [piece]
-    if np.ndim(piece.value) == 2 and is_small(np.shape(piece.value)):
-        return drawn(table(piece.value))
+    page = one_page(piece.value)
+    if np.ndim(page) == 2 and is_small(np.shape(page)):
+        return drawn(table(page))
     return [shown(piece.value, piece.bracketed)]
 
 
