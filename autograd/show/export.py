@@ -10,8 +10,10 @@ import contextlib
 import os
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,8 @@ BROWSER_FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+BROWSER_FRAME = 240  # pixels of a browser window's height that it may keep for itself, even headless
+PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by the colour type in a PNG's header
 PATIENCE = 120  # seconds for a browser
 
 
@@ -129,7 +133,7 @@ def _by_browser(svg: str, kind: str, theme_name: str) -> bytes | None:
             else [
                 f"--screenshot={target}",
                 f"--force-device-scale-factor={PNG_SCALE}",
-                f"--window-size={width},{height}",
+                f"--window-size={width},{height + BROWSER_FRAME}",
             ]
         )
         try:
@@ -139,9 +143,35 @@ def _by_browser(svg: str, kind: str, theme_name: str) -> bytes | None:
                 capture_output=True,
                 timeout=PATIENCE,
             )
-            return target.read_bytes()
+            made = target.read_bytes()
         except (OSError, subprocess.SubprocessError):
             return None
+    return first_rows(made, PNG_SCALE * height) if kind == "png" else made
+
+
+def first_rows(png: bytes, rows: int) -> bytes:
+    """A PNG without what is below its first rows: each row is stored in terms of those above it alone."""
+    kept, pixels, at = png[:8], b"", 8
+    size = stride = 0
+    while at < len(png):
+        length = int.from_bytes(png[at : at + 4], "big")
+        kind, body = png[at + 4 : at + 8], png[at + 8 : at + 8 + length]
+        at += 12 + length
+        if kind == b"IHDR":
+            width, height, depth, colour = struct.unpack(">IIBB", body[:10])
+            size, stride = min(rows, height), 1 + -(-width * depth * PNG_CHANNELS[colour] // 8)
+            body = struct.pack(">II", width, size) + body[8:]
+        if kind == b"IDAT":
+            pixels += body
+            continue
+        if kind == b"IEND":
+            kept += _chunk(b"IDAT", zlib.compress(zlib.decompress(pixels)[: size * stride]))
+        kept += _chunk(kind, body)
+    return kept
+
+
+def _chunk(kind: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def _size(svg: str) -> tuple[int, int]:

@@ -113,7 +113,7 @@ class Reader:
         edges, notes, legend = self._edges(style)
         cards += [plain_card(key, array, self.names, style) for key, array in self._constants.items()]
         cards = _mark_first_trouble(cards)
-        notes = tuple(note for note in (self.folded.note, self._edited_note()) if note) + notes
+        notes = ((self.folded.note,) if self.folded.note else ()) + self._edited_notes() + notes
         return Scene(
             tuple(cards),
             tuple(edges),
@@ -247,10 +247,10 @@ class Reader:
         """Is anything on or along the edges computed from the last backward?"""
         return self.options.flow is not False or self.options.edges == "numbers"
 
-    def _edited_note(self) -> str:
+    def _edited_notes(self) -> tuple[str, ...]:
         """Which leaves are newer than the results, and what the picture leaves out because of it."""
         if not self.edited:
-            return ""
+            return ()
         names = [self.names.call(leaf) for leaf in self.edited]
         more = len(names) - NAMED_IN_NOTE
         if more > 0:
@@ -261,8 +261,8 @@ class Reader:
             if len(self.edited) == 1
             else f"{listed} were edited after this graph was computed: their values are newer than the results"
         )
-        left_out = "; edges that would need the old values show no numbers: compute the result again"
-        return note + (left_out if self._wants_numbers and self.root.grad is not None else "")
+        left_out = "edges that would need the old values show no numbers: compute the result again to see them"
+        return (note, left_out) if self._wants_numbers and self.root.grad is not None else (note,)
 
     def _edge_notes(self, edges: list[Edge]) -> tuple[str, ...]:
         if self.options.edges == "numbers" and self.root.grad is None:

@@ -316,7 +316,7 @@ def test_no_number_on_an_edge_is_computed_from_edited_data():
     labels = {(names[edge.tail], names[edge.head]): edge.label for edge in drawing.scene.edges}
     assert labels["w", "square"] == ""
     assert labels["square", "d"] == labels["b", "d"] == "10 × 1 = 10"  # both still stand for what flowed
-    assert "edges that would need the old values show no numbers" in drawing.scene.notes[0]
+    assert "edges that would need the old values show no numbers" in drawing.scene.notes[1]
 
 
 def test_flow_leaves_out_what_is_not_known_any_more():

@@ -1,5 +1,6 @@
 """Files: by extension, whole or not at all, and a clear word when something is missing."""
 
+import io
 import os
 import stat
 import sys
@@ -113,6 +114,28 @@ def test_a_png_has_the_drawings_colours(tmp_path, drawing, chromium, monkeypatch
         picture = image.open(drawing.save(tmp_path / f"{theme}.png", theme=theme)).convert("RGB")
         assert picture.getpixel((3, 3)) == corner
         assert abs(picture.width - 2 * drawing.placement.width) <= 2
+        assert abs(picture.height - 2 * drawing.placement.height) <= 2
+
+
+def test_a_png_by_a_browser_is_the_whole_drawing(tmp_path, drawing, chromium, monkeypatch):
+    """A browser keeps a part of its window for itself: the lowest card must still be there."""
+    image = pytest.importorskip("PIL.Image")
+    monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
+    monkeypatch.setattr(export.shutil, "which", lambda name: chromium)
+    picture = image.open(drawing.save(tmp_path / "g.png")).convert("L")
+    inked = picture.point(lambda level: 255 if level < 200 else 0).getbbox()
+    lowest = max(box.bottom for box in drawing.placement.boxes.values())
+    assert abs(inked[3] - 2 * lowest) <= 6
+
+
+def test_the_first_rows_of_a_png():
+    image = pytest.importorskip("PIL.Image")
+    picture = image.effect_noise((9, 7), 50).convert("RGB")
+    whole = io.BytesIO()
+    picture.save(whole, "png")
+    cut = image.open(io.BytesIO(export.first_rows(whole.getvalue(), 3)))
+    assert cut.tobytes() == picture.crop((0, 0, 9, 3)).tobytes()
+    assert image.open(io.BytesIO(export.first_rows(whole.getvalue(), 99))).size == (9, 7)
 
 
 def test_a_wrong_theme_is_refused(tmp_path, drawing):
