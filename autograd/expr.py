@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import HandgradError
 from .op import OPS, Op, template
 
 UNKNOWN: Any = object()  # the value of an Expr that nobody gave a number
@@ -152,7 +153,10 @@ def _unsaid(op: Op, inputs: list[Expr]) -> set[str]:
         if name in op.defaults:
             default = op.defaults[name]
             if name == "axis" and op.pack:  # `concatenate(xs)` means axis 0, which the door counts from the end
-                default = op.door(*op.pack(tuple(inputs)))[1][name]  # type: ignore[misc]
+                try:
+                    default = op.door(*op.pack(tuple(inputs)))[1][name]  # type: ignore[misc]
+                except HandgradError:  # the usual axis would not fit these inputs, or nobody gave their shapes
+                    continue
             everything = tuple(range(-inputs[0].ndim, 0)) if default is None and inputs else default
             if setting in (default, (default,)) or setting == everything:
                 unsaid.add(name)

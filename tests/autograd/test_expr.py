@@ -100,3 +100,13 @@ class TestRefusals:
     def test_a_rule_must_not_compare_with_double_equals(self):
         with pytest.raises(TypeError, match=r"write equal\(x, y\) instead"):
             assert Expr("x") == 0
+
+
+def test_a_concatenation_says_its_axis_unless_it_is_the_usual_one():
+    concatenate = OPS["concatenate"]
+    tall, wide = Value(np.ones((2, 3)), name="x"), Value(np.ones((2, 1)), name="y")
+    beside = concatenate([tall, wide], axis=-1).op
+    exprs = Expr("x", tall.data), Expr("y", wide.data)
+    assert str(Expr.__apply__(beside, exprs)) == "concatenate([x, y], axis=-1)"
+    assert str(Expr.__apply__(beside, (Expr("x"), Expr("y")))) == "concatenate([x, y], axis=-1)"
+    assert str(Expr.__apply__(concatenate([tall, tall]).op, (exprs[0], exprs[0]))) == "concatenate([x, x])"
