@@ -49,7 +49,7 @@ class Look:
     still: Array  # nothing at all changed
 
 
-def look(probe: Probe, places: Array, step: float | None, beside: Array | None = None) -> tuple[Look, Array | None]:
+def look(probe: Probe, places: Array, step: float | None, beside: Array | None = None) -> tuple[Look, Array]:
     """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype.
 
     `beside` are rows of all inputs that are replayed along with them; their changes come second.
@@ -63,7 +63,7 @@ def look(probe: Probe, places: Array, step: float | None, beside: Array | None =
     moved = probe.entries(np.concatenate([places, places]), np.concatenate([h, -h]), native, beside)
     up, down, changes = moved[:n], moved[n : 2 * n], moved[2 * n :]
     seen = Look((up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h, (up == 0) & (down == 0))
-    return seen, None if beside is None else changes
+    return seen, changes
 
 
 def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:

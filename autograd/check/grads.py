@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradientError
-from .differences import look, taylor_slope, usual_step
+from .differences import Look, look, taylor_slope, usual_step
 from .directions import EVERY, places_to_judge
 from .probe import Probe
 from .report import Part, Report
@@ -79,20 +79,10 @@ def check_subject(
         probe = Probe(subject, weights)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=weights)
         gradient = probe.flat(engine if given is None else given)
-        places = np.arange(probe.x.size)
-        if max(map(int.__sub__, probe.starts[1:], probe.starts)) > EVERY:
-            places = places_to_judge(probe, gradient, seed, report.notes)
-        moved = _moved_both_ways(probe, seed)
-        seen, replayed = look(probe, places, step, None if step else moved)
-        if not _replay_holds(probe, moved, probe.changes(moved, native=True) if replayed is None else replayed):
-            if not _repeats(subject):
-                report.verdict = "nondeterministic"
-                report.notes.insert(0, RANDOM)
-                return report
-            probe.replay = None
-            report.by = "calls"
-            report.notes.append(BY_CALLS)
-            seen, _ = look(probe, places, step)
+        looked = _first_look(probe, gradient, step, seed, report)
+        if looked is None:
+            return report
+        places, seen = looked
         judged = judge(probe, gradient, places, seen, step)
         report.verdict = VERDICTS[judged.verdict.max(initial=0)]
         report.notes += judged.notes
@@ -112,6 +102,35 @@ def check_subject(
 
             diagnose_wrong(report, subject)
     return report
+
+
+def _first_look(
+    probe: Probe, gradient: Array, step: float | None, seed: int, report: Report
+) -> tuple[Array, Look] | None:
+    """The places to judge, and a first look at them; by calls where the replay cannot be trusted.
+
+    None, and the verdict, if the function does not repeat itself.
+    """
+    places: Array | None = None
+    seen: Look | None = None
+    if max(stop - start for start, stop in zip(probe.starts, probe.starts[1:])) <= EVERY:
+        places = np.arange(probe.x.size)
+    moved = _moved_both_ways(probe, seed)
+    if places is not None and step is None:
+        seen, replayed = look(probe, places, step, moved)
+    else:
+        replayed = probe.changes(moved, native=True)
+    if not _replay_holds(probe, moved, replayed):
+        if not _repeats(probe.subject):
+            report.verdict = "nondeterministic"
+            report.notes.insert(0, RANDOM)
+            return None
+        probe.replay = seen = None
+        report.by = "calls"
+        report.notes.append(BY_CALLS)
+    if places is None:
+        places = places_to_judge(probe, gradient, seed, report.notes)
+    return places, seen or look(probe, places, step)[0]
 
 
 def _compare_engine(report: Report, engine: Judged, subject: Subject) -> None:

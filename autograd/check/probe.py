@@ -104,9 +104,7 @@ class Probe:
                 changes[mine] = self._entries(k, places[mine], deltas[mine], native)
         return changes if beside is None else np.concatenate([changes, self.changes(beside, native)])
 
-    def _entries(
-        self, k: int | None, places: Array, deltas: Array, native: bool, beside: Array | None = None
-    ) -> Array:
+    def _entries(self, k: int | None, places: Array, deltas: Array, native: bool, beside: Array | None = None) -> Array:
         """The same, with arrays for source k only (None: for all)."""
         n = len(places)
         portion = 8 if self.replay is None else self.replay.portion

@@ -37,7 +37,7 @@ class Subject(Trace):
         self.sources: list[Value] = []
         self.names: list[str] = []
         given, self.structure = flatten(list(args))
-        self.leaves = given
+        self.nested = len(given) != len(args)
         self.leaves = [self._door(i, x) for i, x in enumerate(given)]
         self._notice_shared_memory([x for x in given if isinstance(x, np.ndarray) and x.dtype.kind == "f"])
         if not self.sources:
@@ -46,8 +46,7 @@ class Subject(Trace):
                 "Write 3.0 for 3, or x.astype(float)."
             )
         self.structures = [(flatten(0.0)[1], 1)] * len(self.sources)
-        returned = self.call()
-        self.outs, self.out_structure = returned
+        self.outs, self.out_structure = self.call()
         self.results = [real_array(out) for out in self.outs]
         if not any(result is not None for result in self.results):
             raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
@@ -85,7 +84,7 @@ class Subject(Trace):
         """The parameter's own name where the inputs are not nested, else its place."""
         code = getattr(self.f, "__code__", None)
         names = code.co_varnames[: code.co_argcount] if code is not None else getattr(self.f, "names", ())
-        if len(self.leaves) == len(self.structure) and place < len(names):
+        if not self.nested and place < len(names):
             return names[place]
         return f"input {place}"
 

@@ -120,7 +120,8 @@ attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causa
                        vjp=_attention_weights_vjp,
                        definition=_attention_weights_defined,
                        samples=[Sample("2,4 3,4", None), Sample("2,4 3,4", _BOOL), Sample("2,4 3,4 2,3"),
-                                Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", _ADDED)],
+                                Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", None, causal=True),
+                                Sample("2,4 3,4", _ADDED)],
                        batch="align",
                        doc="softmax(q kᵀ / √d): how much each query looks at each key. A fully masked row is zeros.")
 
@@ -148,7 +149,8 @@ attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_att
                vjp=_attention_vjp,
                definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
                samples=[Sample("2,4 3,4 3,2", None), Sample("2,4 3,4 3,2", _BOOL), Sample("2,4 3,4 3,2 2,3"),
-                        Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", _ADDED)],
+                        Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", None, causal=True),
+                        Sample("2,4 3,4 3,2", _ADDED)],
                batch="align",
                doc="softmax(q kᵀ / √d) v. Masks: True may attend, or numbers added to the scores, or \"causal\".")
 

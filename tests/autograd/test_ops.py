@@ -1,5 +1,6 @@
 """Every op of the table, on every one of its samples: an op is tested because it exists."""
 
+import copy
 import functools
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from autograd import Value, jvp, vjp
 from autograd.check.replay import Replay
 from autograd.expr import pulled, rule
+from autograd.graph import leaves
 from autograd.op import OPS, Op
 from autograd.ops import elementwise
 from tests.autograd.judges import (
@@ -109,6 +111,21 @@ def test_float32_stays_float32(op, sample):
         assert got.dtype == np.float32
         assert got.shape == x.shape
         assert_close(got, expected, op.name, tolerance=1e-5)
+
+
+@every(lambda op: op.differentiable)
+def test_a_copied_graph_gives_the_same_gradients(op, sample):
+    """A copy has none of what a fused forward function kept for its rule."""
+    f, xs = op.on(sample)
+    root = f(*[Value(x) if is_real(x) else x for x in xs])
+    twin = copy.deepcopy(root)
+    u = uneven(root.shape)
+    for node in (root, twin):
+        node.backward(u)
+    for own, copied in zip(leaves(root), leaves(twin), strict=True):
+        assert own is not copied
+        if own.requires_grad and own.grad is not None:
+            assert_close(copied.grad, own.grad, op.name, tolerance=1e-14)
 
 
 @every(lambda op: op.definition is not None)

@@ -255,6 +255,26 @@ def test_plain_arrays_give_plain_arrays_and_values_give_values():
     assert isinstance(F.cross_entropy(Value(np.zeros((1, 2))), [0]).data, float)
 
 
+def test_nested_lists_are_taken_for_arrays():
+    q, k, v = Q.tolist(), K.tolist(), V.tolist()
+    np.testing.assert_array_equal(F.attention(q, k, v), F.attention(Q, K, V))
+    np.testing.assert_array_equal(F.attention_weights(q, k), F.attention_weights(Q, K))
+    np.testing.assert_array_equal(F.embedding(q, [0, 0]), Q[[0, 0]])
+    np.testing.assert_array_equal(F.rotate([[1.0, 2.0]]), [[1.0, 2.0]])
+    np.testing.assert_array_equal(F.dropout([2.0, 4.0], 0.5, rng=0), F.dropout(np.array([2.0, 4.0]), 0.5, rng=0))
+    eye = np.eye(2)
+    np.testing.assert_array_equal(F.swiglu([1.0, 2.0], eye, eye, eye), F.swiglu(np.array([1.0, 2.0]), eye, eye, eye))
+    assert F.mse([1.0, 3.0], [1.0, 1.0]) == 2.0
+    assert F.binary_cross_entropy([0.5], [1.0]) == pytest.approx(np.log(2))
+    assert F.binary_cross_entropy_with_logits([0.0], [1.0]) == pytest.approx(np.log(2))
+    assert F.cross_entropy([[0.0, 0.0]], [1]) == pytest.approx(np.log(2))
+
+
+def test_a_causal_mask_of_as_many_keys_as_queries():
+    np.testing.assert_array_equal(F.causal_mask(3), np.tri(3, dtype=bool))
+    np.testing.assert_array_equal(F.causal_mask(3), F.causal_mask(3, 3))
+
+
 def test_float32_stays_float32():
     q, k, v = (Value(x.astype(np.float32)) for x in (Q, K, V))
     gamma, beta = Value(np.ones(5, np.float32)), Value(np.zeros(5, np.float32))
