@@ -236,7 +236,8 @@ def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
     >>> binary_cross_entropy(np.array([0.5, 1.0, 0.0]), np.array([1.0, 1.0, 1.0]), reduction="none").round(4)
     array([  0.6931,   0.    , 100.    ])
     """
-    p, y = _array(p), _like(y, p)
+    p = _array(p)
+    y = _like(y, p)
     log_p, log_not_p = (ag.log(ag.maximum(x, math.exp(-100.0))) for x in (p, 1.0 - p))
     return reduced(y * -log_p + (1.0 - y) * -log_not_p, reduction)
 
@@ -247,7 +248,8 @@ def binary_cross_entropy_with_logits(z: Array, y: Any, *, reduction: str = "mean
     >>> float(binary_cross_entropy_with_logits(np.array([1000.0]), np.array([0.0])))
     1000.0
     """
-    z, y = _array(z), _like(y, z)
+    z = _array(z)
+    y = _like(y, z)
     return reduced(y * ag.softplus(-z) + (1.0 - y) * ag.softplus(z), reduction)
 
 
