@@ -21,7 +21,7 @@ from .errors import NonFiniteError
 if TYPE_CHECKING:
     from .value import Value
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Scope:
@@ -91,7 +91,7 @@ class _Open:
 
 
 modes = _Modes()
-_lock = threading.Lock()
+opening = threading.Lock()  # held while `opened.count` changes
 opened = _Open()
 
 
@@ -99,14 +99,14 @@ opened = _Open()
 def _mode(**changes: Any) -> Iterator[None]:
     """Set some modes of this thread for the duration of a `with` block."""
     before = {key: getattr(modes, key) for key in changes}
-    with _lock:
+    with opening:
         opened.count += 1
     vars(modes).update(changes)
     try:
         yield
     finally:
         vars(modes).update(before)
-        with _lock:
+        with opening:
             opened.count -= 1
 
 
@@ -152,13 +152,13 @@ class scope:
 
     def __enter__(self) -> Scope:
         modes.label = Label(None, self._here)
-        with _lock:
+        with opening:
             opened.count += 1
         return self._here
 
     def __exit__(self, *error: object) -> None:
         modes.label = self._around
-        with _lock:
+        with opening:
             opened.count -= 1
 
 
@@ -189,7 +189,7 @@ def _user_line() -> str | None:
     import linecache
 
     frame: Any = sys._getframe(1)
-    while frame is not None and os.path.dirname(frame.f_code.co_filename).startswith(_HERE):
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     if frame is None:
         return None

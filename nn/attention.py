@@ -111,11 +111,8 @@ class MultiHeadAttention(Module):
         """Queries, keys and values (..., heads, tokens, d), and the mask in a shape that fits them."""
         x = self._checked(x, "an input", self.out.weight)
         q, k, v = self._project(x, context)
-        q, k, v = (
-            F.split_heads(q, self.n_heads),
-            F.split_heads(k, self.n_kv_heads),
-            F.split_heads(v, self.n_kv_heads),
-        )
+        q = F.split_heads(q, self.n_heads)
+        k, v = F.split_heads(k, self.n_kv_heads), F.split_heads(v, self.n_kv_heads)
         if self.positions is not None:
             start = 0 if cache is None else len(cache)
             q, k = self.positions(q, start), self.positions(k, start)

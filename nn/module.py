@@ -15,7 +15,7 @@ import numpy as np
 
 from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import Scope, modes, scope
+from autograd.recording import Label, Scope, modes, opened, opening
 
 Self = TypeVar("Self", bound="Module")
 
@@ -59,15 +59,24 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`; every node made meanwhile remembers that it was made here."""
-        label = modes.label
-        name = "" if label is None else self._name_in(label.scope)
-        with scope(name, type(self).__name__, self) as here:
-            try:
-                return self.forward(*args, **kwargs)
-            except HandgradError as error:
-                if here.path and not hasattr(error, "__notes__"):
-                    error.add_note(f"in {here.path} ({here.kind})")
-                raise
+        # This is `with scope(name, kind, self):` written out, since every call of every layer pays for it.
+        around = modes.label
+        parent = None if around is None else around.scope
+        name = "" if parent is None else self._name_in(parent)
+        here = Scope(name, type(self).__name__, parent, self)
+        with opening:
+            opened.count += 1
+        modes.label = Label(None, here)
+        try:
+            return self.forward(*args, **kwargs)
+        except HandgradError as error:
+            if here.path and not hasattr(error, "__notes__"):
+                error.add_note(f"in {here.path} ({here.kind})")
+            raise
+        finally:
+            modes.label = around
+            with opening:
+                opened.count -= 1
 
     def __setattr__(self, name: str, value: Any) -> None:
         for path, part in _parts(name, value):
@@ -179,13 +188,13 @@ class Module:
 
     # --- doors and errors for layers ------------------------------------------------------------------------
 
-    def _name_in(self, around: Scope | None) -> str:
+    def _name_in(self, around: Scope) -> str:
         """What the module that is calling this one calls it; the outermost module has no name."""
-        while around is not None and around.module is None:
-            around = around.parent
-        if around is None:
-            return ""
         caller = around.module
+        if caller is None:  # a scope that is no module's: look further out
+            caller = next((scope.module for scope in around.chain() if scope.module is not None), None)
+        if caller is None:
+            return ""
         home = self.__dict__.get("_home")
         if home is None or home[0]() is not caller:
             name = next((path for path, module in caller.named_modules() if module is self), "")
