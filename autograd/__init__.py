@@ -52,3 +52,7 @@ def __getattr__(wanted: str) -> _Any:
 
         return getattr(import_module(f".{_LAZY[wanted]}", __name__), wanted)
     raise AttributeError(f"module {__name__!r} has no attribute {wanted!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

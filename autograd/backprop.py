@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .errors import BackwardError, ShapeError, StaleDataError
-from .graph import by_stamp
+from .graph import by_stamp, edited_inputs
 from .op import OPS
 from .recording import insist_finite_gradient, modes
 from .value import Value, as_data, edits
@@ -59,12 +59,11 @@ def refuse_stale(order: list[Value]) -> None:
     if not order or edits.last < order[-1].stamp:
         return
     for node in order:
-        for x in node.parents:
-            if x.op is None and x.stamp > node.stamp:
-                raise StaleDataError(
-                    f"{x._called()} was edited after the forward pass used it (in {node.op.name}), so its gradient "  # type: ignore[union-attr]
-                    "would mix old and new numbers. Compute the result again, then call backward()."
-                )
+        for x in edited_inputs(node):
+            raise StaleDataError(
+                f"{x._called()} was edited after the forward pass used it (in {node.op.name}), so its gradient "  # type: ignore[union-attr]
+                "would mix old and new numbers. Compute the result again, then call backward()."
+            )
 
 
 def walk(
@@ -100,9 +99,9 @@ def walk(
 PENDING: Any = object()  # stands in `.grad` while nothing has arrived
 
 
-def reach_in_slots(root: Value, order: list[Value], before: dict[Value, Any]) -> None:
-    """`reach`, with each node of `order` marked as pending and the gradients they had kept in `before`."""
-    stack = [root]
+def reach_in_slots(root: Value, order: list[Value], stack: list[Value], before: dict[Value, Any]) -> None:
+    """`reach`, with each node marked as pending and the gradients they had kept in `before`."""
+    stack.append(root)
     pop, push, visit = stack.pop, stack.append, order.append
     if root.grad is not None:
         before[root] = root.grad
@@ -153,7 +152,7 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         b = node._b
         kind = b.__class__
         if rule.__class__ is tuple or a.__class__ is not Value or (kind is not Value and isinstance(b, Value)):
-            add_up(contributions(node, g), grads)
+            send_in_slots(node, g, rule, grads)
             continue
         x = a._data
         y = b._data if kind is Value else b
@@ -162,7 +161,7 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
                 (dx,) = rule(g, node._data, x)
             else:
                 dx, dy = rule(g, node._data, x, y)
-        except (ArithmeticError, ValueError):
+        except (ArithmeticError, ValueError):  # a float that raised, or not one gradient per input: ask the slow way
             add_up(contributions(node, g), grads)
             continue
         if dx is not None and a.requires_grad:
@@ -187,6 +186,35 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
             else:
                 total = b.grad
                 b.grad = dy if total is PENDING else total + dy
+
+
+def send_in_slots(node: Value, g: Any, rule: Any, leaves: dict[Value, Any]) -> None:
+    """`contributions` and `add_up` in one, for ops of many inputs: layers, mostly, whose gradients fit as they are."""
+    inputs = node.inputs
+    data = [x._data if isinstance(x, Value) else x for x in inputs]
+    out = node._data
+    try:
+        if rule.__class__ is tuple:
+            wants = [isinstance(x, Value) and x.requires_grad for x in inputs]
+            given = [r(g, out, *data) if want and r else None for r, want in zip(rule, wants, strict=True)]
+        else:
+            given = rule(g, out, *data)
+        parts = list(zip(inputs, data, given, strict=True))
+    except (ArithmeticError, ValueError):  # as above: ask the slow way
+        add_up(contributions(node, g), leaves)
+        return
+    for x, own, dx in parts:
+        if dx is None or not isinstance(x, Value) or not x.requires_grad:
+            continue
+        arrays = dx.__class__ is own.__class__ is ndarray
+        if not arrays or dx.shape != own.shape or dx.dtype is not own.dtype:
+            dx = conform(dx, x)
+        if x.op is None:
+            total = leaves.get(x)
+            leaves[x] = dx if total is None else total + dx
+        else:
+            total = x.grad
+            x.grad = dx if total is PENDING else total + dx
 
 
 def add_up(sent: list[tuple[Value, Any]], leaves: dict[Value, Any]) -> None:
@@ -256,7 +284,8 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
         if dx.__class__ is ndarray and dx.shape == data.shape and dx.dtype is data.dtype:
             return dx
         if dx.__class__ is not ndarray or dx.shape != data.shape:
-            insist_broadcast(dx, x)
+            if dx.__class__ is not ndarray or dx.shape[dx.ndim - data.ndim :] != data.shape:
+                insist_broadcast(dx, x)
             dx = OPS["sum_to"].forward(dx, shape=data.shape)
         return dx if dx.__class__ is ndarray and dx.dtype is data.dtype else np.asarray(dx, dtype=data.dtype)
     dx = OPS["sum_to"].forward(dx, shape=()) if np.ndim(dx) else dx
@@ -350,14 +379,15 @@ leaves_lock = threading.Lock()  # two threads may train the same parameters
 def _backward_in_slots(root: Value, seed: Any, grads: dict[Value, Any]) -> None:
     """The fast pass; if anything raises, every node gets back the gradient it had."""
     order: list[Value] = []
+    stack: list[Value] = []
     before: dict[Value, Any] = {}
     try:
-        reach_in_slots(root, order, before)
+        reach_in_slots(root, order, stack, before)
         root.grad = seed
         walk_in_slots(order, grads)
         run_leaf_hooks(grads)
     except BaseException:
-        for node in order:
+        for node in (*order, *stack):
             node.grad = before.get(node)
         raise
 
@@ -396,7 +426,7 @@ def cotangent_for(root: Value, cotangent: Any) -> Any:
     data = root._data
     if cotangent.__class__ is ndarray and data.__class__ is ndarray:
         if cotangent.shape == data.shape and cotangent.dtype is data.dtype:
-            return cotangent
+            return cotangent.copy()
     elif cotangent.__class__ is float and data.__class__ is float:
         return cotangent
     cotangent = as_data(cotangent)

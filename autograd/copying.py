@@ -16,6 +16,8 @@ def deep_copy(root: Value, memo: dict[int, Any]) -> Value:
             twin = memo[id(node)] = node.__copy__()
             if node.op is not None:
                 twin._set_inputs(tuple(memo[id(x)] if isinstance(x, Value) else own(x) for x in node.inputs))
+    for leaf in edited_since(root):
+        memo[id(leaf)].touch()
     return memo[id(root)]
 
 
@@ -26,7 +28,13 @@ def reduced(root: Value) -> Any:
     nodes = topological(root)
     place = {node: _Place(i) for i, node in enumerate(nodes)}
     rows = [node if node.op is None else (*_fields(node), node.op, _places(node, place)) for node in nodes]
-    return _graph, (rows,)
+    return _graph, (rows, edited_since(root))
+
+
+def edited_since(root: Value) -> list[Value]:
+    """The leaves that were edited after this graph had used them: their copies are stale in its copy too."""
+    used = ((node, x) for node in topological(root) for x in node.parents)
+    return list(dict.fromkeys(x for node, x in used if x.op is None and x.stamp > node.stamp))
 
 
 def _fields(node: Value) -> tuple[Any, ...]:
@@ -50,7 +58,7 @@ def _leaf(cls: type[Value], data: Any, grad: Any, label: Label | None, requires_
     return node
 
 
-def _graph(rows: list[Any]) -> Value:
+def _graph(rows: list[Any], edited: list[Value]) -> Value:
     nodes: list[Value] = []
     for row in rows:
         if isinstance(row, Value):
@@ -61,4 +69,6 @@ def _graph(rows: list[Any]) -> Value:
         node.op = op
         node._set_inputs(tuple(nodes[x] if isinstance(x, _Place) else x for x in inputs))
         nodes.append(node)
+    for leaf in edited:
+        leaf.touch()
     return nodes[-1]

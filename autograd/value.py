@@ -75,6 +75,10 @@ class Value:
         def __ge__(self, other: Any) -> Value: ...
 
     def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"a Value's name is text; got {name!r}. For several numbers write Value([1.0, 2.0]).")
+        if not isinstance(requires_grad, bool | np.bool_):
+            raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
         self._data = as_data(data)
         self.grad = None
         self.op = self._a = self._b = None
@@ -322,10 +326,7 @@ class Value:
         node._data = data
         node.grad = None
         node.op = op
-        if len(inputs) > 2:
-            node._a, node._b = inputs, None
-        else:
-            node._a, node._b = inputs if len(inputs) == 2 else (inputs[0], None)
+        node._set_inputs(inputs)
         node.stamp = next(counter)
         node.label = None
         node.requires_grad = needs and op.differentiable
@@ -382,7 +383,8 @@ class Value:
         return reduced(self)
 
     def _set_inputs(self, inputs: tuple[Any, ...]) -> None:
-        if len(inputs) > 2:
+        """One or two inputs in their slots; more, or an absent second one, as a tuple in the first."""
+        if len(inputs) > 2 or inputs[-1] is None:
             self._a, self._b = inputs, None
         else:
             self._a, self._b = inputs if len(inputs) == 2 else (inputs[0], None)

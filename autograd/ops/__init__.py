@@ -74,3 +74,16 @@ BY_NUMPY |= {
     np.reciprocal: lambda v: 1.0 / v,
     np.copy: OPS["alias"],
 }
+
+
+def _on_data(function):
+    """A NumPy function that asks about the numbers or their shape: it gets the data, and no gradient flows."""
+
+    def ask(*args, **kwargs):
+        return function(*(getattr(x, "_data", x) for x in args), **kwargs)
+
+    return ask
+
+
+BY_NUMPY |= {f: _on_data(f) for f in (np.isnan, np.isinf, np.isfinite, np.allclose, np.isclose, np.array_equal,
+                                      np.zeros_like, np.ones_like, np.empty_like, np.full_like)}  # fmt: skip

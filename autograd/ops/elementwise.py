@@ -112,7 +112,7 @@ silu = Op("silu", forward=lambda x: x * _sigmoid(x),
           definition=lambda x: x * sigmoid(x),
           samples=UNARY, batch="align", doc="`x * sigmoid(x)`, also called swish.")
 
-relu = Op("relu", forward=lambda x: (x if x > 0 else 0.0) if x.__class__ is float else np.maximum(x, 0.0),
+relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is float else np.maximum(x, 0.0),
           vjp=lambda g, out, x: (g * (x > 0),),
           samples=UNARY, batch="align", doc="`max(x, 0)`; its derivative at 0 is 0.")
 

@@ -103,7 +103,7 @@ def _logsumexp(x, *, axis, keepdims):
     return out if keepdims else np.squeeze(out, axis)
 
 
-logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction,
+logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction("logsumexp"),
                forward=_logsumexp,
                vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
                definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),

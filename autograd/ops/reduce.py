@@ -17,9 +17,15 @@ REDUCED = (
 )  # fmt: skip
 
 
-def door(x, axis=None, keepdims=False):
+def door(who):
     """What every reduction takes: axis None (all), one, or several; keepdims leaves axes of size 1."""
-    return (x,), {"axis": negative_axes("a reduction", x, axis), "keepdims": bool(keepdims)}
+
+    def take(x, axis=None, keepdims=False):
+        if hasattr(axis, "__apply__"):
+            raise TypeError(f"{who} takes one Value and an axis; of two, write maximum(x, y), minimum(x, y), x + y")
+        return (x,), {"axis": negative_axes(who, x, axis), "keepdims": bool(keepdims)}
+
+    return take
 
 
 def spread(g, x, axis, keepdims):
@@ -40,7 +46,7 @@ def insist(who, x, axis):
         raise ShapeError(f"{who} of no numbers: shape {shape_of(x)} over axes {axis} is empty")
 
 
-sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door,
+sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
           forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
           samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align")
@@ -51,7 +57,7 @@ def _mean(x, *, axis, keepdims):
     return np.add.reduce(x, axis=axis, keepdims=keepdims) / count(x, axis)
 
 
-mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door,
+mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           forward=_mean,
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
@@ -60,7 +66,7 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door,
 
 
 def spread_door(x, axis=None, ddof=0, keepdims=False):
-    inputs, settings = door(x, axis, keepdims)
+    inputs, settings = door("var")(x, axis, keepdims)
     insist("var", x, settings["axis"])
     if count(x, settings["axis"]) <= ddof:
         raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; shape {shape_of(x)} has too few")
@@ -108,7 +114,7 @@ def over(g, out):
 def _norm_door(x, ord=None, axis=None, keepdims=False):
     if ord not in (None, 2, "fro"):
         raise ValueError(f"norm: only the Euclidean norm is here; got ord={ord!r}. Write it with abs, max or sum.")
-    return door(x, axis, keepdims)
+    return door("norm")(x, axis, keepdims)
 
 
 norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=_norm_door,
@@ -157,7 +163,7 @@ def _prod_others_defined(x, axis=None):
     return transpose(reshape(stack(others, axis=-1), shape), tuple(int(i) for i in back))
 
 
-prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door,
+prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door("prod"),
           forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * prod_others(x, axis=axis),),
           samples=REDUCED, numpy=np.prod, batch="align")
@@ -188,11 +194,11 @@ def _share(g, out, x, *, axis, keepdims):
     return (spread(g, x, axis, keepdims) * winners / sum_(winners, axis=axis, keepdims=True),)
 
 
-max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", door=door,
+max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", door=door("max"),
           forward=_extreme(np.maximum), vjp=_share,
           samples=REDUCED, numpy=(np.max, np.amax), batch="align", doc="The largest; ties share the gradient evenly.")
 
-min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door,
+min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door("min"),
           forward=_extreme(np.minimum), vjp=_share,
           samples=REDUCED, numpy=(np.min, np.amin), batch="align", doc="The smallest; ties share the gradient evenly.")
 

@@ -175,6 +175,8 @@ def _ordered_axes(who, x, axes):
 
 
 def _insist_some(who, xs):
+    if getattr(xs, "ndim", None) == 0 or isinstance(xs, int | float):
+        raise ShapeError(f"{who} takes a list of arrays: {who}([x, y]); got {xs!r:.40}")
     xs = tuple(xs)
     if not xs:
         raise ShapeError(f"{who} needs at least one array; got none")

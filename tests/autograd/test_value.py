@@ -10,7 +10,7 @@ import pytest
 
 import autograd
 from autograd import OPS, Value, name, no_grad
-from autograd.errors import BackwardError, DataError, ShapeError
+from autograd.errors import BackwardError, DataError, ShapeError, StaleDataError
 from autograd.graph import topological
 
 
@@ -538,3 +538,52 @@ class TestCopies:
         with no_grad():
             v = Value(1.0) * 2
         assert not pickle.loads(pickle.dumps(v)).requires_grad
+
+
+class TestWhatANewcomerTries:
+    def test_a_name_is_text_and_a_flag_is_a_truth(self):
+        with pytest.raises(TypeError, match=r"name is text; got 2.0"):
+            Value(1.0, 2.0)
+        with pytest.raises(TypeError, match=r"True or False; got 'no'"):
+            Value(1.0, requires_grad="no")
+
+    def test_a_nan_goes_through_relu(self):
+        assert math.isnan(Value(float("nan")).relu().data)
+
+    def test_a_copy_of_a_stale_graph_is_stale(self):
+        a = Value(2.0, name="a")
+        b = a * a
+        a.data = 5.0
+        for twin in (copy.deepcopy(b), pickle.loads(pickle.dumps(b))):
+            with pytest.raises(StaleDataError, match="'a' was edited"):
+                twin.backward()
+
+    def test_a_copy_of_a_fresh_graph_is_fresh(self):
+        a = Value(2.0)
+        a.data = 5.0
+        for twin in (copy.deepcopy(a * a), pickle.loads(pickle.dumps(a * a))):
+            twin.backward()
+            assert twin.parents[0].grad == 10.0
+
+    def test_the_callers_cotangent_stays_the_callers(self):
+        x = Value([1.0, 2.0])
+        y = x + 1.0
+        cotangent = np.ones(2)
+        y.backward(cotangent)
+        cotangent *= 7
+        assert y.grad.tolist() == [1.0, 1.0]
+
+    def test_questions_about_the_numbers_have_plain_answers(self):
+        v = Value([1.0, np.nan])
+        assert np.isnan(v).tolist() == [False, True]
+        assert np.zeros_like(v).tolist() == [0.0, 0.0]
+        assert not np.allclose(v, v)
+
+    def test_the_larger_of_two_is_not_max(self):
+        with pytest.raises(TypeError, match=r"maximum\(x, y\)"):
+            Value(1.0).max(Value(2.0))
+        with pytest.raises(ShapeError, match=r"concatenate\(\[x, y\]\)"):
+            autograd.concatenate(Value(1.0), Value(2.0))
+
+    def test_the_lazy_names_are_listed(self):
+        assert {"draw", "step", "explain", "check_grads", "custom_op"} <= set(dir(autograd))
