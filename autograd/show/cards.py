@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autograd.show.numbers import Table
-from autograd.show.text import MONO_ADVANCE, clipped, mono_width, sans_width, visible
+from autograd.show.text import MONO_ADVANCE, abridged, clipped, mono_width, sans_width, visible
 
 ROLES = ("parameter", "input", "constant", "result", "output", "module")
 
@@ -112,7 +112,7 @@ class Card:
 
     @property
     def shown_expression(self) -> str:
-        return clipped(visible(self.expression), LONGEST_EXPRESSION)
+        return abridged(visible(self.expression), LONGEST_EXPRESSION)
 
     @property
     def corner_word(self) -> str:
@@ -146,7 +146,7 @@ class Edge:
 
     @property
     def shown_label(self) -> str:
-        return clipped(visible(self.label), LONGEST_LABEL)
+        return abridged(visible(self.label), LONGEST_LABEL)
 
 
 @dataclass(frozen=True)

@@ -17,19 +17,25 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, pulled
-from autograd.op import BoundOp, Op
+from autograd.op import BoundOp, Op, template
 from autograd.recording import Scope
+from autograd.show.cards import LONGEST_LABEL
 from autograd.show.numbers import MINUS, dimensions, factor
-from autograd.show.tidy import tidy
+from autograd.show.tidy import counted_from_zero, in_matrix_terms, tidied, tidy
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands in one another
 LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
+GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
+RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
+
+COUNTED_IN_RESULT = ("expand_dims", "stack")  # ops whose axis is one of the result's, not of their operand's
 
 # Names travel through Python's unparser as private characters: no text in a name is taken for code.
 _FIRST_MARK = 0xF0000
+_RESULT = chr(0x10FFFD)  # the mark of the result itself in its rule
 
 
 class Names:
@@ -92,8 +98,34 @@ class Names:
     def rule(self, node: Value, brief: bool = False) -> tuple[str | None, ...]:
         """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
 
-        `brief` leaves settings such as `axis` out.
+        The result stands in it under its own name, or its expression where that is short. `brief` leaves settings such
+        as `axis` out.
         """
+        assert node.op is not None
+        return tuple(text and self._with_result(text, node) for text in self._rule(node, brief))
+
+    @property
+    def gradient_word(self) -> str:
+        """What rules call the gradient that arrives."""
+        return next(word for word in GRADIENT_WORDS if word not in self._given)
+
+    @property
+    def result_word(self) -> str:
+        """What rules call the value of a result that has neither a name nor a short expression."""
+        return next(word for word in RESULT_WORDS if word not in self._given)
+
+    def _with_result(self, text: str, node: Value) -> str:
+        """A rule with the result's own words in the place of its mark."""
+        assert node.op is not None
+        if _RESULT not in text or self.name(node):
+            return text.replace(_RESULT, self.name(node))
+        expression = self.expression(node)
+        atom = isinstance(template(node.op.reads), ast.Call | ast.Subscript | ast.Attribute)
+        spelled = text.replace(_RESULT, expression if atom else f"({expression})")
+        return spelled if len(spelled) <= LONGEST_LABEL else text.replace(_RESULT, self.result_word)
+
+    def _rule(self, node: Value, brief: bool) -> tuple[str | None, ...]:
+        """The rule's texts, with a mark in the result's place."""
         assert node.op is not None
         if any(map(self.nestable, node.inputs)):
             inputs = [
@@ -116,8 +148,17 @@ class Names:
         assert node.op is not None
         rank = max(np.ndim(plain(x)) for x in node.inputs)
         with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
-            parts = pulled(self._spoken(node.op), Expr("g", node.data), Expr("out", node.data), inputs)
-        return [None if part is None else tidy(part, rank, brief) for part in parts]
+            g = Expr(ast.Name(self.gradient_word, ast.Load()), node.data)
+            out = Expr(ast.Name(_RESULT, ast.Load()), node.data)
+            parts = pulled(self._spoken(node.op), g, out, inputs)
+        ranks = {ast.dump(tidied(x.tree, rank)): x.ndim for x in (g, out, *inputs) if x is not None}
+        texts: list[str | None] = []
+        for part in parts:
+            if part is not None:
+                tree = in_matrix_terms(tidied(part.tree, rank), lambda tree: ranks.get(ast.dump(tree), 0))
+                part = tidy(Expr(tree), rank, brief)
+            texts.append(part)
+        return texts
 
     def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
         found: list[tuple[Any, str]] = []
@@ -135,7 +176,8 @@ class Names:
             seen[name] += 1
             self._names[id(x)] = f"{name}#{seen[name]}" if total[name] > 1 else name
             self._kept.append(x)
-        self._taken = set(self._names.values())
+        self._given = frozenset(self._names.values())
+        self._taken = set(self._given)
         self._results = {id(node): path for node, path in _module_results(nodes)}
 
     def _make_up(self, node: Value) -> str:
@@ -154,9 +196,7 @@ class Names:
         nested = [self.nestable(x) for x in operands]
         if any(nested):
             inputs = [self._tree(x) if inside else self._operand(x, node) for x, inside in zip(operands, nested)]
-            return self._unmarked(
-                tidy(Expr.__apply__(self._spoken(node.op), tuple(inputs)), np.ndim(plain(operands[0])))
-            )
+            return self._unmarked(tidy(self._applied(node, inputs), np.ndim(plain(operands[0]))))
         return self._fill(node)
 
     def _fill(self, node: Value) -> str:
@@ -169,7 +209,7 @@ class Names:
         if pattern is None:
             marks = [None if x is None else Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load()))
                      for index, x in enumerate(inputs)]  # fmt: skip
-            pattern = self._with_settings(tidy(Expr.__apply__(self._spoken(node.op), tuple(marks)), rank))
+            pattern = self._with_settings(tidy(self._applied(node, marks), rank))
             pattern = self._patterns[key] = pattern.replace("-", MINUS)
             self._kept.append(node.op)
         return pattern.translate({_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(inputs)})
@@ -205,7 +245,16 @@ class Names:
     def _tree(self, node: Value) -> Expr:
         assert node.op is not None
         operands = [self._tree(x) if self.nestable(x) else self._operand(x, node) for x in node.inputs]
-        return Expr.__apply__(self._spoken(node.op), tuple(operands))
+        return self._applied(node, operands)
+
+    def _applied(self, node: Value, inputs: list[Expr | None]) -> Expr:
+        """The node's op written out, its axes counted from the front."""
+        assert node.op is not None
+        if node.op.pack:  # what `stack` does anyway depends on its operands' shapes
+            inputs = [None if e is None else Expr(e.tree, plain(x)) for e, x in zip(inputs, node.inputs)]
+        whole = Expr.__apply__(self._spoken(node.op), tuple(inputs))
+        rank = node.ndim if node.op.name in COUNTED_IN_RESULT else np.ndim(plain(node.inputs[0]))
+        return Expr(counted_from_zero(whole.tree, node.op.name, rank), whole.value) if rank else whole
 
     def _operand(self, x: Any, node: Value, value: Any = UNKNOWN) -> Expr | None:
         """An operand of `node` by its name; None, an input that was not given, stays None."""

@@ -6,6 +6,7 @@ Everything is read off at once, so that a drawing keeps the numbers of the momen
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -268,9 +269,11 @@ class Reader:
         if self.options.edges == "numbers" and self.root.grad is None:
             return (NO_GRADIENT,)
         if self.options.edges == "rule" and any(edge.label for edge in edges):
+            g, out = self.names.gradient_word, self.names.result_word
+            says_out = any(re.search(rf"\b{out}\b", edge.label) for edge in edges)
             return (
-                "on each edge: what flows back along it; g is the gradient of the card at its arrowhead"
-                + (", out that card's value" if any("out" in edge.label for edge in edges) else ""),
+                f"on each edge: what flows back along it; {g} is the gradient of the card at its arrowhead"
+                + (f", {out} that card's value" if says_out else ""),
             )
         return ()
 

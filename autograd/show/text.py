@@ -48,6 +48,36 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     return text[: longest - 1 - head] + ELLIPSIS + text[-head:]
 
 
+def abridged(text: str, longest: int) -> str:
+    """A formula of at most `longest` characters whose brackets all close: what is inside some of them gives way.
+
+    >>> abridged("tanh(a) * (g − sum(first * second + third))", 30)
+    'tanh(a) * (g − sum(…))'
+    """
+    while len(text) > longest:
+        pairs = [(start, end) for start, end in _brackets(text) if text[start:end] != ELLIPSIS]
+        if not pairs:
+            return clipped(text, longest) if "(" not in text and "[" not in text else ELLIPSIS
+        too_much = len(text) - longest
+        enough = [(start, end) for start, end in pairs if end - start - 1 >= too_much]
+        # The shortest that will do; if none does, the longest there is.
+        start, end = min(enough, key=lambda pair: pair[1] - pair[0]) if enough else max(
+            pairs, key=lambda pair: pair[1] - pair[0])  # fmt: skip
+        text = text[:start] + ELLIPSIS + text[end:]
+    return text
+
+
+def _brackets(text: str) -> list[tuple[int, int]]:
+    """Where the insides of matching brackets begin and end."""
+    pairs, open_ = [], []
+    for index, character in enumerate(text):
+        if character in "([":
+            open_.append(index + 1)
+        elif character in ")]" and open_:
+            pairs.append((open_.pop(), index))
+    return [(start, end) for start, end in pairs if end > start]
+
+
 def columns(text: str) -> int:
     """How many monospace cells the text takes: wide characters two, combining marks none."""
     if _is_plain(text):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Callable
 from typing import Any
 
 from autograd.expr import Expr
@@ -24,6 +25,28 @@ def tidied(tree: ast.expr, rank: int = 2, brief: bool = False) -> ast.expr:
     """The same as a tree; the one that was given stays as it is."""
     tidy_tree: ast.expr = ast.fix_missing_locations(_Tidy(rank, brief).visit(copy.deepcopy(tree)))
     return tidy_tree
+
+
+def counted_from_zero(tree: ast.expr, op: str, rank: int) -> ast.expr:
+    """`sum(x, axis=-2)` of a matrix as `sum(x, axis=0)`, as people count; of the outermost call, if it is `op`'s."""
+    match tree:
+        case ast.Call(func=ast.Name(id=name), keywords=keywords) if name == op:
+            for keyword in keywords:
+                axes = _constant(keyword.value) if keyword.arg == "axis" else None
+                if isinstance(axes, int):
+                    keyword.value = ast.Constant(axes % rank)
+                elif isinstance(axes, tuple):
+                    keyword.value = ast.Tuple([ast.Constant(axis % rank) for axis in axes], ast.Load())
+    return tree
+
+
+def in_matrix_terms(tree: ast.expr, ndim: Callable[[ast.expr], int]) -> ast.expr:
+    """Constants worked out, and products with a vector as people write them: `W @ g`, `outer(x, g)`.
+
+    `ndim` tells how many axes an operand has, 0 where that is not known.
+    """
+    result: ast.expr = _InMatrixTerms(ndim).visit(tree)
+    return result
 
 
 class _Tidy(ast.NodeTransformer):
@@ -63,8 +86,61 @@ class _Tidy(ast.NodeTransformer):
             return True
         axes = _constant(keyword.value) if keyword.arg == "axis" else None
         named = [axes] if isinstance(axes, int) else sorted(axes) if isinstance(axes, tuple) else None
-        everything = named == list(range(-self.rank, 0))
+        everything = named in (list(range(-self.rank, 0)), list(range(self.rank)))
         return everything and name in OPS and OPS[name].defaults.get("axis", 0) is None
+
+
+class _InMatrixTerms(ast.NodeTransformer):
+    def __init__(self, ndim: Callable[[ast.expr], int]) -> None:
+        self.ndim = ndim
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mult):
+            column = self._stood_up(node.left, -1)
+            row = node.right if self.ndim(node.right) == 1 else self._stood_up(node.right, -2)
+            if column is not None and row is not None:
+                return ast.Call(ast.Name("outer", ast.Load()), [column, row], [])
+        left, right = _number_of(node.left), _number_of(node.right)
+        if left is not None and right is not None and isinstance(node.op, ast.Add | ast.Sub):
+            return _written(left + right if isinstance(node.op, ast.Add) else left - right)
+        if right == 1 and isinstance(node.op, ast.Pow):
+            return node.left
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        axes = [keyword.value for keyword in node.keywords if keyword.arg == "axis"]
+        along = _number_of(axes[0]) if axes else None
+        match node:
+            case ast.Call(func=ast.Name(id="sum"), args=[ast.BinOp(left=matrix, op=ast.Mult(), right=spread)]):
+                if along == -1 and (vector := self._stood_up(spread, -2)) is not None:
+                    return ast.BinOp(matrix, ast.MatMult(), vector)
+                if along == -2 and (vector := self._stood_up(spread, -1)) is not None:
+                    turned = "mT" if self.ndim(matrix) > 2 else "T"
+                    return ast.BinOp(ast.Attribute(matrix, turned, ast.Load()), ast.MatMult(), vector)
+        return node
+
+    def _stood_up(self, tree: ast.expr, axis: int) -> ast.expr | None:
+        """The vector in `expand_dims(v, axis)`, if it is that."""
+        match tree:
+            case ast.Call(func=ast.Name(id="expand_dims"), args=[vector], keywords=[setting]):
+                return vector if self.ndim(vector) == 1 and _number_of(setting.value) == axis else None
+        return None
+
+
+def _number_of(tree: ast.expr) -> float | None:
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        inner = _number_of(tree.operand)
+        return None if inner is None else -inner
+    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
+        return float(tree.value)
+    return None
+
+
+def _written(value: float) -> ast.expr:
+    size: Any = int(abs(value)) if float(value).is_integer() else abs(value)
+    return ast.Constant(size) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(size))
 
 
 def _lone(tree: ast.expr) -> ast.expr:

@@ -13,7 +13,7 @@ import numpy as np
 from autograd.expr import Expr
 from autograd.op import OPS
 from autograd.show.stepping.formula import MARK, Formula, NoNumbers, Operand, Symbols
-from autograd.show.tidy import tidied
+from autograd.show.tidy import in_matrix_terms, tidied
 
 LONGEST_RULE = 64  # characters of a formula before its repeated parts get names
 SHORTEST_PART = 10  # characters of a repeated part that earns one
@@ -23,60 +23,12 @@ HELPERS = ("norm_pull", "gelu_slope")  # ops that stand in rules only; a reader 
 
 def simplified(tree: ast.expr, operands: Mapping[str, Operand]) -> ast.expr:
     """`2 * x ** (2 - 1)` as `2 * x`; products with a vector as people write them, `W @ g` and `outer(x, g)`."""
-    result: ast.expr = _Simplify(operands).visit(tree)
-    return result
 
+    def ndim(part: ast.expr) -> int:
+        known = isinstance(part, ast.Name) and part.id in operands
+        return int(np.ndim(operands[part.id].value)) if known else 0  # type: ignore[attr-defined]
 
-class _Simplify(ast.NodeTransformer):
-    def __init__(self, operands: Mapping[str, Operand]) -> None:
-        self.operands = operands
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.op, ast.Mult):
-            column, row = self._stood_up(node.left, -1), self._stood_up(node.right, -2)
-            if column is not None and row is not None:
-                return ast.Call(ast.Name("outer", ast.Load()), [column, row], [])
-        left, right = _constant(node.left), _constant(node.right)
-        if left is not None and right is not None and isinstance(node.op, ast.Add | ast.Sub):
-            return _number(left + right if isinstance(node.op, ast.Add) else left - right)
-        if right == 1 and isinstance(node.op, ast.Pow):
-            return node.left
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        axes = [keyword.value for keyword in node.keywords if keyword.arg == "axis"]
-        along = _constant(axes[0]) if axes else None
-        match node:
-            case ast.Call(func=ast.Name(id="sum"), args=[ast.BinOp(left=matrix, op=ast.Mult(), right=spread)]):
-                if along == -1 and (vector := self._stood_up(spread, -2)) is not None:
-                    return ast.BinOp(matrix, ast.MatMult(), vector)
-                if along == -2 and (vector := self._stood_up(spread, -1)) is not None:
-                    return ast.BinOp(ast.Attribute(matrix, "T", ast.Load()), ast.MatMult(), vector)
-        return node
-
-    def _stood_up(self, tree: ast.expr, axis: int) -> ast.expr | None:
-        """The vector in `expand_dims(v, axis)`, if it is that."""
-        match tree:
-            case ast.Call(func=ast.Name(id="expand_dims"), args=[ast.Name(id=mark)], keywords=[setting]):
-                known = mark in self.operands and np.ndim(self.operands[mark].value) == 1
-                return tree.args[0] if known and _constant(setting.value) == axis else None
-        return None
-
-
-def _constant(tree: ast.expr) -> float | None:
-    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        inner = _constant(tree.operand)
-        return None if inner is None else -inner
-    if isinstance(tree, ast.Constant) and isinstance(tree.value, int | float) and not isinstance(tree.value, bool):
-        return float(tree.value)
-    return None
-
-
-def _number(value: float) -> ast.expr:
-    size: Any = int(abs(value)) if float(value).is_integer() else abs(value)
-    return ast.Constant(size) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(size))
+    return in_matrix_terms(tree, ndim)
 
 
 def expanded(formula: Formula) -> Formula:

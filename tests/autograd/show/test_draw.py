@@ -206,7 +206,12 @@ def test_settings_that_say_nothing_are_left_out():
     x = Value(np.arange(6.0).reshape(2, 3), name="x")
     names = Names([x])
     assert names.expression(x.sum()) == "sum(x)"
-    assert names.expression(x.sum(axis=0)) == "sum(x, axis=−2)"
+    assert names.expression(x.sum(axis=0)) == "sum(x, axis=0)"
+    assert names.expression(autograd.exp(x.sum(axis=-1))) == "exp(sum(x, axis=1))"  # of x, which has two axes
+    assert names.expression(autograd.stack([x, x], axis=2)) == "stack([x, x], axis=2)"
+    assert names.expression(autograd.stack([x, x])) == "stack([x, x])"
+    assert names.expression(autograd.concatenate([x, x], axis=1)) == "concatenate([x, x], axis=1)"
+    assert names.expression(autograd.expand_dims(x, 0)) == "expand_dims(x, axis=0)"
     assert names.expression(autograd.softmax(x)) == "softmax(x)"
     assert names.expression(x.T) == "x.T"
     assert names.expression(x[1]) == "x[1]"
@@ -219,6 +224,59 @@ def test_rules_on_edges_come_from_the_rule_itself():
     drawing = draw(attention(), edges="rule")
     labels = {pair: edge.label for pair, edge in zip(edge_pairs(drawing), drawing.scene.edges)}
     assert labels["X", "Q"] == "g @ WQ.T" and labels["WQ", "Q"] == "X.T @ g" and labels["Q", "scores"] == "g @ K"
+
+
+def labels_of(root):
+    return [edge.label for edge in draw(root, edges="rule").scene.edges]
+
+
+def test_a_rule_calls_the_result_by_its_own_name():
+    x = Value(np.arange(3.0), name="x")
+    attn = autograd.softmax(x)
+    attn.name = "attn"
+    out = attn @ Value(np.ones(3), requires_grad=False)
+    out.name = "out"
+    drawing = draw(out, edges="rule")
+    assert drawing.scene.edges[0].label == "attn * (g − sum(g * attn))"
+    assert "that card's value" not in drawing.scene.notes[0]
+
+
+def test_a_rule_spells_out_a_result_without_a_name_where_that_is_short():
+    x, y = Value(0.5, name="x"), Value(2.0, name="y")
+    assert labels_of(autograd.tanh(x)) == ["g * (1 − tanh(x) ** 2)"]
+    assert labels_of(x / y)[1] == "−g * (x / y) / y"
+
+
+def test_a_word_for_the_unnamed_gives_way_to_the_names_in_the_graph():
+    x = Value(np.arange(3.0), name="out_of_the_first_layer")
+    scene = draw(autograd.softmax(x), edges="rule").scene
+    assert scene.edges[0].label == "out * (g − sum(g * out))"
+    assert scene.notes[0].endswith("g is the gradient of the card at its arrowhead, out that card's value")
+    x, g = Value(np.arange(3.0), name="out"), Value(1.0, name="g")
+    scene = draw(autograd.softmax(x * 2 + x * 3 + x * g), edges="rule").scene
+    assert scene.edges[-1].label == "result * (grad − sum(grad * result))"
+    assert scene.notes[0].endswith("grad is the gradient of the card at its arrowhead, result that card's value")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "rules"),
+    [((3,), (3, 2), ["W @ g", "outer(v, g)"]), ((2, 3), (3,), ["outer(g, W)", "v.T @ g"])],
+)
+def test_products_with_a_vector_read_as_people_write_them(left, right, rules):
+    assert labels_of(Value(np.ones(left), name="v") @ Value(np.ones(right), name="W")) == rules
+
+
+def test_a_vector_without_a_name_too():
+    a, w = Value(np.ones(3), name="a"), Value(np.ones((3, 2)), name="W")
+    assert labels_of((a * 2) @ w)[1:] == ["W @ g", "outer(a * 2, g)"]
+
+
+def test_a_long_rule_is_shortened_inside_its_brackets():
+    x = Value(np.ones(3), name="the_activations_of_a_layer")
+    for edge in draw(autograd.sigmoid(x) * autograd.tanh(x) ** 3, edges="rule").scene.edges:
+        assert len(edge.shown_label) <= 36
+        assert edge.shown_label.count("(") == edge.shown_label.count(")")
+        assert edge.label in edge.title  # which has it whole
 
 
 def test_a_replaced_rule_changes_the_label(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd.show.text import clipped, columns, visible, xml
+from autograd.show.text import abridged, clipped, columns, visible, xml
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,17 @@ def test_long_names_lose_their_middle():
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("é", 1), ("−1.5×10⁻⁴", 9), ("", 0)])
 def test_wide_characters_count_two(text, width):
     assert columns(text) == width
+
+
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("a * b", "a * b"),
+        ("expand_dims(array(3×3)) * expand_dims(g)", "expand_dims(…) * expand_dims(g)"),
+        ("f(a_long_name, another)[1] * (g − sum(g))", "f(…)[1] * (g − sum(g))"),
+        ("a_name_without_any_brackets * another_one", "a_name_without_…s * another_one"),
+        ("a_function_with_a_very_long_name_that(x)", "…"),
+    ],
+)
+def test_a_formula_is_shortened_inside_its_brackets(formula, shown):
+    assert abridged(formula, 31) == shown
