@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autograd.show.cards import Size
 
 Point = tuple[float, float]
+SAMPLES = 24  # points looked at on each Bézier
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,10 @@ class Box:
     @property
     def bottom(self) -> float:
         return self.y + self.height
+
+    @classmethod
+    def about(cls, centre: Point, size: Size) -> Box:
+        return cls(centre[0] - size.width / 2, centre[1] - size.height / 2, size.width, size.height)
 
     def moved(self, dx: float, dy: float) -> Box:
         return Box(self.x + dx, self.y + dy, self.width, self.height)
@@ -50,6 +56,17 @@ class Curve:
             return point[0] + dx, point[1] + dy
 
         return Curve(tuple(map(shift, self.points)), shift(self.tail), shift(self.head))
+
+    def by_distance(self, place: Point) -> list[Point]:
+        """Points all along the curve, the nearest to `place` first."""
+        found = []
+        for start in range(0, len(self.points) - 3, 3):
+            (x0, y0), (x1, y1), (x2, y2), (x3, y3) = self.points[start : start + 4]
+            for step in range(SAMPLES + 1):
+                t = step / SAMPLES
+                a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
+                found.append((a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3))
+        return sorted(found, key=lambda point: math.dist(point, place))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from autograd.show import graphviz_layout, layered
 from autograd.show.cards import Card, Edge, Row, Scene, Scope, Size, measure
-from autograd.show.geometry import Link, Problem
+from autograd.show.geometry import Box, Link, Problem
 from autograd.show.layout import GRAPHVIZ_MOST, arrange
 
 ENGINES = ("pygraphviz", "layered")
@@ -58,6 +59,21 @@ def test_every_edge_runs_from_card_to_card(engine):
 def test_the_same_operand_twice_has_two_curves(engine):
     placed = arrange(scene([("a", "b"), ("a", "b")]), engine=engine)
     assert placed.curves["e0"].points != placed.curves["e1"].points
+
+
+@pytest.mark.parametrize("direction", ["TB", "LR"])
+def test_a_label_sits_on_its_own_edge(direction):
+    edges = [*DIAMOND, ("d", "f"), ("e", "f")]
+    picture = scene(edges, direction=direction)
+    named = tuple(replace(edge, label=f"g * {edge.head}") for edge in picture.edges)
+    placed = arrange(replace(picture, edges=named), engine="pygraphviz")
+    for key, centre in placed.labels.items():
+        nearest = placed.curves[key].by_distance(centre)[0]
+        assert math.dist(nearest, centre) < 1.0
+        assert not any(Box.about(centre, Size(30, 10)).touches(box) for box in placed.boxes.values())
+        assert math.dist(placed.curves[key].head, centre) > 10  # the arrowhead stays visible
+    for one, other in itertools.combinations(placed.labels.values(), 2):
+        assert abs(one[0] - other[0]) > 20 or abs(one[1] - other[1]) > 10
 
 
 def test_everything_lies_inside_the_picture():
