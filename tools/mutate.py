@@ -75,7 +75,7 @@ def tests_in(module: str) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, 
 
 
 def tests_of_ops(owner: str) -> Tests:
-    """The generated tests: of the mutant's own op, and of every other."""
+    """The generated tests of the mutant's own op; then those of every other, and what ops mean to their users."""
     cases = [case for case in tests_in("tests.autograd.test_ops") if case[2] and hasattr(case[2][0], "samples")]
 
     def chosen(own: bool) -> Iterator[Test]:
@@ -83,7 +83,12 @@ def tests_of_ops(owner: str) -> Tests:
             if (case[0].name == owner) == own:
                 yield name, lambda test=test, case=case: test(*case)
 
-    return chosen(True), chosen(False)
+    def meanings() -> Iterator[Test]:
+        for module in ("tests.autograd.test_pitfalls", "tests.nn.test_functional"):
+            for name, test, case in tests_in(module):
+                yield name, lambda test=test, case=case: test(*case)
+
+    return chosen(True), itertools.chain(meanings(), chosen(False))
 
 
 def tests_of_formulas(owner: str) -> Tests:

@@ -8,6 +8,7 @@ that is not gets a ladder of steps, from far too short to far too long:
     noise        the rounding of the function is measured, not guessed (Moré and Wild's difference tables)
     choice       the longest step whose estimate agrees, within its noise, with those of all shorter steps (Lepski)
     kink         a fit of five points, f₀ + bt + ct² + dt³ + k|t|: k stays at a kink and falls as h³ elsewhere
+    cliff        a quotient that grows without end as the step shrinks: the function jumps
     sides        one-sided derivatives, chosen on the ladder in the same way
 """
 
@@ -110,6 +111,7 @@ def climb(probe: Probe, places: Array) -> Climb:
         right, right_error = longest_consistent((4 * up - up2) / (2 * real), 4 * sigma / real)
         left, left_error = longest_consistent(-(4 * down - down2) / (2 * real), 4 * sigma / real)
         jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * sigma / real)
+        jump = np.where(jump == 0, cliff(near, 3 * sigma / real), jump)
     has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
     # At the edge of a domain no step to one side has a value.
     one_sided = has_right ^ has_left
@@ -165,6 +167,20 @@ def kink(jumps: Array, bounds: Array) -> Array:
             if all(s[i] > 0.4 * three[0] for i in shorter):
                 found[row] = jumps[row, j]
                 break
+    return found
+
+
+def cliff(slopes: Array, bounds: Array) -> Array:
+    """For each row, the slope at the shortest step if the function jumps or stands upright there, else 0.
+
+    Then the difference quotient grows and grows as the step shrinks, on each of the three shortest rungs.
+    """
+    found = np.zeros(len(slopes))
+    for row, (slope, bound) in enumerate(zip(np.abs(slopes), bounds)):
+        seen = np.flatnonzero(np.isfinite(slope))[:3]
+        steep = slope[seen]
+        if len(seen) == 3 and (steep > 30 * bound[seen]).all() and steep[0] > 1.8 * steep[1] > 3.24 * steep[2]:
+            found[row] = slopes[row, seen[0]]
     return found
 
 

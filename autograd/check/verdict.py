@@ -98,8 +98,8 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, largest: float) 
     verdict[(climbed.jump != 0) & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
     # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
-    verdict[climbed.still & (np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside)] = PRECISION
-    verdict[climbed.still & (np.abs(g) <= slack)] = PASS
+    hidden = np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside
+    verdict[climbed.still & hidden & (verdict == WRONG)] = PRECISION
     # Where differences cannot tell, or say no, a complex step has neither truncation nor cancellation.
     unsure = np.flatnonzero(((verdict == PRECISION) | (verdict == WRONG)) & ~climbed.one_sided)
     if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:

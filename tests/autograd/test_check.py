@@ -197,6 +197,17 @@ def test_a_kink_is_a_kink(name):
     assert "at a kink" in str(report) and "lies between them" in str(report)
 
 
+@pytest.mark.parametrize("f", [ag.sign, lambda x: (x > 0) * 2.0 + x, lambda x: ag.where(x > 0, x + 1.0, x)])
+def test_a_jump_is_a_kink_too(f):
+    report = check_grads(f, np.array([0.0, 1.0]))
+    assert [e.verdict for e in report.entries] == ["kink", "pass"], report
+
+
+def test_an_upright_tangent_is_a_kink_too():
+    assert check_grads(lambda x: ag.sign(x) * ag.sqrt(abs(x)), 0.0).verdict in ("kink", "wrong")
+    assert check_grads(lambda x: abs(x) ** 0.5, 1e-6).ok
+
+
 def test_the_entries_beside_a_kink_pass():
     report = check_grads(ag.relu, np.array([0.0, 1.0, -1.0]))
     assert [e.verdict for e in report.entries] == ["kink", "pass", "pass"]
