@@ -111,7 +111,8 @@ def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
     x, y = box.x + geometry.header_left(card), top + 19
     parts = []
     if card.name:
-        parts.append(text(x, y, card.shown_name, weight=700))
+        ours = card.made_up
+        parts.append(text(x, y, card.shown_name, weight=400 if ours else 700, token="muted" if ours else ""))
     if card.expression:
         expression = card.joint.lstrip() + card.shown_expression
         if geometry.two_lines(card):

@@ -97,6 +97,7 @@ class Card:
     facts: Mapping[str, str] = field(default_factory=dict)
     header_lines: int = 0  # 1 or 2; 0: as it fits
     mark: str = ""  # draw_diff: "changed", "first" or "only"
+    made_up: bool = False  # the name is the drawing's own, and so not as bold as the user's
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:

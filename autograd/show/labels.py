@@ -58,12 +58,17 @@ class Names:
         self._marks: dict[str, str] = {}
         self._rules: dict[Any, tuple[str | None, ...]] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
+        self._invented: set[int] = set()  # ids of the nodes that have such a name
         self._patterns: dict[tuple[int, int, tuple[bool, ...]], str] = {}
         self._collect(list(nodes), given or {})
 
     def name(self, x: Any) -> str:
         """The name of a node or plain array; "" if it has none."""
         return self._names.get(id(x), "")
+
+    def is_made_up(self, x: Any) -> bool:
+        """Is its name one of ours, `t1`, and nobody else's?"""
+        return id(x) in self._invented
 
     def expression(self, node: Value) -> str:
         """How the node was made, in its operands' names; "" for a leaf."""
@@ -185,6 +190,7 @@ class Names:
         name = self._results.get(id(node), "")
         if not name or name in self._taken:
             name = next(name for name in self._made_up if name not in self._taken)
+            self._invented.add(id(node))
         self._taken.add(name)
         self._names[id(node)] = name
         self._kept.append(node)
@@ -327,6 +333,16 @@ def operands_of(node: Value) -> list[Any]:
     """All that a node was made from: its inputs, then the arrays among its settings."""
     settings = node.op.settings if node.op is not None else {}
     return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
+
+
+def part_played(node: Value, x: Any) -> str:
+    """What an op calls an operand, where that says something: `targets`, `index`; "" for `x`."""
+    assert node.op is not None
+    for key, setting in node.op.settings.items():
+        if any(array is x for array in arrays_in([setting])):
+            return key
+    names = node.op.names[: len(node.op.names) - node.op.variadic]
+    return next((name for name, operand in zip(names, node.inputs) if operand is x and len(name) > 1), "")
 
 
 def arrays_in(settings: Iterable[Any]) -> Iterator[np.ndarray[Any, Any]]:

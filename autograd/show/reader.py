@@ -17,7 +17,7 @@ from autograd.graph import edited_inputs, topological
 from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Legend, Scene, Scope
 from autograd.show.folding import Collapse, Group, every_module, fold
-from autograd.show.labels import Names, operands_of
+from autograd.show.labels import Names, operands_of, part_played
 from autograd.show.layout import GRAPHVIZ_MOST
 from autograd.show.numbers import count, rough
 from autograd.show.text import clipped
@@ -103,6 +103,7 @@ class Reader:
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
         self._constants: dict[str, Any] = {}  # plain arrays, by the key of their card
+        self._parts: dict[str, str] = {}  # what the op that uses each first calls it
         self._constant_keys: dict[int, str] = {}  # and those keys by the array's id
 
     def scene(self) -> Scene:
@@ -112,7 +113,7 @@ class Reader:
         style = Style(self.options.detail, self.options.digits, direction == "TB", told)
         cards = self._cards(style)
         edges, notes, legend = self._edges(style)
-        cards += [plain_card(key, array, self.names, style) for key, array in self._constants.items()]
+        cards += [plain_card(key, array, self.names, style, self._parts[key]) for key, array in self._constants.items()]
         cards = _mark_first_trouble(cards)
         notes = ((self.folded.note,) if self.folded.note else ()) + self._edited_notes() + notes
         return Scene(
@@ -314,7 +315,8 @@ class Reader:
         if self.folded.key_of[node] in self.folded.groups and self.is_private(x):
             return None
         key = self._constant_keys.setdefault(id(x), f"c{len(self._constant_keys)}")
-        self._constants[key] = x
+        if key not in self._constants:
+            self._constants[key], self._parts[key] = x, part_played(node, x)
         return key
 
     def is_private(self, array: Any) -> bool:

@@ -110,6 +110,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         bad=bad,
         title=_sentence(name, expression, role, node, style.digits) if style.told else "",
         facts=facts(node) if style.told else {},
+        made_up=names.is_made_up(node),
     )
 
 
@@ -122,8 +123,8 @@ def is_small(shape: tuple[int, ...]) -> bool:
     return shape[0] <= LARGEST_TABLE[0] and shape[1] <= LARGEST_TABLE[1]
 
 
-def plain_card(key: str, operand: Any, names: Names, style: Style) -> Card:
-    """An array that is no Value, as the small dashed card of a constant."""
+def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "") -> Card:
+    """An array that is no Value, as the small dashed card of a constant; `part` is what its op calls it."""
     array = np.asarray(operand)
     name = names.name(operand)
     shown = dimensions(array.shape) + (f" {_kind(array)}" if _kind(array) else "")
@@ -132,8 +133,10 @@ def plain_card(key: str, operand: Any, names: Names, style: Style) -> Card:
         shown = str(table(array, style.digits))
     elif array.ndim == 2 and is_small(array.shape) and style.detail == "full":
         blocks = (Block("value", table(array, style.digits)),)
-        name, shown = name or "array", ""
-    title = f"{name or 'array'}, constant; {dimensions(array.shape)} {array.dtype}"
+        name, shown = name or part or "array", ""
+    elif part and not name:
+        shown = f"{part} {shown}"
+    title = f"{name or part or 'array'}, constant; {dimensions(array.shape)} {array.dtype}"
     return Card(
         key,
         "constant",
@@ -196,6 +199,7 @@ def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
         whole.blocks,
         whole.beside,
         bad=whole.bad,
+        made_up=whole.made_up,
         title=f"{whole.name or 'sum'} = {' + '.join(_terms(group, names))}",
         facts={**whole.facts, "folded": f"{count(len(group.members))} nodes of a sum"},
     )

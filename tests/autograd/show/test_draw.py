@@ -194,6 +194,24 @@ def test_long_unnamed_operands_get_a_name_that_is_shown():
     assert "(t1 + a_long_name) * (t1 + a_long_name)" in shown
 
 
+def test_a_name_that_the_drawing_made_up_is_not_as_bold_as_the_users():
+    a = Value(2.0, name="a")
+    long = a * 1.5 + a * 2.5 + a * 3.5
+    drawing = draw(long * long)
+    weights = {element.text: (element.get("font-weight"), "muted" in element.get("class", ""))
+               for element in ElementTree.fromstring(drawing.svg).iter(f"{SVG}text")}  # fmt: skip
+    assert weights["t1"] == (None, True) and weights["a"] == ("700", False)
+
+
+def test_a_plain_operand_is_called_what_its_op_calls_it():
+    weight = Value(np.ones((9, 7)), name="weight")
+    tokens, targets = np.zeros((1, 8), dtype=int), np.zeros((1, 8), dtype=int)
+    cards = draw(autograd.cross_entropy(weight[tokens], targets)).scene.cards
+    assert [card.expression for card in cards if card.role == "constant"] == ["index 1×8 int", "targets 1×8 int"]
+    named = draw(weight[tokens].sum(), names={"tokens": tokens}).scene.cards
+    assert [(card.name, card.expression) for card in named if card.role == "constant"] == [("tokens", "1×8 int")]
+
+
 def test_parameters_are_called_by_their_path():
     import nn
 
