@@ -66,7 +66,7 @@ def find(text: str) -> Example:
         if wanted in (alias.replace("_", "") for alias in aliases):
             return example
     names = ", ".join(example.name for example in EXAMPLES)
-    raise UnknownExample(f"there is no example called {text!r}; there are {names} (a number alone will do) and all")
+    raise UnknownExample(f"there is no example called {text!r}; there are {names} (a number alone will do)")
 
 
 def keywords(example: Example) -> dict[str, Any]:

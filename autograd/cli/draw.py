@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
-from autograd.cli.script import run_script
+from autograd.cli.script import failed, run_script
 
 if TYPE_CHECKING:
     from autograd.value import Value
@@ -18,10 +20,12 @@ USUAL_NAMES = ("loss", "L", "root", "out", "output", "y")  # looked for, in this
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "draw", help="draw a computation graph to SVG, PNG, PDF, HTML, DOT or Mermaid",
-        description="Run a Python file of yours and draw a Value it made, or draw a worked example.")  # fmt: skip
+        description="Run a Python file of yours and draw a Value it made, or draw a worked example. "
+                    f"Without NAME the Value called {', '.join(USUAL_NAMES[:-1])} or {USUAL_NAMES[-1]} is drawn (the "
+                    "first there is), else the only result that no other was made from.")  # fmt: skip
     parser.add_argument("what", metavar="FILE.py[:NAME] | EXAMPLE",
-                        help="a file, with the name of a Value or of a function that returns one; or example3, "
-                             "cat_sleeps, ...")  # fmt: skip
+                        help="a file, with the name of a Value or of a function that returns one (its parameters have "
+                             "defaults to start from); or example3, cat_sleeps, ...")  # fmt: skip
     parser.add_argument("-o", "--output", default="graph.svg", metavar="PATH",
                         help=".svg .png .pdf .html .dot .mmd (default: graph.svg)")  # fmt: skip
     parser.add_argument(
@@ -42,8 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
     from autograd.show.drawing import draw
 
     root, names = root_of(arguments.what)
-    collapse = [int(part) if part.isdigit() else part for part in arguments.collapse or []] or None
+    collapse = list(map(as_collapse, arguments.collapse or [])) or None
     try:
+        refuse_unknown(root, names, arguments.collapse or [], arguments.inputs)
         drawing = draw(
             root, collapse=collapse, direction=arguments.direction, detail=arguments.detail, edges=arguments.edges,
             flow=arguments.flow, inputs=arguments.inputs, max_nodes=arguments.max_nodes, digits=arguments.digits,
@@ -53,10 +58,36 @@ def run(arguments: argparse.Namespace) -> int:
     except (ValueError, OSError, RuntimeError) as error:
         raise CommandError(str(error)) from error
     print(f"{path}: {len(drawing.scene.cards)} cards, {drawing.placement.width:.0f}×{drawing.placement.height:.0f} px")
-    for line in (*drawing.scene.notes, drawing.placement.hint, drawing.advice):
+    notes = [note.replace("collapse=…", "--collapse …") for note in drawing.scene.notes]
+    advice = drawing.advise(lambda option, value: f"--{option} {value}", "an earlier value: FILE.py:NAME")
+    for line in (*notes, drawing.placement.hint, advice):
         if line:
             print(f"  {line}")
     return 0
+
+
+def refuse_unknown(root: Value, names: dict[str, Any], collapse: list[str], inputs: list[str]) -> None:
+    """Names on the command line that stand for nothing in the graph are slips of the keyboard."""
+    from autograd.graph import topological
+    from autograd.show.folding import chooser
+    from autograd.show.labels import Names
+
+    nodes = topological(root)
+    scopes = {scope: None for node in nodes if node.scope is not None for scope in node.scope.chain() if scope.name}
+    for part in collapse:
+        if not any(map(chooser(as_collapse(part)), scopes)):
+            modules = ", ".join(dict.fromkeys(scope.path for scope in scopes))
+            raise CommandError(f"--collapse {part}: folds no module of this graph, which has {modules or 'none'}")
+    called = Names(nodes, names)
+    leaves = [called.name(node) for node in nodes if node.op is None and called.name(node)]
+    for name in inputs:
+        if name not in leaves:
+            raise CommandError(f"--inputs {name}: no leaf is called that; there are {', '.join(leaves) or 'none'}")
+
+
+def as_collapse(part: str) -> int | str:
+    """`1` is a depth, anything else a name or pattern."""
+    return int(part) if part.isdigit() else part
 
 
 def root_of(what: str) -> tuple[Value, dict[str, Any]]:
@@ -68,13 +99,19 @@ def root_of(what: str) -> tuple[Value, dict[str, Any]]:
 
 
 def from_example(name: str) -> Value:
-    from autograd.cli.example import choose, insist_on_examples
+    from autograd.cli.example import insist_on_examples
 
+    if Path(name).is_file():
+        raise CommandError(f"{name} is no Python file: give FILE.py or FILE.py:NAME, or the name of a worked example")
     insist_on_examples()
-    chosen = choose(name)
-    if len(chosen) != 1:
-        raise CommandError(f"draw takes one example at a time; {name!r} means {len(chosen)}")
-    root: Value = chosen[0].module.graph()
+    from examples import EXAMPLES, UnknownExample, find
+
+    if name.strip().lower() == "all":
+        raise CommandError(f"one example at a time: {', '.join(example.name for example in EXAMPLES)}")
+    try:
+        root: Value = find(name).module.graph()
+    except UnknownExample as error:
+        raise CommandError(f"{error}, or give FILE.py or FILE.py:NAME") from None
     return root
 
 
@@ -108,16 +145,44 @@ def _likely(made: dict[str, Any]) -> Any:
 def _as_value(chosen: Any, called: str) -> Value:
     from autograd.value import Value
 
-    if callable(chosen) and not isinstance(chosen, Value):
-        try:
-            chosen = chosen()
-        except TypeError as error:
-            raise CommandError(
-                f"{called} must be a function without arguments that returns a Value ({error})"
-            ) from error
-    if not isinstance(chosen, Value):
+    if isinstance(chosen, Value):
+        return chosen
+    if not callable(chosen):
         raise CommandError(f"{called} is a {type(chosen).__name__}, not a Value or a function that returns one")
-    return chosen
+    result = _result_of(chosen, called)
+    if not isinstance(result, Value):
+        raise CommandError(
+            f"the function {called} returned no Value ({type(result).__name__}). Let it compute with Values, or give "
+            "its parameters floats or float arrays as defaults: def f(x=0.7)"
+        )
+    return result
+
+
+def _result_of(function: Callable[..., Any], called: str) -> Any:
+    """What a function gives at its defaults (or `check_inputs`), the floats and float arrays among them as Values."""
+    from autograd.cli.check import inputs_of
+
+    parameters = [
+        p for p in signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    given = inputs_of(function) if parameters else ()
+    if given is None:
+        unsaid = ", ".join(p.name for p in parameters if p.default is p.empty)
+        raise CommandError(f"{called} needs a default for {unsaid} to start from, such as {parameters[0].name}=0.7")
+    try:
+        return function(*(_varied(x, p.name) for x, p in zip(given, parameters)))
+    except Exception as error:
+        raise failed(called, error) from error
+
+
+def _varied(x: Any, name: str) -> Any:
+    """A float or float array as a named Value; whole numbers, flags and the like as they are."""
+    import numpy as np
+
+    from autograd.value import Value
+
+    is_float = isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+    return Value(x, name=name) if is_float else x
 
 
 def _listed(made: dict[str, Any]) -> str:

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             return check(page, chosen, given)
         for example, inputs in zip(chosen, given):
             example.module.main(page, **inputs)
-    except (HandgradError, ValueError) as error:
+    except (HandgradError, ValueError, TypeError, LookupError) as error:
         if not arguments.settings:
             raise       # nothing the user typed can be the cause
         raise CommandError(str(error)) from error
@@ -72,7 +72,7 @@ def show_list(page: Any) -> None:
 
 
 def choose(name: str) -> tuple[Example, ...]:
-    """The examples meant; a wrong name lists the right ones."""
+    """The examples meant, one or all; a wrong name lists the right ones."""
     from examples import EXAMPLES, UnknownExample, find
 
     if name.strip().lower() == "all":
@@ -80,7 +80,7 @@ def choose(name: str) -> tuple[Example, ...]:
     try:
         return (find(name),)
     except UnknownExample as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(f"{error}, or all") from None
 
 
 def settings(example: Example, pairs: list[str]) -> dict[str, Any]:
@@ -99,7 +99,37 @@ def settings(example: Example, pairs: list[str]) -> dict[str, Any]:
             given[name] = json.loads(text)
         except json.JSONDecodeError:
             given[name] = text
+        wanted = wanted_instead(given[name], known[name])
+        if wanted:
+            raise CommandError(f"--set {name}=...: expected {wanted}; got {text}")
     return given
+
+
+def wanted_instead(value: Any, default: Any) -> str:
+    """What an input with such a default should be, if `value` is something else; "" if it will do."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(default, bool):
+        return "" if isinstance(value, bool) else "true or false"
+    if isinstance(default, int):
+        return "" if isinstance(value, int) and is_number else f"a whole number, such as {default}"
+    if isinstance(default, float):
+        return "" if is_number else f"a number, such as {default}"
+    axes = _axes(default)
+    if axes is None or _axes(value) == axes:
+        return ""
+    example = "[1, 2, 3]" if axes == 1 else "[[1, 0], [0, 1]]"
+    return f"{'a list of numbers' if axes == 1 else 'rows of numbers, all of one length'}, such as {example}"
+
+
+def _axes(numbers: Any) -> int | None:
+    """How many axes the numbers in nested lists have; None if they are no numbers, or ragged."""
+    import numpy as np
+
+    try:
+        array = np.array(numbers)
+    except ValueError:
+        return None
+    return array.ndim if array.dtype.kind in "if" and array.size else None
 
 
 def check(page: Any, chosen: tuple[Example, ...], given: list[dict[str, Any]]) -> int:

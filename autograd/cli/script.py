@@ -10,6 +10,8 @@ from typing import Any
 
 from autograd.cli import CommandError
 
+OURS = str(Path(__file__).resolve().parents[1])  # the folder of this package
+
 
 def run_script(path: Path) -> dict[str, Any]:
     """Everything the file defines, by name. Its own folder is on the path while it runs, as with `python FILE.py`."""
@@ -23,10 +25,17 @@ def run_script(path: Path) -> dict[str, Any]:
     except SystemExit as stop:
         raise CommandError(f"{path.name} ended itself with exit status {stop.code} before it could be used") from None
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        raise CommandError(
-            f"{path.name} failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})"
-        ) from error
+        raise failed(path.name, error) from error
     finally:
         sys.argv = argv
         sys.path.remove(folder)
+
+
+def failed(what: str, error: Exception) -> CommandError:
+    """An error in the user's code, with the line of it that they wrote."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return CommandError(f"{what} failed: {type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})")
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [frame for frame in frames if not frame.filename.startswith((OURS, "<frozen"))]
+    last = (theirs or frames)[-1]
+    return CommandError(f"{what} failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})")

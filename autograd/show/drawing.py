@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,10 @@ class Drawing:
     @property
     def advice(self) -> str:
         """What would make this drawing readable on a slide; "" if it already is."""
+        return self.advise(lambda option, value: f"{option}={json.dumps(value)}", "draw() of an earlier value")
+
+    def advise(self, spelled: Callable[[str, Any], str], part: str) -> str:
+        """The advice with its options `spelled` as the caller types them, and the words for drawing a `part`."""
         width, height = self.placement.width, self.placement.height
         fit = min(SLIDE[0] / max(width, 1), SLIDE[1] / max(height, 1))
         if fit >= READABLE:
@@ -147,10 +152,10 @@ class Drawing:
         if self.reader is not None:
             chosen = self.reader.options
             if chosen.detail == "full" and len(self.scene.cards) <= 20:
-                options.append('detail="brief"')
+                options.append(spelled("detail", "brief"))
             if self.has_modules and not chosen.collapse:
-                options.append("collapse=1")
-        options.append("a smaller part: draw() of an earlier value")
+                options.append(spelled("collapse", 1))
+        options.append(f"a smaller part: {part}")
         return (
             f"{width:.0f}×{height:.0f} px: on a slide its numbers would be {13 * fit:.0f} px high. "
             f"What helps: {', or '.join(options)}"

@@ -135,6 +135,12 @@ def test_set_changes_an_input(capsys):
 @pytest.mark.parametrize(("setting", "message"), [
     ("speed=3", "has no input 'speed'; it has sequence, target, eta"),
     ("eta", "expected INPUT=VALUE"),
+    ("eta=abc", "--set eta=...: expected a number, such as 0.1; got abc"),
+    ("eta=true", "expected a number"),
+    ("causal=3", "expected true or false; got 3"),
+    ("WQ=[[1,2],[3]]", "expected rows of numbers, all of one length, such as [[1, 0], [0, 1]]; got [[1,2],[3]]"),
+    ("WQ=3", "expected rows of numbers"),
+    ("sequence=3", "handgrad example: "),
     ("update=some", "expected one of live2, live3, full"),
     ("WQ=[[1,2,3]]", "matmul")])
 def test_a_wrong_setting_is_explained(setting, message, capsys):

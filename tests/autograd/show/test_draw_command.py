@@ -15,6 +15,12 @@ def square():
     return loss * loss
 def needs(x):
     return x
+def curve(x=0.7, power=2):
+    return x ** power
+def whole(x=2):
+    return x
+def fails(x=1.0):
+    raise ValueError("no good")
 text = "no value"
 if __name__ == "__main__":
     raise SystemExit("this part is not run")
@@ -26,10 +32,12 @@ def file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helper.py").write_text("three = 3.0")
     (tmp_path / "mine.py").write_text(SOURCE)
+    (tmp_path / "helper.txt").write_text("no Python")
     return tmp_path / "mine.py"
 
 
-@pytest.mark.parametrize(("what", "cards"), [("mine.py", 3), ("mine.py:b", 2), ("mine.py:square", 4)])
+@pytest.mark.parametrize(("what", "cards"), [("mine.py", 3), ("mine.py:b", 2), ("mine.py:square", 4),
+                                               ("mine.py:curve", 2)])
 def test_a_value_or_function_of_a_file(file, capsys, what, cards):
     assert main(["draw", what, "-o", "out.svg"]) == 0
     assert f"out.svg: {cards} cards" in capsys.readouterr().out
@@ -48,7 +56,14 @@ def test_options_reach_the_drawing(file, capsys):
         (["missing.py"], "there is no file 'missing.py'"),
         (["mine.py:nope"], "mine.py has no 'nope'; it has a, b, loss"),
         (["mine.py:text"], "is a str, not a Value"),
-        (["mine.py:needs"], "must be a function without arguments"),
+        (["mine.py:needs"], "mine.py:needs needs a default for x to start from, such as x=0.7"),
+        (["mine.py:whole"], "the function mine.py:whole returned no Value (int)"),
+        (["mine.py:fails"], "mine.py:fails failed: ValueError: no good ("),
+        (["helper.txt"], "helper.txt is no Python file: give FILE.py"),
+        (["all"], "handgrad draw: one example at a time: example1, example2"),
+        (["mine.py", "--collapse", "zzz"], "--collapse zzz: folds no module of this graph, which has none"),
+        (["6", "--collapse", "1", "--collapse", "zzz"], "folds no module of this graph, which has "),
+        (["mine.py", "--inputs", "zzz"], "--inputs zzz: no leaf is called that; there are a"),
         (["mine.py", "-o", "out.xyz"], "cannot tell a format"),
         (["mine.py", "-o", "nowhere/out.svg"], "there is no folder 'nowhere'"),
         (["example99"], "there is no example called"),
@@ -59,13 +74,46 @@ def test_mistakes_are_explained_and_leave_no_file(file, capsys, arguments, messa
     assert main(["draw", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in file.parent.iterdir() if path.suffix != ".pyc" and path.is_file()) == [
-        "helper.py", "mine.py"]  # fmt: skip
+        "helper.py", "helper.txt", "mine.py"]  # fmt: skip
 
 
 def test_a_file_that_fails_is_named_with_its_line(file, capsys):
     (file.parent / "broken.py").write_text("x = 1\ny = x / 0\n")
     assert main(["draw", "broken.py"]) == 2
     assert "broken.py failed: ZeroDivisionError" in (error := capsys.readouterr().err) and "broken.py:2" in error
+
+
+def test_a_syntax_error_is_shown_where_it_is(file, capsys):
+    (file.parent / "slip.py").write_text("x = 1\ny = (x\n")
+    assert main(["draw", "slip.py"]) == 2
+    error = capsys.readouterr().err
+    assert "slip.py failed: SyntaxError: '(' was never closed" in error and "slip.py:2" in error
+    assert "frozen" not in error
+
+
+def test_an_error_inside_the_engine_is_shown_where_the_user_caused_it(file, capsys):
+    (file.parent / "shapes.py").write_text(
+        "import numpy as np\nfrom autograd import Value\nloss = Value(np.ones(2)) @ Value(np.ones(3))\n")  # fmt: skip
+    assert main(["draw", "shapes.py"]) == 2
+    assert "shapes.py:3)" in capsys.readouterr().err
+
+
+def test_a_wrong_example_is_offered_only_what_draw_takes(file, capsys):
+    assert main(["draw", "example9"]) == 2
+    error = capsys.readouterr().err
+    assert "cat_sleeps" in error and "FILE.py" in error and " all" not in error
+
+
+def test_advice_is_given_as_it_is_typed_here(tmp_path, capsys):
+    assert main(["draw", "3", "-o", str(tmp_path / "out.svg")]) == 0
+    assert "--detail brief, or --collapse 1, or a smaller part: an earlier value: FILE.py" in capsys.readouterr().out
+
+
+def test_help_says_which_value_is_drawn(capsys):
+    with pytest.raises(SystemExit):
+        main(["draw", "--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Without NAME the Value called loss, L, root, out, output or y is drawn" in text
 
 
 def test_an_ambiguous_file_asks_which(file, capsys):
