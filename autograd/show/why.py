@@ -74,7 +74,7 @@ def why_now(stepper: Stepper, step: Step) -> str:
     if step.kind != BACKWARD:
         ready = list(dict.fromkeys(words.name(x) for x in step.node.parents))
         return f"{_listed(ready)} {'is' if len(ready) == 1 else 'are'} known, so {step.name} can be computed."
-    senders = _senders(stepper, step.node)
+    senders = stepper.received.get(step.node, [])
     if not senders:
         return f"{step.name} is where backprop starts: if it grows by 1, it grows by 1."
     names = list(dict.fromkeys(sender.step.name for sender in senders))
@@ -87,7 +87,7 @@ def why_now(stepper: Stepper, step: Step) -> str:
 
 def why_plus(stepper: Stepper, node: Value) -> str:
     """Why contributions are added; "" where only one arrives."""
-    senders = _senders(stepper, node)
+    senders = stepper.received.get(node, [])
     if len(senders) < 2:
         return ""
     name = stepper.words.name(node)
@@ -96,10 +96,6 @@ def why_plus(stepper: Stepper, node: Value) -> str:
         f"Why +=: {name} is used {count(len(senders))} times: in {_listed(names)}. A change in {name} reaches "
         f"{stepper.words.top} along each of these paths, so their shares are added."
     )
-
-
-def _senders(stepper: Stepper, node: Value) -> list[Contribution]:
-    return [c for step in stepper if step.kind == BACKWARD for c in step.contributions if c.parent is node]
 
 
 # --- zero and tiny -------------------------------------------------------------------------------------------------

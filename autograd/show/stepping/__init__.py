@@ -2,11 +2,15 @@
 
 Walk ──▶ Steps (data) ──▶ Stepper, with a cursor ──▶ terminal · page · notebook · pictures
 
-walk       every number of a forward and a backward pass; Step, Contribution
-wording    names, symbols and rules of the steps; `formula`, `algebra`, `maths`: how a rule is written
-folding    modules as single steps
-stepper    `step` and the Stepper it returns
-terminal   text, and a player with keys
+walk        every number of a forward and a backward pass; Step, Contribution
+wording     names, symbols and rules of the steps
+formula     a rule with its numbers, and how it is written; `entries`, `algebra`, `maths`, `figures` (HTML)
+folding     modules as single steps; `inside`: a step opened up
+stepper     `step` and the Stepper it returns; `files`: what it saves
+terminal    text; `player`: keys
+views       the graph while it is stepped through, laid out once
+panel       one step as HTML; `sentences`: rules in words; `page`: all of it as one file (page/step.*)
+notebook    the page in a frame over a picture and a table; `widget`: live
 """
 
 from autograd.show.stepping.stepper import Ledger, Stepper, step

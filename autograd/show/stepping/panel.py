@@ -31,10 +31,6 @@ class Panels:
 
     def __init__(self, stepper: Stepper) -> None:
         self.stepper, self.words = stepper, stepper.words
-        self.paths: dict[int, list[Contribution]] = {}  # by id of the parent, in order
-        for step in stepper:
-            for contribution in step.contributions:
-                self.paths.setdefault(id(contribution.parent), []).append(contribution)
 
     def start(self) -> str:
         """Before the first step: what this is and how to read it."""
@@ -153,7 +149,7 @@ class Panels:
         """Every path that meets at the parent: done, now, to come."""
         if contribution.paths < 2:
             return ""
-        entries = self.paths[id(contribution.parent)]
+        entries = self.stepper.received[contribution.parent]
         rows, skipped = [], 0
         for entry in entries:
             near = abs(entry.path - contribution.path) < LONGEST_LEDGER // 2

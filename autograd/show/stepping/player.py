@@ -143,7 +143,7 @@ def key_pressed() -> str:
     number = sys.stdin.fileno()
     before = termios.tcgetattr(number)
     try:
-        tty.setcbreak(number)
+        tty.setcbreak(number, termios.TCSADRAIN)  # keys typed ahead count
         key = os.read(number, 1).decode(errors="ignore")
         if key == "\x1b":
             with _without_waiting(number):

@@ -96,7 +96,8 @@ class Stepper:
     def _fold(self) -> None:
         self.steps = folded(self._every, self.is_closed)
         self._places: dict[str, list[int]] | None = None
-        self.__dict__.pop("view", None)  # laid out for other steps
+        for name in ("view", "received"):  # made for other steps
+            self.__dict__.pop(name, None)
 
     def is_closed(self, scope: Any) -> bool:
         """Is this module call taken as one step?"""
@@ -267,9 +268,18 @@ class Stepper:
     def ledger(self, node: Value | str) -> Ledger:
         """Every contribution to a node's gradient, whatever the cursor."""
         node = self.node(node)
-        entries = Ledger(c for step in self._every for c in step.contributions if c.parent is node)
+        entries = Ledger(self._every_received.get(node, ()))
         entries.node, entries.words, entries.total = node, self.words, self.walk.incoming.get(node)
         return entries
+
+    @functools.cached_property
+    def received(self) -> dict[Value, list[Contribution]]:
+        """What arrives at each node, in order; a closed module sends once."""
+        return _by_parent(self.steps)
+
+    @functools.cached_property
+    def _every_received(self) -> dict[Value, list[Contribution]]:
+        return _by_parent(self._every)
 
     def node(self, node: Value | str) -> Value:
         """The node of that name."""
@@ -351,6 +361,14 @@ class Stepper:
 
     def _counted(self) -> str:
         return f"{count(len(self))} step{'s' if len(self) != 1 else ''}"
+
+
+def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
+    found: dict[Value, list[Contribution]] = {}
+    for step in steps:
+        for contribution in step.contributions:
+            found.setdefault(contribution.parent, []).append(contribution)
+    return found
 
 
 def _is_inside(node: Value, module: str) -> bool:

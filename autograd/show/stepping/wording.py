@@ -19,6 +19,7 @@ from autograd.show.tidy import tidied
 from autograd.value import Value
 
 LONGEST_NAME = 40
+SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
 SHORT_ROOT = 2  # characters up to which the root's own name stands in ∂L/∂x; longer ones become L
 SIMPLE_NAME = re.compile(r"[\w.#]+")
 
@@ -32,8 +33,8 @@ class Words:
         self.names = names
         self.nodes = list(nodes)
         self._data = data
-        for node in self.nodes:
-            names.expression(node)  # settles which unnamed nodes get a name
+        if len(self.nodes) <= SETTLED_UP_TO:
+            names.settle(self.nodes, {})  # which unnamed nodes get a name
         self.operands: dict[str, Operand] = {}
         self._marks: dict[int, str] = {}
         name = names.name(root)

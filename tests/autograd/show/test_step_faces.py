@@ -2,7 +2,9 @@
 
 import base64
 import io
+import os
 import re
+import select
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -273,3 +275,35 @@ def test_nothing_smaller_inside():
 def test_a_step_in_one_sentence():
     steps = step(small())
     assert describe_step(steps[-1]) == "Backward 3 of 3. a * b sends −0.004023 to a, path 2 of 2 and 0.002682 to b."
+
+
+def test_a_real_terminal():
+    """The command line in a pseudo-terminal: two keys forward, one back, quit."""
+    pty = pytest.importorskip("pty")
+    main, terminal = pty.openpty()
+    command = [sys.executable, "-m", "autograd", "step", "example3"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "100", "LINES": "40"}
+    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=environment)
+    os.close(terminal)
+
+    def read_until(text):
+        seen = b""
+        while text.encode() not in seen:
+            assert select.select([main], [], [], 60)[0], f"no {text!r} within a minute, but {seen[-200:]!r}"
+            seen += os.read(main, 65536)
+        return seen.decode(errors="replace")
+
+    try:
+        read_until("Before the first step")
+        os.write(main, b"n")
+        read_until("Forward 1 of 14")
+        os.write(main, b"\x1b[C")
+        read_until("Forward 2 of 14")
+        os.write(main, b"\x1b[D")
+        assert "\x1b[1m" in read_until("Forward 1 of 14")
+        os.write(main, b"q")
+        assert process.wait(30) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(main)

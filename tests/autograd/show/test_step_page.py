@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -81,9 +82,9 @@ def test_pictures_of_single_steps(tmp_path):
     steps = step(example3_full_backprop.graph())
     svg = steps.svg(26)
     assert svg.startswith("<svg") and svg.count('class="hg-card') == 3 and "grad 2 of 3 paths" in svg
-    files = steps.save_all(tmp_path)
-    assert len(files) == 28 and files[26].name == "27-backward-K.svg"
-    assert files[26].read_text(encoding="utf-8").startswith("<svg")
+    made = steps.save_all(tmp_path)
+    assert len(made) == 28 and made[26].name == "27-backward-K.svg"
+    assert made[26].read_text(encoding="utf-8").startswith("<svg")
     with pytest.raises(ValueError, match="svg, png"):
         steps.save_all(tmp_path, "gif")
     with pytest.raises(StepError):
@@ -365,3 +366,39 @@ def test_a_thousand_steps_open_and_move_quickly(page, tmp_path):
                 return times.sort((a, b) => a - b)[30]; })()""")
         )
     assert min(opened) < 2000 and min(pressed) < 50
+
+
+@pytest.mark.page
+def test_pictures_as_png(chromium, tmp_path):
+    made = step(Value(2.0, name="a") * 3.0).save_all(tmp_path, "png")
+    assert [path.name for path in made] == ["1-forward-L.png", "2-backward-L.png"]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in made)
+
+
+@pytest.mark.page
+def test_the_widget_follows_the_page_and_moves_it(page, tmp_path):
+    """The widget's module with a model that stands in for Python's."""
+    module = files("autograd.show").joinpath("page", "step_widget.js").read_text(encoding="utf-8")
+    content = json.dumps(step(example3_full_backprop.graph()).html()).replace("<", "\\u003c")
+    host = tmp_path / "host.html"
+    host.write_text(
+        f"""<!doctype html><meta charset="utf-8"><div id="el"></div><script type="module">
+        {module.replace("export default { render };", "")}
+        const state = {{ page: {content}, position: 0, height: 500 }}, heard = {{}};
+        window.model = {{
+            get: key => state[key], set: (key, value) => {{ state[key] = value; }}, save_changes: () => {{}},
+            on: (event, call) => {{ heard[event] = call; }}, off: () => {{}},
+            python: position => {{ state.position = position; heard["change:position"](); }},
+        }};
+        window.stop = render({{ model, el: document.getElementById("el") }});
+        window.handgrad = true;
+        </script>""",
+        encoding="utf-8",
+    )
+    at = page(where=host.as_uri())
+    at.wait_until(lambda: at.in_frame("!!document.querySelector('.hg-card')"), "the page in the frame")
+    at.in_frame("document.querySelector('#hg-next').click()")
+    at.wait("model.get('position') === 1", 5)
+    at.js("model.python(27)")
+    at.wait_until(lambda: at.in_frame("document.querySelector('.hg-where b').innerText") == "Backward 13 of 14", "K", 5)
+    assert at.js("model.get('position')") == 27
