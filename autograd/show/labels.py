@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import UNKNOWN, Expr, pulled
+from autograd.expr import Expr, pulled
 from autograd.op import BoundOp, Op, template
 from autograd.recording import Scope
 from autograd.show.cards import LONGEST_LABEL
@@ -27,6 +27,7 @@ from autograd.value import Value
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands in one another
 LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
+LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
@@ -134,15 +135,16 @@ class Names:
         assert node.op is not None
         if any(map(self.nestable, node.inputs)):
             inputs = [
-                Expr(self._tree(x).tree, x.data) if self.nestable(x) else self._operand(x, node, plain(x))
+                Expr(self._tree(x).tree, x.data) if self.nestable(x) else _in_rule(x, self._mark(self._near(x, node)))
                 for x in node.inputs
             ]
             return tuple(part and self._unmarked(part) for part in self._pulled(node, inputs, brief))
         # The text depends on the op and on shapes alone, and running a rule on large arrays takes a while.
-        key = id(node.op), tuple(np.shape(plain(x)) for x in node.inputs), tuple(x is None for x in node.inputs), brief
+        whole = tuple(x if _is_whole(x) else None for x in node.inputs)
+        absent = tuple(x is None for x in node.inputs)
+        key = id(node.op), tuple(np.shape(plain(x)) for x in node.inputs), absent, whole, brief
         if key not in self._rules:
-            marks = [None if x is None else Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load()), plain(x))
-                     for index, x in enumerate(node.inputs)]  # fmt: skip
+            marks = [_in_rule(x, chr(_FIRST_MARK + index)) for index, x in enumerate(node.inputs)]
             texts = self._pulled(node, marks, brief)
             self._rules[key] = tuple(text and self._with_settings(text).replace("-", MINUS) for text in texts)
             self._kept.append(node.op)
@@ -262,13 +264,12 @@ class Names:
         rank = node.ndim if node.op.name in COUNTED_IN_RESULT else np.ndim(plain(node.inputs[0]))
         return Expr(counted_from_zero(whole.tree, node.op.name, rank), whole.value) if rank else whole
 
-    def _operand(self, x: Any, node: Value, value: Any = UNKNOWN) -> Expr | None:
+    def _operand(self, x: Any, node: Value) -> Expr | None:
         """An operand of `node` by its name; None, an input that was not given, stays None."""
-        return None if x is None else self._marked(self._near(x, node), value)
+        return None if x is None else Expr(ast.Name(self._mark(self._near(x, node)), ast.Load()))
 
-    def _marked(self, text: str, value: Any = UNKNOWN) -> Expr:
-        mark = self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
-        return Expr(ast.Name(mark, ast.Load()), value)
+    def _mark(self, text: str) -> str:
+        return self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
 
     def _unmarked(self, text: str) -> str:
         text = self._with_settings(text).replace("-", MINUS)
@@ -295,6 +296,20 @@ class Names:
         for printed, shown in self._settings.items():
             text = text.replace(printed, shown)
         return text
+
+
+def _in_rule(x: Any, mark: str) -> Expr | None:
+    """An operand as its op's rule sees it: a mark; None if it was not given; a whole number as itself, so that the rule
+    can be worked out (`x ** (3 − 1)` is `x ** 2`)."""
+    if x is None:
+        return None
+    return Expr(ast.Constant(int(x)) if _is_whole(x) else ast.Name(mark, ast.Load()), plain(x))
+
+
+def _is_whole(x: Any) -> bool:
+    """Is it a plain small whole number?"""
+    is_number = isinstance(x, int | float | np.number) and not isinstance(x, bool)
+    return is_number and 0 <= x < LARGEST_WHOLE and int(x) == x
 
 
 def _module_results(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:

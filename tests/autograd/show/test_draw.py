@@ -265,6 +265,13 @@ def test_a_rule_spells_out_a_result_without_a_name_where_that_is_short():
     assert labels_of(x / y)[1] == "−g * (x / y) / y"
 
 
+def test_whole_numbers_in_a_rule_are_worked_out():
+    x = Value(0.5, name="x")
+    assert [labels_of(x**power) for power in (2, 3.0)] == [["g * (2 * x)"], ["g * (3 * x ** 2)"]]
+    assert labels_of((x + 1) ** 2)[1] == "g * (2 * (x + 1))"
+    assert labels_of(x * 3) == ["g * 3"]
+
+
 def test_a_word_for_the_unnamed_gives_way_to_the_names_in_the_graph():
     x = Value(np.arange(3.0), name="out_of_the_first_layer")
     scene = draw(autograd.softmax(x), edges="rule").scene
