@@ -55,6 +55,7 @@ def test_each_shows_a_graph_steps_a_plot_and_exercises(path):
         mathml(formula[1] or formula[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
 def test_each_runs_and_its_exercises_can_be_solved(path, in_lessons, capsys):
     pytest.importorskip("IPython")
