@@ -7,19 +7,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from autograd import Value, draw, step
+from autograd import draw, step
 from autograd.show.export import BROWSER_FLAGS, BROWSERS
 from examples import example3_full_backprop, gpt_graph
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 STEP = 24  # the page opens where the scores send gradients to queries and keys
-
-
-def attention() -> Value:
-    """Example 3's loss after a backward pass: one attention head, all of its numbers."""
-    loss = example3_full_backprop.graph()
-    loss.backward()
-    return loss
 
 
 def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) -> None:
@@ -36,7 +29,7 @@ def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) 
 
 def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
-    draw(attention()).save(PICTURES / "attention.svg")
+    draw(example3_full_backprop.graph()).save(PICTURES / "attention.svg")
     draw(gpt_graph.graph(), collapse=1).save(PICTURES / "gpt.svg")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "step.html")

@@ -223,7 +223,14 @@ class Names:
         return pattern.translate({_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(inputs)})
 
     def _near(self, x: Any, node: Value) -> str:
-        """An operand as code inside the node's module would write it: the module's own `weight` is `.weight`."""
+        """An operand as code inside the node's module would write it: the module's own `weight` is `.weight`.
+
+        A plain array without a name is what the op calls it, as on its card: `targets`.
+        """
+        if isinstance(x, np.ndarray) and x.ndim and not self.name(x):
+            part = part_played(node, x)
+            if part and part not in self._given:
+                return part
         name = self.call(x)
         path = node.scope.path if node.scope is not None else ""
         own = path and isinstance(x, Value) and x.op is None and name.startswith(f"{path}.")
