@@ -31,7 +31,7 @@ def add_faces(parser: argparse.ArgumentParser) -> None:
     """The options that say how steps are shown; `play` has them too."""
     parser.add_argument("--html", metavar="PATH", help="write one self-contained page instead")
     parser.add_argument("--text", action="store_true", help="print every step instead of waiting for keys")
-    parser.add_argument("--goto", metavar="NAME|NUMBER", help="start at the step of this node, or at this step")
+    parser.add_argument("--goto", metavar="NAME|NUMBER", help="start at this node's step, or at this step, from 1 on")
     parser.add_argument("--forward", action="store_true", help="the forward pass alone")
     parser.add_argument(
         "--collapse", action="append", metavar="DEPTH|NAME", help="take modules as one step: 1, blocks.*, LayerNorm"
@@ -50,11 +50,12 @@ def run(arguments: argparse.Namespace) -> int:
 def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     """Step through a Value in the way the user asked for."""
     from autograd.errors import HandgradError
+    from autograd.show.stepping.player import typed_place
 
     try:
         stepper = made(root, arguments, **options)
         if arguments.goto:
-            stepper.goto(int(arguments.goto) - 1 if arguments.goto.isdigit() else arguments.goto)
+            stepper.goto(typed_place(stepper, arguments.goto))
         return shown(stepper, arguments)
     except BrokenPipeError:
         raise  # `| head` has seen enough

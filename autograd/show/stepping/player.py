@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from typing import TextIO
 
 from autograd.errors import StepError
 from autograd.show import why
+from autograd.show.numbers import count
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.terminal import Paint, describe
 from autograd.show.stepping.walk import BACKWARD
@@ -84,7 +86,7 @@ class Player:
     def do_goto(self) -> None:
         place = self.ask("go to (name or number): ").strip()
         if place:
-            self.stepper.goto(int(place) - 1 if place.isdigit() else place)
+            self.stepper.goto(typed_place(self.stepper, place))
 
     def do_why(self) -> None:
         step = self.stepper.current
@@ -121,6 +123,17 @@ class Player:
         clear = "\x1b[2J\x1b[H" if self.colour else ""
         self.screen.write(clear + "\n".join(lines) + "\n")
         self.screen.flush()
+
+
+def typed_place(stepper: Stepper, text: str) -> int | str:
+    """A place as people type it, for `goto`: a name, or a step's number as shown, counted from 1."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        return text
+    number, last = int(text), len(stepper)
+    if not 1 <= number <= last:
+        known = f"steps are numbered from 1 to {count(last)}" if last else "nothing was computed, so there are no steps"
+        raise StepError(f"there is no step {text}: {known}")
+    return number - 1
 
 
 def can_play() -> bool:

@@ -110,6 +110,13 @@ def test_keys_go_to_names_and_numbers():
     assert "called 'nonsense'" in screens[3]
 
 
+@pytest.mark.parametrize("typed", ["0", "-1", "7", "9999"])
+def test_keys_go_to_no_step_outside_1_to_the_last(typed):
+    screens = played(["n", "g"], [typed])
+    assert f"there is no step {typed}: steps are numbered from 1 to 6" in screens[2]
+    assert "1 of 6" in screens[2] and "6 of 6" not in screens[2]
+
+
 def test_keys_ask_why_and_open():
     x = Value(np.array([1.0, 2.0]), name="x")
     probabilities = ag.softmax(x)
@@ -139,6 +146,12 @@ def test_step_an_example(capsys):
     assert text.count("Backward") == 14 and "mini_transformer.py:" in text
 
 
+def test_goto_counts_from_1_to_the_last(capsys):
+    for number, first in [("1", "Forward 1 of 14"), ("15", "Backward 1 of 14"), ("28", "Backward 14 of 14")]:
+        assert cli.main(["step", "example3", "--text", "--goto", number]) == 0
+        assert capsys.readouterr().out.startswith(first)
+
+
 def test_step_a_file_to_a_page(tmp_path, capsys):
     script = tmp_path / "mine.py"
     script.write_text("from autograd import Value\nw = Value(2.0)\nloss = w * w\n", encoding="utf-8")
@@ -151,6 +164,9 @@ def test_step_a_file_to_a_page(tmp_path, capsys):
     ("words", "said"),
     [
         (["step", "example3", "--goto", "KK"], "did you mean K"),
+        (["step", "example3", "--goto", "0"], "there is no step 0: steps are numbered from 1 to 28"),
+        (["step", "example3", "--goto", "-1"], "there is no step -1: steps are numbered from 1 to 28"),
+        (["step", "example3", "--goto", "29"], "there is no step 29: steps are numbered from 1 to 28"),
         (["step", "none.py:loss"], "there is no file"),
         (["step", "example3", "--html", "no/such/folder.html"], "make it first"),
         (["play", "x*y", "x=2"], "what is y? Give it a number: y=2"),
