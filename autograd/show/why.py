@@ -337,6 +337,11 @@ def why_none(value: Value, root: Value | None) -> str:
         if value.grad is not None:
             return f"{name}.grad is {_told(value.grad)}, but nothing holds the graph it came from: keep the result."
         return f"{name}.grad is None: nothing was computed from it yet{cut}."
+    if root is not value and root in topological(value):
+        return (
+            f"{name} was made from {_name(root)}, not the other way round: explain takes first the value whose "
+            f"gradient is asked about, then the result it comes from. Write {_swapped(value, root)}."
+        )
     if not root.requires_grad:
         op = root.op.name if root.op is not None else "detach"
         return f"{name}.grad is None because all that was made from it ends in {op}, which passes no gradient on."
@@ -348,7 +353,8 @@ def why_none(value: Value, root: Value | None) -> str:
                 f"{name}.grad is None because {_name(root)} was computed from a detached copy of {name}: detach() "
                 "cuts the graph there. Use the value itself."
             )
-        return f"{name}.grad is None because no path leads from {_name(root)} back to {name}: it was not used in it."
+        says = f"{name}.grad is None because no" if value.grad is None else "No"  # it may have one from elsewhere
+        return f"{says} path leads from {_name(root)} back to {name}: it was not used in it."
     stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
     if value not in stepper.walk.incoming:
         stops = [
@@ -384,7 +390,8 @@ def _what_it_is(value: Value) -> str:
     if value.op is None:
         asks = "asks for a gradient" if value.requires_grad else "asks for no gradient"
         return f"{_name(value)} is a leaf that {asks}; {held}."
-    return f"{_name(value)} was made by {value.op.name}; {held}."
+    made = f"{value.name} was made by" if value.name else "A result of"
+    return f"{made} {value.op.name}; {held}."
 
 
 def _its_gradient(stepper: Stepper, value: Value) -> str:
@@ -396,6 +403,11 @@ def _its_gradient(stepper: Stepper, value: Value) -> str:
     if len(ledger) == 1:
         return f"{slope} = {total}: one path leads to it, through {ledger[0].via}."
     return f"{slope} = {total}: {_listed(f'{entry.via} adds {_told(entry.value)}' for entry in ledger)}."
+
+
+def _swapped(value: Value, root: Value) -> str:
+    """The call that was meant by `explain(value, root)`."""
+    return f"explain({root.name or 'value'}, {value.name or 'result'})"
 
 
 def _told(gradient: Any) -> str:

@@ -151,6 +151,24 @@ def test_wrong_argument():
         explain(3.0)
 
 
+def test_the_wrong_way_round(after):
+    x = Value(2.0, name="x")
+    loss = ag.log(x) * x
+    loss.name = "loss"
+    after(loss)
+    text = explain(loss, x)
+    assert "loss was made from x" in text and "Write explain(x, loss)." in text and "None" not in text
+    assert "Write" not in explain(x, loss) and "Write" not in explain(loss, loss)
+    unrelated = after(Value(3.0, name="y") * 2.0)
+    assert "No path leads" in explain(loss, unrelated) and "None" not in explain(loss, unrelated)
+
+
+def test_an_unnamed_result_is_not_told_twice(after):
+    middle = ag.log(Value(2.0, name="x"))
+    total = after(middle * 3.0)
+    assert explain(middle, total).startswith("A result of log; its value is 0.6931.")
+
+
 def test_why_now_and_plus_in_a_step():
     x = Value(2.0, name="x")
     a, b = x * 2.0, x * 3.0
