@@ -20,7 +20,7 @@ from autograd.value import Value
 
 LONGEST_NAME = 40
 SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
-SHORT_ROOT = 2  # characters up to which the root's own name stands in ∂L/∂x; longer ones become L
+LONGEST_TOP = 20  # characters up to which the root's own name stands in ∂loss/∂x; a longer one becomes L
 SIMPLE_NAME = re.compile(r"[\w.#]+")
 
 
@@ -37,11 +37,16 @@ class Words:
             names.settle(self.nodes, {})  # which unnamed nodes get a name
         self.operands: dict[str, Operand] = {}
         self._marks: dict[int, str] = {}
-        name = names.name(root)
-        used = {names.name(node) for node in self.nodes if node is not root}
         self._root = root
-        usual = "L" if "L" not in used else name or "out"
-        self.top = top or (name if 0 < len(name) <= SHORT_ROOT else usual)
+        self.top = top or self._top()
+
+    def _top(self) -> str:
+        """What the fractions differentiate: the root's own name if it is a short word, else L."""
+        name = self.names.name(self._root)
+        if SIMPLE_NAME.fullmatch(name) and len(name) <= LONGEST_TOP and not self.names.is_made_up(self._root):
+            return name
+        used = {self.names.name(node) for node in self.nodes if node is not self._root}
+        return "L" if "L" not in used else "out"
 
     def data(self, x: Any) -> Any:
         """The numbers of a node or plain operand."""

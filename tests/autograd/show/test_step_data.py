@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import autograd as ag
-from autograd import OPS, Value, step
+from autograd import OPS, Value, explain, step
 from autograd.backprop import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
 from autograd.graph import topological
@@ -71,11 +71,31 @@ def test_a_step_by_hand():
     assert [(k.parent, k.value, k.total) for k in square.contributions] == [(c, -6.0, -6.0), (c, -6.0, -12.0)]
     to_a, to_b = last.contributions
     assert (to_a.value, to_a.before, to_a.total) == (36.0, 1.0, 37.0)
-    assert (to_a.rule, to_a.symbols, to_a.numbers) == ("g * b", "∂L/∂a += ∂L/∂c * b", "−12 × (−3) = 36")
+    assert (to_a.rule, to_a.symbols, to_a.numbers) == ("g * b", "∂loss/∂a += ∂loss/∂c * b", "−12 × (−3) = 36")
     assert (to_a.path, to_a.paths, to_a.now) == (2, 2, "now 1 → 37")
     assert to_b.value == -24.0
     assert steps[0].contributions == () and steps[0].incoming is None
     assert steps[0].numbers == "2 × (−3) = −6"
+
+
+@pytest.mark.parametrize(
+    ("name", "top"),
+    [("loss", "loss"), ("E", "E"), (None, "L"), ("the loss / n", "L"), ("a" * 30, "L"), ("model.loss", "model.loss")],
+)
+def test_gradients_are_of_the_root_by_its_name(name, top):
+    x = Value(2.0, name="x")
+    loss = ag.exp(x * x)
+    loss.name = name
+    first, last = step(loss)[2:]
+    assert first.words.slope(x) == f"∂{top}/∂x"
+    assert last.contributions[0].symbols == f"∂{top}/∂x += ∂{top}/∂(x * x) * x"
+    loss.backward()
+    assert f"∂{top}/∂x" in explain(x, loss)
+
+
+def test_an_l_in_the_graph_keeps_its_letter():
+    steps = step(ag.exp(Value(2.0, name="L")))
+    assert steps[-1].contributions[0].symbols == "∂out/∂L += ∂out/∂out * out"
 
 
 def test_the_order_is_the_engines():
@@ -262,7 +282,7 @@ def test_a_matrix_product_is_written_out():
     *_, loss = matrices()
     last = step(loss)[-1]
     to_x, to_w = last.contributions
-    assert to_x.rule == "g @ W.T" and to_w.symbols == "∂L/∂W += X.T @ ∂L/∂K"
+    assert to_x.rule == "g @ W.T" and to_w.symbols == "∂loss/∂W += X.T @ ∂loss/∂K"
     assert to_x.numbers == "[[0.2, 0.4], [0.6, 0.8]] · [[0.1, 0.3], [0.2, 0.4]] = [[0.1, 0.22], [0.22, 0.5]]"
     assert to_x.entry(0, 1) == "0.2 × 0.3 + 0.4 × 0.4 = 0.22"
     with pytest.raises(IndexError, match=r"shape \(2, 2\)"):
