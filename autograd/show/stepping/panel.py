@@ -6,7 +6,6 @@ Numbers are tables with drawn brackets; MathML carries fractions and indices onl
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,13 @@ from autograd.show import why
 from autograd.show.stepping.figures import entries_html, numbers_line, value_html
 from autograd.show.stepping.formula import Formula, one_page
 from autograd.show.stepping.maths import math, slope_mathml, symbol_mathml, written
-from autograd.show.stepping.sentences import in_words
+from autograd.show.stepping.sentences import asked_of, in_words
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.walk import BACKWARD, Contribution, Step
 from autograd.show.text import clipped, visible, xml
 from autograd.show.value_cards import is_small
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
-MOST_LISTED = 4  # names in a sentence
 LONGEST_LINE = 90  # characters of a code line
 
 
@@ -210,16 +208,14 @@ class Panels:
             return self._finish()
         step = self.stepper.steps[position]
         if step.kind != BACKWARD:
-            asked = f"<b>Next</b> {xml(step.reading)}. What will it be?"
+            asked = f"<b>Next</b> {xml(step.reading)}. {asked_of(step)}"
             return f'<div class="hg-next hg-asks"><p>{asked}</p></div>'
         first = (
             " Backprop starts here, with " + self._slope(step.node) + " = 1."
             if step.number == 1 and np.ndim(step.incoming) == 0 and step.incoming == 1
             else ""
         )
-        sent = sorted(step.contributions, key=lambda c: step.module is not None and c.parent.op is None)
-        targets = list(dict.fromkeys(self.words.name(c.parent) for c in sent))
-        question = f"What will it send to {_listed(targets)}?" if targets else "It sends nothing on."
+        question = asked_of(step, lambda name: f"<b>{xml(name)}</b>")
         rules = "".join(
             f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if c.formula is not None
         )
@@ -271,11 +267,3 @@ def _is_wide(value: Any) -> bool:
 
 def _steps(number: int) -> str:
     return f"{number} step{'s' if number != 1 else ''}"
-
-
-def _listed(texts: Iterable[str]) -> str:
-    names = [f"<b>{xml(text)}</b>" for text in texts]
-    if len(names) > MOST_LISTED:
-        names = [*names[: MOST_LISTED - 1], f"{len(names) - MOST_LISTED + 1} others"]
-    *first, last = names
-    return f"{', '.join(first)} and {last}" if first else last

@@ -13,6 +13,7 @@ from typing import TextIO
 from autograd.errors import StepError
 from autograd.show import why
 from autograd.show.numbers import count
+from autograd.show.stepping.sentences import asked_of
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.terminal import Paint, describe
 from autograd.show.stepping.walk import BACKWARD
@@ -116,7 +117,7 @@ class Player:
         lines += describe(current, self.colour).splitlines() if current is not None else ["Before the first step."]
         if done < whole:
             upcoming = stepper.steps[done]
-            lines += ["", f"Next: {upcoming.title.lower()}, {upcoming.reading}. What will it be?"]
+            lines += ["", f"Next: {upcoming.title.lower()}, {upcoming.reading}. {asked_of(upcoming)}"]
         if self.note:
             lines += ["", self.note]
         lines += ["", paint.dim(HELP + (" (one level up)" if len(self.levels) > 1 else ""))]

@@ -1,8 +1,15 @@
-"""Rules in words, for someone who meets them for the first time. One sentence an op; the formula says the rest."""
+"""Rules in words, for someone who meets them for the first time, and the question that each step asks first.
+
+One sentence an op; the formula says the rest.
+"""
 
 from __future__ import annotations
 
-from autograd.show.stepping.walk import Step
+from collections.abc import Callable
+
+from autograd.show.stepping.walk import BACKWARD, Step
+
+MOST_LISTED = 4  # names in a sentence
 
 RULES = {
     "add": "A sum hands the gradient on unchanged: one more in a term is one more in the sum.",
@@ -51,3 +58,17 @@ RULES = {
 def in_words(step: Step) -> str:
     """The step's rule in words; "" where nobody wrote one."""
     return RULES.get(step.node.op.name, "") if step.node.op is not None and step.module is None else ""
+
+
+def asked_of(step: Step, mark: Callable[[str], str] = str) -> str:
+    """What a reader may guess before a step is shown; `mark` writes the names in it."""
+    if step.kind != BACKWARD:
+        return "What will it be?"
+    sent = sorted(step.contributions, key=lambda c: step.module is not None and c.parent.op is None)  # inputs first
+    names = [mark(name) for name in dict.fromkeys(step.words.name(c.parent) for c in sent)]
+    if not names:
+        return "It sends nothing on."
+    if len(names) > MOST_LISTED:
+        names = [*names[: MOST_LISTED - 1], f"{len(names) - MOST_LISTED + 1} others"]
+    *first, last = names
+    return f"What will it send to {', '.join(first)} and {last}?" if first else f"What will it send to {last}?"

@@ -99,6 +99,13 @@ def test_keys_move():
     assert "Forward 2 of 3" in screens[2] and "Next: forward 3 of 3" in screens[2]
 
 
+def test_the_next_step_asks_for_what_it_will_show():
+    screens = played(["n"] * 5)
+    assert "forward 1 of 3, a * b. What will it be?" in screens[0]
+    assert "backward 1 of 3, loss = tanh(a * b + a). What will it send to a * b + a?" in screens[3]
+    assert "backward 3 of 3, a * b. What will it send to a and b?" in screens[5]
+
+
 def test_keys_past_the_ends_say_so():
     screens = played(["b", "\x1b[F", "n"])
     assert "no step has been done yet" in screens[1] and "all 6 steps are done" in screens[3]
