@@ -38,6 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     variables = dict(_variable(text) for text in arguments.values)
     root = build(arguments.formula, variables)
+    refuse_unused(arguments.formula, variables)
     return show(root, arguments, title=arguments.formula)
 
 
@@ -49,10 +50,9 @@ def build(formula: str, variables: dict[str, Value]) -> Value:
     if len(formula) > LONGEST:
         raise CommandError(f"a formula of {len(formula)} characters is too long (at most {LONGEST})")
     try:
-        tree = ast.parse(formula.strip().replace("^", "**"), mode="eval").body
-        result = _Builder(variables).build(tree)
+        result = _Builder(variables).build(parsed(formula))
     except SyntaxError as error:
-        raise CommandError(f"cannot read the formula {formula!r}: {error.msg} at character {error.offset}") from None
+        raise CommandError(f"cannot read the formula {formula!r}: {_trouble(formula, error)}") from None
     except (RecursionError, MemoryError):
         raise CommandError("the formula is nested too deeply to read") from None
     except (HandgradError, TypeError, ValueError) as error:
@@ -60,6 +60,33 @@ def build(formula: str, variables: dict[str, Value]) -> Value:
     if not isinstance(result, Value) or result.op is None:
         raise CommandError(f"{formula!r} computes nothing from a variable; try: handgrad play 'x*y + sin(x)' x=2 y=3")
     return result
+
+
+def parsed(formula: str) -> ast.expr:
+    return ast.parse(formula.strip().replace("^", "**"), mode="eval").body
+
+
+def refuse_unused(formula: str, variables: dict[str, Value]) -> None:
+    """A number for a name that the formula does not have is a slip of the one or the other."""
+    used = {part.id for part in ast.walk(parsed(formula)) if isinstance(part, ast.Name)}
+    unused = [name for name in variables if name not in used]
+    if unused:
+        names, them = " and ".join(unused), "it" if len(unused) == 1 else "them"
+        raise CommandError(f"the formula {formula!r} has no {names}: use {them} there or leave {them} out")
+
+
+def _trouble(formula: str, error: SyntaxError) -> str:
+    """What is wrong, and at which character of the formula as it was typed."""
+    typed = formula.rstrip()
+    if not typed:
+        return "it is empty"
+    blanks = len(typed) - len(typed.lstrip())
+    read = 0
+    for place, character in enumerate(typed[blanks:], start=blanks + 1):
+        read += len("**") if character == "^" else 1  # as Python was given it
+        if error.offset and read >= error.offset:
+            return f"{error.msg} at character {place}"
+    return f"something must follow character {len(typed)}, {typed[-1]!r}"  # Python gives the end no place
 
 
 class _Builder:
