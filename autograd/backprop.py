@@ -326,14 +326,14 @@ def backward(root: Value, cotangent: Any = None) -> None:
     """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
     seed = cotangent_for(root, cotangent)
     grads: dict[Value, Any] = {}
-    if root.op is None or modes.finite or not slots.acquire():
-        grads[root] = seed
-        _backward_aside(root, grads)
-    else:
-        try:
+    try:
+        if root.op is None or modes.finite or not slots.take(grads):
+            grads[root] = seed
+            _backward_aside(root, grads)
+        else:
             _backward_in_slots(root, seed, grads)
-        finally:
-            slots.release()
+    finally:
+        slots.give_back(grads)
     with leaves_lock:  # the leaves are written last, when nothing can fail any more
         while grads:
             leaf, total = grads.popitem()
@@ -355,21 +355,28 @@ ALONE = _count_alone()
 
 
 class _Slots:
-    """Who may add up in the nodes' own `.grad`: one pass at a time."""
+    """Who may add up in the nodes' own `.grad`: one pass at a time.
+
+    A pass is known by its own dict, so that it lets go of the slots wherever an exception struck: a signal's may come
+    between any two instructions, also between taking the slots and the next.
+    """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.free = threading.Condition()
+        self.holder: dict[Value, Any] | None = None
         self.owner: int | None = None
 
-    def acquire(self) -> bool:
-        free = self.lock.acquire(blocking=False)
-        if free:
-            self.owner = threading.get_ident()
-        return free
+    def take(self, grads: dict[Value, Any]) -> bool:
+        with self.free:
+            if self.holder is None:
+                self.holder, self.owner = grads, threading.get_ident()
+        return self.holder is grads
 
-    def release(self) -> None:
-        self.owner = None
-        self.lock.release()
+    def give_back(self, grads: dict[Value, Any]) -> None:
+        if self.holder is grads:
+            with self.free:
+                self.holder = self.owner = None
+                self.free.notify_all()
 
 
 slots = _Slots()
@@ -397,9 +404,10 @@ def _backward_aside(root: Value, grads: dict[Value, Any]) -> None:
     order = reach(root)
     walked = dict(walk(order, grads))
     run_leaf_hooks(grads)
-    if slots.owner == threading.get_ident():
-        return  # this pass runs inside a hook of another, which is adding up in these nodes right now
-    with slots.lock:
+    with slots.free:
+        slots.free.wait_for(lambda: slots.owner in (None, threading.get_ident()))
+        if slots.owner is not None:
+            return  # this pass runs inside a hook of another, which is adding up in these nodes right now
         for node in order:
             node.grad = walked.get(node)
 

@@ -218,11 +218,11 @@ class BoundOp(Op):
     def vjp(self) -> Any:  # type: ignore[override]
         rule = self.base.vjp
         if self._rule_of is not rule:
-            self._rule_of = rule
             if isinstance(rule, tuple):
                 self._rule: Any = tuple(r and with_settings(r, self.settings) for r in rule)
             else:
                 self._rule = with_settings(rule, self.settings)
+            self._rule_of = rule  # last: whoever interrupts this finds no half-made rule
         return self._rule
 
 

@@ -84,6 +84,7 @@ needs_signals = pytest.mark.skipif(
 
 
 @needs_signals
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Python drops one in a callback
 def test_signals_at_any_moment_leave_the_engine_usable():
     """A handler that raises, again and again, somewhere in forward, backward or update."""
     rng = np.random.default_rng(0)
