@@ -37,6 +37,8 @@ NAMED = {"inf": np.inf, "nan": np.nan, "∞": np.inf, "−∞": -np.inf, "NaN": 
 COMPARISONS = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥"}
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
+SIMPLE_NAME = re.compile(r"[\w.#]+")  # needs no brackets in ∂L/∂x
+
 # How tightly a tree holds together.
 COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 7)
 

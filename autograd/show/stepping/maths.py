@@ -13,6 +13,7 @@ from autograd.show.stepping.formula import (
     POWER,
     PRODUCT,
     SIGN,
+    SIMPLE_NAME,
     Formula,
     Operand,
     Writer,
@@ -100,11 +101,14 @@ def row(written: str) -> str:
 
 
 def slope_mathml(top: str, name: str) -> str:
-    """∂L over ∂K."""
-    below = symbol_mathml(name)
-    if not re.fullmatch(r"[\w.#]+", name):
-        below = f'<mo stretchy="false">(</mo>{below}<mo stretchy="false">)</mo>'
-    return f"<mfrac><mrow><mo>∂</mo>{symbol_mathml(top)}</mrow><mrow><mo>∂</mo>{below}</mrow></mfrac>"
+    """∂L over ∂K; an expression above or below stands in brackets."""
+    above, below = (
+        symbol_mathml(part)
+        if SIMPLE_NAME.fullmatch(part)
+        else f'<mo stretchy="false">(</mo>{symbol_mathml(part)}<mo stretchy="false">)</mo>'
+        for part in (top, name)
+    )
+    return f"<mfrac><mrow><mo>∂</mo>{above}</mrow><mrow><mo>∂</mo>{below}</mrow></mfrac>"
 
 
 def symbol_mathml(name: str) -> str:
@@ -171,7 +175,11 @@ class Latex(Writer):
 
 
 def latex_slope(top: str, name: str) -> str:
-    return rf"\frac{{\partial {latex_symbol(top)}}}{{\partial {latex_symbol(name)}}}"
+    above, below = (
+        latex_symbol(part) if SIMPLE_NAME.fullmatch(part) else rf"\left({latex_symbol(part)}\right)"
+        for part in (top, name)
+    )
+    return rf"\frac{{\partial {above}}}{{\partial {below}}}"
 
 
 def latex_symbol(name: str) -> str:

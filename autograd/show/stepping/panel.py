@@ -128,7 +128,7 @@ class Panels:
         assert contribution.formula is not None
         general = ""
         if np.ndim(step.value) == 0 and np.ndim(contribution.value) == 0 and not contribution.formula.is_operand:
-            local = slope_mathml(step.name, self.words.name(contribution.parent))
+            local = slope_mathml(step.name, contribution.operand)
             general = f"{slope_mathml(self.words.top, step.name)}<mo>·</mo>{local}<mo>=</mo>"
         parts = "".join(
             f'<div class="hg-part">{_equation(symbol_mathml(name), "=", part, f"{name} = {part.text}")}</div>'

@@ -16,6 +16,7 @@ from autograd.show.stepping.wording import Words
 from autograd.value import Value
 
 FORWARD, BACKWARD = "forward", "backward"
+ORDINALS = ("first", "second", "third")
 
 
 class Contribution:
@@ -94,10 +95,21 @@ class Contribution:
     @property
     def via(self) -> str:
         """The path: the result that sends it, and as which operand where it sends twice."""
-        twice = sum(other.parent is self.parent for other in self.step.contributions) > 1
-        if not twice or self.place < 0:
-            return self.step.name
-        return f"{self.step.name}, operand {self.place + 1}"
+        return f"{self.step.name}, operand {self.place + 1}" if self._twice else self.step.name
+
+    @property
+    def operand(self) -> str:
+        """The parent by its name; `first v` in `v * v`, where a partial derivative is by one of several operands."""
+        name = self.step.words.name(self.parent)
+        if not self._twice:
+            return name
+        before = sum(x is self.parent for x in self.step.node.inputs[: self.place])
+        return f"{ORDINALS[before]} {name}" if before < len(ORDINALS) else f"{name}, operand {self.place + 1}"
+
+    @property
+    def _twice(self) -> bool:
+        """Does the step send to the same parent more than once, as to one operand and another?"""
+        return self.place >= 0 and sum(other.parent is self.parent for other in self.step.contributions) > 1
 
     def entry(self, *index: int) -> str:
         """The arithmetic of one entry: `0 × 0 + 0.5 × 0.1 = 0.05`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ from autograd.expr import UNKNOWN, Expr, pulled
 from autograd.op import OPS
 from autograd.show.labels import Names, literal
 from autograd.show.stepping.algebra import expanded, simplified, with_parts
-from autograd.show.stepping.formula import MARK, Formula, Operand
+from autograd.show.stepping.formula import MARK, SIMPLE_NAME, Formula, Operand
 from autograd.show.text import clipped, visible
 from autograd.show.tidy import tidied
 from autograd.value import Value
@@ -21,7 +20,6 @@ from autograd.value import Value
 LONGEST_NAME = 40
 SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
 LONGEST_TOP = 20  # characters up to which the root's own name stands in ∂loss/∂x; a longer one becomes L
-SIMPLE_NAME = re.compile(r"[\w.#]+")
 
 
 class Words:

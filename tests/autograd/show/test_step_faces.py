@@ -16,6 +16,7 @@ import autograd as ag
 from autograd import Value, cli, step
 from autograd.errors import StepError
 from autograd.show.stepping.maths import Latex, MathML, math, symbol_mathml, written
+from autograd.show.stepping.panel import Panels
 from autograd.show.stepping.player import Player
 from autograd.show.stepping.views import describe_step
 from examples import example3_full_backprop
@@ -70,6 +71,17 @@ def test_names_become_mathematics():
     assert symbol_mathml("gamma") == "<mi>γ</mi>"
     assert symbol_mathml("√2") == "<msqrt><mn>2</mn></msqrt>"
     assert "<script>" not in symbol_mathml("<script>")
+
+
+def test_a_partial_derivative_is_by_one_operand():
+    v = Value(3.0, name="v")
+    both = step(ag.exp(v * v))[-1].contributions
+    assert [sent.operand for sent in both] == ["first v", "second v"]
+    (alone,) = step(ag.exp(v * 2.0))[-1].contributions
+    assert alone.operand == "v"
+    steps = step(ag.exp(v * v))
+    text = re.sub(r"<[^>]+>", "", Panels(steps).panel(steps[-1]))
+    assert "∂(v * v)∂(first v)" in text and "∂(v * v)∂(second v)" in text and "∂(v * v)∂v" not in text
 
 
 def test_latex():
