@@ -165,6 +165,13 @@ def test_ignored_targets_count_for_nothing():
     np.testing.assert_array_equal(v.grad[[1, 3]], 0.0)
 
 
+def test_one_target_left_is_its_own_mean():
+    z = np.array([[0.3, -1.0, 2.0], [1.0, 1.0, 1.0]])
+    left = F.cross_entropy(z, [2, -1], ignore_index=-1)
+    assert left == pytest.approx(F.cross_entropy(z[:1], [2]), rel=1e-15)
+    assert F.cross_entropy(z, [-1, -1], ignore_index=-1) == 0.0
+
+
 @pytest.mark.parametrize("y", [0.0, 1.0, 0.5])
 def test_binary_losses_are_finite_at_0_and_1(y):
     p = Value([0.0, 1.0])
