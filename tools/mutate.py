@@ -4,8 +4,9 @@
     python -m tools.mutate autograd.ops.reduce --list
 
 Each mutant is imported in a process of its own in place of the real module, and the tests are run until one fails. If
-those of its own op pass, it is evaluated: a mutant that changes no value, gradient or second gradient of any op on any
-sample is equivalent. One that does and passes all other tests too has survived, and the exit status is 1.
+those of its own op, and those of ties, masks and other hard inputs, pass, it is evaluated: a mutant that changes no
+value, gradient or second gradient of any op on any sample is equivalent. One that does and passes all other tests too has
+survived, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def tests_in(module: str) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, 
 
 
 def tests_of_ops(owner: str) -> Tests:
-    """The generated tests of the mutant's own op; then those of every other, and what ops mean to their users."""
+    """The generated tests of the mutant's own op and what ops mean to their users; then the tests of every other op."""
     cases = [case for case in tests_in("tests.autograd.test_ops") if case[2] and hasattr(case[2][0], "samples")]
 
     def chosen(own: bool) -> Iterator[Test]:
@@ -84,11 +85,11 @@ def tests_of_ops(owner: str) -> Tests:
                 yield name, lambda test=test, case=case: test(*case)
 
     def meanings() -> Iterator[Test]:
-        for module in ("tests.autograd.test_pitfalls", "tests.nn.test_functional"):
+        for module in ("tests.robustness.test_hard_inputs", "tests.nn.test_functional", "tests.autograd.test_pitfalls"):
             for name, test, case in tests_in(module):
                 yield name, lambda test=test, case=case: test(*case)
 
-    return chosen(True), itertools.chain(meanings(), chosen(False))
+    return itertools.chain(chosen(True), meanings()), chosen(False)
 
 
 def tests_of_formulas(owner: str) -> Tests:
