@@ -63,6 +63,9 @@ def dot(*xs):
 
 
 def attention(q, k, v, mask=None, causal=False):
+    queries, keys = q.shape[-2], k.shape[-2]
+    if causal and queries != keys:  # torch counts places from the first, we from the last: new queries, old keys
+        mask, causal = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries), False
     with sdpa_kernel(SDPBackend.MATH):  # the fast kernels cannot be differentiated twice
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
 
