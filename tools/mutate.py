@@ -5,8 +5,8 @@
 
 Each mutant is imported in a process of its own in place of the real module, and the tests are run until one fails. If
 those of its own op, and those of ties, masks and other hard inputs, pass, it is evaluated: a mutant that changes no
-value, gradient or second gradient of any op on any sample is equivalent. One that does and passes all other tests too has
-survived, and the exit status is 1.
+value, gradient or second gradient of any op on any sample is equivalent. One that does and passes all other tests too
+has survived, and the exit status is 1.
 """
 
 from __future__ import annotations
