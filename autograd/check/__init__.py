@@ -1,16 +1,16 @@
 """Gradient checks that say why: a verdict, the entry, both numbers, the pattern, and the op at fault.
 
-    grads.py         check_grads and assert_grads: how a check goes
-    formula.py       check_formula: somebody's own derivation
-    subject.py       the function under check: its inputs, one recorded run, the engine's gradients
-    replay.py        the recorded graph on many inputs at once
-    probe.py         how much the weighted sum of the results changes: by replay, or by calls
-    differences.py   derivatives from differences, with error bounds; kinks
-    complex_step.py  derivatives without cancellation, where the ops allow
-    directions.py    large inputs, along random directions
-    verdict.py       from numbers to verdicts
-    diagnosis.py     why a wrong gradient is wrong
-    report.py        what is said
+grads.py         check_grads and assert_grads: how a check goes
+formula.py       check_formula: somebody's own derivation
+subject.py       the function under check: its inputs, one recorded run, the engine's gradients
+replay.py        the recorded graph on many inputs at once
+probe.py         how much the weighted sum of the results changes: by replay, or by calls
+differences.py   derivatives from differences, with error bounds; kinks
+complex_step.py  derivatives without cancellation, where the ops allow
+directions.py    large inputs, along random directions
+verdict.py       from numbers to verdicts
+diagnosis.py     why a wrong gradient is wrong
+report.py        what is said
 """
 
 from .formula import check_formula as check_formula

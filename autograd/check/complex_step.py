@@ -15,7 +15,7 @@ import numpy as np
 
 from ..op import OPS, Op
 from .probe import Probe
-from .replay import batched
+from .replay import Step, batched
 
 Array = np.ndarray[Any, Any]
 
@@ -27,8 +27,8 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
     if probe.replay is None:
         return None
     # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
-    steps = [step for step in probe.replay.steps if step[1].differentiable]
-    if not all(takes_complex(step[1].base) for step in steps):
+    steps = [step for step in probe.replay.steps if step.op.differentiable]
+    if not all(takes_complex(step.op.base) for step in steps):
         return None
     slopes = np.empty(len(places))
     for start in range(0, len(places), probe.replay.portion):
@@ -42,14 +42,14 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
     return slopes
 
 
-def _slopes(probe: Probe, steps: list[Any], places: Array) -> Any:
+def _slopes(probe: Probe, steps: list[Step], places: Array) -> Any:
     n = len(places)
     rows = np.empty((n, probe.x.size), dtype=np.complex128)
     rows[:] = probe.x
     rows[np.arange(n), places] += 1j * TINY
     known: dict[Any, Any] = {source: probe.of_source(k, rows) for k, source in enumerate(probe.subject.sources)}
-    for node, op, inputs, rank, _ in steps:
-        known[node] = batched(op, n, inputs, rank, np.shape(node._data), known)
+    for step in steps:
+        known[step.node] = batched(step, n, known)
     total: Any = np.zeros(n)
     for out, u in zip(probe.subject.outs, probe.weights):
         if u is not None and out in known:

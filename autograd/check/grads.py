@@ -87,10 +87,8 @@ def check_subject(
         report.verdict = VERDICTS[judged.verdict.max(initial=0)]
         report.notes += judged.notes
         for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
-            shape = np.shape(subject.sources[k]._data)
-            report.parts.append(
-                Part(subject.names[k], shape, judged, start, stop, None if given is None else engine[k])
-            )
+            own = None if given is None else engine[k]
+            report.parts.append(Part(subject.names[k], probe.shapes[k], judged, start, stop, own))
         if report.ok:
             _remark_zeros(report, judged)
         else:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..op import shape_of
 from .replay import Replay, made_from
 from .subject import Array, Subject
 
@@ -30,9 +32,8 @@ class Probe:
         self.replay: Replay | None = Replay(subject.sources, subject.outs)
         data = [s._data for s in subject.sources]
         self.x = np.concatenate([np.reshape(d, -1) for d in data], dtype=np.float64)
-        self.starts = [0]
-        for d in data:
-            self.starts.append(self.starts[-1] + np.size(d))
+        self.shapes = [shape_of(d) for d in data]
+        self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
         self.size = math.sqrt(sum(float(np.vdot(r, r)) for r in subject.results if r is not None))
         self.finite = math.isfinite(self.size)
@@ -57,8 +58,7 @@ class Probe:
 
     def of_source(self, k: int, whole: Array) -> Array:
         """The part of a long row, or of many, that belongs to source k, in that source's shape."""
-        part = whole[..., self.starts[k] : self.starts[k + 1]]
-        return part.reshape(whole.shape[:-1] + np.shape(self.subject.sources[k]._data))
+        return whole[..., self.starts[k] : self.starts[k + 1]].reshape(whole.shape[:-1] + self.shapes[k])
 
     def flat(self, gradients: list[Any]) -> Array:
         """One gradient per source as one long row; zeros for None."""
@@ -120,7 +120,7 @@ class Probe:
             rows[n:] = beside
         if k is None:
             return self.changes(rows, native)
-        return self._changes({k: rows.reshape(len(rows), *np.shape(self.subject.sources[k]._data))}, len(rows), native)
+        return self._changes({k: rows.reshape(len(rows), *self.shapes[k])}, len(rows), native)
 
     def changes(self, rows: Array, native: bool = False) -> Array:
         """The change of the sum for each row, which holds all entries of all sources."""
@@ -129,7 +129,7 @@ class Probe:
         return self._changes(self._by_source(rows), len(rows), native)
 
     def _by_source(self, whole: Array) -> dict[int, Array]:
-        return {k: self.of_source(k, whole) for k in range(len(self.starts) - 1)}
+        return {k: self.of_source(k, whole) for k in range(len(self.shapes))}
 
     def _changes(self, changed: Mapping[int, Array], rows: int, native: bool) -> Array:
         assert self.replay is not None
@@ -159,7 +159,7 @@ class Probe:
             return math.nan
         total = 0.0
         for out, before, u in zip(outs, results, self.weights):
-            if np.shape(out) != np.shape(before):
+            if shape_of(out) != shape_of(before):
                 return math.nan
             if u is not None and out is not None:
                 change = np.subtract(out, before, dtype=np.float64)

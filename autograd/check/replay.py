@@ -7,18 +7,30 @@ and `axis=0` would mean something else there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..graph import by_stamp
-from ..op import Op, as_plain
+from ..op import Op, as_plain, rank_of, shape_of
 from ..value import Value
 
 Array = np.ndarray[Any, Any]
 
 CACHE_NUMBERS = 1 << 16  # rows are run in portions whose widest array has about so many numbers
+
+
+class Step(NamedTuple):
+    """One op of a replay: what it was applied to, the largest rank among that, and the sources it depends on."""
+
+    node: Value
+    op: Op
+    inputs: tuple[Any, ...]
+    rank: int
+    shape: tuple[int, ...]
+    depends: int  # a bit for each source
 
 
 class Replay:
@@ -27,28 +39,27 @@ class Replay:
     def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
         self.outs = list(outs)
         reads = {source: 1 << i for i, source in enumerate(sources)}  # node → the set of sources it depends on, as bits
-        self.steps: list[tuple[Value, Op, tuple[Any, ...], int, int]] = []
-        widest = 1
+        self.steps: list[Step] = []
+        widest = max(source.size for source in sources)
         for node in made_from(self.outs, stop=reads):
             inputs = node.inputs
-            depends = 0
-            rank = 0
+            depends = rank = 0
             for x in inputs:
                 if isinstance(x, Value):
                     depends |= reads.get(x, 0)
-                    rank = max(rank, np.ndim(x._data))
-                else:
-                    rank = max(rank, np.ndim(x))
+                    x = x._data
+                rank = max(rank, rank_of(x))
             if depends:
                 reads[node] = depends
-                widest = max(widest, np.size(node._data))
-                self.steps.append((node, node.op, inputs, rank, depends))  # type: ignore[arg-type]
-        self.portion = max(8, CACHE_NUMBERS // max(widest, *(np.size(s._data) for s in sources)))
+                shape = shape_of(node._data)
+                widest = max(widest, math.prod(shape))
+                self.steps.append(Step(node, node.op, inputs, rank, shape, depends))  # type: ignore[arg-type]
+        self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
     @property
     def nodes(self) -> list[Value]:
         """The nodes that are run again, each after its inputs."""
-        return [step[0] for step in self.steps]
+        return [step.node for step in self.steps]
 
     def run(self, rows: int, given: Mapping[Value, Array], depends_on: int) -> list[Array | None]:
         """The results for each row of the given sources; None for a result that does not depend on them.
@@ -56,9 +67,9 @@ class Replay:
         `depends_on` has a bit for each source that is given.
         """
         known: dict[Value, Any] = dict(given)
-        for node, op, inputs, rank, depends in self.steps:
-            if depends & depends_on:
-                known[node] = batched(op, rows, inputs, rank, np.shape(node._data), known)
+        for step in self.steps:
+            if step.depends & depends_on:
+                known[step.node] = batched(step, rows, known)
         return [known.get(out) for out in self.outs]
 
 
@@ -80,14 +91,13 @@ def made_from(outs: list[Any], stop: Mapping[Value, Any]) -> list[Value]:
     return made
 
 
-def batched(
-    op: Op, rows: int, inputs: tuple[Any, ...], rank: int, shape: tuple[int, ...], known: Mapping[Value, Array]
-) -> Array:
+def batched(step: Step, rows: int, known: Mapping[Value, Array]) -> Array:
     """One op on inputs some of which have the extra axis; the result, (rows, *shape), always has it."""
+    _, op, inputs, rank, shape, _ = step
     how = op.batch
     if how is not None:
         out = _aligned(op, rows, inputs, rank, known) if how == "align" else _by_callable(op, rows, inputs, known)
-        if out is not None and np.shape(out) == (rows, *shape):
+        if out is not None and shape_of(out) == (rows, *shape):
             return out
     return _looped(op, rows, inputs, known)
 
