@@ -29,3 +29,14 @@ def chromium() -> str:
     if path is None:
         pytest.skip("NOT TESTED: no Chromium on this machine (on Debian: apt install chromium)")
     return path
+
+
+@pytest.fixture(autouse=True)
+def table_of_ops_stays():
+    """A test that makes an op of its own leaves the table as it was: other tests walk through it."""
+    from autograd import OPS
+
+    before = set(OPS)
+    yield
+    for name in OPS.keys() - before:
+        del OPS[name]

@@ -1,6 +1,7 @@
 """The stepper's page: its text, and its behaviour in a real browser."""
 
 import json
+import os
 import re
 from importlib.resources import files
 
@@ -340,6 +341,8 @@ def test_hostile_names_in_the_browser(page, tmp_path):
 @pytest.mark.page
 @pytest.mark.slow
 def test_a_thousand_steps_open_and_move_quickly(page, tmp_path):
+    if hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("NOT TIMED: the machine is busy, and seconds on it would say nothing")
     rng = np.random.default_rng(0)
     hidden = [Value(float(x), name=f"x{i}") for i, x in enumerate(rng.normal(size=8))]
     for layer in range(3):
