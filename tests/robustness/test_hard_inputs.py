@@ -106,6 +106,15 @@ def test_the_second_gradient_is_finite_there_too(name):
     assert not np.isnan(second).any(), second
 
 
+@pytest.mark.parametrize("f", [ag.maximum, ag.minimum])
+def test_equals_share_the_gradient_of_the_larger_and_the_smaller(f):
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])
+    dx, dy = grad(lambda x, y: ag.sum(f(x, y) * 2.0), wrt=(0, 1))(x, y)
+    first, second = ([0.0, 2.0], [2.0, 0.0]) if f is ag.maximum else ([2.0, 0.0], [0.0, 2.0])
+    np.testing.assert_array_equal(dx, [1.0, *first])
+    np.testing.assert_array_equal(dy, [1.0, *second])
+
+
 def test_scalars_are_as_hard_as_arrays():
     assert grad(ag.sigmoid)(-1000.0) == 0.0
     assert grad(ag.softplus)(1000.0) == 1.0
