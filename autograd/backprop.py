@@ -358,7 +358,7 @@ class _Slots:
     """Who may add up in the nodes' own `.grad`: one pass at a time.
 
     A pass is known by its own dict, so that it lets go of the slots wherever an exception struck: a signal's may come
-    between any two instructions, also between taking the slots and the next.
+    between any two instructions, also while it lets go. A holder that nobody else knows any more is such a remnant.
     """
 
     def __init__(self) -> None:
@@ -366,9 +366,13 @@ class _Slots:
         self.holder: dict[Value, Any] | None = None
         self.owner: int | None = None
 
+    def busy(self) -> bool:
+        """Whether a pass is adding up right now."""
+        return self.holder is not None and getrefcount(self.holder) > 2  # this attribute and the question itself
+
     def take(self, grads: dict[Value, Any]) -> bool:
         with self.free:
-            if self.holder is None:
+            if not self.busy():
                 self.holder, self.owner = grads, threading.get_ident()
         return self.holder is grads
 
@@ -405,8 +409,9 @@ def _backward_aside(root: Value, grads: dict[Value, Any]) -> None:
     walked = dict(walk(order, grads))
     run_leaf_hooks(grads)
     with slots.free:
-        slots.free.wait_for(lambda: slots.owner in (None, threading.get_ident()))
-        if slots.owner is not None:
+        while slots.busy() and slots.owner != threading.get_ident():
+            slots.free.wait(0.05)
+        if slots.busy():
             return  # this pass runs inside a hook of another, which is adding up in these nodes right now
         for node in order:
             node.grad = walked.get(node)
