@@ -8,6 +8,7 @@ graph, which can be differentiated again. Broadcasting is undone here, once, and
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from sys import getrefcount
 from typing import Any
@@ -362,25 +363,24 @@ class _Slots:
     """
 
     def __init__(self) -> None:
-        self.free = threading.Condition()
-        self.holder: dict[Value, Any] | None = None
-        self.owner: int | None = None
+        self.held: dict[str, tuple[dict[Value, Any], int]] = {}  # no lock: a signal could leave one locked
 
-    def busy(self) -> bool:
-        """Whether a pass is adding up right now."""
-        return self.holder is not None and getrefcount(self.holder) > 2  # this attribute and the question itself
+    def owner(self) -> int | None:
+        """The thread whose pass is adding up right now."""
+        entry = self.held.get("pass")
+        if entry is None or getrefcount(entry[0]) <= 2:  # the entry and the question itself
+            return None
+        return entry[1]
 
     def take(self, grads: dict[Value, Any]) -> bool:
-        with self.free:
-            if not self.busy():
-                self.holder, self.owner = grads, threading.get_ident()
-        return self.holder is grads
+        if self.owner() is None:
+            self.held.pop("pass", None)
+        return self.held.setdefault("pass", (grads, threading.get_ident()))[0] is grads
 
     def give_back(self, grads: dict[Value, Any]) -> None:
-        if self.holder is grads:
-            with self.free:
-                self.holder = self.owner = None
-                self.free.notify_all()
+        entry = self.held.get("pass")
+        if entry is not None and entry[0] is grads:
+            self.held.pop("pass", None)
 
 
 slots = _Slots()
@@ -408,13 +408,12 @@ def _backward_aside(root: Value, grads: dict[Value, Any]) -> None:
     order = reach(root)
     walked = dict(walk(order, grads))
     run_leaf_hooks(grads)
-    with slots.free:
-        while slots.busy() and slots.owner != threading.get_ident():
-            slots.free.wait(0.05)
-        if slots.busy():
+    while not slots.take(grads):
+        if slots.owner() == threading.get_ident():
             return  # this pass runs inside a hook of another, which is adding up in these nodes right now
-        for node in order:
-            node.grad = walked.get(node)
+        time.sleep(0.0005)
+    for node in order:
+        node.grad = walked.get(node)
 
 
 def cotangent_for(root: Value, cotangent: Any) -> Any:
