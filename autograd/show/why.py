@@ -15,7 +15,7 @@ import numpy as np
 
 from autograd.graph import topological
 from autograd.show.numbers import count, rough
-from autograd.show.stepping.formula import shown
+from autograd.show.stepping.pieces import shown
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.walk import BACKWARD, Contribution, Step
 from autograd.show.value_cards import norm

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from autograd.show.numbers import MINUS, Table, cell, dimensions, full, rough, short, table
-from autograd.show.stepping.formula import Formula, Piece, merged, one_page
+from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.pieces import Piece, merged, one_page
 from autograd.show.text import xml
 from autograd.show.value_cards import is_small, norm
 

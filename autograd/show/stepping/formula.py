@@ -17,8 +17,8 @@ import numpy as np
 
 from autograd.op import OPS
 from autograd.ops import FUNCTIONS
-from autograd.show.numbers import MINUS, cell, dimensions, short, table
-from autograd.show.value_cards import is_small
+from autograd.show.numbers import MINUS, short
+from autograd.show.stepping.pieces import Number, Piece, is_negative, merged, plain_text
 
 MARK = "\ue000"  # begins the id of a Name that stands for an operand
 OPERATORS = {
@@ -323,18 +323,6 @@ class Symbols(Writer):
         return ATOM, f"{self.write(inner, ATOM)}.{view}"
 
 
-@dataclass(frozen=True)
-class Number:
-    """An operand in a line of numbers. `bracketed`: it is negative and stands after a sign."""
-
-    value: Any
-    is_gradient: bool = False
-    bracketed: bool = False
-
-
-Piece = str | Number
-
-
 class Numbers(Writer):
     """The same line with values in the operands' places, as a list of pieces."""
 
@@ -342,7 +330,7 @@ class Numbers(Writer):
         return [piece for part in parts for piece in part]
 
     def operand(self, operand: Operand) -> tuple[int, list[Piece]]:
-        return (SIGN if _is_negative(operand.value) else ATOM), [Number(operand.value, operand.is_gradient)]
+        return (SIGN if is_negative(operand.value) else ATOM), [Number(operand.value, operand.is_gradient)]
 
     def bracketed(self, written: list[Piece]) -> list[Piece]:
         if len(written) == 1 and isinstance(written[0], Number):
@@ -380,50 +368,6 @@ def product_sign(formula: Formula, left: ast.expr, op: ast.operator, right: ast.
 
 def has_marks(tree: ast.expr) -> bool:
     return any(is_mark(part) for part in ast.walk(tree) if isinstance(part, ast.expr))
-
-
-def merged(pieces: Iterable[Piece]) -> list[Piece]:
-    """Neighbouring texts as one; a negative number after a sign in brackets: `−20 × (−2)`."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        before = joined[-1] if joined else ""
-        if isinstance(piece, str) and joined and isinstance(before, str):
-            joined[-1] = before + piece
-        elif isinstance(piece, Number) and _is_negative(piece.value) and _ends_in_sign(before):
-            joined.append(Number(piece.value, piece.is_gradient, bracketed=True))
-        else:
-            joined.append(piece)
-    return joined
-
-
-def _ends_in_sign(piece: Piece) -> bool:
-    return isinstance(piece, str) and piece.rstrip().endswith(tuple("+−×⊙·/^"))
-
-
-def _is_negative(value: Any) -> bool:
-    return np.ndim(value) == 0 and short(value).startswith(MINUS)
-
-
-def plain_text(pieces: Iterable[Piece]) -> str:
-    return "".join(piece if isinstance(piece, str) else shown(piece.value, piece.bracketed) for piece in pieces)
-
-
-def one_page(value: Any) -> Any:
-    """A batch of one, `1×2×4`, as its only table."""
-    shape = np.shape(value)
-    return np.reshape(value, shape[-2:]) if len(shape) > 2 and set(shape[:-2]) == {1} else value
-
-
-def shown(value: Any, bracketed: bool = False) -> str:
-    """A value on one line: a number, a small table, or the shape of a large one."""
-    page = one_page(value)
-    if np.ndim(value) == 0:
-        text = cell(value).text
-    elif is_small(np.shape(page)):
-        text = str(table(page))
-    else:
-        text = f"[{dimensions(np.shape(value))}]"
-    return f"({text})" if bracketed else text
 
 
 def unparsed(tree: ast.expr) -> str:

@@ -6,7 +6,7 @@ import base64
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from autograd.show.stepping.formula import shown
+from autograd.show.stepping.pieces import shown
 from autograd.show.stepping.views import View
 from autograd.show.stepping.walk import BACKWARD, Step
 from autograd.show.text import xml

@@ -12,8 +12,9 @@ import numpy as np
 
 from autograd.show import why
 from autograd.show.stepping.figures import entries_html, numbers_line, value_html
-from autograd.show.stepping.formula import Formula, one_page
+from autograd.show.stepping.formula import Formula
 from autograd.show.stepping.maths import math, slope_mathml, symbol_mathml, written
+from autograd.show.stepping.pieces import one_page
 from autograd.show.stepping.sentences import asked_of, in_words
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.walk import BACKWARD, Contribution, Step

@@ -17,7 +17,7 @@ from autograd.show.folding import Collapse, chooser
 from autograd.show.labels import Names
 from autograd.show.numbers import count
 from autograd.show.stepping.folding import Closed, enough_closed, folded
-from autograd.show.stepping.formula import shown
+from autograd.show.stepping.pieces import shown
 from autograd.show.stepping.walk import BACKWARD, FORWARD, Contribution, Step, Walk
 from autograd.show.stepping.wording import Words
 from autograd.value import Value

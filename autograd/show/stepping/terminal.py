@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autograd.show.numbers import Table, table
-from autograd.show.stepping.formula import Number, Piece, merged, one_page, shown
+from autograd.show.stepping.pieces import Number, Piece, merged, one_page, shown
 from autograd.show.text import columns
 from autograd.show.value_cards import is_small
 

@@ -11,7 +11,8 @@ import numpy as np
 from autograd.backprop import contributions, cotangent_for, reach, run_hooks
 from autograd.graph import topological
 from autograd.recording import Scope
-from autograd.show.stepping.formula import Formula, merged, plain_text, shown
+from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.pieces import merged, plain_text, shown
 from autograd.show.stepping.wording import Words
 from autograd.value import Value
 

@@ -1,0 +1,68 @@
+"""A line of numbers: texts, the numbers between them, and how those print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograd.show.numbers import MINUS, cell, dimensions, short, table
+from autograd.show.value_cards import is_small
+
+
+@dataclass(frozen=True)
+class Number:
+    """An operand in a line of numbers. `bracketed`: it is negative and stands after a sign."""
+
+    value: Any
+    is_gradient: bool = False
+    bracketed: bool = False
+
+
+Piece = str | Number
+
+
+def merged(pieces: Iterable[Piece]) -> list[Piece]:
+    """Neighbouring texts as one; a negative number after a sign in brackets: `−20 × (−2)`."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        before = joined[-1] if joined else ""
+        if isinstance(piece, str) and joined and isinstance(before, str):
+            joined[-1] = before + piece
+        elif isinstance(piece, Number) and is_negative(piece.value) and _ends_in_sign(before):
+            joined.append(Number(piece.value, piece.is_gradient, bracketed=True))
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _ends_in_sign(piece: Piece) -> bool:
+    return isinstance(piece, str) and piece.rstrip().endswith(tuple("+−×⊙·/^"))
+
+
+def is_negative(value: Any) -> bool:
+    return np.ndim(value) == 0 and short(value).startswith(MINUS)
+
+
+def plain_text(pieces: Iterable[Piece]) -> str:
+    return "".join(piece if isinstance(piece, str) else shown(piece.value, piece.bracketed) for piece in pieces)
+
+
+def one_page(value: Any) -> Any:
+    """A batch of one, `1×2×4`, as its only table."""
+    shape = np.shape(value)
+    return np.reshape(value, shape[-2:]) if len(shape) > 2 and set(shape[:-2]) == {1} else value
+
+
+def shown(value: Any, bracketed: bool = False) -> str:
+    """A value on one line: a number, a small table, or the shape of a large one."""
+    page = one_page(value)
+    if np.ndim(value) == 0:
+        text = cell(value).text
+    elif is_small(np.shape(page)):
+        text = str(table(page))
+    else:
+        text = f"[{dimensions(np.shape(value))}]"
+    return f"({text})" if bracketed else text
