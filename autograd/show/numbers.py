@@ -30,6 +30,7 @@ ALMOST_ZERO = "≈0"
 THIN_SPACE = "\u2009"
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_READABLE = str.maketrans({MINUS: "-", "∞": "inf", "≈": ""})  # for Python to read a printed number
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def table(array: Any, digits: int = DIGITS) -> Table:
     if numbers.dtype.kind not in "fc":
         return Table(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))
     exponent, decimals = _notation((entry for row in rows for entry in row), digits)
-    slack = EXACT_ULPS * float(np.finfo(numbers.dtype).eps)
+    slack = EXACT_ULPS * _epsilon(numbers)
     cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
     return Table(cells, exponent)
 
@@ -109,6 +110,38 @@ def cell(number: Any, digits: int = DIGITS) -> Cell:
 def short(number: Any, digits: int = DIGITS) -> str:
     """A lone number as text."""
     return cell(number, digits).text
+
+
+def as_printed(array: Any) -> Any:
+    """The numbers that a reader would copy from the page: those of `table`, or of `short`.
+
+    >>> as_printed(2 / 3), as_printed([[0.1, 2 / 3]]).tolist()
+    (0.6667, [[0.1, 0.6667]])
+    """
+    if array.__class__ is float:  # the common case, as in `cell`
+        exponent, decimals = _notation((array,), DIGITS)
+        return _read(_cell(array, exponent, decimals, 0.0), exponent)
+    numbers = np.asarray(array)
+    if numbers.dtype.kind != "f":
+        return array
+    printed = table(numbers)
+    read = [_read(one, printed.exponent) for row in printed.rows for one in row]
+    return np.array(read, numbers.dtype).reshape(numbers.shape)[()]
+
+
+def _read(printed: Cell, exponent: int) -> float:
+    text = printed.text.translate(_READABLE)
+    return float(text if printed.kind == "bad" else f"{text}e{exponent}")
+
+
+def agree(x: Any, y: Any) -> bool:
+    """Are they the same numbers, up to the rounding error that `table` overlooks?
+
+    >>> agree(0.1 * 0.1, 0.01), agree(2 / 3, 0.6667)
+    (True, False)
+    """
+    coarse = max(_epsilon(x), _epsilon(y))
+    return bool(np.allclose(x, y, rtol=EXACT_ULPS * coarse, atol=0.0, equal_nan=True))
 
 
 def rough(number: float) -> str:
@@ -150,6 +183,11 @@ def dimensions(shape: Iterable[int]) -> str:
 def full(number: Any) -> str:
     """Every digit, with ASCII minus, so that it pastes into Python."""
     return repr(number.tolist() if isinstance(number, np.ndarray | np.generic) else number)
+
+
+def _epsilon(numbers: Any) -> float:
+    dtype = np.asarray(numbers).dtype
+    return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0
 
 
 def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:

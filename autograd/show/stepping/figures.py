@@ -17,10 +17,10 @@ FIGURE_SPACE = "\u2007"  # as wide as a digit: keeps decimal points in line
 
 
 def numbers_line(formula: Formula, result: Any, is_gradient: bool = True) -> str:
-    """The formula in numbers. A line wraps before `=`, never after it."""
+    """The formula in numbers. A line wraps before its `=` or `≈`, never after it."""
     tint = "hg-gr hg-new hg-answer" if is_gradient else "hg-new hg-answer"
-    answer = f'<span class="hg-q"><span class="hg-op">=</span>{value_html(result, tint)}</span>'
-    left = "" if formula.is_operand else _grouped(formula.pieces())
+    left, sign = ("", "=") if formula.is_operand else (_grouped(formula.pieces()), formula.equals(result))
+    answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{value_html(result, tint)}</span>'
     return f'<div class="hg-line">{left}{answer}</div>'
 
 
@@ -100,8 +100,9 @@ def entries_html(formula: Formula, value: Any) -> str:
         assert entry is not None
         arithmetic = "".join(_scalar_piece(piece) for piece in merged(entry.pieces()))
         place = "".join(f"[{i}]" for i in index)
-        result = short(np.asarray(value)[index].item())
-        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} = <b>{_raised(result)}</b></p>')
+        result = np.asarray(value)[index].item()
+        sign = entry.equals(result)
+        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} {sign} <b>{_raised(short(result))}</b></p>')
     names = ("entry",) if np.ndim(value) == 1 else ("row", "column")
     where = " ".join(f"{name} {i}" for name, i in zip(names, order[0]))
     rest = (

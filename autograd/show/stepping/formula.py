@@ -17,8 +17,8 @@ import numpy as np
 
 from autograd.op import OPS
 from autograd.ops import FUNCTIONS
-from autograd.show.numbers import MINUS, short
-from autograd.show.stepping.pieces import Number, Piece, is_negative, merged, plain_text
+from autograd.show.numbers import MINUS, agree, as_printed, short
+from autograd.show.stepping.pieces import Number, Piece, has_numbers, is_negative, merged, plain_text, read_off
 
 MARK = "\ue000"  # begins the id of a Name that stands for an operand
 OPERATORS = {
@@ -89,6 +89,24 @@ class Formula:
         """In numbers, on one line."""
         return plain_text(self.pieces())
 
+    def equation(self, result: Any, is_gradient: bool = False) -> list[Piece]:
+        """In numbers, with what they come to."""
+        return [*self.pieces(), f" {self.equals(result)} ", Number(result, is_gradient)]
+
+    def equals(self, result: Any) -> str:
+        """The sign before the result: `=` where what is printed of it follows from the printed numbers, else `≈`.
+
+        A reader who works the line out by hand gets exactly what stands after an `=`.
+        """
+        if not has_numbers(result):
+            return "="
+        try:
+            follows = agree(AsPrinted(self.tree, self.operands).value(), read_off(result))
+        except (NoNumbers, TypeError, ValueError):
+            printed = [piece.value for piece in (*self.pieces(), Number(result)) if isinstance(piece, Number)]
+            follows = all(agree(read_off(value), value) for value in printed)
+        return "=" if follows else "≈"
+
     def entry(self, index: tuple[int, ...]) -> Formula | None:
         """The arithmetic of one entry, as a formula of scalars; None where it cannot be spelled out."""
         from autograd.show.stepping.entries import Entries
@@ -148,6 +166,18 @@ class Formula:
                 settings = {keyword.arg: self.value(keyword.value) for keyword in keywords if keyword.arg}
                 return _call(name, given, settings)
         raise NoNumbers(ast.dump(tree))
+
+
+class AsPrinted(Formula):
+    """The formula worked out by hand, with the rounded numbers that are printed."""
+
+    def _compute(self, tree: ast.expr) -> Any:
+        match tree:
+            case ast.Name(id=mark) if mark in self.operands:
+                return read_off(self.operands[mark].value)
+            case ast.Constant(value=float(value)):
+                return as_printed(value)
+        return super()._compute(tree)
 
 
 def _call(name: str, given: list[Any], settings: dict[str, Any]) -> Any:

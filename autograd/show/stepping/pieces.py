@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.show.numbers import MINUS, cell, dimensions, short, table
+from autograd.show.numbers import MINUS, as_printed, cell, dimensions, short, table
 from autograd.show.value_cards import is_small
 
 
@@ -58,11 +58,22 @@ def one_page(value: Any) -> Any:
 
 def shown(value: Any, bracketed: bool = False) -> str:
     """A value on one line: a number, a small table, or the shape of a large one."""
-    page = one_page(value)
     if np.ndim(value) == 0:
         text = cell(value).text
-    elif is_small(np.shape(page)):
-        text = str(table(page))
+    elif has_numbers(value):
+        text = str(table(one_page(value)))
     else:
         text = f"[{dimensions(np.shape(value))}]"
     return f"({text})" if bracketed else text
+
+
+def has_numbers(value: Any) -> bool:
+    """Does `shown` print the value's numbers, and not just its shape?"""
+    return np.ndim(value) == 0 or is_small(np.shape(one_page(value)))
+
+
+def read_off(value: Any) -> Any:
+    """The value that a reader sees: rounded as it is printed. An array shown by its shape stands for itself."""
+    if np.ndim(value) == 0:
+        return as_printed(value)
+    return np.reshape(as_printed(one_page(value)), np.shape(value)) if has_numbers(value) else value

@@ -44,7 +44,7 @@ def forward_line(step: Step) -> Picture:
     """`Q = X @ WQ = …` in numbers."""
     if step.formula is None or step.formula.is_operand:
         return beside([f"{step.name} = ", Number(step.value)])
-    return beside([f"{step.name} = ", *step.formula.pieces(), " = ", Number(step.value)])
+    return beside([f"{step.name} = ", *step.formula.equation(step.value)])
 
 
 def contribution_lines(contribution: Contribution, paint: Paint) -> list[str]:
@@ -52,10 +52,11 @@ def contribution_lines(contribution: Contribution, paint: Paint) -> list[str]:
     paths = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
     name = paint.bold(words.name(contribution.parent))
     lines = [f"{INDENT}to {name}   {paint.grad(contribution.symbols)}   {paint.dim(paths)}"]
-    pieces: list[Piece] = []
-    if contribution.formula is not None and not contribution.formula.is_operand:
-        pieces = [*contribution.formula.pieces(), " = "]
-    lines += indented(beside([*pieces, Number(contribution.value, True)]), paint, 2)
+    if contribution.formula is None or contribution.formula.is_operand:
+        numbers: list[Piece] = [Number(contribution.value, True)]
+    else:
+        numbers = contribution.formula.equation(contribution.value, is_gradient=True)
+    lines += indented(beside(numbers), paint, 2)
     if contribution.before is not None:
         running = beside(["now ", Number(contribution.before, True), " → ", Number(contribution.total, True)])
         lines += indented(running, paint, 2)
@@ -84,7 +85,7 @@ def wrapped(pieces: list[Piece]) -> Picture:
     lines: list[str] = []
     row: list[Piece] = []
     for piece in pieces:
-        if isinstance(piece, str) and piece.strip() in ("=", "→") and row:
+        if isinstance(piece, str) and piece.strip() in ("=", "≈", "→") and row:
             lines += _fitted(row)
             row = [piece.lstrip()]
         else:

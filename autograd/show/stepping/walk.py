@@ -12,7 +12,7 @@ from autograd.backprop import contributions, cotangent_for, reach, run_hooks
 from autograd.graph import topological
 from autograd.recording import Scope
 from autograd.show.stepping.formula import Formula
-from autograd.show.stepping.pieces import merged, plain_text, shown
+from autograd.show.stepping.pieces import plain_text, shown
 from autograd.show.stepping.wording import Words
 from autograd.value import Value
 
@@ -26,7 +26,7 @@ class Contribution:
     parent      the input, a Value
     rule        in symbols, `g` being the gradient that arrives: `g * b`
     symbols     the same with every gradient's own symbol: `∂L/∂a += ∂L/∂c * b`
-    numbers     the same in numbers: `0.5 × 3 = 1.5`
+    numbers     the same in numbers: `0.5 × 3 = 1.5`, with `≈` where only the unrounded numbers lead there
     value       what is added
     before      the parent's gradient so far, None before the first contribution
     total       the parent's gradient with this contribution
@@ -85,7 +85,7 @@ class Contribution:
     def numbers(self) -> str:
         if self.formula is None or self.formula.is_operand:
             return shown(self.value)
-        return f"{plain_text(merged(self.formula.pieces()))} = {shown(self.value)}"
+        return plain_text(self.formula.equation(self.value))
 
     @property
     def now(self) -> str:
@@ -126,8 +126,8 @@ class Contribution:
             )
         place = tuple(i % n for i, n in zip(index, value.shape))
         spelled = self.formula.entry(place) if self.formula else None
-        result = shown(number.item())
-        return f"{spelled.numbers()} = {result}" if spelled is not None else f"= {result}"
+        result = number.item()
+        return plain_text(spelled.equation(result)) if spelled is not None else f"= {shown(result)}"
 
     def __repr__(self) -> str:
         return f"<{self.symbols} = {self.numbers}, {self.now}>"
@@ -189,7 +189,7 @@ class Step:
         """The forward step in numbers: `2 × 3 = 6`."""
         if self.formula is None or self.formula.is_operand:
             return shown(self.value)
-        return f"{self.formula.numbers()} = {shown(self.value)}"
+        return plain_text(self.formula.equation(self.value))
 
     def __str__(self) -> str:
         from autograd.show.stepping.terminal import describe

@@ -1,6 +1,8 @@
 """The steps as data: the engine's own numbers, in the engine's own order, and a cursor that leaves no trace."""
 
+import re
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -214,7 +216,7 @@ def test_every_op(name, i):
         if np.ndim(contribution.value) and np.size(contribution.value):
             index = np.unravel_index(np.argmax(np.abs(contribution.value)), np.shape(contribution.value))
             spelled = contribution.entry(*map(int, index))
-            assert "=" in spelled
+            assert re.search("[=≈] ", spelled)
 
 
 def test_examples(example):
@@ -289,6 +291,53 @@ def test_a_matrix_product_is_written_out():
         to_x.entry(5, 0)
 
 
+def by_hand(line):
+    """Both sides of a printed line of arithmetic, as exact fractions, and the sign between them."""
+    left, sign, right = re.split(" ([=≈]) ", line)
+    return worked_out(left), sign, worked_out(right)
+
+
+def worked_out(text):
+    text = re.sub("×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: "e" + found[1].translate(PLAIN_DIGITS), text)
+    text = text.replace("−", "-").replace("²", "**2").replace("³", "**3")
+    text = re.sub(r"(?<!\*\*)\b\d+(\.\d+)?(e-?\d+)?", lambda found: f"Fraction('{found[0]}')", text)
+    return eval(text.replace("×", "*"), {"Fraction": Fraction})
+
+
+PLAIN_DIGITS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+EXACT = (0.5, -3.0, 0.1, 2.0)
+ROUNDED = (2 / 3, -1 / 7, 1e-5 / 3, np.pi)
+
+
+@given(st.lists(st.sampled_from(EXACT + ROUNDED), min_size=3, max_size=3))
+def test_an_equals_sign_is_true_of_the_printed_numbers(numbers):
+    a, b, c = (Value(number, name=name) for number, name in zip(numbers, "abc"))
+    x = Value(np.array([numbers, numbers[::-1]]), name="x")
+    lines = []
+    for one in step((a * b - c / a) ** 2 * (a - b + 1.5) * 0.001):
+        lines += [one.numbers, *(sent.numbers for sent in one.contributions)]
+    for sent in step((x @ x.mT * x[:, :2]).sum())[-1].contributions:
+        lines += [sent.entry(*index) for index in np.ndindex(sent.value.shape)]
+    for line in lines:
+        if re.search(" [=≈] ", line):
+            left, sign, right = by_hand(line)
+            assert (left == right) == (sign == "="), line
+
+
+def test_almost_equal_is_said_where_numbers_are_rounded():
+    third = Value(1 / 3, name="third")
+    assert step(third * 3.0)[0].numbers == "0.3333 × 3 ≈ 1"
+    assert step(-third)[0].numbers == "−0.3333 = −0.3333"
+    assert step(ag.exp(third))[0].numbers == "exp(0.3333) ≈ 1.396"
+    assert step(ag.relu(third))[0].numbers == "relu(0.3333) = 0.3333"
+    table = Value(np.array([[1 / 3, 0.5]]), name="table")
+    assert step((table * 2.0).sum())[0].numbers == "[0.3333, 0.5] × 2 ≈ [0.667, 1]"
+    assert step((table * np.array([0.0, 2.0])).sum())[0].numbers == "[0.3333, 0.5] ⊙ [0, 2] = [0, 1]"
+    large = Value(np.full((9, 9), 1 / 3), name="large")  # shown by its shape: nothing of it is rounded
+    assert step((large * (1 / 3)).sum())[0].numbers == "[9×9] × 0.3333 = [9×9]"
+    assert step(large.sum())[0].numbers == "sum([9×9]) = 27"
+
+
 def test_broadcasting_is_undone_in_the_open():
     x = Value(np.ones((2, 3)), name="x")
     b = Value(np.zeros(3), name="b")
@@ -311,7 +360,9 @@ def test_a_rule_that_text_cannot_follow():
     op = ag.Op("odd", "odd(x)", forward=lambda x: x * 2, vjp=vjp, register=False)
     x = Value(3.0, name="x")
     (sent,) = step(op(x))[-1].contributions
-    assert sent.value == 2.0 and sent.rule == "pull_odd(g, x)" and sent.numbers.endswith("= 2")
+    assert sent.value == 2.0 and sent.rule == "pull_odd(g, x)" and sent.numbers == "pull_odd(1, 3) = 2"
+    (sent,) = step(op(x) * (1 / 3))[-1].contributions
+    assert sent.numbers == "pull_odd(0.3333, 3) ≈ 0.6667"
 
 
 # --- names, breakpoints, modules ------------------------------------------------------------------------------

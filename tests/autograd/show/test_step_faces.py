@@ -46,7 +46,20 @@ def test_wide_lines_wrap_before_the_equals_sign():
     x = Value(np.arange(16.0).reshape(4, 4) / 700, name="x")
     lines = str(step((x @ x * x).sum())).splitlines()
     assert all(len(line) <= 108 for line in lines)
+    assert any(line.strip().startswith("≈ ⎢") for line in lines)
+    exact = Value(np.full((4, 4), 0.1001), name="exact")
+    lines = str(step((exact + exact).sum())).splitlines()
     assert any(line.strip().startswith("= ⎢") for line in lines)
+
+
+def test_every_face_says_where_it_rounds():
+    x = Value(np.array([[1 / 3, 0.5], [0.25, 0.2]]), name="x")
+    (scaled, *_) = steps = step((x * 3.0).sum())
+    assert scaled.numbers == "[[0.3333, 0.5], [0.25, 0.2]] × 3 ≈ [[1, 1.5], [0.75, 0.6]]"
+    assert str(scaled).splitlines()[1] == "    x * 3 = ⎡0.3333  0.5⎤ × 3 ≈ ⎡1     1.5⎤"
+    panel = Panels(steps).panel(scaled)
+    assert '<span class="hg-op">≈</span>' in panel
+    assert re.findall(r"× 3 ([=≈]) <b>(.*?)</b>", panel) == [("=", "1.5"), ("≈", "1"), ("=", "0.75"), ("=", "0.6")]
 
 
 def test_large_arrays_show_their_shape():
