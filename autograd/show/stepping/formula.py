@@ -362,6 +362,12 @@ class Numbers(Writer):
     def operand(self, operand: Operand) -> tuple[int, list[Piece]]:
         return (SIGN if is_negative(operand.value) else ATOM), [Number(operand.value, operand.is_gradient)]
 
+    def unbracketed(self, tree: ast.expr) -> tuple[int, list[Piece]]:
+        match tree:
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number) | float(number))):
+                return SIGN, [Number(-number)]  # a number like another, not a sign before one
+        return super().unbracketed(tree)
+
     def bracketed(self, written: list[Piece]) -> list[Piece]:
         if len(written) == 1 and isinstance(written[0], Number):
             return [Number(written[0].value, written[0].is_gradient, bracketed=True)]

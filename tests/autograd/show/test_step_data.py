@@ -291,6 +291,14 @@ def test_a_matrix_product_is_written_out():
         to_x.entry(5, 0)
 
 
+def test_a_negative_constant_after_a_sign_is_bracketed():
+    a = Value(2.0, name="a")
+    assert step(a * -3.0)[0].numbers == "2 × (−3) = −6"
+    assert step(-3.0 * a)[0].numbers == "−3 × 2 = −6"
+    assert step(a - 3.0)[0].numbers == "2 − 3 = −1"
+    assert step(a ** -2.0)[0].numbers == "2⁻² = 0.25"
+
+
 def by_hand(line):
     """Both sides of a printed line of arithmetic, as exact fractions, and the sign between them."""
     left, sign, right = re.split(" ([=≈]) ", line)
