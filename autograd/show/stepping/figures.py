@@ -85,7 +85,7 @@ def _plain_exponent(raised: str) -> str:
     return raised.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "−0123456789"))
 
 
-def entries_html(formula: Formula, value: Any) -> str:
+def entries_html(formula: Formula, value: Any, is_gradient: bool = True) -> str:
     """The arithmetic of each entry, folded; the one with the largest result is shown first."""
     if np.ndim(value) == 0 or not is_small(np.shape(value)) or np.size(value) == 0:
         return ""
@@ -94,6 +94,7 @@ def entries_html(formula: Formula, value: Any) -> str:
         return ""
     first = np.unravel_index(int(np.argmax(np.abs(value))), np.shape(value))
     order = sorted(spelled, key=lambda index: index != tuple(map(int, first)))
+    tint = ' class="hg-gr"' if is_gradient else ""
     lines = []
     for index in order:
         entry = spelled[index]
@@ -102,7 +103,7 @@ def entries_html(formula: Formula, value: Any) -> str:
         place = "".join(f"[{i}]" for i in index)
         result = np.asarray(value)[index].item()
         sign = entry.equals(result)
-        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} {sign} <b>{_raised(short(result))}</b></p>')
+        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} {sign} <b{tint}>{_raised(short(result))}</b></p>')
     names = ("entry",) if np.ndim(value) == 1 else ("row", "column")
     where = " ".join(f"{name} {i}" for name, i in zip(names, order[0]))
     rest = (

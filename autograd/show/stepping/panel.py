@@ -81,7 +81,7 @@ class Panels:
         return (
             f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3><div class="hg-sym">{symbols}</div>'
             f"{numbers_line(step.formula, step.value, is_gradient=False)}"
-            f"{entries_html(step.formula, step.value)}{self._guess(step.value, step.name)}</section>"
+            f"{entries_html(step.formula, step.value, is_gradient=False)}{self._guess(step.value, step.name)}</section>"
         )
 
     def _backward(self, step: Step) -> str:

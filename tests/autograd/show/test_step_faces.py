@@ -68,6 +68,14 @@ def test_large_arrays_show_their_shape():
     assert "[5×7] ⊙ [5×7] = [5×7]" in text
 
 
+def test_only_gradients_are_orange():
+    x = Value(np.array([[0.5, 2.0]]), name="x")
+    steps = step((x * x).sum())
+    forward, backward = (Panels(steps).panel(steps[index]) for index in (0, -1))
+    assert "hg-arith" in forward and "hg-gr" not in forward
+    assert '= <b class="hg-gr">2</b>' in backward
+
+
 # --- mathematics ------------------------------------------------------------------------------------------------
 
 
