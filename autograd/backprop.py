@@ -151,24 +151,40 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         rule = node.op.vjp  # type: ignore[union-attr]
         a = node._a
         b = node._b
-        kind = b.__class__
-        if rule.__class__ is tuple or a.__class__ is not Value or (kind is not Value and isinstance(b, Value)):
+        left = a.__class__
+        right = b.__class__
+        if left is Value:
+            x = a._data
+        elif left is float or left is int:
+            x = a
+        else:
             send_in_slots(node, g, rule, grads)
             continue
-        x = a._data
-        y = b._data if kind is Value else b
+        if right is Value:
+            y = b._data
+        elif isinstance(b, Value):
+            send_in_slots(node, g, rule, grads)
+            continue
+        else:
+            y = b
         try:
             if b is None:
                 (dx,) = rule(g, node._data, x)
-            else:
+                dy = None
+            elif rule.__class__ is not tuple:
                 dx, dy = rule(g, node._data, x, y)
+            else:
+                dx, dy = rule
+                if dx is not None:
+                    dx = dx(g, node._data, x, y) if left is Value and a.requires_grad else None
+                if dy is not None:
+                    dy = dy(g, node._data, x, y) if right is Value and b.requires_grad else None
         except (ArithmeticError, ValueError):  # a float that raised, or not one gradient per input: ask the slow way
             add_up(contributions(node, g), grads)
             continue
-        if dx is not None and a.requires_grad:
-            if dx.__class__ is not x.__class__ or (
-                dx.__class__ is not float and (dx.shape != x.shape or dx.dtype is not x.dtype)
-            ):
+        if dx is not None and left is Value and a.requires_grad:
+            kind = dx.__class__
+            if kind is not x.__class__ or (kind is not float and (dx.shape != x.shape or dx.dtype is not x.dtype)):
                 dx = conform(dx, a)
             if a.op is None:
                 total = get(a)
@@ -176,10 +192,9 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
             else:
                 total = a.grad
                 a.grad = dx if total is PENDING else total + dx
-        if kind is Value and dy is not None and b.requires_grad:
-            if dy.__class__ is not y.__class__ or (
-                dy.__class__ is not float and (dy.shape != y.shape or dy.dtype is not y.dtype)
-            ):
+        if dy is not None and right is Value and b.requires_grad:
+            kind = dy.__class__
+            if kind is not y.__class__ or (kind is not float and (dy.shape != y.shape or dy.dtype is not y.dtype)):
                 dy = conform(dy, b)
             if b.op is None:
                 total = get(b)
@@ -189,30 +204,34 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
                 b.grad = dy if total is PENDING else total + dy
 
 
-def send_in_slots(node: Value, g: Any, rule: Any, leaves: dict[Value, Any]) -> None:
+def send_in_slots(node: Value, g: Any, rule: Any, grads: dict[Value, Any]) -> None:
     """`contributions` and `add_up` in one, for ops of many inputs: layers, mostly, whose gradients fit as they are."""
-    inputs = node.inputs
+    inputs = node._a if node._a.__class__ is tuple else node.inputs
     data = [x._data if isinstance(x, Value) else x for x in inputs]
     out = node._data
     try:
         if rule.__class__ is tuple:
-            wants = [isinstance(x, Value) and x.requires_grad for x in inputs]
-            given = [r(g, out, *data) if want and r else None for r, want in zip(rule, wants, strict=True)]
+            given = []
+            for pull, x in zip(rule, inputs):
+                wanted = pull is not None and isinstance(x, Value) and x.requires_grad
+                given.append(pull(g, out, *data) if wanted else None)
         else:
             given = rule(g, out, *data)
-        parts = list(zip(inputs, data, given, strict=True))
+            if len(given) != len(data):
+                raise ValueError
     except (ArithmeticError, ValueError):  # as above: ask the slow way
-        add_up(contributions(node, g), leaves)
+        add_up(contributions(node, g), grads)
         return
-    for x, own, dx in parts:
+    for x, own, dx in zip(inputs, data, given):
         if dx is None or not isinstance(x, Value) or not x.requires_grad:
             continue
-        arrays = dx.__class__ is own.__class__ is ndarray
-        if not arrays or dx.shape != own.shape or dx.dtype is not own.dtype:
+        if dx.__class__ is not ndarray or own.__class__ is not ndarray or dx.shape != own.shape or (
+            dx.dtype is not own.dtype
+        ):
             dx = conform(dx, x)
         if x.op is None:
-            total = leaves.get(x)
-            leaves[x] = dx if total is None else total + dx
+            total = grads.get(x)
+            grads[x] = dx if total is None else total + dx
         else:
             total = x.grad
             x.grad = dx if total is PENDING else total + dx
@@ -365,17 +384,18 @@ class _Slots:
     def __init__(self) -> None:
         self.held: dict[str, tuple[dict[Value, Any], int]] = {}  # no lock: a signal could leave one locked
 
+    def take(self, grads: dict[Value, Any]) -> bool:
+        entry = (grads, threading.get_ident())
+        holder = self.held.setdefault("pass", entry)
+        if holder is not entry and getrefcount(holder[0]) <= 2:  # known to its entry and to this question alone
+            self.held.pop("pass", None)
+            holder = self.held.setdefault("pass", entry)
+        return holder is entry
+
     def owner(self) -> int | None:
         """The thread whose pass is adding up right now."""
         entry = self.held.get("pass")
-        if entry is None or getrefcount(entry[0]) <= 2:  # the entry and the question itself
-            return None
-        return entry[1]
-
-    def take(self, grads: dict[Value, Any]) -> bool:
-        if self.owner() is None:
-            self.held.pop("pass", None)
-        return self.held.setdefault("pass", (grads, threading.get_ident()))[0] is grads
+        return None if entry is None else entry[1]
 
     def give_back(self, grads: dict[Value, Any]) -> None:
         entry = self.held.get("pass")

@@ -311,11 +311,11 @@ class Value:
             if isinstance(x, Value):
                 plain.append(x._data)
                 needs = needs or x.requires_grad
-            else:
-                if x.__class__ is not float and x.__class__ is not ndarray:
-                    x = as_operand(x)
-                    inputs = (*inputs[:i], x, *inputs[i + 1 :])
+            elif x is None or x.__class__ is ndarray or x.__class__ is float:
                 plain.append(x)
+            else:
+                plain.append(as_operand(x))
+                inputs = (*inputs[:i], plain[i], *inputs[i + 1 :])
         try:
             data = op.forward(*plain)
         except Exception as error:
@@ -326,7 +326,10 @@ class Value:
         node._data = data
         node.grad = None
         node.op = op
-        node._set_inputs(inputs)
+        if len(inputs) > 2:
+            node._a, node._b = inputs, None
+        else:
+            node._set_inputs(inputs)
         node.stamp = next(counter)
         node.label = None
         node.requires_grad = needs and op.differentiable

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
+from ._axes import limits, number, ones
 from ._stash import Stash
 from .elementwise import where
 from .fused import _softmax, inner, softmax, softmax_pull
@@ -19,7 +20,7 @@ _weights = Stash()
 def _scores(q, k, mask, causal):
     """q kᵀ / √d with what may not be seen at -inf. Plain arrays."""
     scores = product(q, k.mT)
-    scores *= 1.0 / math.sqrt(q.shape[-1])
+    scores *= number(1.0 / math.sqrt(q.shape[-1]), scores.dtype)
     if causal:
         scores[..., _future(*scores.shape[-2:])] = -np.inf
     if mask is not None:
@@ -58,23 +59,21 @@ def _attention_weights_defined(q, k, mask=None, causal=False):
 
 
 def _mask_and_causal(who, q, k, mask, causal):
+    """A regular mask and whether there is a causal one too, for queries and keys of these shapes."""
     if isinstance(mask, str):
         if mask != "causal":
             raise ValueError(f'{who}: a mask is booleans (True: may attend), numbers to add, or "causal"; got {mask!r}')
         mask, causal = None, True
-    for name, x in (("q", q), ("k", k)):
-        if rank_of(x) < 2:
-            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape_of(x)}")
-    if shape_of(q)[-1] != shape_of(k)[-1]:
-        raise ShapeError(f"{who}: q has {shape_of(q)[-1]} features (shape {shape_of(q)}), k has {shape_of(k)[-1]} "
-                         f"(shape {shape_of(k)}); they must be equal")
-    return _checked_mask(who, mask, shape_of(q), shape_of(k)), bool(causal)
+    for name, shape in (("q", q), ("k", k)):
+        if len(shape) < 2:
+            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape}")
+    if q[-1] != k[-1]:
+        raise ShapeError(f"{who}: q has {q[-1]} features (shape {q}), k has {k[-1]} (shape {k}); they must be equal")
+    return None if mask is None else _checked_mask(who, mask, q, k), bool(causal)
 
 
 def _checked_mask(who, mask, q, k):
     """A mask of booleans or real numbers that broadcasts to the scores of queries and keys of these shapes."""
-    if mask is None:
-        return None
     if not hasattr(mask, "dtype"):
         mask = np.asarray(mask)
     if mask.dtype.kind not in "bf":
@@ -88,14 +87,15 @@ def _checked_mask(who, mask, q, k):
 
 
 def _weights_door(q, k, mask=None, causal=False):
-    mask, causal = _mask_and_causal("attention_weights", q, k, mask, causal)
+    mask, causal = _mask_and_causal("attention_weights", shape_of(q), shape_of(k), mask, causal)
     return (q, k, mask), {"causal": causal}
 
 
 def _attention_door(q, k, v, mask=None, causal=False):
-    mask, causal = _mask_and_causal("attention", q, k, mask, causal)
-    if rank_of(v) < 2 or shape_of(v)[-2] != shape_of(k)[-2]:
-        raise ShapeError(f"attention: k has {shape_of(k)[-2]} places (shape {shape_of(k)}); v has shape {shape_of(v)}")
+    keys, values = shape_of(k), shape_of(v)
+    mask, causal = _mask_and_causal("attention", shape_of(q), keys, mask, causal)
+    if len(values) < 2 or values[-2] != keys[-2]:
+        raise ShapeError(f"attention: k has {keys[-2]} places (shape {keys}); v has shape {values}")
     return (q, k, v, mask), {"causal": causal}
 
 
@@ -197,17 +197,22 @@ def _self_attention(qkv, mask, *, heads, kv_heads, causal):
     q, k, v = _places(qkv, heads, kv_heads)
     # The scores lie transposed, (..., keys, queries): sums and maxima down the columns are where NumPy is fast.
     weights = product(k, q.mT)
-    weights *= 1.0 / math.sqrt(q.shape[-1])
+    weights *= number(1.0 / math.sqrt(q.shape[-1]), weights.dtype)
     if causal:
         weights += _ban(qkv.shape[-2], qkv.dtype.str)
     if mask.__class__ is np.ndarray:
         mask = _by_group(mask, heads, kv_heads).mT
         weights = np.where(mask, weights, -np.inf) if is_boolean(mask) else weights + mask
         weights = weights.astype(qkv.dtype, copy=False)
-    least, tiny = _ends(qkv.dtype)
+    least, tiny = limits(qkv.dtype)  # a column of -inf becomes zeros, not NaN
     weights -= np.maximum.reduce(weights, axis=-2, keepdims=True, initial=least)
     np.exp(weights, out=weights)
-    weights /= np.add.reduce(weights, axis=-2, keepdims=True, initial=tiny)
+    if weights.ndim == 2:
+        total = ones(len(weights), weights.dtype).dot(weights)
+        total += tiny
+        weights /= total
+    else:
+        weights /= np.add.reduce(weights, axis=-2, keepdims=True, initial=tiny)
     if heads == 1:
         out = product(weights.mT, v)
     else:
@@ -215,13 +220,6 @@ def _self_attention(qkv, mask, *, heads, kv_heads, causal):
         np.matmul(weights.mT, v, out=_by_head(out, heads, kv_heads))
     _packed.keep(out, weights)
     return out
-
-
-@functools.cache
-def _ends(dtype):
-    """The least number, below every score, and the smallest above 0: a column of -inf becomes zeros, not NaN."""
-    info = np.finfo(dtype)
-    return info.min, info.tiny
 
 
 _packed = Stash()
@@ -248,13 +246,16 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     above = _by_head(g, heads, kv_heads)
     scores = product(v, above.mT)
     # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
-    each = (*g.shape[:-1], heads, q.shape[-1])
-    scores -= _by_head(np.vecdot(g.reshape(each), out.reshape(each)), heads, kv_heads).mT
+    if scores.ndim == 2:
+        scores -= (g * out).dot(ones(g.shape[1], g.dtype))
+    else:
+        each = (*g.shape[:-1], heads, q.shape[-1])
+        scores -= _by_head(np.vecdot(g.reshape(each), out.reshape(each)), heads, kv_heads).mT
     scores *= weights
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)
     added = _ungrouped(scores, heads, kv_heads).mT.copy() if masked else None
-    scores *= 1.0 / math.sqrt(q.shape[-1])
-    if qkv.ndim == 2 and heads == 1:
+    scores *= number(1.0 / math.sqrt(q.shape[-1]), scores.dtype)
+    if scores.ndim == 2:
         return np.concatenate((scores.T.dot(k), scores.dot(q), weights.dot(g)), axis=1), added
     packed = np.empty_like(qkv)
     dq, dk, dv = _places(packed, heads, kv_heads)
@@ -313,7 +314,7 @@ def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):
             f"got shape {shape}"
         )
     if isinstance(mask, str):
-        mask, causal = _mask_and_causal("self_attention", qkv, qkv, mask, causal)
+        mask, causal = _mask_and_causal("self_attention", shape, shape, mask, causal)
     elif mask is not None and mask.__class__ is not float:
         scores = (*shape[:-2], heads, *shape[-2:])
         mask = _checked_mask("self_attention", mask, scores, scores)

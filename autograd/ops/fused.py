@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import negative_axes, ones, row_dots, row_means, row_sums, row_tops, tall
+from ._axes import limits, mean_products, negative_axes, ones, row_sums, row_tools, row_tops, tall
 from ._stash import Stash
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
@@ -31,18 +31,18 @@ def along(x, axis=-1):
 
 def _softmax(x, *, axis):
     x = np.asarray(x)
-    info = np.finfo(x.dtype)
-    # The two initial values change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
+    # The two limits change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
+    least, tiny = limits(x.dtype)
     rows = axis == (-1,) and x.ndim > 1
-    top = row_tops(x, info.min) if rows else np.maximum.reduce(x, axis=axis, keepdims=True, initial=info.min)
+    top = row_tops(x, least) if rows else np.maximum.reduce(x, axis=axis, keepdims=True, initial=least)
     out = np.asarray(x - top)
     np.exp(out, out=out)
     if rows:
         total = row_sums(out)
-        total += info.tiny
+        total += tiny
         out /= total
     else:
-        out /= np.add.reduce(out, axis=axis, keepdims=True, initial=info.tiny)
+        out /= np.add.reduce(out, axis=axis, keepdims=True, initial=tiny)
     return out
 
 
@@ -97,7 +97,7 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along,
 
 def _logsumexp(x, *, axis, keepdims):
     insist("logsumexp", x, axis)
-    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=np.finfo(getattr(x, "dtype", np.float64)).min)
+    top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=limits(getattr(x, "dtype", np.dtype(float)))[0])
     with np.errstate(divide="ignore"):  # a row of -inf: log 0 is the right answer
         out = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
     return out if keepdims else np.squeeze(out, axis)
@@ -124,10 +124,15 @@ def _insist_features(who, x, **vectors):
 
 
 def _standardise(x, eps, centre):
-    """The rows with mean 0 (if centred) and mean square 1, and the factor that scaled them. Plain arrays."""
-    rows = x - row_means(x) if centre else x.copy()
-    scale = row_dots(rows, rows)
-    scale /= x.shape[-1]
+    """The rows of a matrix with mean 0 (if centred) and mean square 1, and the factor that scaled them."""
+    column, _, n = row_tools(x.shape[1], x.dtype)
+    if centre:
+        mean = x.dot(column)
+        mean /= n  # divided, not multiplied by 1/n: the mean of equal numbers is that number
+        rows = x - mean
+    else:
+        rows = x.copy()
+    scale = mean_products(rows, rows)
     scale += eps
     np.sqrt(scale, out=scale)
     np.reciprocal(scale, out=scale)
@@ -142,16 +147,10 @@ def standard_rows(x, eps, centre=True):
     return rows * scale, scale
 
 
-def _rows_of(out, x, eps, centre):
-    if not isinstance(x, np.ndarray):
-        return standard_rows(x, eps, centre)
-    return _rows.find(out) or _standardise(x, eps, centre)
-
-
 def _norm_forward(centre):
     def forward(x, gamma, beta=None, *, eps):
-        rows, scale = _standardise(x, eps, centre)
-        out = rows * gamma
+        rows, scale = _standardise(tall(x), eps, centre)
+        out = (rows if x.ndim == 2 else rows.reshape(x.shape)) * gamma
         if beta is not None:
             out += beta
         _rows.keep(out, (rows, scale))
@@ -161,16 +160,22 @@ def _norm_forward(centre):
 
 
 def _norm_vjp(g, out, x, gamma, eps, centre):
-    rows, scale = _rows_of(out, x, eps, centre)
-    return inner(norm_pull, g * gamma, rows, scale, centre=centre), summed(g * rows, gamma)
+    """The gradients of x, gamma and beta."""
+    if g.__class__ is not np.ndarray:
+        rows, scale = standard_rows(x, eps, centre)
+        return norm_pull(g * gamma, rows, scale, centre=centre), summed(g * rows, gamma), summed(g, gamma)
+    rows, scale = _rows.find(out) or _standardise(tall(x), eps, centre)
+    h = tall(g * gamma)
+    g = tall(g)
+    dx = _pull_rows(h, rows, scale, centre)
+    vector = ones(len(g), g.dtype)
+    return dx if x.ndim == 2 else dx.reshape(x.shape), vector.dot(g * rows), vector.dot(g)
 
 
 def summed(g, vector):
     """The gradient of a vector that was added to (or multiplied with) every row: the sum of the rows."""
     if g.__class__ is not np.ndarray:
-        return sum_to(g, shape_of(vector)) if vector is not None and rank_of(g) > rank_of(vector) else g
-    if vector is None or g.ndim == 1:
-        return g
+        return sum_to(g, shape_of(vector)) if rank_of(g) > rank_of(vector) else g
     rows = tall(g)
     return ones(len(rows), g.dtype).dot(rows)
 
@@ -181,14 +186,14 @@ def inner(op, *inputs, **settings):
 
 
 def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
-    _insist_features("layer_norm", x, gamma=gamma, beta=beta)
+    if not shape_of(x)[-1:] == shape_of(gamma) == shape_of(beta) != ():
+        _insist_features("layer_norm", x, gamma=gamma, beta=beta)
     return (x, gamma, beta), {"eps": float(eps)}
 
 
 layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
                 forward=_norm_forward(centre=True),
-                vjp=lambda g, out, x, gamma, beta, *, eps: (
-                    *_norm_vjp(g, out, x, gamma, eps, True), summed(g, beta)),
+                vjp=lambda g, out, x, gamma, beta, *, eps: _norm_vjp(g, out, x, gamma, eps, True),
                 definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
                 samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
                 batch="align",
@@ -202,19 +207,24 @@ def _rms_norm_door(x, gamma=1.0, eps=1e-5):
 
 rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
               forward=_norm_forward(centre=False),
-              vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False),
+              vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False)[:2],
               definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
               samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
               doc="Each row (last axis) scaled to mean square 1, then times gamma.")
 
 
-def _norm_pull(h, rows, scale, *, centre):
-    out = rows * (row_dots(h, rows) / rows.shape[-1])
-    np.subtract(h, out, out=out)
+def _pull_rows(h, rows, scale, centre):
+    """What the rows of a matrix send back."""
+    out = rows * mean_products(h, rows)
     if centre:
-        out -= row_means(h)
+        out += h.dot(row_tools(h.shape[1], h.dtype)[1])
+    np.subtract(h, out, out=out)
     out *= scale
     return out
+
+
+def _norm_pull(h, rows, scale, *, centre):
+    return _pull_rows(tall(h), tall(rows), tall(scale), centre).reshape(rows.shape)
 
 
 def _norm_pull_defined(h, rows, scale, centre=True):
@@ -236,19 +246,19 @@ norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
 
 
 def _linear(x, weight, bias):
-    out = x.dot(weight) if x.__class__ is np.ndarray and x.ndim == 2 == weight.ndim else matmul.forward(x, weight)
+    if weight.ndim != 2 or (bias is not None and bias.shape != weight.shape[1:]):
+        raise _unfit(weight, bias)
+    out = x.dot(weight) if x.ndim == 2 else matmul.forward(x, weight)
     if bias is not None:
         out += bias
     return out
 
 
-def _linear_door(x, weight, bias=None):
-    if rank_of(weight) != 2:
-        raise ShapeError(f"linear: weight is a matrix (in, out); got shape {shape_of(weight)}")
-    if bias is not None and shape_of(bias) != shape_of(weight)[1:]:
-        raise ShapeError(f"linear: weight of shape {shape_of(weight)} needs a bias of shape {shape_of(weight)[1:]}; "
-                         f"got {shape_of(bias)}")
-    return (x, weight, bias), {}
+def _unfit(weight, bias):
+    if weight.ndim != 2:
+        return ShapeError(f"linear: weight is a matrix (in, out); got shape {weight.shape}")
+    return ShapeError(f"linear: weight of shape {weight.shape} needs a bias of shape {weight.shape[1:]}; "
+                      f"got {shape_of(bias)}")
 
 
 def _linear_dx(g, out, x, weight, bias):
@@ -258,16 +268,15 @@ def _linear_dx(g, out, x, weight, bias):
 
 
 def _linear_dweight(g, out, x, weight, bias):
-    if rank_of(x) == 1:
-        return outer(x, g)
     if g.__class__ is np.ndarray and g.ndim == 2:
         return x.T.dot(g)
-    return product(flat(x).mT, flat(g))
+    return outer(x, g) if rank_of(x) == 1 else product(flat(x).mT, flat(g))
 
 
-linear = Op("linear", "linear(x, weight, bias)", door=_linear_door,
+linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=None: ((x, weight, bias), {}),
             forward=_linear,
-            vjp=(_linear_dx, _linear_dweight, lambda g, out, x, weight, bias: summed(g, bias)),
+            vjp=(_linear_dx, _linear_dweight,
+                 lambda g, out, x, weight, bias: None if bias is None else summed(g, bias)),
             definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
             samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
             batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
