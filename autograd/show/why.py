@@ -184,7 +184,7 @@ def why_bad_value(value: Value) -> str:
             continue
         if node.op is None:
             return f"Why {_bad_word(node.data)}: {_name(node)} was given as {_bad_word(node.data)}."
-        made = " and ".join(f"{_name(x)} = {shown(x.data)}" for x in dict.fromkeys(node.parents))
+        made = " and ".join(map(_name_and_value, dict.fromkeys(node.parents)))
         remedy = REMEDIES.get(node.op.name, "Look at its inputs.")
         return f"Why {_bad_word(node.data)}: going forward, the first is made by {node.op.name}, from {made}. {remedy}"
     return ""
@@ -228,49 +228,53 @@ def _bad_word(data: Any) -> str:
 
 def why_none(value: Value, root: Value | None) -> str:
     """Why no gradient reaches `value`; "" if one does."""
-    name = _name(value)
+    it = value.name or "it"
+    lost = f"{value.name}.grad is None" if value.name else "Its .grad is None"
     if not value.requires_grad:
         if value.op is None:
             return (
-                f"{name}.grad is None because {name} is a constant (requires_grad=False): made so, by detach(), or "
-                "inside no_grad(). Make it with Value(..., requires_grad=True) to get a gradient."
+                f"{lost} because {it} is a constant (requires_grad=False): made so, by detach(), or inside no_grad(). "
+                "Make it with Value(..., requires_grad=True) to get a gradient."
             )
         if not value.op.differentiable:
-            return f"{name}.grad is None because {value.op.name} passes no gradient on: its result jumps."
-        return f"{name}.grad is None because it was made from constants only: {_listed(map(_name, value.parents))}."
+            return f"{lost} because {value.op.name} passes no gradient on: its result jumps."
+        made_from = _listed(dict.fromkeys(map(_name, value.parents)))
+        return f"{lost} because it was made from constants only: {made_from}."
     if root is None:
         twin = _detached_twin(value, (x for x in gc.get_objects() if isinstance(x, Value)))
-        cut = f" (there is a detached copy of {name}; detach() cuts the graph)" if twin is not None else ""
+        cut = f" (there is a detached copy of {it}; detach() cuts the graph)" if twin is not None else ""
         if value.grad is not None:
-            return f"{name}.grad is {_told(value.grad)}, but nothing holds the graph it came from: keep the result."
-        return f"{name}.grad is None: nothing was computed from it yet{cut}."
+            held = lost.removesuffix("None") + _told(value.grad)
+            return f"{held}, but nothing holds the graph it came from: keep the result."
+        return f"{lost}: nothing was computed from it yet{cut}."
     if root is not value and root in topological(value):
         return (
-            f"{name} was made from {_name(root)}, not the other way round: explain takes first the value whose "
-            f"gradient is asked about, then the result it comes from. Write {_swapped(value, root)}."
+            f"{value.name or 'It'} was made from {_name(root)}, not the other way round: explain takes first the value "
+            f"whose gradient is asked about, then the result it comes from. Write {_swapped(value, root)}."
         )
     if not root.requires_grad:
         op = root.op.name if root.op is not None else "detach"
-        return f"{name}.grad is None because all that was made from it ends in {op}, which passes no gradient on."
+        return f"{lost} because all that was made from it ends in {op}, which passes no gradient on."
     nodes = topological(root)
     if value not in nodes:
         twin = _detached_twin(value, nodes)
         if twin is not None:
             return (
-                f"{name}.grad is None because {_name(root)} was computed from a detached copy of {name}: detach() "
-                "cuts the graph there. Use the value itself."
+                f"{lost} because {_name(root)} was computed from a detached copy of {it}: detach() cuts the graph "
+                "there. Use the value itself."
             )
-        says = f"{name}.grad is None because no" if value.grad is None else "No"  # it may have one from elsewhere
-        return f"{says} path leads from {_name(root)} back to {name}: it was not used in it."
+        says = f"{lost} because no" if value.grad is None else "No"  # it may have one from elsewhere
+        return f"{says} path leads from {_name(root)} back to {it}: it was not used there."
     stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
     if value not in stepper.walk.incoming:
         stops = [
             node for node in nodes if not node.requires_grad and node.op is not None and value in topological(node)
         ]
         where = f" ({stops[0].op.name})" if stops and stops[0].op is not None else ""
-        return f"{name}.grad is None because every path from {_name(root)} to it passes an op without a slope{where}."
+        return f"{lost} because every path from {_name(root)} to it passes an op without a slope{where}."
     if value.grad is None:
-        return f"{name}.grad is None because backward() has not been called; {_name(root)}.backward() would set it."
+        call = f"{root.name}.backward()" if root.name else f"backward() on {_name(root)}"
+        return f"{lost} because backward() has not been called; {call} would set it."
     return ""
 
 
@@ -296,20 +300,22 @@ def _what_it_is(value: Value) -> str:
     held = f"its value is {shown(value.data)}" if value.size <= 16 else f"it has shape {value.shape}"
     if value.op is None:
         asks = "asks for a gradient" if value.requires_grad else "asks for no gradient"
-        return f"{_name(value)} is a leaf that {asks}; {held}."
+        return f"{f'{value.name} is a leaf' if value.name else 'A leaf without a name'} that {asks}; {held}."
     made = f"{value.name} was made by" if value.name else "A result of"
     return f"{made} {value.op.name}; {held}."
 
 
 def _its_gradient(stepper: Stepper, value: Value) -> str:
     ledger = stepper.ledger(value)
-    slope = stepper.words.slope(value)
-    total = _told(ledger.total)
+    words = stepper.words
+    gradient = f"{words.slope(value)} = {_told(ledger.total)}"
+    if words.names.is_made_up(value):  # nobody but us has heard of t1
+        gradient += f", with {words.name(value)} for this {'leaf' if value.op is None else 'result'}"
     if not ledger:
-        return f"{slope} = {total}: it is where backprop starts."
+        return f"{gradient}: it is where backprop starts."
     if len(ledger) == 1:
-        return f"{slope} = {total}: one path leads to it, through {ledger[0].via}."
-    return f"{slope} = {total}: {_listed(f'{entry.via} adds {_told(entry.value)}' for entry in ledger)}."
+        return f"{gradient}: one path leads to it, through {ledger[0].via}."
+    return f"{gradient}: {_listed(f'{entry.via} adds {_told(entry.value)}' for entry in ledger)}."
 
 
 def _swapped(value: Value, root: Value) -> str:
@@ -322,9 +328,17 @@ def _told(gradient: Any) -> str:
 
 
 def _name(value: Value) -> str:
+    """What a sentence calls a value that it is not about."""
     if value.name:
         return value.name
-    return f"the result of {value.op.name}" if value.op is not None else f"this value of shape {value.shape}"
+    if value.op is not None:
+        return f"the result of {value.op.name}"
+    return f"a leaf of shape {value.shape}" if value.shape else "an unnamed leaf"
+
+
+def _name_and_value(value: Value) -> str:
+    """`x = −1`, or `the result of sub (−1)`"""
+    return f"{value.name} = {shown(value.data)}" if value.name else f"{_name(value)} ({shown(value.data)})"
 
 
 def _listed(texts: Iterable[str]) -> str:

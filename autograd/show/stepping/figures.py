@@ -102,8 +102,8 @@ def entries_html(formula: Formula, value: Any, is_gradient: bool = True) -> str:
         arithmetic = "".join(_scalar_piece(piece) for piece in merged(entry.pieces()))
         place = "".join(f"[{i}]" for i in index)
         result = np.asarray(value)[index].item()
-        sign = entry.equals(result)
-        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} {sign} <b{tint}>{_raised(short(result))}</b></p>')
+        answer = f"{entry.equals(result)} <b{tint}>{_raised(short(result))}</b>"
+        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} {answer}</p>')
     names = ("entry",) if np.ndim(value) == 1 else ("row", "column")
     where = " ".join(f"{name} {i}" for name, i in zip(names, order[0]))
     rest = (

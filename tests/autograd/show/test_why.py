@@ -192,3 +192,36 @@ def test_a_graph_that_is_gone():
     x = Value(2.0, name="x")
     (x * 3.0).backward()
     assert "nothing holds the graph" in explain(x)
+
+
+# --- values without a name --------------------------------------------------------------------------------------------
+
+
+def test_an_unnamed_leaf_before_backward():
+    x = Value(20.0)
+    kept = x * 3.0
+    assert kept.op is not None and explain(x).splitlines() == [
+        "A leaf without a name that asks for a gradient; its value is 20.",
+        "Its .grad is None because backward() has not been called; backward() on the result of mul would set it.",
+    ]
+
+
+def test_an_unnamed_leaf_is_told_what_it_is_called(after):
+    x = Value(np.array([1.0, 2.0]))
+    after((x * 3.0).sum())
+    assert explain(x).splitlines()[1] == "∂L/∂t1 = [3, 3], with t1 for this leaf: one path leads to it, through t1 * 3."
+
+
+def test_unnamed_constants_and_strangers():
+    constant, x, y = Value(1.0, requires_grad=False), Value([2.0, 3.0]), Value(5.0, name="y")
+    assert explain(constant).splitlines()[1].startswith("Its .grad is None because it is a constant")
+    product = (x * 2.0).sum()
+    assert explain(y, product).endswith("no path leads from the result of sum back to y: it was not used there.")
+    assert "It was made from a leaf of shape (2,), not" in explain(product, x)
+
+
+def test_an_unnamed_leaf_that_makes_a_nan():
+    x = Value(-1.0)
+    with np.errstate(all="ignore"):
+        y = ag.log(x)
+    assert "is made by log, from an unnamed leaf (−1). Keep its input above 0" in explain(x, y)
