@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..op import OPS, Op
+from ..value import Value
 from .probe import Probe
-from .replay import Step, batched
+from .replay import batched
 
 Array = np.ndarray[Any, Any]
 
@@ -27,8 +28,8 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
     if probe.replay is None:
         return None
     # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
-    steps = [step for step in probe.replay.steps if step.op.differentiable]
-    if not all(takes_complex(step.op.base) for step in steps):
+    nodes = [node for node in probe.replay.nodes if node.op.differentiable]  # type: ignore[union-attr]
+    if not all(takes_complex(node.op.base) for node in nodes):  # type: ignore[union-attr]
         return None
     slopes = np.empty(len(places))
     for start in range(0, len(places), probe.replay.portion):
@@ -36,20 +37,22 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("error")  # a discarded imaginary part is a warning
-                slopes[some] = _slopes(probe, steps, places[some])
+                slopes[some] = _slopes(probe, nodes, places[some])
         except Exception:  # whatever a forward function makes of complex numbers: then there is no answer
             return None
     return slopes
 
 
-def _slopes(probe: Probe, steps: list[Step], places: Array) -> Any:
+def _slopes(probe: Probe, nodes: list[Value], places: Array) -> Any:
     n = len(places)
     rows = np.empty((n, probe.x.size), dtype=np.complex128)
     rows[:] = probe.x
     rows[np.arange(n), places] += 1j * TINY
     known: dict[Any, Any] = {source: probe.of_source(k, rows) for k, source in enumerate(probe.subject.sources)}
-    for step in steps:
-        known[step.node] = batched(step, n, known)
+    for node in nodes:
+        out = batched(node, n, known)
+        if out is not None:
+            known[node] = out
     total: Any = np.zeros(n)
     for out, u in zip(probe.subject.outs, probe.weights):
         if u is not None and out in known:

@@ -29,25 +29,25 @@ BEND = 1e-4  # a first look that bends more than this much of the slope is looke
 POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladder is evaluated
 
 
-def usual_step(x: Array, epsilon: float) -> Array:
+def usual_step(scale: Array, epsilon: float) -> Array:
     """The central difference's compromise between truncation and rounding, scaled to each entry."""
-    return epsilon ** (1 / 3) * size_of(x)
-
-
-def size_of(x: Array) -> Array:
-    """What a step is scaled to: at least 1, and 0 for an infinite entry, which cannot move."""
-    size = np.maximum(1.0, np.abs(x))
-    return np.where(size < np.inf, size, 0.0)
+    return epsilon ** (1 / 3) * scale
 
 
 @dataclass
 class Look:
     """The first look: one central difference for each entry."""
 
+    up: Array  # f(x+h) - f(x)
+    down: Array
     slope: Array
     bend: Array  # (f(x+h) - 2f(x) + f(x-h)) / h: the jump of the slope at a kink, h f'' elsewhere
     noise: Array  # a bound on what rounding adds to the slope
-    still: Array  # nothing at all changed
+
+    @property
+    def still(self) -> Array:
+        """Where nothing at all changed."""
+        return (self.up == 0) & (self.down == 0)
 
 
 def look(probe: Probe, places: Array, step: float | None, beside: Array | None = None) -> tuple[Look, Array]:
@@ -58,13 +58,12 @@ def look(probe: Probe, places: Array, step: float | None, beside: Array | None =
     native = step is not None
     x = probe.x[places]
     epsilon = probe.epsilon(native)
-    h = usual_step(x, epsilon) if step is None else np.full(x.shape, step)
+    h = usual_step(probe.scale[places], epsilon) if step is None else np.full(x.shape, step)
     h = really_added(probe, x, h, native)
     n = len(places)
     moved = probe.entries(np.concatenate([places, places]), np.concatenate([h, -h]), native, beside)
     up, down, changes = moved[:n], moved[n : 2 * n], moved[2 * n :]
-    seen = Look((up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h, (up == 0) & (down == 0))
-    return seen, changes
+    return Look(up, down, (up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h), changes
 
 
 def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:

@@ -84,7 +84,7 @@ def check_subject(
             return report
         places, seen = looked
         judged = judge(probe, gradient, places, seen, step)
-        report.verdict = VERDICTS[judged.verdict.max(initial=0)]
+        report.verdict = VERDICTS[judged.worst]
         report.notes += judged.notes
         for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
             own = None if given is None else engine[k]
@@ -135,7 +135,7 @@ def _compare_engine(report: Report, engine: Judged, subject: Subject) -> None:
     """Beside a formula: whether the engine's own gradient is right."""
     from .diagnosis import patterns
 
-    if engine.verdict.max(initial=0) >= WRONG:
+    if engine.worst >= WRONG:
         report.notes.append("the engine's own gradient disagrees with the differences too: does f leave the graph?")
     elif report.verdict == "wrong":
         report.diagnosis += patterns(report, subject)
@@ -149,7 +149,7 @@ BY_CALLS = "the function decides in Python, or reads .data: every entry was done
 def _moved_both_ways(probe: Probe, seed: int) -> Array:
     """All inputs moved a little, each entry up or down at random; and all moved the other way."""
     (signs,) = cotangents(seed + 1, (probe.x.shape,))
-    moves = np.copysign(usual_step(probe.x, probe.coarse), signs)
+    moves = np.copysign(usual_step(probe.scale, probe.coarse), signs)
     return np.array([probe.x + moves, probe.x - moves])
 
 
@@ -170,9 +170,9 @@ def _replay_holds(probe: Probe, moved: Array, replayed: Array) -> bool:
 
 def _repeats(subject: Subject) -> bool:
     """Whether the function gives the same numbers each time it is called with the same inputs."""
-    first = subject.call_with({})
+    first = subject.at((), subject.call_again)
     for _ in range(4):
-        again = subject.call_with({})
+        again = subject.at((), subject.call_again)
         if first is None or again is None or len(first) != len(again):
             return False
         for a, b in zip(first, again):

@@ -14,7 +14,8 @@ from ..op import shape_of
 from .replay import Replay, made_from
 from .subject import Array, Subject
 
-EPS64 = float(np.finfo(np.float64).eps)
+FLOAT64 = np.dtype(np.float64)
+EPS64 = float(np.finfo(FLOAT64).eps)
 TOGETHER = 1 << 15  # so many numbers, and all inputs are perturbed in one replay
 
 
@@ -31,41 +32,44 @@ class Probe:
         self.weights = weights
         self.replay: Replay | None = Replay(subject.sources, subject.outs)
         data = [s._data for s in subject.sources]
-        self.x = np.concatenate([np.reshape(d, -1) for d in data], dtype=np.float64)
+        self.x = in_a_row(data)
         self.shapes = [shape_of(d) for d in data]
         self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
         self.size = math.sqrt(sum(float(np.vdot(r, r)) for r in subject.results if r is not None))
         self.finite = math.isfinite(self.size)
-        self.coarse = EPS64  # the rounding unit of the coarsest dtype
-        self.before = subject.results
-        for d in (*data, *(r for r in subject.results if r is not None)):
-            if d.__class__ is not float and d.dtype != np.float64:
-                self.coarse = max(self.coarse, float(np.finfo(d.dtype).eps))
-        if self.coarse > EPS64:
-            self.before = self._in_float64()
+        self.coarse = max(map(rounding_unit, (*data, *subject.results)))  # of the coarsest dtype
+        self.before = self._in_float64() if self.coarse > EPS64 else subject.results
 
     def _in_float64(self) -> list[Any]:
         """The results of a replay in float64, from which its changes are counted."""
         assert self.replay is not None
         given = {s: np.asarray(s._data, dtype=np.float64)[None] for s in self.subject.sources}
-        outs = self.replay.run(1, given, -1)
+        outs = self.replay.run(1, given)
         return [r if out is None else out[0] for out, r in zip(outs, self.subject.results)]
 
     def epsilon(self, native: bool = False) -> float:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""
         return self.coarse if native or self.replay is None else EPS64
 
+    @functools.cached_property
+    def scale(self) -> Array:
+        """What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move."""
+        scale = np.maximum(np.abs(self.x), 1.0)
+        scale[~np.isfinite(scale)] = 0.0
+        return scale
+
     def of_source(self, k: int, whole: Array) -> Array:
         """The part of a long row, or of many, that belongs to source k, in that source's shape."""
         return whole[..., self.starts[k] : self.starts[k + 1]].reshape(whole.shape[:-1] + self.shapes[k])
 
+    def by_source(self, whole: Array) -> list[Array]:
+        """A long row, or many, taken apart."""
+        return [self.of_source(k, whole) for k in range(len(self.shapes))]
+
     def flat(self, gradients: list[Any]) -> Array:
         """One gradient per source as one long row; zeros for None."""
-        sizes = zip(gradients, self.starts, self.starts[1:])
-        return np.concatenate(
-            [np.zeros(b - a) if g is None else np.reshape(g, -1) for g, a, b in sizes], dtype=np.float64
-        )
+        return in_a_row([np.zeros(shape) if g is None else g for g, shape in zip(gradients, self.shapes)])
 
     @functools.cached_property
     def wobble(self) -> Array:
@@ -74,7 +78,9 @@ class Probe:
         engine = self.flat(self.subject.gradients(self.weights))
         for sign in (1.0, -1.0):
             near = self.x + sign * 2 * self.coarse * np.where(np.isfinite(self.x), np.abs(self.x), 0.0)
-            gradients = self.subject.gradients_with(self._by_source(near), self.weights)
+            gradients = self.subject.at(
+                self.by_source(near), lambda: self.subject.gradients_again(self.weights)
+            )
             if gradients is not None:
                 gap = np.abs(self.flat(gradients) - engine)
                 moved = np.maximum(moved, np.where(np.isfinite(gap), gap, 0.0))
@@ -115,7 +121,7 @@ class Probe:
         start, stop = (0, self.x.size) if k is None else (self.starts[k], self.starts[k + 1])
         rows = np.empty((n if beside is None else n + len(beside), stop - start))
         rows[:n] = self.x[start:stop]
-        rows[np.arange(n), places - start] += deltas
+        rows[np.arange(n), places - start] = self.x[places] + deltas
         if beside is not None:
             rows[n:] = beside
         if k is None:
@@ -126,20 +132,14 @@ class Probe:
         """The change of the sum for each row, which holds all entries of all sources."""
         if self.replay is None:
             return np.array([self.by_call(row) for row in rows])
-        return self._changes(self._by_source(rows), len(rows), native)
-
-    def _by_source(self, whole: Array) -> dict[int, Array]:
-        return {k: self.of_source(k, whole) for k in range(len(self.shapes))}
+        return self._changes(dict(enumerate(self.by_source(rows))), len(rows), native)
 
     def _changes(self, changed: Mapping[int, Array], rows: int, native: bool) -> Array:
         assert self.replay is not None
-        given = {}
-        depends_on = 0
-        for k, data in changed.items():
-            source = self.subject.sources[k]
-            given[source] = data.astype(source.dtype) if native and self.coarse > EPS64 else data
-            depends_on |= 1 << k
-        outs = self.replay.run(rows, given, depends_on)
+        given = {self.subject.sources[k]: data for k, data in changed.items()}
+        if native and self.coarse > EPS64:
+            given = {source: data.astype(source.dtype) for source, data in given.items()}
+        outs = self.replay.run(rows, given)
         total: Any = None
         for out, before, u in zip(outs, self.subject.results if native else self.before, self.weights):
             if out is None or u is None:
@@ -153,7 +153,7 @@ class Probe:
 
     def by_call(self, row: Array) -> float:
         """The same for one row, by calling the function itself; NaN where it raises or gives other shapes."""
-        outs = self.subject.call_with(self._by_source(row))
+        outs = self.subject.at(self.by_source(row), self.subject.call_again)
         results = self.subject.results
         if outs is None or len(outs) != len(results):
             return math.nan
@@ -167,3 +167,15 @@ class Probe:
                     change = np.where(np.equal(out, before), 0.0, change)
                 total += float(np.vdot(u, change))
         return total
+
+
+def in_a_row(data: list[Any]) -> Array:
+    """All numbers of some arrays (and floats), one after the other."""
+    return np.concatenate(data, axis=None, dtype=np.float64)
+
+
+def rounding_unit(data: Any) -> float:
+    """Of the dtype of an array or a number; of float64 for None."""
+    if data is None or data.__class__ is float or data.dtype is FLOAT64:
+        return EPS64
+    return max(EPS64, float(np.finfo(data.dtype).eps))

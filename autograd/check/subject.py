@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,10 +15,11 @@ from ..derivatives import Trace
 from ..errors import DataError
 from ..op import as_plain
 from ..recording import enable_grad, modes
-from ..tree import flatten, unflatten
+from ..tree import LEAF, flatten, unflatten
 from ..value import Value
 
 Array = np.ndarray[Any, Any]
+T = TypeVar("T")
 
 
 class Subject(Trace):
@@ -37,15 +37,16 @@ class Subject(Trace):
         self.sources: list[Value] = []
         self.names: list[str] = []
         given, self.structure = flatten(list(args))
-        self.nested = len(given) != len(args)
+        self.nested = self.structure != [LEAF] * len(args)
+        self.parameters = parameters_of(f) if len(given) == len(args) else ()
         self.leaves = [self._door(i, x) for i, x in enumerate(given)]
-        self._notice_shared_memory([x for x in given if isinstance(x, np.ndarray) and x.dtype.kind == "f"])
+        self._notice_shared_memory([x for x in given if is_float_array(x)])
         if not self.sources:
             raise DataError(
                 "there is nothing to check: no input is a real number, a float array or a leaf Value. "
                 "Write 3.0 for 3, or x.astype(float)."
             )
-        self.structures = [(flatten(0.0)[1], 1)] * len(self.sources)
+        self.structures = [(LEAF, 1)] * len(self.sources)
         self.outs, self.out_structure = self.call()
         self.results = [real_array(out) for out in self.outs]
         if not any(result is not None for result in self.results):
@@ -55,6 +56,8 @@ class Subject(Trace):
 
     def _door(self, place: int, x: Any) -> Any:
         """What the function is given in place of x."""
+        if is_float_array(x) or isinstance(x, (float, np.floating)):
+            return self._vary(Value(x), place)
         if isinstance(x, Value):
             if not x.requires_grad or x.dtype.kind != "f":
                 return x
@@ -67,8 +70,6 @@ class Subject(Trace):
                 )
                 return x
             return self._vary(x, place)
-        if isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
-            return self._vary(Value(x), place)
         if isinstance(x, int | np.integer) and not isinstance(x, bool):
             self.notes.append(f"input {place} is the whole number {x}; it is held. Write {float(x)} to vary it")
         elif not isinstance(x, np.ndarray | bool | str | None):
@@ -76,19 +77,15 @@ class Subject(Trace):
         return x
 
     def _vary(self, source: Value, place: int) -> Value:
+        """Known by its own name, else the parameter's where each takes one input, else its place."""
+        named = self.parameters[place] if place < len(self.parameters) else f"input {place}"
         self.sources.append(source)
-        self.names.append(source.name or self._argument_name(place))
+        self.names.append(source.name or named)
         return source
 
-    def _argument_name(self, place: int) -> str:
-        """The parameter's own name where the inputs are not nested, else its place."""
-        code = getattr(self.f, "__code__", None)
-        names = code.co_varnames[: code.co_argcount] if code is not None else getattr(self.f, "names", ())
-        if not self.nested and place < len(names):
-            return names[place]
-        return f"input {place}"
-
     def _notice_shared_memory(self, arrays: list[Array]) -> None:
+        if len(set(map(id, arrays))) == len(arrays) and all(a.base is None for a in arrays):
+            return  # each has memory of its own
         pairs = itertools.combinations(arrays, 2)
         if any(np.may_share_memory(a, b) and np.shares_memory(a, b) for a, b in pairs):
             self.notes.append("two of the arrays given share memory; each was varied on a copy of its own")
@@ -102,31 +99,31 @@ class Subject(Trace):
 
     def call(self) -> tuple[list[Any], Any]:
         """Call the function on the sources as they are now; its results, taken apart."""
+        args = unflatten(self.structure, self.leaves) if self.nested else self.leaves
         if modes.recording:
-            return flatten(self.f(*unflatten(self.structure, self.leaves)))
+            return flatten(self.f(*args))
         with enable_grad():
-            return flatten(self.f(*unflatten(self.structure, self.leaves)))
+            return flatten(self.f(*args))
 
-    @contextlib.contextmanager
-    def changed(self, data: Mapping[int, Array]) -> Iterator[None]:
-        """Some sources with other data, for the duration of a `with` block; then their own again, the same objects."""
+    def at(self, data: Sequence[Array], ask: Callable[[], T]) -> T | None:
+        """What `ask` says while the sources have other data; then they have their own again, the same objects.
+
+        None if the function raises there.
+        """
         before = [source._data for source in self.sources]
         try:
-            for k, new in data.items():
-                own = self.sources[k]
-                own._data = as_plain(new.astype(own.dtype, copy=False))
-            yield
+            for source, new in zip(self.sources, data):
+                source._data = as_plain(new.astype(source.dtype, copy=False))
+            return ask()
+        except (ArithmeticError, ValueError):  # a step outside of where the function is defined
+            return None
         finally:
             for source, old in zip(self.sources, before):
                 source._data = old
 
-    def call_with(self, data: Mapping[int, Array]) -> list[Any] | None:
-        """The results with some sources' data changed, as plain arrays; None if the function raised there."""
-        try:
-            with self.changed(data):
-                return [real_array(out) for out in self.call()[0]]
-        except (ArithmeticError, ValueError):  # a step outside of where the function is defined
-            return None
+    def call_again(self) -> list[Any]:
+        """The results of one more call, as plain arrays."""
+        return [real_array(out) for out in self.call()[0]]
 
     # --- the engine's answers -------------------------------------------------------------------------------
 
@@ -134,17 +131,13 @@ class Subject(Trace):
         """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path."""
         return self._gradients(self.outs, cotangents)
 
-    def gradients_with(self, data: Mapping[int, Array], cotangents: Sequence[Any]) -> list[Any] | None:
-        """The engine's gradients at changed data; None if the function raises there, or gives other results."""
-        try:
-            with self.changed(data):
-                outs, structure = self.call()
-                same = structure == self.out_structure and [np.shape(real_array(o)) for o in outs] == [
-                    np.shape(r) for r in self.results
-                ]
-                return self._gradients(outs, cotangents) if same else None
-        except (ArithmeticError, ValueError):
-            return None
+    def gradients_again(self, cotangents: Sequence[Any]) -> list[Any] | None:
+        """The gradients of one more call; None if it gives other results."""
+        outs, structure = self.call()
+        same = structure == self.out_structure and [np.shape(real_array(o)) for o in outs] == [
+            np.shape(r) for r in self.results
+        ]
+        return self._gradients(outs, cotangents) if same else None
 
     def _gradients(self, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
         roots = [(out, u) for out, u in zip(outs, cotangents) if isinstance(out, Value) and out.requires_grad]
@@ -181,6 +174,16 @@ class Subject(Trace):
             grads[s] if isinstance(grads.get(s), Value) else Value(np.zeros(s.shape, s.dtype), requires_grad=False)
             for s in self.sources
         ]
+
+
+def is_float_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f"
+
+
+def parameters_of(f: Callable[..., Any]) -> Sequence[str]:
+    """The names of a function's parameters, where it tells."""
+    code = getattr(f, "__code__", None)
+    return code.co_varnames[: code.co_argcount] if code is not None else getattr(f, "names", ())
 
 
 def real_array(out: Any) -> Any:

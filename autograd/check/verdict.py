@@ -9,6 +9,7 @@ nondeterministic  two evaluations at the same place differ
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +37,7 @@ class Judged:
     verdict: Array  # of small integers: PASS, PRECISION, ...
     left: Array  # one-sided derivatives, where they were needed; else NaN
     right: Array
+    worst: int = PASS
     notes: list[str] = field(default_factory=list)
 
 
@@ -53,25 +55,31 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     size = np.maximum(np.abs(g), np.abs(seen.slope))
     largest = _largest(gradient)
     relative, absolute = rounding_of(probe.coarse)
+    visible = seen.noise <= 0.01 * size
+    if not visible.all():
+        visible |= seen.still & (g == 0)
     clear = (
-        (np.abs(g - seen.slope) <= relative * size + absolute * largest + seen.noise)
+        visible
+        & (np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise))
         & (np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise)
-        & ((seen.noise <= 0.01 * size) | (seen.still & (g == 0)))
     )
-    unseen = np.full((2, g.size), np.nan)
-    judged = Judged(places, g, seen.slope.copy(), seen.noise.copy(), np.zeros(g.size, dtype=np.int8), *unseen)
+    judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8), *np.full((2, g.size), np.nan))
     if not clear.all():
+        judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
         doubtful = np.flatnonzero(~_held(judged, probe) & ~clear)
         at_step = seen.slope[doubtful]
         _look_closer(probe, judged, doubtful, largest)
         if step is not None:
             _hold_against_step(judged, doubtful, at_step, step)
+        judged.worst = int(judged.verdict.max(initial=PASS))
     return judged
 
 
 def _largest(gradient: Array) -> float:
-    finite = np.abs(gradient[np.isfinite(gradient)])
-    return float(finite.max(initial=0.0))
+    """The size of the largest entry that is finite."""
+    size = np.abs(gradient)
+    largest = float(np.maximum.reduce(size, initial=0.0))
+    return largest if math.isfinite(largest) else float(size[np.isfinite(size)].max(initial=0.0))
 
 
 def _held(judged: Judged, probe: Probe) -> Array:
