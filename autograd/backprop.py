@@ -206,8 +206,11 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
 
 def send_in_slots(node: Value, g: Any, rule: Any, grads: dict[Value, Any]) -> None:
     """`contributions` and `add_up` in one, for ops of many inputs: layers, mostly, whose gradients fit as they are."""
-    inputs = node._a if node._a.__class__ is tuple else node.inputs
-    data = [x._data if isinstance(x, Value) else x for x in inputs]
+    if node._a.__class__ is tuple:
+        inputs, data = node._a, node._b
+    else:  # a Parameter, say, or an array on the left
+        inputs = node.inputs
+        data = [x._data if isinstance(x, Value) else x for x in inputs]
     out = node._data
     try:
         if rule.__class__ is tuple:
@@ -363,6 +366,15 @@ def backward(root: Value, cotangent: Any = None) -> None:
                 leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
             else:
                 leaf.grad = total
+
+
+def _backward_method(self: Value, grad: Any = None) -> None:
+    """Add d(self)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
+    backward(self, grad)
+
+
+_backward_method.__name__, _backward_method.__qualname__ = "backward", "Value.backward"
+Value.backward = _backward_method  # type: ignore[method-assign]
 
 
 def _count_alone() -> int:

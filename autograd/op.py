@@ -89,15 +89,18 @@ class Op:
 
     def __call__(self, *args: Any, **settings: Any) -> Any:
         """Apply the op to whatever carries the numbers: floats and arrays, Values, or Exprs."""
-        if self.door is None:
+        op = self
+        inputs = args
+        if self.door is not None:
+            try:
+                inputs, settings = self.door(*args, **settings) if settings else self.door(*args)
+            except TypeError as error:
+                raise self._misused(error) from None
             if settings:
-                raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
-            return apply(self, args)
-        try:
-            inputs, settings = self.door(*args, **settings)
-        except TypeError as error:
-            raise self._misused(error) from None
-        return apply(self.bind(settings), inputs)
+                op = self.bind(settings)
+        elif settings:
+            raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
+        return apply(op, inputs)
 
     def _misused(self, error: TypeError) -> TypeError:
         """An error of a call that does not fit the door, in the op's own name."""

@@ -36,7 +36,7 @@ def unary(op: Op) -> Callable[[Value], Value]:
         node.stamp = next(counter)
         node.label = None
         node.requires_grad = self.requires_grad and differentiable
-        if opened.count:
+        if opened:
             settle(node)
         return node
 
@@ -79,7 +79,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         node.stamp = next(counter)
         node.label = None
         node.requires_grad = needs and differentiable
-        if opened.count:
+        if opened:
             settle(node)
         return node
 

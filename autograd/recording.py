@@ -1,7 +1,7 @@
 """What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
 
-Each mode belongs to its thread and survives exceptions. Ordinary nodes pay one look at `opened.count`, the number of
-contexts open in any thread; only when it is not zero does a new node `settle`.
+Each mode belongs to its thread and survives exceptions. Ordinary nodes pay one look at `opened`, the contexts open in
+any thread; only when there are some does a new node `settle`.
 """
 
 from __future__ import annotations
@@ -79,35 +79,26 @@ class _Modes(threading.local):
     label: Label | None = None
     lines = False
     finite = False
-
-
-class _Open:
-    """How many contexts are open in any thread. Zero, the ordinary state, costs a node one look."""
-
-    __slots__ = ("count",)
-
-    def __init__(self) -> None:
-        self.count = 0
+    unusual = False  # whether one of them asks more of a node than a label
 
 
 modes = _Modes()
-opening = threading.Lock()  # held while `opened.count` changes
-opened = _Open()
+opened: set[object] = set()  # a mark for each open context. Adding and removing one is atomic: no lock is needed
 
 
 @contextlib.contextmanager
 def _mode(**changes: Any) -> Iterator[None]:
     """Set some modes of this thread for the duration of a `with` block."""
-    before = {key: getattr(modes, key) for key in changes}
-    with opening:
-        opened.count += 1
-    vars(modes).update(changes)
+    before = {key: getattr(modes, key) for key in (*changes, "unusual")}
+    mark = object()
     try:
+        opened.add(mark)
+        vars(modes).update(changes)
+        modes.unusual = not modes.recording or modes.lines or modes.finite
         yield
     finally:
         vars(modes).update(before)
-        with opening:
-            opened.count -= 1
+        opened.discard(mark)
 
 
 def no_grad() -> contextlib.AbstractContextManager[None]:
@@ -151,22 +142,22 @@ class scope:
         self._here = Scope(name, kind, None if around is None else around.scope, module)
 
     def __enter__(self) -> Scope:
+        opened.add(self)
         modes.label = Label(None, self._here)
-        with opening:
-            opened.count += 1
         return self._here
 
     def __exit__(self, *error: object) -> None:
         modes.label = self._around
-        with opening:
-            opened.count -= 1
+        opened.discard(self)
 
 
 def settle(node: Value) -> None:
     """Finish a new node according to the modes of this thread."""
+    node.label = modes.label
+    if not modes.unusual:
+        return
     if modes.finite:
         _insist_finite(node)
-    node.label = modes.label
     if modes.lines:
         node.label = (modes.label or Label()).but(line=_user_line())
     if not modes.recording:

@@ -37,7 +37,7 @@ class Value:
     """
 
     # One slot each for the first two inputs: a tuple per node would double the memory of a scalar graph.
-    # With three or more inputs, `_a` is the tuple of them all.
+    # With three or more inputs, `_a` is the tuple of them all, and `_b` the list of their plain data.
     __slots__ = ("_a", "_b", "_data", "grad", "label", "op", "requires_grad", "stamp")
     __array_priority__ = 1000.0
 
@@ -50,9 +50,10 @@ class Value:
     requires_grad: bool
     stamp: int
 
-    if TYPE_CHECKING:  # the operators and methods that `ops/__init__.py` binds from the table
+    if TYPE_CHECKING:  # what `ops/__init__.py` binds from the table, and `backprop.py`
 
         def __getattr__(self, name: str) -> Any: ...
+        def backward(self, grad: Any = None) -> None: ...
         def __getitem__(self, index: Any) -> Value: ...
         def __neg__(self) -> Value: ...
         def __pos__(self) -> Value: ...
@@ -176,7 +177,8 @@ class Value:
 
     @property
     def size(self) -> int:
-        return np.size(self._data)
+        data = self._data
+        return data.size if data.__class__ is ndarray else 1
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -193,12 +195,6 @@ class Value:
         return self.swapaxes(-1, -2)
 
     # --- what it does ---------------------------------------------------------------------------------------
-
-    def backward(self, grad: Any = None) -> None:
-        """Add d(self)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
-        from .backprop import backward
-
-        backward(self, grad)
 
     def detach(self) -> Value:
         """A leaf with a copy of the data, through which no gradient flows."""
@@ -327,13 +323,13 @@ class Value:
         node.grad = None
         node.op = op
         if len(inputs) > 2:
-            node._a, node._b = inputs, None
+            node._a, node._b = inputs, plain
         else:
             node._set_inputs(inputs)
         node.stamp = next(counter)
         node.label = None
         node.requires_grad = needs and op.differentiable
-        if opened.count:
+        if opened:
             settle(node)
         return node
 
@@ -388,7 +384,7 @@ class Value:
     def _set_inputs(self, inputs: tuple[Any, ...]) -> None:
         """One or two inputs in their slots; more, or an absent second one, as a tuple in the first."""
         if len(inputs) > 2 or inputs[-1] is None:
-            self._a, self._b = inputs, None
+            self._a, self._b = inputs, [x._data if isinstance(x, Value) else x for x in inputs]
         else:
             self._a, self._b = inputs if len(inputs) == 2 else (inputs[0], None)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import Label, Scope, modes, opened, opening
+from autograd.recording import Label, Scope, modes, opened
 
 Self = TypeVar("Self", bound="Module")
 
@@ -53,6 +53,7 @@ class Module:
     """
 
     training = True
+    _home: tuple[weakref.ref[Module], str] | None = None  # the module that last called this one, and its name there
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward(); write one that computes its output")
@@ -63,11 +64,10 @@ class Module:
         around = modes.label
         parent = None if around is None else around.scope
         name = "" if parent is None else self._name_in(parent)
-        here = Scope(name, type(self).__name__, parent, self)
-        with opening:
-            opened.count += 1
-        modes.label = Label(None, here)
+        here = Scope(name, self.__class__.__name__, parent, self)
         try:
+            opened.add(here)
+            modes.label = Label(None, here)
             return self.forward(*args, **kwargs)
         except HandgradError as error:
             if here.path and not hasattr(error, "__notes__"):
@@ -75,8 +75,7 @@ class Module:
             raise
         finally:
             modes.label = around
-            with opening:
-                opened.count -= 1
+            opened.discard(here)
 
     def __setattr__(self, name: str, value: Any) -> None:
         for path, part in _parts(name, value):
@@ -195,7 +194,7 @@ class Module:
             caller = next((scope.module for scope in around.chain() if scope.module is not None), None)
         if caller is None:
             return ""
-        home = self.__dict__.get("_home")
+        home = self._home
         if home is None or home[0]() is not caller:
             name = next((path for path, module in caller.named_modules() if module is self), "")
             home = self.__dict__["_home"] = (weakref.ref(caller), name)

@@ -18,7 +18,7 @@ from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
 from .linear import Linear
-from .module import Module, Parameter, as_input
+from .module import Module, as_input
 from .norm import LayerNorm, RMSNorm
 
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
@@ -55,9 +55,10 @@ class TransformerBlock(Module):
         self.dropout = Dropout(dropout, rng)
 
     def forward(self, x: Any, mask: Any = None, cache: KeyValues | None = None) -> Any:
-        gamma: Parameter = self.norm1.gamma
-        x = as_input(x, gamma._data.dtype)
-        if x.ndim < 2 or x.shape[-1] != gamma.size:
+        gamma = self.norm1.gamma._data
+        x = as_input(x, gamma.dtype)
+        shape = x.shape
+        if len(shape) < 2 or shape[-1] != gamma.size:
             self._refuse(f"an input of shape (..., tokens, {gamma.size})", x)
         drop = self.dropout if self.training and self.dropout.p else _as_it_is
         if self.pre_norm:

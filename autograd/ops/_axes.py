@@ -28,8 +28,7 @@ def row_tools(n, dtype):
 
     A product with a column takes half the time of a reduction, an operand without axes half that of a Python number.
     """
-    if dtype.kind not in "fc":
-        raise TypeError(f"rows of {dtype} have no averages of their own kind")
+    _insist_fractions(dtype)
     tools = np.ones((n, 1), dtype), np.full((n, 1), 1.0 / n, dtype), np.array(n, dtype)
     for array in tools:
         array.flags.writeable = False
@@ -39,9 +38,16 @@ def row_tools(n, dtype):
 @functools.lru_cache(maxsize=256)
 def number(value, dtype):
     """A number as an operand without axes, in a given dtype."""
+    _insist_fractions(dtype)
     array = np.array(value, dtype)
     array.flags.writeable = False
     return array
+
+
+def _insist_fractions(dtype):
+    """Whole numbers cannot hold 1/n; the op then tries again with floats (`Op.recover`)."""
+    if dtype.kind not in "fc":
+        raise TypeError(f"expected real numbers, got {dtype}")
 
 
 @functools.cache

@@ -11,10 +11,23 @@ class Stash:
 
     def keep(self, out, saved):
         """Remember `saved` until the array `out` is gone."""
-        key = id(out)
-        self._kept[key] = (weakref.ref(out, lambda _: self._kept.pop(key, None)), saved)
+        note = _Note(out, self._forget)
+        note.saved = saved
+        note.key = key = id(out)
+        self._kept[key] = note
 
     def find(self, out):
         """What was kept beside `out`, or None."""
-        kept = self._kept.get(id(out))
-        return kept[1] if kept is not None and kept[0]() is out else None
+        note = self._kept.get(id(out))
+        return note.saved if note is not None and note() is out else None
+
+    def _forget(self, note):
+        self._kept.pop(note.key, None)
+
+
+class _Note(weakref.ref):
+    """A weak reference to an array, with what was kept beside it."""
+
+    __slots__ = ("key", "saved")
+    key: int
+    saved: object

@@ -149,8 +149,12 @@ def standard_rows(x, eps, centre=True):
 
 def _norm_forward(centre):
     def forward(x, gamma, beta=None, *, eps):
-        rows, scale = _standardise(tall(x), eps, centre)
-        out = (rows if x.ndim == 2 else rows.reshape(x.shape)) * gamma
+        if x.ndim == 2:
+            rows, scale = _standardise(x, eps, centre)
+            out = rows * gamma
+        else:
+            rows, scale = _standardise(tall(x), eps, centre)
+            out = rows.reshape(x.shape) * gamma
         if beta is not None:
             out += beta
         _rows.keep(out, (rows, scale))
@@ -165,18 +169,21 @@ def _norm_vjp(g, out, x, gamma, eps, centre):
         rows, scale = standard_rows(x, eps, centre)
         return norm_pull(g * gamma, rows, scale, centre=centre), summed(g * rows, gamma), summed(g, gamma)
     rows, scale = _rows.find(out) or _standardise(tall(x), eps, centre)
-    h = tall(g * gamma)
-    g = tall(g)
-    dx = _pull_rows(h, rows, scale, centre)
+    h = g * gamma
+    if x.ndim == 2:
+        dx = _pull_rows(h, rows, scale, centre)
+    else:
+        dx = _pull_rows(tall(h), rows, scale, centre).reshape(x.shape)
+        g = tall(g)
     vector = ones(len(g), g.dtype)
-    return dx if x.ndim == 2 else dx.reshape(x.shape), vector.dot(g * rows), vector.dot(g)
+    return dx, vector.dot(g * rows), vector.dot(g)
 
 
 def summed(g, vector):
     """The gradient of a vector that was added to (or multiplied with) every row: the sum of the rows."""
     if g.__class__ is not np.ndarray:
         return sum_to(g, shape_of(vector)) if rank_of(g) > rank_of(vector) else g
-    rows = tall(g)
+    rows = g if g.ndim == 2 else tall(g)
     return ones(len(rows), g.dtype).dot(rows)
 
 

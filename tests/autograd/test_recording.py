@@ -16,7 +16,7 @@ from autograd.recording import enable_grad, modes, opened
 def modes_are_closed():
     """A test that leaves a mode open fails here and not in its neighbour."""
     yield
-    assert opened.count == 0
+    assert not opened
     assert (modes.recording, modes.label, modes.lines, modes.finite) == (True, None, False, False)
 
 

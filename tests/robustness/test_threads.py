@@ -67,7 +67,7 @@ def test_modes_belong_to_their_thread():
         return all(seen)
 
     assert all(together(work))
-    assert opened.count == 0 and modes.recording
+    assert not opened and modes.recording
 
 
 def test_scopes_belong_to_their_thread():
@@ -87,7 +87,7 @@ def test_an_error_in_one_thread_leaves_the_others_alone():
         return block(i, steps=10) == block(i, steps=10)
 
     assert all(together(work))
-    assert opened.count == 0
+    assert not opened
 
 
 def test_stamps_are_never_given_twice():
