@@ -18,7 +18,16 @@ import numpy as np
 from autograd.op import OPS
 from autograd.ops import FUNCTIONS
 from autograd.show.numbers import MINUS, agree, as_printed, short
-from autograd.show.stepping.pieces import Number, Piece, has_numbers, is_negative, merged, plain_text, read_off
+from autograd.show.stepping.pieces import (
+    Number,
+    Piece,
+    has_numbers,
+    has_power,
+    is_negative,
+    merged,
+    plain_text,
+    read_off,
+)
 
 MARK = "\ue000"  # begins the id of a Name that stands for an operand
 OPERATORS = {
@@ -369,7 +378,7 @@ class Numbers(Writer):
         return super().unbracketed(tree)
 
     def bracketed(self, written: list[Piece]) -> list[Piece]:
-        if len(written) == 1 and isinstance(written[0], Number):
+        if len(written) == 1 and isinstance(written[0], Number) and np.ndim(written[0].value) == 0:
             return [Number(written[0].value, written[0].is_gradient, bracketed=True)]
         return ["(", *written, ")"]
 
@@ -383,9 +392,12 @@ class Numbers(Writer):
 
     def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, list[Piece]]:
         raised = self.formula.value(exponent) if not has_marks(exponent) else None
+        below = self.write(base, ATOM)
+        if len(below) == 1 and isinstance(below[0], Number) and has_power(below[0].value):
+            below = self.bracketed(below)  # (5×10⁻⁶)²
         if isinstance(raised, int) or (isinstance(raised, float) and raised.is_integer()):
-            return POWER, [*self.write(base, ATOM), str(int(raised)).translate(SUPERSCRIPTS)]
-        return POWER, [*self.write(base, ATOM), " ^ ", *self.write(exponent, SIGN)]
+            return POWER, [*below, str(int(raised)).translate(SUPERSCRIPTS)]
+        return POWER, [*below, " ^ ", *self.write(exponent, SIGN)]
 
     def view(self, inner: ast.expr, view: str) -> tuple[int, list[Piece]]:
         operand = operand_of(self.formula, inner)

@@ -72,6 +72,11 @@ def has_numbers(value: Any) -> bool:
     return np.ndim(value) == 0 or is_small(np.shape(one_page(value)))
 
 
+def has_power(value: Any) -> bool:
+    """Does it print with a power of ten, `5×10⁻⁶`?"""
+    return "×10" in shown(value)
+
+
 def read_off(value: Any) -> Any:
     """The value that a reader sees: rounded as it is printed. An array shown by its shape stands for itself."""
     if np.ndim(value) == 0:
