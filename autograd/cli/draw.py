@@ -12,6 +12,7 @@ from autograd.cli import CommandError, Subparsers
 from autograd.cli.script import failed, run_script
 
 if TYPE_CHECKING:
+    from autograd.show.choices import UnknownChoice
     from autograd.value import Value
 
 USUAL_NAMES = ("loss", "L", "root", "out", "output", "y")  # looked for, in this order, when no name is given
@@ -43,18 +44,20 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from autograd.show.choices import UnknownChoice
     from autograd.show.drawing import draw
 
     root, names = root_of(arguments.what)
     collapse = list(map(as_collapse, arguments.collapse or [])) or None
     try:
-        refuse_unknown(root, names, arguments.collapse or [], arguments.inputs)
         drawing = draw(
             root, collapse=collapse, direction=arguments.direction, detail=arguments.detail, edges=arguments.edges,
             flow=arguments.flow, inputs=arguments.inputs, max_nodes=arguments.max_nodes, digits=arguments.digits,
             names=names,
         )  # fmt: skip
         path = drawing.save(arguments.output, theme=arguments.theme)
+    except UnknownChoice as error:
+        raise misspelled(error) from error
     except (ValueError, OSError, RuntimeError) as error:
         raise CommandError(str(error)) from error
     print(f"{path}: {len(drawing.scene.cards)} cards, {drawing.placement.width:.0f}×{drawing.placement.height:.0f} px")
@@ -66,23 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def refuse_unknown(root: Value, names: dict[str, Any], collapse: list[str], inputs: list[str]) -> None:
-    """Names on the command line that stand for nothing in the graph are slips of the keyboard."""
-    from autograd.graph import topological
-    from autograd.show.folding import chooser
-    from autograd.show.labels import Names
-
-    nodes = topological(root)
-    scopes = {scope: None for node in nodes if node.scope is not None for scope in node.scope.chain() if scope.name}
-    for part in collapse:
-        if not any(map(chooser(as_collapse(part)), scopes)):
-            modules = ", ".join(dict.fromkeys(scope.path for scope in scopes))
-            raise CommandError(f"--collapse {part}: folds no module of this graph, which has {modules or 'none'}")
-    called = Names(nodes, names)
-    leaves = [called.name(node) for node in nodes if node.op is None and called.name(node)]
-    for name in inputs:
-        if name not in leaves:
-            raise CommandError(f"--inputs {name}: no leaf is called that; there are {', '.join(leaves) or 'none'}")
+def misspelled(error: UnknownChoice) -> CommandError:
+    """A name that picks nothing, as it was typed."""
+    return CommandError(f"--{error.option} {error.choice}: {error.told}")
 
 
 def as_collapse(part: str) -> int | str:

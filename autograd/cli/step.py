@@ -49,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     """Step through a Value in the way the user asked for."""
+    from autograd.cli.draw import misspelled
     from autograd.errors import HandgradError
+    from autograd.show.choices import UnknownChoice
     from autograd.show.stepping.player import typed_place
 
     try:
@@ -59,14 +61,17 @@ def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
         return shown(stepper, arguments)
     except BrokenPipeError:
         raise  # `| head` has seen enough
+    except UnknownChoice as error:
+        raise misspelled(error) from error
     except (HandgradError, ValueError, OSError) as error:
         raise CommandError(str(error)) from error
 
 
 def made(root: Any, arguments: argparse.Namespace, **options: Any) -> Stepper:
+    from autograd.cli.draw import as_collapse
     from autograd.show.stepping import step
 
-    collapse = [int(part) if part.isdigit() else part for part in arguments.collapse or []] or None
+    collapse = list(map(as_collapse, arguments.collapse or [])) or None
     backward = not arguments.forward and root.size == 1
     if not backward and not arguments.forward:
         print(f"{options.get('title') or 'it'} ends in an array of shape {root.shape}: its forward pass alone.\n")

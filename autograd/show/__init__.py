@@ -11,6 +11,7 @@ How a picture comes about, each arrow one module:
     cards        Card, Row, Block, Edge, Scope, Scene: plain data; `measure(card)`
     labels       names, expressions and rules of a graph's nodes: `Names`
     folding      which nodes share a card: modules, repeats, sums
+    choices      what a caller picks by name, refused where nothing has it
     value_cards  a node, module or constant as a Card; `gradient_row`, `gradient_block`
     flow         what travels along each edge
     reader       `Reader(root, Options(...)).scene()`: all of the above, joined
@@ -18,7 +19,7 @@ How a picture comes about, each arrow one module:
     painter      `paint(scene, placed, states=...)`, and `paint_card`, `paint_edge` for one element
     drawing      `draw` and what it returns
     stepping     `step`: the stepper and its faces
-    why          `explain`: why a gradient is what it is
+    why          `explain`: why a gradient is what it is; `reasons`: why an op makes one small
 
 A face that changes while it is shown (the stepper) measures every state of a card, joins the sizes
 (`Size.union`), hands them to `arrange` once, and paints each state into the same box: nothing moves while

@@ -63,7 +63,7 @@ def draw(
     >>> [card.name or card.expression for card in drawing.scene.cards]
     ['a', 'b', 'a * b', 'a * b + a']
     """
-    options = Options(collapse, direction, detail, edges, max_nodes, names, flow, tuple(inputs), chains, digits, title)
+    options = Options(collapse, direction, detail, edges, max_nodes, names, flow, inputs, chains, digits, title)
     return Drawing(Reader(root, options), engine)
 
 

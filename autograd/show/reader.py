@@ -16,6 +16,7 @@ import numpy as np
 from autograd.graph import edited_inputs, topological
 from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Legend, Scene, Scope
+from autograd.show.choices import as_inputs, refuse_unknown
 from autograd.show.folding import Collapse, Group, every_module, fold
 from autograd.show.labels import Names, operands_of, part_played
 from autograd.show.layout import GRAPHVIZ_MOST
@@ -58,13 +59,14 @@ class Options:
     max_nodes: int = 300
     names: Mapping[str, Any] | None = None
     flow: bool | float = False
-    inputs: tuple[Any, ...] = ()
+    inputs: Iterable[Any] = ()
     chains: bool | None = None
     digits: int = 4
     title: str = ""
     repeats: bool = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", as_inputs(self.inputs))
         for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
             if getattr(self, field) not in allowed:
                 choices = ", ".join(map(repr, allowed))
@@ -87,6 +89,7 @@ class Reader:
         self.root, self.options = root, options
         self.nodes = topological(root)
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
+        refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
         self.inputs = tuple(

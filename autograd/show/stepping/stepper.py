@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from autograd.errors import StepError
+from autograd.show.choices import as_inputs, refuse_unknown
 from autograd.show.folding import Collapse, chooser
 from autograd.show.labels import Names
 from autograd.show.numbers import count
@@ -82,9 +83,10 @@ class Stepper:
         self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
         names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
     ) -> None:  # fmt: skip
-        self.root, self.title, self.inputs = root, title, tuple(inputs)
+        self.root, self.title, self.inputs = root, title, as_inputs(inputs)
         self.walk = Walk(root, grad, backward)
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
+        refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
         self.words = Words(self.names, self.walk.nodes, root, self.walk.data, top)
         self._every = self.walk.steps(self.words)
         self._chosen: Closed = enough_closed(self._every) if collapse is None else chooser(collapse)

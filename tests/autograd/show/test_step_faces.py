@@ -207,6 +207,7 @@ def test_step_a_file_to_a_page(tmp_path, capsys):
         (["step", "example3", "--goto", "0"], "there is no step 0: steps are numbered from 1 to 28"),
         (["step", "example3", "--goto", "-1"], "there is no step -1: steps are numbered from 1 to 28"),
         (["step", "example3", "--goto", "29"], "there is no step 29: steps are numbered from 1 to 28"),
+        (["step", "example3", "--collapse", "zzz"], "--collapse zzz: folds no module of this graph"),
         (["step", "none.py:loss"], "there is no file"),
         (["step", "example3", "--html", "no/such/folder.html"], "make it first"),
         (["play", "x*y", "x=2"], "what is y? Give it a number: y=2"),
