@@ -34,7 +34,7 @@ def test_a_name_that_picks_nothing_is_refused(show):
 @pytest.mark.parametrize("show", [ag.draw, ag.step])
 def test_choices_that_are_fine(show):
     loss = model_graph()
-    for collapse in (None, False, True, 1, 9, "Linear", "layers.0", ["1", "Seq*"], lambda scope: False):
+    for collapse in (None, False, True, 1, 9, "Linear", "layers.0", ["layers.1", "Seq*"], lambda scope: False):
         show(loss, collapse=collapse)
     show(Value(2.0, name="a") * 3.0, collapse=1)  # no modules, so there is none to fold
     show(loss, inputs="x")  # one alone needs no list
