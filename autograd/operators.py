@@ -10,7 +10,7 @@ from typing import Any
 
 from .op import Op, as_plain
 from .recording import opened, settle
-from .value import Value, as_operand, counter, ndarray, new
+from .value import Value, as_operand, counter, made, ndarray, new
 
 
 def unary(op: Op) -> Callable[[Value], Value]:
@@ -84,7 +84,16 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         return node
 
     def reflected(self: Value, other: Any) -> Value:
-        return op(other, self)
+        if other.__class__ is not float and other.__class__ is not int:
+            return op(other, self)
+        x = self._data
+        try:
+            data = forward(other, x)
+        except Exception as error:
+            data = recover(error, (other, x), (other, self))
+        if data.__class__ is not float and data.__class__ is not ndarray:
+            data = as_plain(data)
+        return made(op, data, other, self, self.requires_grad)
 
     method.__name__ = method.__qualname__ = op.name
     method.__doc__ = op.__doc__

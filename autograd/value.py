@@ -318,20 +318,8 @@ class Value:
             data = op.recover(error, plain, inputs)
         if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
             data = as_plain(data)
-        node: Value = new(Value)
-        node._data = data
-        node.grad = None
-        node.op = op
-        if len(inputs) > 2:
-            node._a, node._b = inputs, plain
-        else:
-            node._set_inputs(inputs)
-        node.stamp = next(counter)
-        node.label = None
-        node.requires_grad = needs and op.differentiable
-        if opened:
-            settle(node)
-        return node
+        a, b = (inputs, plain) if len(inputs) > 2 else _in_slots(inputs)
+        return made(op, data, a, b, needs)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """`np.exp(v)`, and an array on the left of an operator."""
@@ -382,14 +370,35 @@ class Value:
         return reduced(self)
 
     def _set_inputs(self, inputs: tuple[Any, ...]) -> None:
-        """One or two inputs in their slots; more, or an absent second one, as a tuple in the first."""
-        if len(inputs) > 2 or inputs[-1] is None:
-            self._a, self._b = inputs, [x._data if isinstance(x, Value) else x for x in inputs]
-        else:
-            self._a, self._b = inputs if len(inputs) == 2 else (inputs[0], None)
+        self._a, self._b = _in_slots(inputs)
 
 
 new = object.__new__
+
+
+def made(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
+    """The node of a result. `operators.py` has the same written out."""
+    node: Value = new(Value)
+    node._data = data
+    node.grad = None
+    node.op = op
+    node._a = a
+    node._b = b
+    node.stamp = next(counter)
+    node.label = None
+    node.requires_grad = needs and op.differentiable
+    if opened:
+        settle(node)
+    return node
+
+
+def _in_slots(inputs: tuple[Any, ...]) -> tuple[Any, Any]:
+    """What the two slots for inputs hold: one or two as they are; more, or an absent second one, all in the first."""
+    if len(inputs) > 2 or inputs[-1] is None:
+        return inputs, [x._data if isinstance(x, Value) else x for x in inputs]
+    return inputs if len(inputs) == 2 else (inputs[0], None)
+
+
 BY_NUMPY: dict[Any, Callable[..., Any]] = {}  # NumPy's function → our op; filled from the table
 
 
