@@ -27,17 +27,13 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
     """The derivatives at some entries, or None if some op on the way takes no complex numbers."""
     if probe.replay is None:
         return None
-    # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
-    nodes = [node for node in probe.replay.nodes if node.op.differentiable]  # type: ignore[union-attr]
-    if not all(takes_complex(node.op.base) for node in nodes):  # type: ignore[union-attr]
-        return None
     slopes = np.empty(len(places))
     for start in range(0, len(places), probe.replay.portion):
         some = slice(start, start + probe.replay.portion)
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("error")  # a discarded imaginary part is a warning
-                slopes[some] = _slopes(probe, nodes, places[some])
+                slopes[some] = _slopes(probe, probe.replay.nodes, places[some])
         except Exception:  # whatever a forward function makes of complex numbers: then there is no answer
             return None
     return slopes
@@ -48,10 +44,15 @@ def _slopes(probe: Probe, nodes: list[Value], places: Array) -> Any:
     rows = np.empty((n, probe.x.size), dtype=np.complex128)
     rows[:] = probe.x
     rows[np.arange(n), places] += 1j * TINY
-    known: dict[Any, Any] = {source: probe.of_source(k, rows) for k, source in enumerate(probe.subject.sources)}
+    known: dict[Any, Any] = dict(zip(probe.subject.sources, probe.by_source(rows)))
     for node in nodes:
-        out = batched(node, n, known)
+        op = node.op
+        assert op is not None
+        # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
+        out = batched(node, n, known) if op.differentiable else None
         if out is not None:
+            if not takes_complex(op.base):
+                raise TypeError(f"{op.name} takes no complex numbers")
             known[node] = out
     total: Any = np.zeros(n)
     for out, u in zip(probe.subject.outs, probe.weights):

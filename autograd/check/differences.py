@@ -61,7 +61,7 @@ def look(probe: Probe, places: Array, step: float | None, beside: Array | None =
     h = usual_step(probe.scale[places], epsilon) if step is None else np.full(x.shape, step)
     h = really_added(probe, x, h, native)
     n = len(places)
-    moved = probe.entries(np.concatenate([places, places]), np.concatenate([h, -h]), native, beside)
+    moved = probe.entries(np.concatenate([places, places]), np.concatenate([x + h, x - h]), native, beside)
     up, down, changes = moved[:n], moved[n : 2 * n], moved[2 * n :]
     return Look(up, down, (up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h), changes
 
@@ -100,7 +100,8 @@ def climb(probe: Probe, places: Array) -> Climb:
     h = ladder(x, epsilon)  # (entries, rungs)
     steps = really_added(probe, x[:, None, None], h[:, :, None] * POINTS)
     rungs = h.shape[1]
-    moved = probe.entries(np.repeat(places, rungs * 4), steps.reshape(-1)).reshape(steps.shape)
+    values = x[:, None, None] + steps
+    moved = probe.entries(np.repeat(places, rungs * 4), values.reshape(-1)).reshape(steps.shape)
     up, down, up2, down2 = np.moveaxis(moved, -1, 0)
     real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # a step that rounding swallowed is no step
     with np.errstate(all="ignore"):

@@ -111,7 +111,7 @@ def _first_look(
     """
     places: Array | None = None
     seen: Look | None = None
-    if max(stop - start for start, stop in zip(probe.starts, probe.starts[1:])) <= EVERY:
+    if max(map(math.prod, probe.shapes)) <= EVERY:
         places = np.arange(probe.x.size)
     moved = _moved_both_ways(probe, seed)
     if places is not None and step is None:
@@ -160,8 +160,7 @@ def _replay_holds(probe: Probe, moved: Array, replayed: Array) -> bool:
     it; and a function that is random differs from its record.
     """
     slack = 64 * probe.coarse * probe.size
-    for row, expected in zip(moved, replayed):
-        called = probe.by_call(row)
+    for called, expected in zip(probe.by_calls(moved), replayed.tolist()):
         near = abs(called - expected) <= slack + 1e-3 * abs(expected) * probe.coarse ** (1 / 3)
         if not near and not (math.isnan(called) and math.isnan(expected)):
             return False

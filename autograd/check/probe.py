@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..op import shape_of
+from ..value import Value
 from .replay import Replay, made_from
 from .subject import Array, Subject
 
@@ -33,6 +34,9 @@ class Probe:
         self.replay: Replay | None = Replay(subject.sources, subject.outs)
         data = [s._data for s in subject.sources]
         self.x = in_a_row(data)
+        # What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move.
+        self.scale = np.maximum(np.abs(self.x), 1.0)
+        self.scale[~np.isfinite(self.scale)] = 0.0
         self.shapes = [shape_of(d) for d in data]
         self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
@@ -52,20 +56,11 @@ class Probe:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""
         return self.coarse if native or self.replay is None else EPS64
 
-    @functools.cached_property
-    def scale(self) -> Array:
-        """What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move."""
-        scale = np.maximum(np.abs(self.x), 1.0)
-        scale[~np.isfinite(scale)] = 0.0
-        return scale
-
-    def of_source(self, k: int, whole: Array) -> Array:
-        """The part of a long row, or of many, that belongs to source k, in that source's shape."""
-        return whole[..., self.starts[k] : self.starts[k + 1]].reshape(whole.shape[:-1] + self.shapes[k])
-
     def by_source(self, whole: Array) -> list[Array]:
-        """A long row, or many, taken apart."""
-        return [self.of_source(k, whole) for k in range(len(self.shapes))]
+        """A long row, or many, taken apart: one array for each source, in its shape."""
+        rows = whole.shape[:-1]
+        spans = zip(self.starts, self.starts[1:], self.shapes)
+        return [whole[..., start:stop].reshape(rows + shape) for start, stop, shape in spans]
 
     def flat(self, gradients: list[Any]) -> Array:
         """One gradient per source as one long row; zeros for None."""
@@ -78,9 +73,7 @@ class Probe:
         engine = self.flat(self.subject.gradients(self.weights))
         for sign in (1.0, -1.0):
             near = self.x + sign * 2 * self.coarse * np.where(np.isfinite(self.x), np.abs(self.x), 0.0)
-            gradients = self.subject.at(
-                self.by_source(near), lambda: self.subject.gradients_again(self.weights)
-            )
+            gradients = self.subject.at(self.by_source(near), lambda: self.subject.gradients_again(self.weights))
             if gradients is not None:
                 gap = np.abs(self.flat(gradients) - engine)
                 moved = np.maximum(moved, np.where(np.isfinite(gap), gap, 0.0))
@@ -95,48 +88,47 @@ class Probe:
 
     # --- perturbations --------------------------------------------------------------------------------------
 
-    def entries(self, places: Array, deltas: Array, native: bool = False, beside: Array | None = None) -> Array:
-        """The change of the sum for each (place, delta): that one entry moved, all else as it was.
+    def entries(self, places: Array, values: Array, native: bool = False, beside: Array | None = None) -> Array:
+        """The change of the sum for each (place, value): that one entry with this value, all else as it was.
 
         The changes for the rows `beside` come after them: in the same replay, where that is small.
         """
-        if len(places) * self.x.size <= TOGETHER or self.replay is None or len(self.starts) == 2:
-            return self._entries(None, places, deltas, native, beside)
+        if len(places) * self.x.size <= TOGETHER or self.replay is None or len(self.shapes) == 1:
+            return self._entries(None, places, values, native, beside)
         changes = np.empty(len(places))
         source = np.searchsorted(self.starts, places, side="right") - 1
-        for k in range(len(self.starts) - 1):
+        for k in range(len(self.shapes)):
             mine = np.flatnonzero(source == k)
             if mine.size:
-                changes[mine] = self._entries(k, places[mine], deltas[mine], native)
+                changes[mine] = self._entries(k, places[mine], values[mine], native)
         return changes if beside is None else np.concatenate([changes, self.changes(beside, native)])
 
-    def _entries(self, k: int | None, places: Array, deltas: Array, native: bool, beside: Array | None = None) -> Array:
+    def _entries(self, k: int | None, places: Array, values: Array, native: bool, beside: Array | None = None) -> Array:
         """The same, with arrays for source k only (None: for all)."""
         n = len(places)
         portion = 8 if self.replay is None else self.replay.portion
         if n > portion:
             slices = [slice(i, i + portion) for i in range(0, n, portion)]
-            done = [self._entries(k, places[s], deltas[s], native) for s in slices]
+            done = [self._entries(k, places[s], values[s], native) for s in slices]
             return np.concatenate(done if beside is None else [*done, self.changes(beside, native)])
         start, stop = (0, self.x.size) if k is None else (self.starts[k], self.starts[k + 1])
         rows = np.empty((n if beside is None else n + len(beside), stop - start))
         rows[:n] = self.x[start:stop]
-        rows[np.arange(n), places - start] = self.x[places] + deltas
+        rows[np.arange(n), places - start] = values
         if beside is not None:
             rows[n:] = beside
         if k is None:
             return self.changes(rows, native)
-        return self._changes({k: rows.reshape(len(rows), *self.shapes[k])}, len(rows), native)
+        return self._changes({self.subject.sources[k]: rows.reshape(n, *self.shapes[k])}, n, native)
 
     def changes(self, rows: Array, native: bool = False) -> Array:
         """The change of the sum for each row, which holds all entries of all sources."""
         if self.replay is None:
-            return np.array([self.by_call(row) for row in rows])
-        return self._changes(dict(enumerate(self.by_source(rows))), len(rows), native)
+            return np.array(self.by_calls(rows))
+        return self._changes(dict(zip(self.subject.sources, self.by_source(rows))), len(rows), native)
 
-    def _changes(self, changed: Mapping[int, Array], rows: int, native: bool) -> Array:
+    def _changes(self, given: dict[Value, Array], rows: int, native: bool) -> Array:
         assert self.replay is not None
-        given = {self.subject.sources[k]: data for k, data in changed.items()}
         if native and self.coarse > EPS64:
             given = {source: data.astype(source.dtype) for source, data in given.items()}
         outs = self.replay.run(rows, given)
@@ -147,13 +139,16 @@ class Probe:
             change = (out - before).reshape(rows, np.size(u))
             if not self.finite:  # an infinity that stays one has not changed
                 change = np.where((out == before).reshape(rows, np.size(u)), 0.0, change)
-            weighted = change @ np.reshape(u, -1)
+            weighted = change.dot(np.reshape(u, -1))
             total = weighted if total is None else total + weighted
         return np.zeros(rows) if total is None else total
 
-    def by_call(self, row: Array) -> float:
-        """The same for one row, by calling the function itself; NaN where it raises or gives other shapes."""
-        outs = self.subject.at(self.by_source(row), self.subject.call_again)
+    def by_calls(self, rows: Array) -> list[float]:
+        """The same by calling the function itself, row by row; NaN where it raises or gives other shapes."""
+        return [self._by_call(data) for data in zip(*self.by_source(rows))]
+
+    def _by_call(self, data: Sequence[Array]) -> float:
+        outs = self.subject.at(data, self.subject.call_again)
         results = self.subject.results
         if outs is None or len(outs) != len(results):
             return math.nan

@@ -22,20 +22,13 @@ CACHE_NUMBERS = 1 << 16  # rows are run in portions whose widest array has about
 
 
 class Replay:
-    """The part of a recorded graph that lies between some sources and some results.
+    """The part of a recorded graph that lies between some sources and some results."""
 
-    `nodes` are those that are run again, each after its inputs.
-    """
-
-    def __init__(self, sources: Iterable[Value], outs: Iterable[Any]) -> None:
+    def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
         self.outs = list(outs)
-        self.nodes: list[Value] = []
-        depend = set(sources)
-        for node in made_from(self.outs, stop=frozenset(depend)):
-            if not depend.isdisjoint(node.parents):
-                depend.add(node)
-                self.nodes.append(node)
-        self.portion = max(8, CACHE_NUMBERS // max(1, *(node.size for node in depend)))
+        self.nodes = made_from(self.outs, stop=set(sources))
+        widest = max(getattr(node._data, "size", 1) for node in (*sources, *self.nodes))
+        self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
     def run(self, rows: int, given: Mapping[Value, Array]) -> list[Array | None]:
         """The results for each row of the given sources; None for a result that does not depend on them."""

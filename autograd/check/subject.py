@@ -113,7 +113,7 @@ class Subject(Trace):
         before = [source._data for source in self.sources]
         try:
             for source, new in zip(self.sources, data):
-                source._data = as_plain(new.astype(source.dtype, copy=False))
+                source._data = as_plain(new if new.dtype is source.dtype else new.astype(source.dtype))
             return ask()
         except (ArithmeticError, ValueError):  # a step outside of where the function is defined
             return None

@@ -55,16 +55,12 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     size = np.maximum(np.abs(g), np.abs(seen.slope))
     largest = _largest(gradient)
     relative, absolute = rounding_of(probe.coarse)
-    visible = seen.noise <= 0.01 * size
-    if not visible.all():
-        visible |= seen.still & (g == 0)
-    clear = (
-        visible
-        & (np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise))
-        & (np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise)
-    )
+    agrees = np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise)
+    agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise
+    clear = agrees & (seen.noise <= 0.01 * size)
     judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8), *np.full((2, g.size), np.nan))
     if not clear.all():
+        clear |= agrees & seen.still & (g == 0)
         judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
         doubtful = np.flatnonzero(~_held(judged, probe) & ~clear)
         at_step = seen.slope[doubtful]
