@@ -21,7 +21,15 @@ from autograd.op import BoundOp, Op, template
 from autograd.recording import Scope
 from autograd.show.cards import LONGEST_LABEL
 from autograd.show.numbers import MINUS, dimensions, factor
-from autograd.show.tidy import counted_from_zero, in_matrix_terms, tidied, tidy
+from autograd.show.tidy import (
+    COUNTED_IN_RESULT,
+    Ranked,
+    counted_from_the_front,
+    in_matrix_terms,
+    tidied,
+    tidy,
+    with_rank,
+)
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
@@ -31,8 +39,6 @@ LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
-
-COUNTED_IN_RESULT = ("expand_dims", "stack")  # ops whose axis is one of the result's, not of their operand's
 
 # Names travel through Python's unparser as private characters: no text in a name is taken for code.
 _FIRST_MARK = 0xF0000
@@ -101,6 +107,10 @@ class Names:
             return self._make_up(x)
         return literal(x)
 
+    def in_a_sentence(self, node: Value) -> str:
+        """What a sentence calls a node: its name, its expression if that is short, or a name made up for it."""
+        return self.expression(node) if self.nestable(node) else self.call(node)
+
     def rule(self, node: Value, brief: bool = False) -> tuple[str | None, ...]:
         """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
 
@@ -135,7 +145,7 @@ class Names:
         assert node.op is not None
         if any(map(self.nestable, node.inputs)):
             inputs = [
-                Expr(self._tree(x).tree, x.data) if self.nestable(x) else _in_rule(x, self._mark(self._near(x, node)))
+                Ranked(self._tree(x).tree, x.data) if self.nestable(x) else _in_rule(x, self._mark(self._near(x, node)))
                 for x in node.inputs
             ]
             return tuple(part and self._unmarked(part) for part in self._pulled(node, inputs, brief))
@@ -151,19 +161,19 @@ class Names:
         names = {_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(node.inputs)}
         return tuple(text and text.translate(names) for text in self._rules[key])
 
-    def _pulled(self, node: Value, inputs: list[Expr | None], brief: bool) -> list[str | None]:
+    def _pulled(self, node: Value, inputs: list[Ranked | None], brief: bool) -> list[str | None]:
         assert node.op is not None
         rank = max(np.ndim(plain(x)) for x in node.inputs)
         with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
-            g = Expr(ast.Name(self.gradient_word, ast.Load()), node.data)
-            out = Expr(ast.Name(_RESULT, ast.Load()), node.data)
+            g = Ranked(ast.Name(self.gradient_word, ast.Load()), node.data)
+            out = Ranked(ast.Name(_RESULT, ast.Load()), node.data)
             parts = pulled(self._spoken(node.op), g, out, inputs)
         ranks = {ast.dump(tidied(x.tree, rank)): x.ndim for x in (g, out, *inputs) if x is not None}
         texts: list[str | None] = []
         for part in parts:
             if part is not None:
                 tree = in_matrix_terms(tidied(part.tree, rank), lambda tree: ranks.get(ast.dump(tree), 0))
-                part = tidy(Expr(tree), rank, brief)
+                part = tidy(Expr(counted_from_the_front(tree)), rank, brief)
             texts.append(part)
         return texts
 
@@ -269,7 +279,7 @@ class Names:
             inputs = [None if e is None else Expr(e.tree, plain(x)) for e, x in zip(inputs, node.inputs)]
         whole = Expr.__apply__(self._spoken(node.op), tuple(inputs))
         rank = node.ndim if node.op.name in COUNTED_IN_RESULT else np.ndim(plain(node.inputs[0]))
-        return Expr(counted_from_zero(whole.tree, node.op.name, rank), whole.value) if rank else whole
+        return Expr(counted_from_the_front(with_rank(whole.tree, rank)), whole.value)
 
     def _operand(self, x: Any, node: Value) -> Expr | None:
         """An operand of `node` by its name; None, an input that was not given, stays None."""
@@ -305,12 +315,12 @@ class Names:
         return text
 
 
-def _in_rule(x: Any, mark: str) -> Expr | None:
+def _in_rule(x: Any, mark: str) -> Ranked | None:
     """An operand as its op's rule sees it: a mark; None if it was not given; a whole number as itself, so that the rule
     can be worked out (`x ** (3 − 1)` is `x ** 2`)."""
     if x is None:
         return None
-    return Expr(ast.Constant(int(x)) if _is_whole(x) else ast.Name(mark, ast.Load()), plain(x))
+    return Ranked(ast.Constant(int(x)) if _is_whole(x) else ast.Name(mark, ast.Load()), plain(x))
 
 
 def _is_whole(x: Any) -> bool:

@@ -145,7 +145,7 @@ class Reader:
         for node in self.nodes:
             if node.op is not None and node.requires_grad and self.folded.shows(node):
                 parts = zip(node.inputs, self.names.rule(node))
-                lines = [f"to {self.names.call(x)}: {part}" for x, part in parts
+                lines = [f"to {self.names.in_a_sentence(x)}: {part}" for x, part in parts
                          if part is not None and isinstance(x, Value)]  # fmt: skip
                 found[self.folded.key_of[node]] = "\n".join(lines)
         return found

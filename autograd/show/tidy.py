@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from autograd.expr import Expr
-from autograd.op import OPS
+from autograd.op import OPS, Op
+
+COUNTED_IN_RESULT = ("expand_dims", "stack")  # ops whose axis is one of the result's, not of their operand's
 
 
 def tidy(expression: Expr, rank: int = 2, brief: bool = False) -> str:
@@ -27,17 +31,56 @@ def tidied(tree: ast.expr, rank: int = 2, brief: bool = False) -> ast.expr:
     return tidy_tree
 
 
-def counted_from_zero(tree: ast.expr, op: str, rank: int) -> ast.expr:
-    """`sum(x, axis=-2)` of a matrix as `sum(x, axis=0)`, as people count; of the outermost call, if it is `op`'s."""
-    match tree:
-        case ast.Call(func=ast.Name(id=name), keywords=keywords) if name == op:
-            for keyword in keywords:
-                axes = _constant(keyword.value) if keyword.arg == "axis" else None
-                if isinstance(axes, int):
-                    keyword.value = ast.Constant(axes % rank)
-                elif isinstance(axes, tuple):
-                    keyword.value = ast.Tuple([ast.Constant(axis % rank) for axis in axes], ast.Load())
+def from_the_front(axes: Any, rank: int) -> Any:
+    """An axis or several as people count them: the last axis of a matrix, -1 to the ops, is 1."""
+    if isinstance(axes, tuple):
+        return tuple(axis % rank for axis in axes)
+    return axes % rank if isinstance(axes, int) else axes
+
+
+class Ranked(Expr):
+    """An Expr whose calls remember how many axes there are to count in: `counted_from_the_front` asks them.
+
+    The axes themselves stay negative until then, since `in_matrix_terms` looks for the last and the last but one.
+    """
+
+    __slots__ = ()
+
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Ranked:
+        whole = Expr.__apply__(op, inputs)
+        counted: Any = whole if op.name in COUNTED_IN_RESULT else inputs[0]
+        rank = counted.ndim if isinstance(counted, Expr) else np.ndim(counted)
+        return Ranked(with_rank(whole.tree, rank), whole.value)
+
+    def _view(self, attribute: str, view: Callable[[Any], Any]) -> Ranked:
+        turned = super()._view(attribute, view)
+        return Ranked(turned.tree, turned.value)
+
+
+def with_rank(tree: ast.expr, rank: int) -> ast.expr:
+    """The tree of an op just written out: its calls that have an axis now know the rank; its operands' did before."""
+    for call in _calls_with_axis(tree):
+        if rank and not hasattr(call, "rank"):
+            call.rank = rank  # type: ignore[attr-defined]
     return tree
+
+
+def counted_from_the_front(tree: ast.expr) -> ast.expr:
+    """`sum(x, axis=-2)` of a matrix as `sum(x, axis=0)`, in every call that knows its rank."""
+    for call in _calls_with_axis(tree):
+        rank = getattr(call, "rank", 0)
+        for keyword in call.keywords:
+            axes = _constant(keyword.value) if keyword.arg == "axis" and rank else None
+            if isinstance(axes, int | tuple):
+                keyword.value = Expr(repr(from_the_front(axes, rank))).tree
+    return tree
+
+
+def _calls_with_axis(tree: ast.expr) -> Iterator[ast.Call]:
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Call) and any(keyword.arg == "axis" for keyword in part.keywords):
+            yield part
 
 
 def in_matrix_terms(tree: ast.expr, ndim: Callable[[ast.expr], int]) -> ast.expr:
@@ -62,7 +105,8 @@ class _Tidy(ast.NodeTransformer):
         if name == "swapaxes" and {_constant(axis) for axis in node.args[1:]} == {-1, -2}:
             return self.visit_Attribute(ast.Attribute(node.args[0], "mT", ast.Load()))
         node.args = [arg for arg in node.args if _constant(arg) is not None]
-        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(name, keyword)]
+        rank = getattr(node, "rank", self.rank)
+        node.keywords = [keyword for keyword in node.keywords if not self._says_nothing(name, keyword, rank)]
         for keyword in node.keywords:
             keyword.value = _lone(keyword.value)
         return node
@@ -80,13 +124,13 @@ class _Tidy(ast.NodeTransformer):
         node.slice = _lone(node.slice)
         return node
 
-    def _says_nothing(self, name: str, keyword: ast.keyword) -> bool:
+    def _says_nothing(self, name: str, keyword: ast.keyword, rank: int) -> bool:
         """Settings left out by request, and a reduction's axis that names them all."""
         if self.brief:
             return True
         axes = _constant(keyword.value) if keyword.arg == "axis" else None
         named = [axes] if isinstance(axes, int) else sorted(axes) if isinstance(axes, tuple) else None
-        everything = named in (list(range(-self.rank, 0)), list(range(self.rank)))
+        everything = named in (list(range(-rank, 0)), list(range(rank)))
         return everything and name in OPS and OPS[name].defaults.get("axis", 0) is None
 
 

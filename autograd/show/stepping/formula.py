@@ -28,6 +28,7 @@ from autograd.show.stepping.pieces import (
     plain_text,
     read_off,
 )
+from autograd.show.tidy import COUNTED_IN_RESULT, from_the_front
 
 MARK = "\ue000"  # begins the id of a Name that stands for an operand
 OPERATORS = {
@@ -286,11 +287,18 @@ class Writer:
             arguments.append(self.write(argument) if numeric else self.setting(unparsed_index(argument)))
         for keyword in tree.keywords:
             if keyword.arg != "keepdims":
-                arguments.append(self.setting(f"{keyword.arg}={unparsed_index(keyword.value)}"))
+                arguments.append(self.setting(f"{keyword.arg}={self.keyword(tree, keyword)}"))
         between: list[Any] = []
         for argument in arguments:
             between += [self.setting(", "), argument] if between else [argument]
         return ATOM, self.join(self.function(name), self.setting("("), *between, self.setting(")"))
+
+    def keyword(self, call: ast.Call, keyword: ast.keyword) -> str:
+        """A setting's text; an axis is counted from the front."""
+        rank = self.formula.ndim(call if call.func.id in COUNTED_IN_RESULT else call.args[0])  # type: ignore[attr-defined]
+        if keyword.arg != "axis" or not rank:
+            return unparsed_index(keyword.value)
+        return str(from_the_front(self.formula.value(keyword.value), rank))
 
     def constant(self, value: Any) -> tuple[int, Any]:
         if isinstance(value, bool) or not isinstance(value, int | float):

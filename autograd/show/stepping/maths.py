@@ -79,21 +79,18 @@ class MathML(Writer):
             return ATOM, f'<mo stretchy="false">|</mo>{self.write(tree.args[0])}<mo stretchy="false">|</mo>'
         if name in ("sum", "mean"):
             sign = "<mo>∑</mo>" if name == "sum" else '<mi mathvariant="normal">mean</mi>'
-            axis = next((keyword.value for keyword in tree.keywords if keyword.arg == "axis"), None)
-            over = _axis_word(axis, self.formula.ndim(tree.args[0]))
+            axis = next((keyword for keyword in tree.keywords if keyword.arg == "axis"), None)
+            over = _axis_word(self.keyword(tree, axis), self.formula.ndim(tree.args[0])) if axis is not None else ""
             head = f"<munder>{sign}<mtext>{over}</mtext></munder>" if over else sign
             return SIGN, f"{head}{self.bracketed(self.write(tree.args[0]))}"
         return super().call(name, tree)
 
 
-def _axis_word(axis: ast.expr | None, rank: int) -> str:
+def _axis_word(axis: str, rank: int) -> str:
     """Over what a sum runs: each row, each column, or an axis by number."""
-    if axis is None:
-        return ""
-    text = ast.unparse(axis)
-    if rank == 2 and text in ("-1", "-2"):
-        return "each row" if text == "-1" else "each column"
-    return "" if rank <= 1 else f"axis {text.replace('-', MINUS)}"
+    if rank == 2 and axis in ("0", "1"):
+        return "each row" if axis == "1" else "each column"
+    return "" if rank <= 1 else f"axis {axis}"
 
 
 def row(written: str) -> str:

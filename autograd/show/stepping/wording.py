@@ -55,9 +55,7 @@ class Words:
         name = self.names.name(x)
         if not name and x is self._root:
             name = self.top
-        if not name and self.names.nestable(x):
-            name = self.names.expression(x)
-        return clipped(visible(name or self.names.call(x)), LONGEST_NAME)
+        return clipped(visible(name or self.names.in_a_sentence(x)), LONGEST_NAME)
 
     def slope(self, x: Value) -> str:
         """The symbol of a node's gradient: `∂L/∂K`."""

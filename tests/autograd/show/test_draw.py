@@ -234,6 +234,25 @@ def test_settings_that_say_nothing_are_left_out():
     assert names.expression(autograd.softmax(x)) == "softmax(x)"
     assert names.expression(x.T) == "x.T"
     assert names.expression(x[1]) == "x[1]"
+    assert names.expression(x.sum() + x.sum(axis=(0, 1))) == "sum(x) + sum(x)"  # inside another expression too
+
+
+def test_rules_count_axes_from_the_front_like_the_expressions():
+    x = Value(np.arange(6.0).reshape(2, 3), name="x")
+    rows, columns = autograd.softmax(x, axis=-1), autograd.softmax(x, axis=0)
+    rows.name, columns.name = "rows", "columns"
+    names = Names([x, rows, columns])
+    assert names.rule(rows) == ("rows * (g − sum(g * rows, axis=1, keepdims=True))",)
+    assert names.rule(columns) == ("columns * (g − sum(g * columns, axis=0, keepdims=True))",)
+    assert names.rule(x.sum(axis=0)) == ("broadcast_to(expand_dims(g, axis=0), (2, 3))",)
+    assert names.rule(autograd.expand_dims(x, -1)) == ("squeeze(g, axis=2)",)
+    assert names.rule(autograd.stack([x, x], axis=0)) == ("g[..., 0, :, :]", "g[..., 1, :, :]")
+
+
+def test_a_pages_rules_call_nodes_as_its_cards_do():
+    x = Value(np.arange(6.0).reshape(2, 3), name="x")
+    rules = draw((x.sum(axis=1) * 2.0).sum()).reader.rules()
+    assert "to sum(x, axis=1): g * 2" in rules.values()
 
 
 # --- edges ------------------------------------------------------------------------------------------------------------

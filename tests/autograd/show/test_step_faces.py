@@ -94,6 +94,16 @@ def test_names_become_mathematics():
     assert "<script>" not in symbol_mathml("<script>")
 
 
+def test_axes_are_counted_from_the_front():
+    x = Value(np.arange(8.0).reshape(2, 2, 2), name="x")
+    first, *_ = step((x.sum(axis=-1) * 2.0).sum())
+    assert first.reading == "sum(x, axis=2)" and first.formula.text == "sum(x, axis=2)"
+    assert "<munder><mo>∑</mo><mtext>axis 2</mtext></munder>" in written(first.formula, MathML)
+    matrix = Value(np.ones((2, 3)), name="matrix")
+    for axis, word in ((0, "each column"), (-1, "each row")):
+        assert f"<mtext>{word}</mtext>" in written(step(matrix.sum(axis=axis).sum())[0].formula, MathML)
+
+
 def test_a_partial_derivative_is_by_one_operand():
     v = Value(3.0, name="v")
     both = step(ag.exp(v * v))[-1].contributions
