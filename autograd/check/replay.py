@@ -20,6 +20,10 @@ Array = np.ndarray[Any, Any]
 
 CACHE_NUMBERS = 1 << 16  # rows are run in portions whose widest array has about so many numbers
 
+# glibc gives memory back to the system as soon as 128 KB of it are free, and each portion would fetch it again page by
+# page, which takes as long as the arithmetic. Having seen a larger block freed, it keeps twice as much as that block.
+np.empty(4 * CACHE_NUMBERS)
+
 
 class Replay:
     """The part of a recorded graph that lies between some sources and some results."""
