@@ -120,7 +120,7 @@ def _ratios(c: _Compared, subject: Subject) -> Iterator[str]:
 def _sizes(subject: Subject) -> set[int]:
     """The sizes of axes, and of whole arrays, anywhere in the graph."""
     sizes: set[int] = set()
-    for node in (*subject.sources, *made_from(subject.outs, stop=dict.fromkeys(subject.sources))):
+    for node in (*subject.sources, *made_from(subject.outs, stop=subject.sources)):
         sizes |= {*np.shape(node._data), int(np.size(node._data))}
     return sizes
 
@@ -144,7 +144,7 @@ def first_wrong_op(subject: Subject, seed: int) -> tuple[Value, Report] | None:
     """The oldest node whose own rule disagrees with differences of its own forward function, and that report."""
     with record_lines():
         outs, _ = subject.call()
-    nodes = made_from(outs, stop=dict.fromkeys(subject.sources))
+    nodes = made_from(outs, stop=subject.sources)
     tried: dict[Any, int] = {}
     for node in nodes:
         key = (node.op, tuple(np.shape(getattr(x, "_data", x)) for x in node.inputs))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..ops.shape import sum_to
-from ..tree import flatten, unflatten
+from ..tree import flatten
 from ..value import Value
 from .grads import check_subject
 from .report import Report
@@ -51,12 +51,12 @@ def _call(my_gradient: Callable[..., Any], subject: Subject) -> list[Any]:
     plain = [_plain(leaf) for leaf in subject.leaves]
     torch = sys.modules.get("torch")
     try:
-        returned = my_gradient(*unflatten(subject.structure, plain))
+        returned = my_gradient(*subject.arguments(plain))
     except (TypeError, AttributeError):
         if torch is None:
             raise
         tensors = [torch.tensor(x, requires_grad=True) if _is_real(x) else x for x in plain]
-        returned = my_gradient(*unflatten(subject.structure, tensors))
+        returned = my_gradient(*subject.arguments(tensors))
     flat = flatten(returned)[0]
     if torch is not None:
         flat = [g.detach().numpy() if isinstance(g, torch.Tensor) else g for g in flat]

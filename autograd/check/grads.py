@@ -202,9 +202,7 @@ def _second_order(subject: Subject, first: Report, step: float | None, seed: int
         return Subject(subject.f, args).taped_gradients(weights)
 
     gradient.__name__ = f"the gradient of {subject.title}"
-    from ..tree import unflatten
-
-    report = check_subject(Subject(gradient, unflatten(subject.structure, subject.leaves)), step, seed + 1, "reverse")
+    report = check_subject(Subject(gradient, subject.arguments(subject.leaves)), step, seed + 1, "reverse")
     for part, name in zip(report.parts, subject.names):
         part.order, part.name = 2, name
     report.function, report.order, report.mode = subject.title, 2, first.mode

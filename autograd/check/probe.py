@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,8 @@ class Probe:
         self.x = in_a_row(data)
         # What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move.
         self.scale = np.maximum(np.abs(self.x), 1.0)
-        self.scale[~np.isfinite(self.scale)] = 0.0
+        if not math.isfinite(np.add.reduce(self.scale)):
+            self.scale[~np.isfinite(self.scale)] = 0.0
         self.shapes = [shape_of(d) for d in data]
         self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
@@ -56,11 +56,14 @@ class Probe:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""
         return self.coarse if native or self.replay is None else EPS64
 
-    def by_source(self, whole: Array) -> list[Array]:
-        """A long row, or many, taken apart: one array for each source, in its shape."""
+    def by_source(self, whole: Array, native: bool = False) -> list[Array]:
+        """A long row, or many, taken apart: one array for each source, in its shape (and its own dtype: `native`)."""
         rows = whole.shape[:-1]
         spans = zip(self.starts, self.starts[1:], self.shapes)
-        return [whole[..., start:stop].reshape(rows + shape) for start, stop, shape in spans]
+        parts = [whole[..., start:stop].reshape(rows + shape) for start, stop, shape in spans]
+        if native and self.coarse > EPS64:
+            parts = [part.astype(source.dtype) for part, source in zip(parts, self.subject.sources)]
+        return parts
 
     def flat(self, gradients: list[Any]) -> Array:
         """One gradient per source as one long row; zeros for None."""
@@ -73,7 +76,8 @@ class Probe:
         engine = self.flat(self.subject.gradients(self.weights))
         for sign in (1.0, -1.0):
             near = self.x + sign * 2 * self.coarse * np.where(np.isfinite(self.x), np.abs(self.x), 0.0)
-            gradients = self.subject.at(self.by_source(near), lambda: self.subject.gradients_again(self.weights))
+            data = self.by_source(near, native=True)
+            gradients = self.subject.at(data, lambda: self.subject.gradients_again(self.weights))
             if gradients is not None:
                 gap = np.abs(self.flat(gradients) - engine)
                 moved = np.maximum(moved, np.where(np.isfinite(gap), gap, 0.0))
@@ -82,7 +86,7 @@ class Probe:
     @functools.cached_property
     def largest_inside(self) -> float:
         """The size of the largest number on the way from inputs to results: what rounding inside is measured by."""
-        nodes = made_from(self.subject.outs, stop=dict.fromkeys(self.subject.sources))
+        nodes = made_from(self.subject.outs, stop=self.subject.sources)
         sizes = [np.abs(n._data) for n in nodes if np.size(n._data) and n.dtype.kind == "f"]
         return max((float(np.max(s, where=np.isfinite(s), initial=0.0)) for s in sizes), default=0.0)
 
@@ -119,18 +123,18 @@ class Probe:
             rows[n:] = beside
         if k is None:
             return self.changes(rows, native)
-        return self._changes({self.subject.sources[k]: rows.reshape(n, *self.shapes[k])}, n, native)
+        source = self.subject.sources[k]
+        part = rows.reshape(n, *self.shapes[k])
+        return self._changes({source: part.astype(source.dtype) if native else part}, n, native)
 
     def changes(self, rows: Array, native: bool = False) -> Array:
         """The change of the sum for each row, which holds all entries of all sources."""
         if self.replay is None:
             return np.array(self.by_calls(rows))
-        return self._changes(dict(zip(self.subject.sources, self.by_source(rows))), len(rows), native)
+        return self._changes(dict(zip(self.subject.sources, self.by_source(rows, native))), len(rows), native)
 
     def _changes(self, given: dict[Value, Array], rows: int, native: bool) -> Array:
         assert self.replay is not None
-        if native and self.coarse > EPS64:
-            given = {source: data.astype(source.dtype) for source, data in given.items()}
         outs = self.replay.run(rows, given)
         total: Any = None
         for out, before, u in zip(outs, self.subject.results if native else self.before, self.weights):
@@ -145,9 +149,9 @@ class Probe:
 
     def by_calls(self, rows: Array) -> list[float]:
         """The same by calling the function itself, row by row; NaN where it raises or gives other shapes."""
-        return [self._by_call(data) for data in zip(*self.by_source(rows))]
+        return [self._by_call(data) for data in zip(*self.by_source(rows, native=True))]
 
-    def _by_call(self, data: Sequence[Array]) -> float:
+    def _by_call(self, data: tuple[Array, ...]) -> float:
         outs = self.subject.at(data, self.subject.call_again)
         results = self.subject.results
         if outs is None or len(outs) != len(results):

@@ -7,7 +7,7 @@ and `axis=0` would mean something else there.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Replay:
 
     def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
         self.outs = list(outs)
-        self.nodes = made_from(self.outs, stop=set(sources))
+        self.nodes = made_from(self.outs, stop=sources)
         widest = max(getattr(node._data, "size", 1) for node in (*sources, *self.nodes))
         self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
@@ -44,20 +44,17 @@ class Replay:
         return [known.get(out) for out in self.outs]
 
 
-def made_from(outs: list[Any], stop: Container[Value]) -> list[Value]:
+def made_from(outs: Iterable[Any], stop: Iterable[Value]) -> list[Value]:
     """The nodes that were computed on the way to `outs`, oldest first; the walk back ends at `stop`."""
-    seen = {out for out in outs if isinstance(out, Value)}
-    stack = list(seen)
+    seen = set(stop)
     made = []
-    while stack:
-        node = stack.pop()
-        if node.op is None or node in stop:
-            continue
-        made.append(node)
-        for x in node.inputs:
-            if isinstance(x, Value) and x not in seen:
-                seen.add(x)
-                stack.append(x)
+    waiting = list(outs)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, Value) and x.op is not None and x not in seen:
+            seen.add(x)
+            made.append(x)
+            waiting += x.inputs
     made.sort(key=by_stamp)
     return made
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -36,8 +36,10 @@ class Subject(Trace):
         self.notes: list[str] = []
         self.sources: list[Value] = []
         self.names: list[str] = []
-        given, self.structure = flatten(list(args))
-        self.nested = self.structure != [LEAF] * len(args)
+        self.structure: Any = None  # where no input is nested
+        given: Sequence[Any] = args
+        if any(isinstance(x, (list, tuple, dict)) for x in args):
+            given, self.structure = flatten(list(args))
         self.parameters = parameters_of(f) if len(given) == len(args) else ()
         self.leaves = [self._door(i, x) for i, x in enumerate(given)]
         self._notice_shared_memory([x for x in given if is_float_array(x)])
@@ -97,15 +99,19 @@ class Subject(Trace):
         """What the function is called."""
         return getattr(self.f, "__name__", None) or type(self.f).__name__
 
+    def arguments(self, leaves: list[Any]) -> list[Any]:
+        """What the function is called with: the leaves, nested as the inputs were."""
+        return leaves if self.structure is None else unflatten(self.structure, leaves)
+
     def call(self) -> tuple[list[Any], Any]:
         """Call the function on the sources as they are now; its results, taken apart."""
-        args = unflatten(self.structure, self.leaves) if self.nested else self.leaves
+        args = self.arguments(self.leaves)
         if modes.recording:
             return flatten(self.f(*args))
         with enable_grad():
             return flatten(self.f(*args))
 
-    def at(self, data: Sequence[Array], ask: Callable[[], T]) -> T | None:
+    def at(self, data: Iterable[Array], ask: Callable[[], T]) -> T | None:
         """What `ask` says while the sources have other data; then they have their own again, the same objects.
 
         None if the function raises there.
@@ -113,7 +119,7 @@ class Subject(Trace):
         before = [source._data for source in self.sources]
         try:
             for source, new in zip(self.sources, data):
-                source._data = as_plain(new if new.dtype is source.dtype else new.astype(source.dtype))
+                source._data = new if new.ndim else as_plain(new)
             return ask()
         except (ArithmeticError, ValueError):  # a step outside of where the function is defined
             return None
