@@ -23,16 +23,24 @@ def ones(n, dtype):
 
 
 @functools.lru_cache(maxsize=256)
-def row_tools(n, dtype):
-    """For rows of n numbers: a column of ones to sum them with, one of 1/n to average them with, and n itself.
+def row_tools(n, dtype, columns=1):
+    """To sum rows of n numbers by a product: ones, to average them: 1/n, each in so many equal columns; and n itself.
 
-    A product with a column takes half the time of a reduction, an operand without axes half that of a Python number.
+    A product takes half the time of a reduction, and an operand without axes half that of a Python number.
     """
     _insist_fractions(dtype)
-    tools = np.ones((n, 1), dtype), np.full((n, 1), 1.0 / n, dtype), np.array(n, dtype)
+    tools = np.ones((n, columns), dtype), np.full((n, columns), 1.0 / n, dtype), np.array(n, dtype)
     for array in tools:
         array.flags.writeable = False
     return tools
+
+
+def tools_for(x):
+    """The `row_tools` of a matrix. In a small one a row's sum stands in every column: then what follows is free of
+    broadcasting, which doubles the time of a small operation.
+    """
+    n = x.shape[1]
+    return row_tools(n, x.dtype, n if x.size <= SMALL else 1)
 
 
 @functools.lru_cache(maxsize=256)
@@ -54,7 +62,7 @@ def _insist_fractions(dtype):
 def limits(dtype):
     """The least number, and the smallest above 0: they begin a maximum and a sum that may have nothing in them."""
     info = np.finfo(dtype)
-    return info.min, info.tiny
+    return number(info.min, dtype), number(info.tiny, dtype)
 
 
 def tall(x):
@@ -71,8 +79,8 @@ def row_sums(x):
 
 
 def mean_products(x, y):
-    """The mean of x * y over each row of two matrices, as a column; of large ones without a temporary."""
-    _, average, n = row_tools(x.shape[1], x.dtype)
+    """The mean of x * y over each row of two matrices, in one column or all; of large ones without a temporary."""
+    _, average, n = tools_for(x)
     if x.size < LARGE or x.dtype.kind == "c":  # vecdot would conjugate
         return (x * y).dot(average)
     means = np.vecdot(x, y)[:, None]
@@ -80,6 +88,7 @@ def mean_products(x, y):
     return means
 
 
+SMALL = 512  # numbers, up to which a call costs more than its arithmetic
 LARGE = 4096  # numbers, from which on a temporary array costs more than a call
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import limits, mean_products, negative_axes, ones, row_sums, row_tools, row_tops, tall
+from ._axes import limits, mean_products, negative_axes, ones, row_sums, row_tops, tall, tools_for
 from ._stash import Stash
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
@@ -125,9 +125,9 @@ def _insist_features(who, x, **vectors):
 
 def _standardise(x, eps, centre):
     """The rows of a matrix with mean 0 (if centred) and mean square 1, and the factor that scaled them."""
-    column, _, n = row_tools(x.shape[1], x.dtype)
     if centre:
-        mean = x.dot(column)
+        total, _, n = tools_for(x)
+        mean = x.dot(total)
         mean /= n  # divided, not multiplied by 1/n: the mean of equal numbers is that number
         rows = x - mean
     else:
@@ -224,7 +224,7 @@ def _pull_rows(h, rows, scale, centre):
     """What the rows of a matrix send back."""
     out = rows * mean_products(h, rows)
     if centre:
-        out += h.dot(row_tools(h.shape[1], h.dtype)[1])
+        out += h.dot(tools_for(h)[1])
     np.subtract(h, out, out=out)
     out *= scale
     return out
@@ -280,10 +280,15 @@ def _linear_dweight(g, out, x, weight, bias):
     return outer(x, g) if rank_of(x) == 1 else product(flat(x).mT, flat(g))
 
 
+def _linear_dbias(g, out, x, weight, bias):
+    if g.__class__ is np.ndarray and g.ndim == 2:
+        return ones(len(g), g.dtype).dot(g)
+    return None if bias is None else summed(g, bias)
+
+
 linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=None: ((x, weight, bias), {}),
             forward=_linear,
-            vjp=(_linear_dx, _linear_dweight,
-                 lambda g, out, x, weight, bias: None if bias is None else summed(g, bias)),
+            vjp=(_linear_dx, _linear_dweight, _linear_dbias),
             definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
             samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
             batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
