@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..op import OPS, Op
-from ..value import Value
 from .probe import Probe
-from .replay import batched
+from .replay import Replay, batched
 
 Array = np.ndarray[Any, Any]
 
@@ -33,19 +32,19 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("error")  # a discarded imaginary part is a warning
-                slopes[some] = _slopes(probe, probe.replay.nodes, places[some])
+                slopes[some] = _slopes(probe, probe.replay, places[some])
         except Exception:  # whatever a forward function makes of complex numbers: then there is no answer
             return None
     return slopes
 
 
-def _slopes(probe: Probe, nodes: list[Value], places: Array) -> Any:
+def _slopes(probe: Probe, replay: Replay, places: Array) -> Any:
     n = len(places)
     rows = np.empty((n, probe.x.size), dtype=np.complex128)
     rows[:] = probe.x
     rows[np.arange(n), places] += 1j * TINY
     known: dict[Any, Any] = dict(zip(probe.subject.sources, probe.by_source(rows)))
-    for node in nodes:
+    for node in replay.nodes:
         op = node.op
         assert op is not None
         # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
@@ -55,9 +54,9 @@ def _slopes(probe: Probe, nodes: list[Value], places: Array) -> Any:
                 raise TypeError(f"{op.name} takes no complex numbers")
             known[node] = out
     total: Any = np.zeros(n)
-    for out, u in zip(probe.subject.outs, probe.weights):
-        if u is not None and out in known:
-            total = total + (known[out].imag / TINY).reshape(n, np.size(u)) @ np.reshape(u, -1)
+    for result, u in zip(replay.outs, probe.weights):
+        if u is not None and result in known:
+            total = total + (known[result].imag / TINY).reshape(n, np.size(u)) @ np.reshape(u, -1)
     return total
 
 

@@ -29,14 +29,14 @@ class Replay:
     """The part of a recorded graph that lies between some sources and some results."""
 
     def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
-        self.outs = list(outs)
+        self.outs = [out if isinstance(out, Value) else None for out in outs]  # a plain result never changes
         self.nodes = made_from(self.outs, stop=sources)
         widest = max(getattr(node._data, "size", 1) for node in (*sources, *self.nodes))
         self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
     def run(self, rows: int, given: Mapping[Value, Array]) -> list[Array | None]:
         """The results for each row of the given sources; None for a result that does not depend on them."""
-        known: dict[Value, Any] = dict(given)
+        known: dict[Any, Any] = {**given}
         for node in self.nodes:
             out = batched(node, rows, known)
             if out is not None:
@@ -59,7 +59,7 @@ def made_from(outs: Iterable[Any], stop: Iterable[Value]) -> list[Value]:
     return made
 
 
-def batched(node: Value, rows: int, known: Mapping[Value, Array]) -> Array | None:
+def batched(node: Value, rows: int, known: Mapping[Any, Array]) -> Array | None:
     """The op of one node on inputs some of which have the extra axis; the result, (rows, *shape), always has it.
 
     None if no input has it: then the result stays as it was recorded.

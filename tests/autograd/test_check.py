@@ -58,6 +58,7 @@ RIGHT = {
     "saturated": (lambda x: ag.tanh(x), [12.0]),
     "a looped op": (lambda x: ag.einsum("ii->i", x), [draw(3, 3)]),
     "apart": (lambda x: x[:, [0, 1], :, [1, 0]], [draw(2, 2, 2, 2)]),
+    "one input in a list": (lambda xs: xs[0] ** 2, [[draw(3)]]),
 }
 
 
@@ -97,6 +98,15 @@ def test_zeros_that_are_right_pass_and_are_remarked():
     assert report.verdict == "pass"
     assert any("zero everywhere, and that is right" in note for note in report.notes)
     assert "zero everywhere" in str(report)
+
+
+def test_a_plain_array_beside_the_results_does_not_change():
+    assert check_grads(lambda x: (x * 2, np.ones(3)), draw(2)).ok
+
+
+def test_a_plain_array_that_does_change_leaves_the_graph():
+    report = check_grads(lambda x: (x * 2, x.data * 3), draw(2))
+    assert report.verdict == "wrong" and report.by == "calls"
 
 
 def test_an_input_without_influence_passes():
