@@ -32,6 +32,7 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
     >>> out, pull(1.0)
     (6.0, (3.0, 2.0))
     """
+    _insist_function("vjp", f, "vjp(f, x)")
     trace = Trace(f, xs)
 
     def pulled(cotangent: Any) -> tuple[Any, ...]:
@@ -46,6 +47,7 @@ def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Cal
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
+    _insist_function("value_and_grad", f, "value_and_grad(f)(x)")
 
     @functools.wraps(f)
     def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
@@ -63,6 +65,7 @@ def grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[...,
     >>> grad(grad(lambda x: x**3))(2.0)
     12.0
     """
+    _insist_function("grad", f, "grad(f)(x)")
     both = value_and_grad(f, wrt)
 
     @functools.wraps(f)
@@ -80,6 +83,7 @@ def jvp(f: Callable[..., Any], xs: tuple[Any, ...], vs: tuple[Any, ...]) -> tupl
     >>> jvp(lambda a, b: a * b, (2.0, 3.0), (1.0, 10.0))
     (6.0, 23.0)
     """
+    _insist_function("jvp", f, "jvp(f, (x,), (v,))")
     if not isinstance(xs, tuple | list) or not isinstance(vs, tuple | list) or len(xs) != len(vs):
         raise TypeError("jvp takes a tuple of inputs and a tuple of as many tangents: jvp(f, (x, y), (dx, dy))")
     trace = Trace(f, tuple(xs))
@@ -93,6 +97,7 @@ def jacobian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
     array([[2., 0.],
            [0., 4.]])
     """
+    _insist_function("jacobian", f, "jacobian(f)(x)")
 
     @functools.wraps(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
@@ -116,6 +121,7 @@ def hessian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
     array([[ 6.,  0.],
            [ 0., 12.]])
     """
+    _insist_function("hessian", f, "hessian(f)(x)")
     return jacobian(grad(f, wrt), wrt)
 
 
@@ -125,7 +131,14 @@ def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
     >>> hvp(lambda x: (x**3).sum(), np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
     """
+    _insist_function("hvp", f, "hvp(f, x, v)")
     return jvp(grad(f), (x,), (v,))[1]
+
+
+def _insist_function(who: str, f: Any, usage: str) -> None:
+    if not callable(f):
+        instead = ". Give it the function that computes this, not the result" if isinstance(f, Value) else ""
+        raise TypeError(f"{who} takes a function, as in {usage}; got {f!r:.60} ({type(f).__name__}){instead}")
 
 
 class _Running(threading.local):

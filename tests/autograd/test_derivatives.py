@@ -373,3 +373,22 @@ def test_every_entry_of_a_model_against_finite_differences():
     _, pull = vjp(loss, *params)
     for got, expected in zip(pull(1.0), numeric_gradients(loss, params, 1.0), strict=True):
         assert_close(got, expected)
+
+
+@pytest.mark.parametrize(
+    ("call", "usage"),
+    [
+        (grad, r"grad\(f\)\(x\)"),
+        (value_and_grad, r"value_and_grad\(f\)\(x\)"),
+        (jacobian, r"jacobian\(f\)\(x\)"),
+        (hessian, r"hessian\(f\)\(x\)"),
+        (lambda f: vjp(f, 1.0), r"vjp\(f, x\)"),
+        (lambda f: jvp(f, (1.0,), (1.0,)), r"jvp\(f, \(x,\), \(v,\)\)"),
+        (lambda f: hvp(f, 1.0, 1.0), r"hvp\(f, x, v\)"),
+    ],
+)
+def test_what_is_no_function_is_refused_at_once(call, usage):
+    with pytest.raises(TypeError, match=rf"takes a function, as in {usage}; got 3 \(int\)$"):
+        call(3)
+    with pytest.raises(TypeError, match=r"got Value\(2\.0\) \(Value\)\. Give it the function that computes this"):
+        call(Value(2.0))
