@@ -9,7 +9,7 @@ import numpy as np
 from autograd import OPS, Value
 
 from . import init
-from .module import Module, Parameter, as_input, record
+from .module import Module, Parameter, as_input, record, whole_size
 
 LINEAR = OPS["linear"]
 
@@ -27,6 +27,7 @@ class Linear(Module):
     """
 
     def __init__(self, n_in: int, n_out: int, bias: bool = True, rng: Any = None, dtype: Any = np.float64) -> None:
+        n_in, n_out = (whole_size("Linear", *given) for given in (("n_in", n_in), ("n_out", n_out)))
         rng = init.generator(rng)
         self.weight = Parameter(init.linear(rng, n_in, n_out, dtype))
         self.bias = Parameter(init.uniform(rng, (n_out,), max(n_in, 1) ** -0.5, dtype)) if bias else None

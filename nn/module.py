@@ -241,6 +241,15 @@ def as_input(x: Any, dtype: Any) -> Any:
     return array.astype(dtype)
 
 
+def whole_size(who: str, name: str, size: Any) -> int:
+    """A layer's width, which is a whole number from 0 up."""
+    is_whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+    if not is_whole or size < 0:
+        kind = ShapeError if is_whole else DataError
+        raise kind(f"{who}: {name} is a whole number from 0 up; got {size!r:.60} ({type(size).__name__})")
+    return int(size)
+
+
 def insist_same(who: str, own: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> None:
     """Raise one error that lists every missing, unexpected, misshapen or mistyped entry of `given`."""
     problems = [f"missing: {name} {np.shape(own[name])}" for name in own if name not in given]

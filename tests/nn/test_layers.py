@@ -10,6 +10,28 @@ from autograd.errors import AxisError, DataError, ShapeError
 RNG = np.random.default_rng(0)
 
 
+# --- linear -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sizes", "error", "words"),
+    [
+        (("a", 3), DataError, r"Linear: n_in is a whole number from 0 up; got 'a' \(str\)"),
+        ((2.0, 3), DataError, r"n_in .* got 2\.0 \(float\)"),
+        ((True, 3), DataError, r"n_in .* got True \(bool\)"),
+        ((3, None), DataError, r"n_out .* got None"),
+        ((3, -1), ShapeError, r"n_out .* got -1"),
+    ],
+)
+def test_sizes_of_a_linear_layer_that_are_none(sizes, error, words):
+    with pytest.raises(error, match=words):
+        nn.Linear(*sizes)
+
+
+def test_sizes_of_a_linear_layer_from_numpy():
+    assert nn.Linear(np.int64(2), np.int32(3)).weight.shape == (2, 3)
+
+
 # --- embeddings ---------------------------------------------------------------------------------------------
 
 
