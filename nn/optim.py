@@ -45,14 +45,14 @@ class Optimizer:
     slots: tuple[str, ...] = ()  # what is remembered for each parameter, such as a momentum
 
     def __init__(self, params: Parameters, lr: float | Schedule) -> None:
-        if not callable(lr) and not (lr >= 0.0 and math.isfinite(lr)):
-            raise ValueError(
-                f"{type(self).__name__}: the learning rate is a number from 0 up, or a schedule; got {lr!r}"
-            )
+        who = type(self).__name__
+        is_number = isinstance(lr, int | float | np.number | np.ndarray) and np.ndim(lr) == 0
+        if not callable(lr) and not (is_number and 0 <= lr < math.inf):
+            raise ValueError(f"{who}: the learning rate is a number from 0 up, or a schedule; got {lr!r:.60}")
         keep_freed_memory()
         self.lr = lr
         self.steps = 0
-        self._named = _named(params)
+        self._named = _named(params, who)
         self._cells = _cells(self._named, self.slots)
 
     @property
@@ -213,7 +213,7 @@ def clip_grad_norm(params: Parameters, max_norm: float) -> float:
     >>> clip_grad_norm([p], 1.0), p.grad.round(3)
     (5.0, array([0.6, 0.8]))
     """
-    named = [(name, p) for name, p in _named(params) if p.requires_grad and p.grad is not None]
+    named = [(name, p) for name, p in _named(params, "clip_grad_norm") if p.requires_grad and p.grad is not None]
     norm = math.sqrt(sum(_square(name, p.grad) for name, p in named))
     factor = max_norm / (norm + 1e-6)
     if factor < 1.0:
@@ -337,23 +337,41 @@ class _ScalarCell(_Cell):
         return [(name, self.state[slot][i : i + 1].reshape(())) for i, (name, _) in enumerate(self.named)]
 
 
-def _named(params: Parameters) -> list[tuple[str, Value]]:
+def _named(params: Parameters, who: str) -> list[tuple[str, Value]]:
     """Parameters with names to speak of them by; each once."""
+    expected = f"{who} takes a module, its parameters() or a list of Values that are leaves"
     if isinstance(params, Value):
-        raise DataError("an optimizer takes a module or a list of parameters; got one Value. Write [p].")
+        raise DataError(f"{expected}; got one Value. Write {who}([p]).")
+    if not isinstance(params, Module) and (not isinstance(params, Iterable) or isinstance(params, str | Mapping)):
+        call = " Call it: model.parameters()." if callable(params) else ""
+        raise DataError(f"{expected}; got {_in_short(params)}.{call}")
     found = list(params.named_parameters() if isinstance(params, Module) else params)
     pairs = [x if isinstance(x, tuple) else (getattr(x, "path", None) or getattr(x, "name", None), x) for x in found]
     named: dict[str, Value] = {}
     seen: set[int] = set()
     for i, (name, p) in enumerate(pairs):
         if not isinstance(p, Value) or p.op is not None:
-            raise DataError(f"an optimizer moves Parameters (leaves of the graph); number {i} is {p!r:.80}")
+            raise DataError(f"{expected}; number {i} is {_in_short(p)}. {_instead_of(p, who)}".rstrip())
         if id(p) not in seen:
             seen.add(id(p))
             named[f"{name}#{i}" if name is None or name in named else name] = p
     if not named:
         raise ValueError("there are no parameters; give a module, or model.parameters()")
     return list(named.items())
+
+
+def _in_short(x: Any) -> str:
+    """What it is, on one line."""
+    return f"{' '.join(repr(x).split())[:60]} ({type(x).__name__})"
+
+
+def _instead_of(p: Any, who: str) -> str:
+    """What to write in the place of something that is no parameter."""
+    if isinstance(p, Module):
+        return f"Write {who}(model), or join several: {who}([*one.parameters(), *other.parameters()])."
+    if isinstance(p, Value) and p.op is not None:
+        return f"That is the result of {p.op.name}: give the leaves it was made from."
+    return "Make it a Parameter, or a Value, and compute with that." if isinstance(p, np.ndarray | float) else ""
 
 
 def _cells(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[_Cell]:

@@ -190,7 +190,7 @@ def test_zero_grad_sets_none():
     "make, words",
     [
         (lambda: optim.SGD([], 0.1), "no parameters"),
-        (lambda: optim.SGD(Value(1.0), 0.1), r"Write \[p\]"),
+        (lambda: optim.SGD(Value(1.0), 0.1), r"Write SGD\(\[p\]\)"),
         (lambda: optim.SGD([Value(1.0) * 2], 0.1), "number 0"),
         (lambda: optim.SGD([1.0], 0.1), "number 0"),
         (lambda: optim.SGD([Value(1.0)], -0.1), "learning rate"),
@@ -290,3 +290,28 @@ def test_schedules_at_their_ends():
     assert optim.cosine(1.0, 10, floor=0.1)(10) == pytest.approx(0.1)
     assert [optim.step_decay(0.8, 2, 0.5)(t) for t in range(5)] == [0.8, 0.8, 0.4, 0.4, 0.2]
     assert [optim.warmup(1.0, 0)(t) for t in range(2)] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        (5, r"SGD takes a module, its parameters\(\) or a list of Values that are leaves; got 5 \(int\)"),
+        (None, r"got None \(NoneType\)"),
+        ("weights", r"got 'weights' \(str\)"),
+        (nn.Linear(2, 1, rng=0).parameters, r"\(method\)\. Call it: model\.parameters\(\)"),
+        ({"w": Value(1.0)}, r"\(dict\)"),
+        (Value(1.0), r"got one Value\. Write SGD\(\[p\]\)"),
+        ([nn.Linear(2, 1, rng=0)], r"number 0 is Linear.*Write SGD\(model\)"),
+        ([Value(1.0), Value(2.0) * 3.0], r"number 1 is .*That is the result of mul: give the leaves"),
+        ([np.ones((2, 2))], r"number 0 is array\(\[\[1\., 1\.\], \[1\., 1\.\]\]\) .*Make it a Parameter"),
+    ],
+)
+def test_what_cannot_be_moved_is_refused(params, words):
+    with pytest.raises(DataError, match=words):
+        optim.SGD(params, lr=0.1)
+
+
+@pytest.mark.parametrize("rate", ["0.1", None, [0.1], -1.0, np.nan, np.inf])
+def test_a_learning_rate_that_is_none(rate):
+    with pytest.raises(ValueError, match="SGD: the learning rate is a number from 0 up, or a schedule; got"):
+        optim.SGD([Value(1.0)], lr=rate)
