@@ -11,7 +11,7 @@
 from typing import Any as _Any
 
 from . import errors as errors
-from .backprop import backward as backward
+from .accumulate import backward as backward
 from .derivatives import grad as grad
 from .derivatives import hessian as hessian
 from .derivatives import hvp as hvp

@@ -50,7 +50,7 @@ class Value:
     requires_grad: bool
     stamp: int
 
-    if TYPE_CHECKING:  # what `ops/__init__.py` binds from the table, and `backprop.py`
+    if TYPE_CHECKING:  # what `ops/__init__.py` binds from the table, and `accumulate.py`
 
         def __getattr__(self, name: str) -> Any: ...
         def backward(self, grad: Any = None) -> None: ...
