@@ -120,7 +120,7 @@ def _ratios(c: _Compared, subject: Subject) -> Iterator[str]:
 def _sizes(subject: Subject) -> set[int]:
     """The sizes of axes, and of whole arrays, anywhere in the graph."""
     sizes: set[int] = set()
-    for node in (*subject.sources, *made_from(subject.outs, stop=subject.sources)):
+    for node in (*subject.sources, *subject.replay.nodes):
         sizes |= {*np.shape(node._data), int(np.size(node._data))}
     return sizes
 

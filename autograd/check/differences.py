@@ -63,7 +63,7 @@ def look(probe: Probe, places: Array, step: float | None, beside: Array | None =
     n = len(places)
     moved = probe.entries(np.concatenate([places, places]), np.concatenate([x + h, x - h]), native, beside)
     up, down, changes = moved[:n], moved[n : 2 * n], moved[2 * n :]
-    return Look(up, down, (up - down) / (2 * h), (up + down) / h, 4 * epsilon * probe.size / h), changes
+    return Look(up, down, (up - down) / (h + h), (up + down) / h, 4 * epsilon * probe.size / h), changes
 
 
 def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:

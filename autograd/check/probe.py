@@ -11,7 +11,7 @@ import numpy as np
 
 from ..op import shape_of
 from ..value import Value
-from .replay import Replay, made_from
+from .replay import Replay
 from .subject import Array, Subject
 
 FLOAT64 = np.dtype(np.float64)
@@ -30,7 +30,7 @@ class Probe:
     def __init__(self, subject: Subject, weights: tuple[Any, ...]) -> None:
         self.subject = subject
         self.weights = weights
-        self.replay: Replay | None = Replay(subject.sources, subject.outs)
+        self.replay: Replay | None = subject.replay  # None: it cannot be trusted
         data = [s._data for s in subject.sources]
         self.x = in_a_row(data)
         # What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move.
@@ -86,7 +86,7 @@ class Probe:
     @functools.cached_property
     def largest_inside(self) -> float:
         """The size of the largest number on the way from inputs to results: what rounding inside is measured by."""
-        nodes = made_from(self.subject.outs, stop=self.subject.sources)
+        nodes = self.subject.replay.nodes
         sizes = [np.abs(n._data) for n in nodes if np.size(n._data) and n.dtype.kind == "f"]
         return max((float(np.max(s, where=np.isfinite(s), initial=0.0)) for s in sizes), default=0.0)
 

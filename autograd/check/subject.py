@@ -10,13 +10,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..backprop import reach, reach_from, walk
+from ..backprop import refuse_stale, walk
 from ..derivatives import Trace
 from ..errors import DataError
 from ..op import as_plain
 from ..recording import enable_grad, modes
 from ..tree import LEAF, flatten, unflatten
 from ..value import Value
+from .replay import Replay, made_from
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -53,6 +54,7 @@ class Subject(Trace):
         self.results = [real_array(out) for out in self.outs]
         if not any(result is not None for result in self.results):
             raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
+        self.replay = Replay(self.sources, self.outs)
 
     # --- inputs ---------------------------------------------------------------------------------------------
 
@@ -135,7 +137,7 @@ class Subject(Trace):
 
     def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
         """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path."""
-        return self._gradients(self.outs, cotangents)
+        return self._gradients(self.outs, self.replay.nodes, cotangents)
 
     def gradients_again(self, cotangents: Sequence[Any]) -> list[Any] | None:
         """The gradients of one more call; None if it gives other results."""
@@ -143,20 +145,17 @@ class Subject(Trace):
         same = structure == self.out_structure and [np.shape(real_array(o)) for o in outs] == [
             np.shape(r) for r in self.results
         ]
-        return self._gradients(outs, cotangents) if same else None
+        return self._gradients(outs, made_from(outs, stop=self.sources), cotangents) if same else None
 
-    def _gradients(self, outs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        roots = [(out, u) for out, u in zip(outs, cotangents) if isinstance(out, Value) and out.requires_grad]
-        if len(roots) == 1:
-            (root, u) = roots[0]
-            grads = {root: u if root._data.__class__ is float else np.asarray(u, dtype=root.dtype)}
-            walk(reach(root), grads)
-        else:
-            grads = {}
-            for root, u in roots:
+    def _gradients(self, outs: Sequence[Any], nodes: Sequence[Value], cotangents: Sequence[Any]) -> list[Any]:
+        grads: dict[Value, Any] = {}
+        for root, u in zip(outs, cotangents):
+            if isinstance(root, Value) and root.requires_grad:
                 seed = u if root._data.__class__ is float else np.asarray(u, dtype=root.dtype)
-                grads[root] = seed if root not in grads else grads[root] + seed
-            walk(*reach_from([root for root, _ in roots], self.sources)[:1], grads)
+                grads[root] = grads[root] + seed if root in grads else seed
+        order = [node for node in reversed(nodes) if node.requires_grad]
+        refuse_stale(order)
+        walk(order, grads)
         return [grads.get(source) for source in self.sources]
 
     def pushed(self, cotangents: Sequence[Any]) -> list[Any]:
