@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,7 +82,7 @@ class Part:
             index = tuple(int(n) for n in np.unravel_index(place, self.shape)) if self.shape else ()
             yield Entry(
                 self.name, index, float(j.gradient[i]), float(j.slope[i]), float(j.error[i]),
-                VERDICTS[j.verdict[i]], float(j.left[i]), float(j.right[i]), self.order,
+                VERDICTS[j.verdict[i]], *j.sides.get(i, (math.nan, math.nan)), self.order,
                 None if engine is None else float(engine[place]),
             )  # fmt: skip
 

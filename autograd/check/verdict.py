@@ -35,9 +35,8 @@ class Judged:
     slope: Array  # the best difference quotient
     error: Array  # a bound on its error
     verdict: Array  # of small integers: PASS, PRECISION, ...
-    left: Array  # one-sided derivatives, where they were needed; else NaN
-    right: Array
     worst: int = PASS
+    sides: dict[int, tuple[float, float]] = field(default_factory=dict)  # one-sided derivatives, where they count
     notes: list[str] = field(default_factory=list)
 
 
@@ -58,7 +57,7 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     agrees = np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise)
     agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise
     clear = agrees & (seen.noise <= 0.01 * size)
-    judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8), *np.full((2, g.size), np.nan))
+    judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8))
     if not clear.all():
         clear |= agrees & seen.still & (g == 0)
         judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
@@ -112,9 +111,8 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, largest: float) 
         slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * visible[unsure]
         verdict[unsure] = _compare(g[unsure], exact, error[unsure], relative, slack[unsure], np.inf)
     judged.slope[doubtful], judged.error[doubtful], judged.verdict[doubtful] = slope, error, verdict
-    shown = (climbed.jump != 0) | climbed.one_sided
-    judged.left[doubtful] = np.where(shown, climbed.left, np.nan)
-    judged.right[doubtful] = np.where(shown, climbed.right, np.nan)
+    for i in np.flatnonzero((climbed.jump != 0) | climbed.one_sided):
+        judged.sides[int(doubtful[i])] = float(climbed.left[i]), float(climbed.right[i])
     _explain(judged, climbed, verdict, probe)
 
 
