@@ -265,6 +265,14 @@ class Value:
             raise TypeError("a scalar Value cannot be iterated over")
         return (self[i] for i in range(len(self._data)))
 
+    def __floordiv__(self, other: Any) -> Any:
+        raise no_gradient("floor_divide (//)")
+
+    def __mod__(self, other: Any) -> Any:
+        raise no_gradient("remainder (%)")
+
+    __rfloordiv__, __rmod__ = __floordiv__, __mod__
+
     def __setitem__(self, index: Any, new: Any) -> None:
         raise TypeError(
             f"{self._called()} cannot be changed in place: the graph that used it would be wrong. "
@@ -294,7 +302,7 @@ class Value:
 
     def _called(self) -> str:
         """How a message refers to this node."""
-        return f"Value {self.name!r}" if self.name else f"this Value of shape {self.shape}"
+        return f"Value {self.name!r}" if self.name else "this Value"
 
     # --- other doors ----------------------------------------------------------------------------------------
 
@@ -408,7 +416,7 @@ def own(data: Any) -> Any:
 
 
 def no_gradient(function: str) -> TypeError:
-    """The error for a NumPy function that no op stands for."""
+    """The error for a NumPy function (or its operator) that no op stands for."""
     return TypeError(
         f"np.{function} of a Value has no gradient here. Write it with autograd's ops, or use v.data for plain numbers."
     )

@@ -440,6 +440,7 @@ class TestNumpy:
     @pytest.mark.parametrize("f, which", [
         (lambda v: np.sort(v), "sort"), (lambda v: np.arctan2(v, 1.0), "arctan2"),
         (lambda v: np.add.reduce(v), "add.reduce"), (lambda v: np.fft.fft(v), "fft"),
+        (lambda v: v // 2, r"floor_divide \(//\)"), (lambda v: 7 % v, r"remainder \(%\)"),
     ])  # fmt: skip
     def test_a_function_without_an_op_is_refused_by_name(self, f, which):
         with pytest.raises(TypeError, match=f"np.{which} of a Value has no gradient here. .*v.data"):
