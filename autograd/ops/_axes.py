@@ -117,6 +117,8 @@ def negative_axes(who, x, axis):
     ndim = rank_of(x)
     if axis is None:
         return tuple(range(-ndim, 0))
+    if axis.__class__ is int and -ndim <= axis < 0:
+        return (axis,)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     found = tuple(sorted(negative_axis(who, ndim, a) for a in axes))
     if len(set(found)) < len(found):

@@ -30,6 +30,10 @@ def door(who):
 
 def spread(g, x, axis, keepdims):
     """A reduction's gradient, back in the shape of what was reduced."""
+    if x.__class__ is np.ndarray and (g.__class__ is np.ndarray or g.__class__ is float):
+        if not keepdims and g.__class__ is np.ndarray:
+            g = g.reshape([1 if i - x.ndim in axis else n for i, n in enumerate(x.shape)])
+        return broadcast_to.forward(g, shape=x.shape)
     if not keepdims and rank_of(g):
         g = expand_dims(g, axis)
     return broadcast_to(g, shape_of(x)) if shape_of(g) != shape_of(x) else g
@@ -37,7 +41,8 @@ def spread(g, x, axis, keepdims):
 
 def count(x, axis):
     """How many numbers each result was made of."""
-    return math.prod(shape_of(x)[a] for a in axis)
+    shape = shape_of(x)
+    return math.prod([shape[a] for a in axis])
 
 
 def insist(who, x, axis):
