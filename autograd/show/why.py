@@ -7,7 +7,7 @@ one backward pass (`Walk`), never guessed from the names of things.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -241,7 +241,7 @@ def why_none(value: Value, root: Value | None) -> str:
         made_from = _listed(dict.fromkeys(map(_name, value.parents)))
         return f"{lost} because it was made from constants only: {made_from}."
     if root is None:
-        twin = _detached_twin(value, (x for x in gc.get_objects() if isinstance(x, Value)))
+        twin = _detached_twin(value, _live_values())
         cut = f" (there is a detached copy of {it}; detach() cuts the graph)" if twin is not None else ""
         if value.grad is not None:
             held = lost.removesuffix("None") + _told(value.grad)
@@ -347,12 +347,15 @@ def _listed(texts: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def _live_values() -> Iterator[Value]:
+    """Every Value there is. `isinstance` would ask strangers for their `__class__`, and some warn when asked."""
+    return (x for x in gc.get_objects() if issubclass(type(x), Value))
+
+
 def _newest_result_of(value: Value) -> Value | None:
     """The newest live node made from `value`: most often the loss. Nodes point to their inputs only, so ask the
     garbage collector, which knows them all."""
-    made = sorted(
-        (node for node in gc.get_objects() if isinstance(node, Value) and node.op is not None), key=lambda n: n.stamp
-    )
+    made = sorted((node for node in _live_values() if node.op is not None), key=lambda n: n.stamp)
     descends = {value}
     newest = value if value.op is not None else None
     for node in made:

@@ -225,3 +225,16 @@ def test_an_unnamed_leaf_that_makes_a_nan():
     with np.errstate(all="ignore"):
         y = ag.log(x)
     assert "is made by log, from an unnamed leaf (−1). Keep its input above 0" in explain(x, y)
+
+
+def test_strangers_among_the_objects_are_left_alone(after):
+    class Shy:
+        @property
+        def __class__(self):
+            raise AssertionError("nobody asks for this")
+
+    stranger = [Shy()]  # the garbage collector knows it
+    x = Value(2.0, name="x")
+    after(x * 3.0)
+    assert "∂L/∂x = 3" in explain(x) and "nothing was computed" in explain(Value(1.0, name="alone"))
+    assert len(stranger) == 1
