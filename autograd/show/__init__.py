@@ -9,10 +9,12 @@ How a picture comes about, each arrow one module:
     text         user text made visible, shortened, measured, escaped
     theme        colours and fonts, light and dark; the style sheet
     cards        Card, Row, Block, Edge, Scope, Scene: plain data; `measure(card)`
-    labels       names, expressions and rules of a graph's nodes: `Names`
+    labels       names, expressions and rules of a graph's nodes: `Names`; `name_sources`: where names come from
+    operands     what a node was made from, and how a plain operand is written
     folding      which nodes share a card: modules, repeats, sums
     choices      what a caller picks by name, refused where nothing has it
     value_cards  a node, module or constant as a Card; `gradient_row`, `gradient_block`
+    options      the keywords of `draw`
     flow         what travels along each edge
     reader       `Reader(root, Options(...)).scene()`: all of the above, joined
     layout       `arrange(scene, sizes=...)`: Graphviz (graphviz_layout) or our own layers (layered)

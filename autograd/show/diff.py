@@ -14,7 +14,8 @@ from autograd.graph import topological
 from autograd.show.cards import Block, Card, Row, Scene
 from autograd.show.drawing import Drawing
 from autograd.show.numbers import UNKNOWN, cell, count, rough, table
-from autograd.show.reader import Options, Reader
+from autograd.show.options import Options
+from autograd.show.reader import Reader
 from autograd.show.value_cards import is_small, norm
 from autograd.value import Value
 

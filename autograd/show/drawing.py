@@ -15,7 +15,8 @@ from autograd.show.draw_page import MOST_OPEN, Outline
 from autograd.show.folding import Collapse
 from autograd.show.geometry import Placement
 from autograd.show.layout import arrange
-from autograd.show.reader import COMPACT_FROM, Options, Reader
+from autograd.show.options import Options
+from autograd.show.reader import COMPACT_FROM, Reader
 from autograd.show.svg import next_drawing_number
 from autograd.value import Value
 

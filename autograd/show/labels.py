@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import ast
 import itertools
-import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from autograd.expr import Expr, pulled
 from autograd.op import BoundOp, Op, template
-from autograd.recording import Scope
 from autograd.show.cards import LONGEST_LABEL
-from autograd.show.numbers import MINUS, dimensions, factor
+from autograd.show.name_sources import module_results, named_in, parameter_paths
+from autograd.show.numbers import MINUS, dimensions
+from autograd.show.operands import arrays_in, literal, operands_of, part_played, plain
 from autograd.show.tidy import (
     COUNTED_IN_RESULT,
     Ranked,
@@ -34,9 +34,7 @@ from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands in one another
-LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
 LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
-LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
 
@@ -181,7 +179,7 @@ class Names:
         found: list[tuple[Any, str]] = []
         named: set[int] = set()
         own = ((node, node.name) for node in nodes if node.name)
-        for x, name in (*_parameter_paths(nodes), *own, *_named_in(given)):
+        for x, name in (*parameter_paths(nodes), *own, *named_in(given)):
             if id(x) not in named:
                 named.add(id(x))
                 found.append((x, name))
@@ -195,7 +193,7 @@ class Names:
             self._kept.append(x)
         self._given = frozenset(self._names.values())
         self._taken = set(self._given)
-        self._results = {id(node): path for node, path in _module_results(nodes)}
+        self._results = {id(node): path for node, path in module_results(nodes)}
 
     def _make_up(self, node: Value) -> str:
         """A module's result is called by the module's path, anything else by a number."""
@@ -329,24 +327,6 @@ def _is_whole(x: Any) -> bool:
     return is_number and 0 <= x < LARGEST_WHOLE and int(x) == x
 
 
-def _module_results(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
-    """Nodes used outside the call that made them, with the path of the outermost call whose only result each is."""
-    exits: dict[Scope, dict[Value, None]] = {}
-    left: dict[Value, list[Scope]] = {}
-    for node in nodes:
-        around = set(node.scope.chain()) if node.scope is not None else set()
-        for x in node.parents:
-            if x.scope is not None and x.scope is not node.scope and x.scope not in around:
-                scopes = [scope for scope in x.scope.chain() if scope.name and scope not in around]
-                left[x] = max(left.get(x, []), scopes, key=len)
-                for scope in scopes:
-                    exits.setdefault(scope, {})[x] = None
-    for x, scopes in left.items():
-        alone = [scope.path for scope in scopes if len(exits[scope]) == 1]
-        if alone:
-            yield x, alone[-1]
-
-
 class _NamedArray(np.ndarray):
     """An array that an Expr prints as a short text instead of its numbers."""
 
@@ -359,84 +339,3 @@ class _NamedArray(np.ndarray):
 class _Text(str):
     def __repr__(self) -> str:
         return str(self)
-
-
-def operands_of(node: Value) -> list[Any]:
-    """All that a node was made from: its inputs, then the arrays among its settings."""
-    settings = node.op.settings if node.op is not None else {}
-    return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
-
-
-def part_played(node: Value, x: Any) -> str:
-    """What an op calls an operand, where that says something: `targets`, `index`; "" for `x`."""
-    assert node.op is not None
-    for key, setting in node.op.settings.items():
-        if any(array is x for array in arrays_in([setting])):
-            return key
-    names = node.op.names[: len(node.op.names) - node.op.variadic]
-    return next((name for name, operand in zip(names, node.inputs) if operand is x and len(name) > 1), "")
-
-
-def arrays_in(settings: Iterable[Any]) -> Iterator[np.ndarray[Any, Any]]:
-    """The arrays among an op's settings: what an index is made of."""
-    for setting in settings:
-        if isinstance(setting, np.ndarray):
-            yield setting
-        elif isinstance(setting, tuple):
-            yield from arrays_in(setting)
-
-
-def plain(x: Any) -> Any:
-    """An operand's numbers, whether it is a Value or not."""
-    return x.data if isinstance(x, Value) else x
-
-
-def literal(x: Any) -> str:
-    """A plain operand inside an expression: `2`, `(−0.5)`, `√2`; an array by its shape."""
-    if isinstance(x, bool | np.bool_) or x is None:
-        return str(x)
-    if np.ndim(x):
-        return f"array({dimensions(np.shape(x))})"
-    number = float(x)
-    square = round(number * number) if math.isfinite(number) and abs(number) < LARGEST_ROOT else 0
-    if number > 0 and 1 < square <= LARGEST_ROOT and math.sqrt(square) == number and not number.is_integer():
-        return f"√{square}"
-    written = repr(float(x)) if isinstance(x, float | np.floating) else repr(int(x))
-    if len(written) <= LONGEST_LITERAL and "e" not in written:
-        text = written.removesuffix(".0")  # as it was written: rounded, 1.0001 would read 1.000
-        return f"({MINUS}{text[1:]})" if text.startswith("-") else text
-    return factor(x)
-
-
-def _named_in(given: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Values and arrays in a mapping such as `locals()`, also inside lists, tuples, dicts and modules."""
-    for key, x in given.items():
-        if not str(key).startswith("_"):
-            yield from _unpacked(x, str(key), depth=3)
-
-
-def _unpacked(x: Any, name: str, depth: int) -> Iterator[tuple[Any, str]]:
-    if isinstance(x, Value | np.ndarray):
-        yield x, name
-    elif depth and isinstance(x, list | tuple):
-        for index, entry in enumerate(x):
-            yield from _unpacked(entry, f"{name}[{index}]", depth - 1)
-    elif depth and isinstance(x, dict):
-        for key, entry in x.items():
-            yield from _unpacked(entry, f"{name}[{key!r}]", depth - 1)
-    elif hasattr(x, "named_parameters"):
-        for path, parameter in x.named_parameters():
-            yield parameter, f"{name}.{path}"
-
-
-def _parameter_paths(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
-    """Parameters under the dotted path of the outermost module that was called and owns them."""
-    outermost = {}
-    for node in nodes:
-        if node.scope is not None:
-            *_, top = node.scope.chain()
-            outermost[id(top)] = top
-    for scope in outermost.values():
-        if hasattr(scope.module, "named_parameters"):
-            for path, parameter in scope.module.named_parameters():
-                yield parameter, path

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,13 @@ import numpy as np
 from autograd.graph import edited_inputs, topological
 from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Legend, Scene, Scope
-from autograd.show.choices import as_inputs, refuse_unknown
-from autograd.show.folding import Collapse, Group, every_module, fold
-from autograd.show.labels import Names, operands_of, part_played
+from autograd.show.choices import refuse_unknown
+from autograd.show.folding import Group, every_module, fold
+from autograd.show.labels import Names
 from autograd.show.layout import GRAPHVIZ_MOST
 from autograd.show.numbers import count, rough
+from autograd.show.operands import operands_of, part_played
+from autograd.show.options import Options
 from autograd.show.text import clipped
 from autograd.show.value_cards import (
     Style,
@@ -36,9 +38,6 @@ from autograd.show.value_cards import (
 )
 from autograd.value import Value
 
-EDGES = (None, "rule", "numbers")
-DETAILS = ("full", "brief")
-DIRECTIONS = (None, "TB", "LR")
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
 LONGEST_TITLE = 60
@@ -46,35 +45,6 @@ DESCRIBED = 60  # cards that the picture's description reads out
 NO_GRADIENT = "no gradient yet: call backward() first"
 EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
 NAMED_IN_NOTE = 3  # such leaves that the note names
-
-
-@dataclass(frozen=True)
-class Options:
-    """The keywords of `draw`; see there."""
-
-    collapse: Collapse = None
-    direction: str | None = None
-    detail: str = "full"
-    edges: str | None = None
-    max_nodes: int = 300
-    names: Mapping[str, Any] | None = None
-    flow: bool | float = False
-    inputs: Iterable[Any] = ()
-    chains: bool | None = None
-    digits: int = 4
-    title: str = ""
-    repeats: bool = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", as_inputs(self.inputs))
-        for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
-            if getattr(self, field) not in allowed:
-                choices = ", ".join(map(repr, allowed))
-                raise ValueError(f"draw: {field} is one of {choices}; got {getattr(self, field)!r}")
-        if not isinstance(self.max_nodes, int) or self.max_nodes < 2:
-            raise ValueError(f"draw: max_nodes is a whole number of at least 2; got {self.max_nodes!r}")
-        if not isinstance(self.digits, int) or not 1 <= self.digits <= 17:
-            raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
 
 
 class Reader:

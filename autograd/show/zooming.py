@@ -16,7 +16,8 @@ from autograd.errors import GradientError
 from autograd.op import OPS, Op, apply
 from autograd.ops import OPERATORS, arithmetic, elementwise
 from autograd.show.drawing import Drawing, draw
-from autograd.show.labels import Names, plain
+from autograd.show.labels import Names
+from autograd.show.operands import plain
 from autograd.value import Value
 
 MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture helps nobody

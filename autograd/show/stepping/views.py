@@ -19,7 +19,8 @@ from autograd.show.cards import Block, Card, Edge, Row, Scene, Size, measure, tw
 from autograd.show.geometry import Placement
 from autograd.show.layout import arrange
 from autograd.show.numbers import UNKNOWN, cell, rough
-from autograd.show.reader import Options, Reader
+from autograd.show.options import Options
+from autograd.show.reader import Reader
 from autograd.show.stepping.pieces import shown
 from autograd.show.stepping.walk import BACKWARD, Step
 from autograd.show.value_cards import gradient_block, gradient_row, norm

@@ -10,7 +10,8 @@ import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, pulled
 from autograd.op import OPS
-from autograd.show.labels import Names, literal
+from autograd.show.labels import Names
+from autograd.show.operands import literal
 from autograd.show.stepping.algebra import expanded, simplified, with_parts
 from autograd.show.stepping.formula import MARK, SIMPLE_NAME, Formula, Operand
 from autograd.show.text import clipped, visible

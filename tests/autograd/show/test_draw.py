@@ -9,7 +9,8 @@ import pytest
 
 import autograd
 from autograd import Value, draw
-from autograd.show.labels import Names, literal
+from autograd.show.labels import Names
+from autograd.show.operands import literal
 
 SVG = "{http://www.w3.org/2000/svg}"
 
