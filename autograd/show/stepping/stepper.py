@@ -51,9 +51,9 @@ def step(
     Backward 2 of 2  a * b
         arrives  ∂L/∂(a * b) = 2.458×10⁻⁵
         to a   ∂L/∂a += ∂L/∂(a * b) * b   only path
-            2.458×10⁻⁵ × (−3) = −7.373×10⁻⁵
+            2.458×10⁻⁵ × (−3) ≈ −7.373×10⁻⁵
         to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
-            2.458×10⁻⁵ × 2 = 4.915×10⁻⁵
+            2.458×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
     """
     return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title)
 
