@@ -36,6 +36,7 @@ class Judged:
     error: Array  # a bound on its error
     verdict: Array  # of small integers: PASS, PRECISION, ...
     worst: int = PASS
+    zero: Array | None = None  # where a difference cannot tell the gradient from zero; None: nowhere
     sides: dict[int, tuple[float, float]] = field(default_factory=dict)  # one-sided derivatives, where they count
     notes: list[str] = field(default_factory=list)
 
@@ -51,7 +52,7 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     `places` are sorted.
     """
     g = gradient[places]
-    size = np.maximum(np.abs(g), np.abs(seen.slope))
+    size = np.abs(g)
     largest = _largest(gradient)
     relative, absolute = rounding_of(probe.coarse)
     agrees = np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise)
@@ -67,6 +68,7 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
         if step is not None:
             _hold_against_step(judged, doubtful, at_step, step)
         judged.worst = int(judged.verdict.max(initial=PASS))
+        judged.zero = size <= judged.error
     return judged
 
 
