@@ -4,7 +4,8 @@ Walk ──▶ Steps (data) ──▶ Stepper, with a cursor ──▶ terminal 
 
 walk        every number of a forward and a backward pass; Step, Contribution
 wording     names, symbols and rules of the steps
-formula     a rule with its numbers, and how it is written; `entries`, `algebra`, `maths`, `figures` (HTML)
+formula     a rule with its numbers: `valued` works it out, `writers` and `maths` write it, `pieces` prints its numbers,
+            `entries` spells one entry out, `algebra` shortens it, `figures` makes HTML of it
 folding     modules as single steps; `inside`: a step opened up
 stepper     `step` and the Stepper it returns; `files`: what it saves
 terminal    text; `player`: keys

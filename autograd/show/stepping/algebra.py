@@ -12,7 +12,9 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.op import OPS
-from autograd.show.stepping.formula import MARK, Formula, NoNumbers, Operand, Symbols
+from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.valued import MARK, NoNumbers, Operand
+from autograd.show.stepping.writers import Symbols
 from autograd.show.tidy import in_matrix_terms, tidied
 
 LONGEST_RULE = 64  # characters of a formula before its repeated parts get names

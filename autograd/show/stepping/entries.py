@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from autograd.op import OPS
-from autograd.show.stepping.formula import MARK, Formula, NoNumbers, Operand, has_marks, operand_of
+from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.valued import MARK, NoNumbers, Operand, has_marks, operand_of
 
 LONGEST_SUM = 8  # terms of a dot product that are spelled out
 

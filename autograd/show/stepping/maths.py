@@ -8,17 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from autograd.show.numbers import MINUS
-from autograd.show.stepping.formula import (
-    ATOM,
-    POWER,
-    PRODUCT,
-    SIGN,
-    SIMPLE_NAME,
-    Formula,
-    Operand,
-    Writer,
-    product_sign,
-)
+from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.valued import Operand
+from autograd.show.stepping.writers import ATOM, POWER, PRODUCT, SIGN, SIMPLE_NAME, Writer, product_sign
 from autograd.show.text import xml
 
 GREEK = {

@@ -13,7 +13,9 @@ from autograd.op import OPS
 from autograd.show.labels import Names
 from autograd.show.operands import literal
 from autograd.show.stepping.algebra import expanded, simplified, with_parts
-from autograd.show.stepping.formula import MARK, SIMPLE_NAME, Formula, Operand
+from autograd.show.stepping.formula import Formula
+from autograd.show.stepping.valued import MARK, Operand
+from autograd.show.stepping.writers import SIMPLE_NAME
 from autograd.show.text import clipped, visible
 from autograd.show.tidy import tidied
 from autograd.value import Value
