@@ -1,6 +1,7 @@
 """Value's operators and methods, made from the op table: `Value.__apply__` unrolled for one and two inputs.
 
-Most of a scalar graph's time is spent here, so nothing is looked up that can be known beforehand.
+Most of a scalar graph's time is spent here, so nothing is looked up that can be known beforehand, and the operators
+themselves make their nodes without a call (`value.made`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ def unary(op: Op) -> Callable[[Value], Value]:
     """The method of Value for an op of one input and no settings."""
     forward = op.forward
     recover = op.recover
-    differentiable = op.differentiable
 
     def method(self: Value) -> Value:
         x = self._data
@@ -27,18 +27,7 @@ def unary(op: Op) -> Callable[[Value], Value]:
             data = recover(error, (x,), (self,))
         if data.__class__ is not float and data.__class__ is not ndarray:
             data = as_plain(data)
-        node: Value = new(Value)
-        node._data = data
-        node.grad = None
-        node.op = op
-        node._a = self
-        node._b = None
-        node.stamp = next(counter)
-        node.label = None
-        node.requires_grad = self.requires_grad and differentiable
-        if opened:
-            settle(node)
-        return node
+        return made(op, data, self, None, self.requires_grad)
 
     method.__name__ = method.__qualname__ = op.name
     method.__doc__ = op.__doc__

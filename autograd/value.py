@@ -385,7 +385,7 @@ new = object.__new__
 
 
 def made(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
-    """The node of a result. `operators.py` has the same written out."""
+    """The node of a result."""
     node: Value = new(Value)
     node._data = data
     node.grad = None
