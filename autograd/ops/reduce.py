@@ -30,8 +30,8 @@ def door(who):
 
 def spread(g, x, axis, keepdims):
     """A reduction's gradient, back in the shape of what was reduced."""
-    if x.__class__ is np.ndarray and (g.__class__ is np.ndarray or g.__class__ is float):
-        if not keepdims and g.__class__ is np.ndarray:
+    if x.__class__ is np.ndarray and isinstance(g, np.ndarray | float):
+        if not keepdims and isinstance(g, np.ndarray):
             g = g.reshape([1 if i - x.ndim in axis else n for i, n in enumerate(x.shape)])
         return broadcast_to.forward(g, shape=x.shape)
     if not keepdims and rank_of(g):
