@@ -8,17 +8,23 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..op import Op, Sample, rank_of, shape_of
+from ._axes import LARGE
 from .reduce import sum_
 from .shape import broadcast_to, expand_dims, reshape
 
 
+def times(x, y):
+    """The product of two matrices. `dot` is quicker to call, but fills its result with zeros before it computes it."""
+    return x.dot(y) if x.shape[0] * y.shape[1] < LARGE else np.matmul(x, y)
+
+
 def product(x, y):
-    """`x @ y` on any carrier. A matrix on the right takes `dot`: one product a batch, at half the overhead."""
+    """`x @ y` on any carrier. With a matrix on the right, all rows of a batch are one tall matrix."""
     if y.__class__ is np.ndarray and y.ndim == 2 and x.__class__ is np.ndarray and x.ndim > 1:
         if x.ndim == 2:
-            return x.dot(y)
+            return times(x, y)
         *rows, columns = x.shape  # not -1: it has no answer in an empty array
-        return x.reshape(math.prod(rows), columns).dot(y).reshape(*rows, y.shape[1])
+        return times(x.reshape(math.prod(rows), columns), y).reshape(*rows, y.shape[1])
     return x @ y
 
 
