@@ -5,7 +5,13 @@ A formula of ten operations on a large array reads and writes memory ten times. 
 
 import numpy as np
 
-BLOCK = 1 << 16  # numbers in a block: three of float64 fit into a second-level cache, and the calls are few enough
+BLOCK = 1 << 18  # bytes of an array: several such blocks fit into a second-level cache, and the calls are few enough
+
+
+def pieces(n, size):
+    """Slices of n things of so many bytes each: a block's worth at a time."""
+    count = max(1, BLOCK // max(size, 1))
+    return [slice(start, start + count) for start in range(0, n, count)]
 
 
 def in_blocks(f, *arrays, spares=0):
@@ -14,12 +20,12 @@ def in_blocks(f, *arrays, spares=0):
     The arrays have one shape and dtype; f may write to them too.
     """
     out = np.empty_like(arrays[0])
-    if out.size <= BLOCK or not all(array.flags.c_contiguous for array in arrays):
+    if out.nbytes <= BLOCK or not all(array.flags.c_contiguous for array in arrays):
         f(*arrays, out, *(np.empty_like(out) for _ in range(spares)))
         return out
     flat = [array.reshape(-1) for array in (*arrays, out)]
-    working = np.empty((spares, BLOCK), out.dtype)
-    for start in range(0, out.size, BLOCK):
-        pieces = [array[start : start + BLOCK] for array in flat]
-        f(*pieces, *working[:, : pieces[0].size])
+    working = np.empty((spares, BLOCK // out.itemsize), out.dtype)
+    for piece in pieces(out.size, out.itemsize):
+        parts = [array[piece] for array in flat]
+        f(*parts, *working[:, : parts[0].size])
     return out

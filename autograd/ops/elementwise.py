@@ -139,30 +139,30 @@ erf = Op("erf", forward=erf_of,
 _SQRT2, _PHI0, _TANH = math.sqrt(2.0), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 
 
-_gates = Stash()
+_parts = Stash()
 
 
 def _gelu(x, *, approximate):
     if approximate == "none":
         return 0.5 * x * (1.0 + erf.compute(x / _SQRT2))
-    if isinstance(x, np.ndarray):
-        gate = np.empty_like(x)
-        out = in_blocks(_gelu_block, x, gate)
-        _gates.keep(out, gate)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+        part = np.empty_like(x)
+        with np.errstate(over="ignore"):  # far below zero exp is infinite, and what gets through is x / inf = 0
+            out = in_blocks(_gelu_block, x, part)
+        _parts.keep(out, part)
         return out
-    return 0.5 * x * (1.0 + math.tanh(_TANH * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1.0 + tanh.compute(_TANH * (x + 0.044715 * x * x * x)))
 
 
-def _gelu_block(x, gate, out):
-    """gate = (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2, the share of x that gets through; out = x · gate."""
-    np.multiply(x, x, out=gate)
-    gate *= 0.044715 * _TANH
-    gate += _TANH
-    gate *= x
-    np.tanh(gate, out=gate)
-    gate *= 0.5
-    gate += 0.5
-    np.multiply(gate, x, out=out)
+def _gelu_block(x, part, out):
+    """out = x / part, where part = 1 + exp(-2z), z = √(2/π) (x + 0.044715 x³): (1 + tanh z) / 2 is 1 / part."""
+    np.multiply(x, x, out=part)
+    part *= -2 * 0.044715 * _TANH
+    part -= 2 * _TANH
+    part *= x
+    np.exp(part, out=part)
+    part += 1.0
+    np.divide(x, part, out=out)
 
 
 def _gelu_slope(x, *, approximate):
@@ -172,22 +172,22 @@ def _gelu_slope(x, *, approximate):
     return gate * (1.0 + (1.0 - gate) * 2 * _TANH * x * (1.0 + 3 * 0.044715 * x * x))
 
 
-def _gelu_pull_block(g, x, gate, y, out, closed):
-    """out = g times the slope, which is gate + y (1 - gate) (2√(2/π)) (1 + 3 · 0.044715 x²), y being gelu(x)."""
+def _gelu_pull_block(g, x, part, y, out, passed, rest):
+    """out = g times the slope, which is (1 + 2√(2/π) (1 + 3 · 0.044715 x²) (x - y)) / part, y being gelu(x)."""
+    np.divide(g, part, out=passed)  # first: where nothing passes, what follows may be large
     np.multiply(x, x, out=out)
     out *= 6 * 0.044715 * _TANH
     out += 2 * _TANH
-    np.subtract(1.0, gate, out=closed)
-    closed *= y
-    out *= closed
-    out += gate
-    out *= g
+    out *= passed
+    np.subtract(x, y, out=rest)
+    out *= rest
+    out += passed
 
 
 def _gelu_vjp(g, out, x, *, approximate):
-    gate = _gates.find(out) if approximate == "tanh" and g.__class__ is np.ndarray else None
-    if gate is not None and g.dtype == x.dtype:
-        return (in_blocks(_gelu_pull_block, g, x, gate, out, spares=1),)
+    part = _parts.find(out) if approximate == "tanh" and g.__class__ is np.ndarray else None
+    if part is not None and g.dtype == x.dtype:
+        return (in_blocks(_gelu_pull_block, g, x, part, out, spares=2),)
     return (g * gelu_slope(x, approximate=approximate),)
 
 
