@@ -7,7 +7,8 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
-from ._axes import limits, number, ones
+from ._axes import LARGE, limits, number, ones
+from ._blocks import pieces
 from ._stash import Stash
 from .elementwise import where
 from .fused import _softmax, inner, softmax, softmax_pull
@@ -175,6 +176,13 @@ def _places(x, heads, kv_heads):
     return q.reshape(shape), k[..., None, :, :], v[..., None, :, :]
 
 
+def _grouped(heads, kv_heads):
+    """The axes of the heads in such views."""
+    if heads == kv_heads:
+        return (heads,) if heads > 1 else ()
+    return kv_heads, heads // kv_heads
+
+
 def _by_head(x, heads, kv_heads):
     """A view of an array like the result: (..., tokens, heads · d) as (..., heads, tokens, d), or in groups."""
     if heads == 1:
@@ -193,33 +201,90 @@ def _ban(t, dtype):
     return ban
 
 
+def _turned(x, factor, shape):
+    """A copy of (..., tokens, width), times a number, with its axes turned: (..., width, tokens), in another shape.
+
+    A product with it takes half the time of one with a transposed view.
+    """
+    copy = np.empty((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    np.copyto(copy, x.mT)
+    copy *= factor
+    return copy.reshape(shape)
+
+
+def _pieces(qkv, mask, scores):
+    """Parts of a batch to take one after another, so that the scores of each stay in the processor's cache."""
+    if qkv.ndim == 2 or mask.__class__ is np.ndarray:
+        return (...,)
+    return pieces(len(qkv), scores[:1].nbytes)
+
+
 def _self_attention(qkv, mask, *, heads, kv_heads, causal):
-    q, k, v = _places(qkv, heads, kv_heads)
-    # The scores lie transposed, (..., keys, queries): sums and maxima down the columns are where NumPy is fast.
-    weights = product(k, q.mT)
-    weights *= number(1.0 / math.sqrt(q.shape[-1]), weights.dtype)
-    if causal:
-        weights += _ban(qkv.shape[-2], qkv.dtype.str)
+    *lead, tokens, width = qkv.shape
     if mask.__class__ is np.ndarray:
         mask = _by_group(mask, heads, kv_heads).mT
-        weights = np.where(mask, weights, -np.inf) if is_boolean(mask) else weights + mask
-        weights = weights.astype(qkv.dtype, copy=False)
-    least, tiny = limits(qkv.dtype)  # a column of -inf becomes zeros, not NaN
-    weights -= np.maximum.reduce(weights, axis=-2, keepdims=True, initial=least)
-    np.exp(weights, out=weights)
-    if weights.ndim == 2:
-        total = ones(len(weights), weights.dtype).dot(weights)
-        total += tiny
-        weights /= total
-    else:
-        weights /= np.add.reduce(weights, axis=-2, keepdims=True, initial=tiny)
-    if heads == 1:
+    # The scores lie transposed, (..., keys, queries): sums and maxima down the columns are where NumPy is fast.
+    if heads == 1 and not lead:
+        q, k, v = _places(qkv, heads, kv_heads)
+        weights = product(k, q.mT)
+        weights *= number(1.0 / math.sqrt(q.shape[-1]), weights.dtype)
+        _weigh(weights, mask, causal)
         out = product(weights.mT, v)
     else:
-        out = np.empty((*qkv.shape[:-1], heads * q.shape[-1]), qkv.dtype)
-        np.matmul(weights.mT, v, out=_by_head(out, heads, kv_heads))
+        out = np.empty((*lead, tokens, width // (heads + 2 * kv_heads) * heads), qkv.dtype)
+        weights = np.empty((*lead, *_grouped(heads, kv_heads), tokens, tokens), qkv.dtype)
+        for piece in _pieces(qkv, mask, weights):
+            _attend(qkv[piece], mask, heads, kv_heads, causal, out[piece], weights[piece])
     _packed.keep(out, weights)
     return out
+
+
+def _attend(qkv, mask, heads, kv_heads, causal, out, weights):
+    """Fill in the result and the weights of some sequences."""
+    q, k, v = _places(qkv, heads, kv_heads)
+    d = q.shape[-1]
+    np.matmul(k, _turned(qkv[..., : heads * d], number(1.0 / math.sqrt(d), qkv.dtype), q.mT.shape), out=weights)
+    _weigh(weights, mask, causal)
+    np.matmul(weights.mT, v, out=_by_head(out, heads, kv_heads))
+
+
+def _weigh(scores, mask, causal):
+    """Turn scores (..., keys, queries) into weights, in place: a softmax down each column."""
+    least, tiny = limits(scores.dtype)  # a column of -inf becomes zeros, not NaN
+    shifted = mask.__class__ is np.ndarray or not _are_small(scores)
+    if causal:
+        scores += _ban(scores.shape[-1], scores.dtype.str)
+    if mask.__class__ is np.ndarray:
+        if is_boolean(mask):
+            np.copyto(scores, -np.inf, where=~mask)
+        else:
+            scores += mask
+    if shifted:
+        scores -= np.maximum.reduce(scores, axis=-2, keepdims=True, initial=least)
+    np.exp(scores, out=scores)
+    if scores.ndim == 2:
+        total = ones(len(scores), scores.dtype).dot(scores)
+    else:
+        total = np.matmul(ones(scores.shape[-2], scores.dtype)[None, :], scores)
+    total += tiny
+    scores /= total
+
+
+def _are_small(scores):
+    """Whether many scores are all so near to 0 that their exponentials, and sums of them, stay finite.
+
+    Then the largest of each column need not be found; in few scores it is found faster than this.
+    """
+    if scores.size < LARGE or scores.dtype.kind != "f":
+        return False
+    bound = _half_of_the_range(scores.dtype)
+    return np.maximum.reduce(scores, axis=None) < bound and np.minimum.reduce(scores, axis=None) > -bound
+
+
+@functools.cache
+def _half_of_the_range(dtype):
+    """Half the largest number that exp can take: 44 in float32, 354 in float64."""
+    return math.log(np.finfo(dtype).max) / 2
 
 
 _packed = Stash()
@@ -237,28 +302,43 @@ def _by_group(mask, heads, kv_heads):
 
 
 def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
-    """The rule on arrays: every product is written straight into its place in the packed gradient."""
+    """The rule on arrays: the gradients of qkv and of a mask of numbers."""
     weights = _packed.find(out)
     if weights is None:
         out = _self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)
         weights = _packed.find(out)
-    q, k, v = _places(qkv, heads, kv_heads)
-    above = _by_head(g, heads, kv_heads)
-    scores = product(v, above.mT)
-    # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
-    if scores.ndim == 2:
-        scores -= (g * out).dot(ones(g.shape[1], g.dtype))
-    else:
-        each = (*g.shape[:-1], heads, q.shape[-1])
-        scores -= _by_head(np.vecdot(g.reshape(each), out.reshape(each)), heads, kv_heads).mT
-    scores *= weights
+    added = None
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)
-    added = _ungrouped(scores, heads, kv_heads).mT.copy() if masked else None
-    scores *= number(1.0 / math.sqrt(q.shape[-1]), scores.dtype)
-    if scores.ndim == 2:
+    if weights.ndim == 2:
+        q, k, v = _places(qkv, heads, kv_heads)
+        # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
+        scores = product(v, g.mT)
+        scores -= (g * out).dot(ones(g.shape[1], g.dtype))
+        scores *= weights
+        if masked:
+            added = _ungrouped(scores, heads, kv_heads).mT.copy()
+        scores *= number(1.0 / math.sqrt(q.shape[-1]), scores.dtype)
         return np.concatenate((scores.T.dot(k), scores.dot(q), weights.dot(g)), axis=1), added
     packed = np.empty_like(qkv)
+    for piece in _pieces(qkv, mask, weights):
+        scores = _pull_heads(g[piece], out[piece], qkv[piece], weights[piece], heads, kv_heads, packed[piece])
+    if masked:  # then there was one piece
+        added = _ungrouped(scores, heads, kv_heads).mT * math.sqrt(qkv.shape[-1] // (heads + 2 * kv_heads))
+    return packed, added
+
+
+def _pull_heads(g, out, qkv, weights, heads, kv_heads, packed):
+    """Write every product straight into its place in the packed gradient; give the gradient of the scores q · k."""
+    q, k, v = _places(qkv, heads, kv_heads)
     dq, dk, dv = _places(packed, heads, kv_heads)
+    above = _by_head(g, heads, kv_heads)
+    each = (*g.shape[:-1], heads, q.shape[-1])
+    scale = number(1.0 / math.sqrt(q.shape[-1]), qkv.dtype)
+    scores = np.matmul(v, _turned(g, scale, above.mT.shape))
+    shares = np.vecdot(g.reshape(each), out.reshape(each))
+    shares *= scale
+    scores -= _by_head(shares, heads, kv_heads).mT
+    scores *= weights
     np.matmul(scores.mT, k, out=dq)
     if heads == kv_heads:
         np.matmul(scores, q, out=dk)
@@ -266,7 +346,7 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     else:  # a key/value head gets the sum over the query heads that share it
         np.add.reduce(np.matmul(scores, q), axis=-3, keepdims=True, out=dk)
         np.add.reduce(np.matmul(weights, above), axis=-3, keepdims=True, out=dv)
-    return packed, added
+    return scores
 
 
 def _ungrouped(scores, heads, kv_heads):
