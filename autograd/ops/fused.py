@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
+from . import _blocks
 from ._axes import limits, mean_products, negative_axes, ones, row_sums, row_tops, tall, tools_for
+from ._blocks import pieces
 from ._stash import Stash
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
@@ -169,6 +171,8 @@ def _norm_vjp(g, out, x, gamma, eps, centre):
         rows, scale = standard_rows(x, eps, centre)
         return norm_pull(g * gamma, rows, scale, centre=centre), summed(g * rows, gamma), summed(g, gamma)
     rows, scale = _rows.find(out) or _standardise(tall(x), eps, centre)
+    if g.nbytes > _blocks.BLOCK:
+        return _norm_pull_in_blocks(tall(g), rows, scale, gamma, centre, x.shape)
     h = g * gamma
     if x.ndim == 2:
         dx = _pull_rows(h, rows, scale, centre)
@@ -177,6 +181,27 @@ def _norm_vjp(g, out, x, gamma, eps, centre):
         g = tall(g)
     vector = ones(len(g), g.dtype)
     return dx, vector.dot(g * rows), vector.dot(g)
+
+
+def _norm_pull_in_blocks(g, rows, scale, gamma, centre, shape):
+    """The same for many rows, a block at a time; h = g * gamma is met in sums only, and not built for them."""
+    dx, dgamma, dbeta = np.empty_like(rows), np.zeros_like(rows[0]), np.zeros_like(rows[0])
+    column = np.empty((rows.shape[1], 1), rows.dtype)
+    column[:, 0] = gamma
+    column /= rows.shape[1]
+    for piece in pieces(len(g), g[:1].nbytes):
+        part, row, out = g[piece], rows[piece], dx[piece]
+        along = part * row
+        vector = ones(len(part), g.dtype)
+        dgamma += vector.dot(along)
+        dbeta += vector.dot(part)
+        np.multiply(row, along.dot(column), out=along)
+        if centre:
+            along += part.dot(column)
+        np.multiply(part, gamma, out=out)
+        out -= along
+        out *= scale[piece]
+    return dx.reshape(shape), dgamma, dbeta
 
 
 def summed(g, vector):

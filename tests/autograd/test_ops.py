@@ -11,7 +11,7 @@ from autograd.check.replay import Replay
 from autograd.expr import pulled, rule
 from autograd.graph import leaves
 from autograd.op import OPS, Op
-from autograd.ops import elementwise
+from autograd.ops import _axes, _blocks, attention, elementwise, linear
 from tests.autograd.judges import (
     assert_close,
     case_name,
@@ -138,6 +138,15 @@ def test_a_fused_op_equals_its_definition(op, sample):
     u = uneven(np.shape(out))
     for got, expected in zip(pull(u), parts_pull(u), strict=True):
         assert_close(got, expected, f"{op.name} gradient", tolerance=1e-12)
+
+
+@every(lambda op: op.definition is not None)
+def test_a_fused_op_on_a_large_array_equals_its_definition(op, sample, monkeypatch):
+    """Everything counts as large: pieces of three numbers, and the ways that only many numbers take."""
+    monkeypatch.setattr(_blocks, "BLOCK", 3 * 8)
+    for module in (_axes, attention, linear):
+        monkeypatch.setattr(module, "LARGE", 1)
+    test_a_fused_op_equals_its_definition(op, sample)
 
 
 @every(lambda op: op.differentiable)
