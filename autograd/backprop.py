@@ -8,7 +8,7 @@ the pass behind `.backward()`, which is this one written out for speed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,23 +95,22 @@ def contributions(
     node: Value, g: Any, wanted: set[Value] | None = None, taped: bool = False
 ) -> list[tuple[Value, Any]]:
     """What `node` sends backwards: (input, gradient) for each input that wants one, in operand order."""
-    inputs = node.inputs
     if taped:
-        return list(sent(node, g, node, inputs, wanted, taped))
-    data = [x._data if isinstance(x, Value) else x for x in inputs]
+        return sent(node, g, node, node.inputs, wanted, taped)
+    data = [x._data if isinstance(x, Value) else x for x in node.inputs]
     try:
-        return list(sent(node, g, node._data, data, wanted))
+        return sent(node, g, node._data, data, wanted)
     except (ArithmeticError, ValueError):
         # Where Python floats raise (`1.0 / 0.0`), NumPy answers with an infinity.
         if not all(np.isscalar(x) for x in (g, node._data, *data)):
             raise
         g, out, *data = map(np.float64, (g, node._data, *data))
-        return list(sent(node, g, out, data, wanted))
+        return sent(node, g, out, data, wanted)
 
 
 def sent(
     node: Value, g: Any, out: Any, data: Sequence[Any], wanted: set[Value] | None = None, taped: bool = False
-) -> Iterator[tuple[Value, Any]]:
+) -> list[tuple[Value, Any]]:
     """Run the rule of a node on any carrier: all of it, or, where each input has its own, those that are wanted."""
     rule = node.op.vjp  # type: ignore[union-attr]
     inputs = node.inputs
@@ -121,6 +120,7 @@ def sent(
             f"the rule of {node.op.name} gave {len(given)} gradients for {len(inputs)} inputs; "  # type: ignore[union-attr]
             "return a tuple with one per input, None where no gradient flows"
         )
+    parts = []
     for i, x in enumerate(inputs):
         if isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted):
             if given is not None:
@@ -128,7 +128,8 @@ def sent(
             else:
                 dx = rule[i] and rule[i](g, out, *data)
             if dx is not None:
-                yield x, conform(dx, x, taped)
+                parts.append((x, conform(dx, x, taped)))
+    return parts
 
 
 def conform(dx: Any, x: Value, taped: bool = False) -> Any:

@@ -18,14 +18,14 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
 
 
 def _walk(tree: Any, flat: list[Any]) -> Any:
+    if not isinstance(tree, (dict, list, tuple)):
+        flat.append(tree)
+        return LEAF
     if isinstance(tree, dict):
         return {key: _walk(part, flat) for key, part in tree.items()}
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):  # a namedtuple
+    if hasattr(tree, "_fields"):  # a namedtuple
         return type(tree)(*(_walk(part, flat) for part in tree))
-    if isinstance(tree, list | tuple):
-        return type(tree)(_walk(part, flat) for part in tree)
-    flat.append(tree)
-    return LEAF
+    return type(tree)(_walk(part, flat) for part in tree)
 
 
 def unflatten(structure: Any, leaves: list[Any]) -> Any:

@@ -78,7 +78,7 @@ class Value:
     def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True) -> None:
         if name is not None and not isinstance(name, str):
             raise TypeError(f"a Value's name is text; got {name!r}. For several numbers write Value([1.0, 2.0]).")
-        if not isinstance(requires_grad, bool | np.bool_):
+        if not isinstance(requires_grad, (bool, np.bool_)):
             raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
         self._data = as_data(data)
         self.grad = None
@@ -426,12 +426,14 @@ def as_data(data: Any) -> Any:
     """A caller's data as a Value keeps it: a float, or an array of its own; integers become float64."""
     if data.__class__ is float:
         return data
+    if data.__class__ is ndarray and data.ndim and data.dtype.kind == "f":
+        return data.copy("K")  # `p.data -= ...` must never edit the caller's array
     if isinstance(data, Value):
         raise DataError("a Value cannot hold a Value. Write v.detach() for a copy, or use v itself.")
     try:
-        if isinstance(data, bool | int):
+        if isinstance(data, int):
             return float(data)
-        array = np.array(data)  # copies: `p.data -= ...` must never edit the caller's array
+        array = np.array(data)
     except (TypeError, OverflowError) as error:
         raise DataError(f"{error}") from None
     except ValueError:
