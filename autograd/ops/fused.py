@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from . import _blocks
-from ._axes import limits, mean_products, negative_axes, ones, row_sums, row_tops, tall, tools_for
+from ._axes import are_small, limits, mean_products, negative_axes, ones, row_sums, row_tops, tall, tools_for
 from ._blocks import pieces
 from ._stash import Stash
 from .arithmetic import not_equal
@@ -36,9 +36,12 @@ def _softmax(x, *, axis):
     # The two limits change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
     least, tiny = limits(x.dtype)
     rows = axis == (-1,) and x.ndim > 1
-    top = row_tops(x, least) if rows else np.maximum.reduce(x, axis=axis, keepdims=True, initial=least)
-    out = np.asarray(x - top)
-    np.exp(out, out=out)
+    if are_small(x):
+        out = np.exp(x)
+    else:
+        top = row_tops(x, least) if rows else np.maximum.reduce(x, axis=axis, keepdims=True, initial=least)
+        out = np.asarray(x - top)
+        np.exp(out, out=out)
     if rows:
         total = row_sums(out)
         total += tiny
@@ -300,8 +303,8 @@ def _linear_dx(g, out, x, weight, bias):
 
 
 def _linear_dweight(g, out, x, weight, bias):
-    if g.__class__ is np.ndarray and g.ndim == 2:
-        return x.T.dot(g)
+    if g.__class__ is np.ndarray and g.ndim > 1:
+        return x.T.dot(g) if g.ndim == 2 else product(tall(x).T, tall(g))
     return outer(x, g) if rank_of(x) == 1 else product(flat(x).mT, flat(g))
 
 
@@ -344,10 +347,15 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
     return (logits, targets), settings
 
 
+def _places(targets, ignore_index):
+    """The target of each row; of one that is ignored, some place that exists."""
+    return targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
+
+
 def _one_hot(targets, *, classes, ignore_index, label_smoothing):
-    goal = np.full((*targets.shape, classes), label_smoothing / classes)
-    places = targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
-    np.put_along_axis(goal, places[..., None], 1.0 - label_smoothing + label_smoothing / classes, -1)
+    rest = label_smoothing / classes
+    goal = np.full((*targets.shape, classes), rest)
+    np.put_along_axis(goal, _places(targets, ignore_index)[..., None], 1.0 - label_smoothing + rest, -1)
     return goal
 
 
@@ -378,17 +386,23 @@ def _cross_entropy(logits, targets, *, reduction, ignore_index, label_smoothing)
         goal = _one_hot(targets, classes=logits.shape[-1], ignore_index=ignore_index, label_smoothing=label_smoothing)
         losses = -np.add.reduce(goal.astype(logs.dtype) * logs, axis=-1)
     else:
-        places = targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
-        losses = -np.take_along_axis(logs, places[..., None], -1)[..., 0]
+        losses = -np.take_along_axis(logs, _places(targets, ignore_index)[..., None], -1)[..., 0]
     losses = _reduced(losses, targets, reduction, ignore_index)
     return losses.astype(logits.dtype) if isinstance(losses, np.ndarray) else logits.dtype.type(losses)
 
 
 def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, label_smoothing):
     """Each row sends (what it said) - (what was true), times its share of the loss."""
-    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing)
     weight = g * shares(targets, reduction, ignore_index)
-    return (softmax(logits) - goal) * (expand_dims(weight, -1) if rank_of(weight) else weight), None
+    weight = expand_dims(weight, -1) if rank_of(weight) else weight
+    if logits.__class__ is np.ndarray and not label_smoothing:
+        sent = _softmax(logits, axis=(-1,))
+        rows = tall(sent)
+        rows[np.arange(len(rows)), _places(targets, ignore_index).ravel()] -= 1.0
+        sent *= weight
+        return sent, None
+    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing)
+    return (softmax(logits) - goal) * weight, None
 
 
 def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
