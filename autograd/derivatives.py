@@ -53,8 +53,7 @@ def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Cal
     def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
         trace = Trace(f, xs, wrt, settings)
         trace.insist_scalar("grad")
-        grads = trace.pull(None)
-        return trace.result(), tuple(grads) if isinstance(wrt, tuple) else grads[0]
+        return trace.result(), _as_asked(trace.pull(None), wrt)
 
     return wrapped
 
@@ -90,36 +89,36 @@ def jvp(f: Callable[..., Any], xs: tuple[Any, ...], vs: tuple[Any, ...]) -> tupl
     return trace.result(), trace.push(vs)
 
 
-def jacobian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
+def jacobian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """All derivatives of all outputs: shape (*output, *input).
+
+    Nested outputs give the nest of the outputs, in each place the nest of the inputs.
 
     >>> jacobian(lambda x: x * x)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
+    >>> jacobian(lambda p: {"area": p["a"] * p["b"], "edge": p["a"] + p["b"]})({"a": 2.0, "b": 3.0})
+    {'area': {'a': 3.0, 'b': 2.0}, 'edge': {'a': 1.0, 'b': 1.0}}
     """
     _insist_function("jacobian", f, "jacobian(f)(x)")
 
     @functools.wraps(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
         trace = Trace(f, xs, wrt, settings)
-        out, x = trace.one_array("jacobian")
-        rows = [trace.pull(unit.reshape(np.shape(out)))[0] for unit in np.eye(np.size(out))]
-        shape = np.shape(out) + np.shape(x)
-        if not rows:
-            return np.zeros(shape)
-        if trace.taped:
-            return OPS["reshape"](OPS["stack"](rows), shape) if shape else rows[0]
-        return np.reshape(np.stack(rows), shape) if shape else rows[0]
+        blocks = [trace.jacobian_of(out) for out in trace.outs]
+        return unflatten(trace.out_structure, [_as_asked(block, wrt) for block in blocks])
 
     return wrapped
 
 
-def hessian(f: Callable[..., Any], wrt: int = 0) -> Callable[..., Any]:
+def hessian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """The second derivatives of a scalar function: the Jacobian of its gradient.
 
     >>> hessian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
     array([[ 6.,  0.],
            [ 0., 12.]])
+    >>> hessian(lambda x, y: x * x * y, wrt=(0, 1))(2.0, 3.0)
+    ((6.0, 4.0), (4.0, 0.0))
     """
     _insist_function("hessian", f, "hessian(f)(x)")
     return jacobian(grad(f, wrt), wrt)
@@ -139,6 +138,10 @@ def _insist_function(who: str, f: Any, usage: str) -> None:
     if not callable(f):
         instead = ". Give it the function that computes this, not the result" if isinstance(f, Value) else ""
         raise TypeError(f"{who} takes a function, as in {usage}; got {f!r:.60} ({type(f).__name__}){instead}")
+
+
+def _as_asked(per_argument: list[Any], wrt: int | tuple[int, ...]) -> Any:
+    return tuple(per_argument) if isinstance(wrt, tuple) else per_argument[0]
 
 
 class _Running(threading.local):
@@ -165,6 +168,8 @@ class Trace:
     ) -> None:  # fmt: skip
         chosen = range(len(xs)) if wrt is None else wrt if isinstance(wrt, tuple) else (wrt,)
         for i in chosen:
+            if not hasattr(i, "__index__"):
+                raise TypeError(f"wrt is the place of an argument, wrt=0, or a tuple of them, wrt=(0, 1); got {wrt!r}")
             if not -len(xs) <= i < len(xs):
                 raise TypeError(f"wrt={i}, but {getattr(f, '__name__', f)} was called with {len(xs)} argument(s)")
         args = list(xs)
@@ -219,15 +224,6 @@ class Trace:
                 "Use jacobian or vjp, or sum it."
             )
 
-    def one_array(self, who: str) -> tuple[Any, Any]:
-        if len(self.outs) != 1 or len(self.sources) != 1:
-            raise BackwardError(
-                f"{who} takes a function from one array to one array; this one goes from {len(self.sources)} to "
-                f"{len(self.outs)}. Stack them, or use vjp."
-            )
-        out = self.outs[0]
-        return out._data if isinstance(out, Value) else out, self.sources[0]._data
-
     def pull(self, cotangent: Any) -> list[Any]:
         """The gradients of all sources, for a cotangent shaped like the result; None means 1."""
         cotangents = [None] * len(self.outs) if cotangent is None else flatten(cotangent)[0]
@@ -235,12 +231,31 @@ class Trace:
             raise ShapeError(f"the cotangent has {len(cotangents)} parts; the result has {len(self.outs)}")
         taped = self.taped or any(isinstance(u, Value) for u in cotangents)
         with enable_grad():
-            return self._gather(self._pull(cotangents, taped), taped)
+            return self._nest(self._of_sources(self._pull(cotangents, taped), taped))
 
-    def _pull(self, cotangents: list[Any], taped: bool) -> dict[Value, Any]:
+    def jacobian_of(self, out: Any) -> list[Any]:
+        """The derivatives of every entry of one result, shape (*result, *source), nested as the arguments were."""
+        shape = np.shape(out._data if isinstance(out, Value) else out)
+        entries = math.prod(shape)
+        units = np.eye(entries).reshape((entries, *shape))
+        with enable_grad():
+            rows = [self._of_sources(self._pull([unit], self.taped, [out]), self.taped) for unit in units]
+            columns = zip(*rows, strict=True) if rows else [()] * len(self.sources)
+            blocks = [self._stacked(column, shape, s) for column, s in zip(columns, self.sources, strict=True)]
+        return self._nest(blocks)
+
+    def _stacked(self, rows: tuple[Any, ...], shape: tuple[int, ...], source: Value) -> Any:
+        whole = shape + source.shape
+        if not rows:
+            return np.zeros(whole, source.dtype)
+        if not whole:
+            return rows[0]
+        return OPS["reshape"](OPS["stack"](rows), whole) if self.taped else np.reshape(np.stack(rows), whole)
+
+    def _pull(self, cotangents: list[Any], taped: bool, outs: list[Any] | None = None) -> dict[Value, Any]:
         grads: dict[Value, Any] = {}
         roots = []
-        for out, u in zip(self.outs, cotangents, strict=True):
+        for out, u in zip(self.outs if outs is None else outs, cotangents, strict=True):
             if isinstance(out, Value) and out.requires_grad:
                 seed = cotangent_for(out, u)
                 if isinstance(u, Value):
@@ -253,19 +268,21 @@ class Trace:
         walk(order, grads, wanted, taped)
         return grads
 
-    def _gather(self, grads: dict[Value, Any], taped: bool) -> list[Any]:
-        """One gradient per argument, nested as the argument was; zeros where no path leads."""
+    def _of_sources(self, grads: dict[Value, Any], taped: bool) -> list[Any]:
+        """One gradient per source; zeros where no path leads."""
         flat = [grads.get(s) for s in self.sources]
         flat = [as_plain(np.zeros_like(s._data)) if g is None else g for g, s in zip(flat, self.sources, strict=True)]
         if self.taped or taped:
-            flat = [g if isinstance(g, Value) else Value(g, requires_grad=False) for g in flat]
-        else:
-            flat = [_owned(g) for g in flat]
-        gathered = []
+            return [g if isinstance(g, Value) else Value(g, requires_grad=False) for g in flat]
+        return [_owned(g) for g in flat]
+
+    def _nest(self, flat: list[Any]) -> list[Any]:
+        """What belongs to the sources, given per argument and nested as the argument was."""
+        nested = []
         for structure, count in self.structures:
-            gathered.append(unflatten(structure, flat[:count]))
+            nested.append(unflatten(structure, flat[:count]))
             flat = flat[count:]
-        return gathered
+        return nested
 
     def push(self, vs: Any) -> Any:
         """The derivative of the results along tangents of the sources, by pulling twice."""
@@ -274,7 +291,7 @@ class Trace:
             raise ShapeError(f"jvp got {len(tangents)} tangents for {len(self.sources)} inputs")
         with enable_grad():
             us = [
-                Value(np.zeros(o.shape, o.dtype) if isinstance(o, Value) else 0.0) for o in self.outs
+                Value(np.zeros(o.shape, o.dtype) if isinstance(o, Value) else np.zeros(np.shape(o))) for o in self.outs
             ]  # the pull is linear in u, so any u will do
             grads = self._pull(us, taped=True)
             pulls: dict[Value, Any] = {}
