@@ -254,6 +254,28 @@ def test_saturated_logits():
             assert math.isfinite(grad(f)(end))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_tanh_form_of_gelu_far_from_zero(dtype):
+    """Its exponential overflows there, and nothing else may."""
+    x = np.array([-1e12, -1e4, -100.0, 100.0, 1e4, 1e12], dtype)
+    out, pull = autograd.vjp(lambda x: autograd.gelu(x, approximate="tanh"), x)
+    np.testing.assert_array_equal(out, np.maximum(x, 0.0))
+    np.testing.assert_array_equal(pull(np.ones_like(x))[0], x > 0)
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0, 1e4])
+def test_attention_to_many_tokens_with_scores_of_any_size(size):
+    """Small scores need no shift, and large ones do."""
+    qkv = np.random.default_rng(0).normal(size=(2, 40, 24)) * np.sqrt(size)
+    settings = {"heads": 4, "causal": True}
+    op = autograd.OPS["self_attention"]
+    out, pull = autograd.vjp(lambda x: op(x, **settings), qkv)
+    expected, pull_in_steps = autograd.vjp(lambda x: op.definition(x, **settings), qkv)
+    assert_close(out, expected, tolerance=1e-11)
+    u = uneven(out.shape)
+    assert_close(pull(u)[0], pull_in_steps(u)[0], tolerance=1e-10)
+
+
 # --- indices and sharing --------------------------------------------------------------------------------------
 
 
