@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from . import _blocks
-from ._axes import are_small, limits, mean_products, negative_axes, ones, row_sums, row_tops, tall, tools_for
+from ._axes import are_small, limits, mean_products, negative_axes, ones, row_tops, row_totals, tall, tools_for
 from ._blocks import pieces
 from ._stash import Stash
 from .arithmetic import not_equal
@@ -43,7 +43,7 @@ def _softmax(x, *, axis):
         out = np.asarray(x - top)
         np.exp(out, out=out)
     if rows:
-        total = row_sums(out)
+        total = row_totals(out)
         total += tiny
         out /= total
     else:
@@ -68,7 +68,7 @@ softmax = Op("softmax", "softmax(x, axis=axis)", door=along,
 
 def _softmax_pull(d, p, *, axis):
     out = d * p
-    out -= p * (row_sums(out) if axis == (-1,) and out.ndim > 1 else np.add.reduce(out, axis=axis, keepdims=True))
+    out -= p * (row_totals(out) if axis == (-1,) and out.ndim > 1 else np.add.reduce(out, axis=axis, keepdims=True))
     return out
 
 

@@ -75,6 +75,8 @@ def _matmul_dy(g, out, x, y):
 
 def _batched_matmul(op, n, x, y):
     """With a batch axis in front, vectors become one-row and one-column matrices."""
+    if x.ndim == y.ndim > 2:
+        return np.matmul(x, y)
     row, column = x.ndim == 2, y.ndim == 2
     x, y = x[:, None, :] if row else x, y[:, :, None] if column else y
     rank = max(x.ndim, y.ndim)
