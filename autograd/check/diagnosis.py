@@ -24,6 +24,11 @@ MANY = 500  # in a graph of more nodes, ops of the same shape are tried only a f
 def diagnose_wrong(report: Report, subject: Subject) -> None:
     """Write into the report what the wrong numbers look like and which op made them."""
     report.diagnosis += patterns(report, subject)
+    if not all(np.isfinite(result).all() for result in subject.results if result is not None):
+        report.diagnosis.append(
+            "the result itself is not finite: run the function under autograd.detect_nan() to see which op made it so"
+        )
+        return
     found = first_wrong_op(subject, report.seed)
     if found is not None:
         node, local = found
@@ -74,8 +79,9 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
     """The likely stories, the most telling first."""
     g, d = c.gradient, c.slope
     if not np.isfinite(g[c.wrong]).all():
-        bad = g[c.wrong][~np.isfinite(g[c.wrong])][0]
-        yield f"{c.name}: the gradient is {bad} where the differences are finite"
+        bad = c.wrong & ~np.isfinite(g)
+        too = "finite" if np.isfinite(d[bad]).all() else "not finite either"
+        yield f"{c.name}: the gradient is {g[bad][0]} where the differences are {too}"
         return
     if not np.any(np.abs(g[c.wrong]) > 1e-12 * np.abs(d[c.wrong])):
         yield (

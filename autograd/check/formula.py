@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..ops.shape import sum_to
-from ..tree import flatten
+from ..tree import flatten, unflatten
 from ..value import Value
 from .grads import check_subject
 from .report import Report
@@ -46,7 +46,7 @@ def check_formula(
     return report
 
 
-def _call(my_gradient: Callable[..., Any], subject: Subject) -> list[Any]:
+def _call(my_gradient: Callable[..., Any], subject: Subject) -> Any:
     """What the formula returns for the inputs as plain data (or as torch's tensors, if that is what it wants)."""
     plain = [_plain(leaf) for leaf in subject.leaves]
     torch = sys.modules.get("torch")
@@ -57,10 +57,12 @@ def _call(my_gradient: Callable[..., Any], subject: Subject) -> list[Any]:
             raise
         tensors = [torch.tensor(x, requires_grad=True) if _is_real(x) else x for x in plain]
         returned = my_gradient(*subject.arguments(tensors))
-    flat = flatten(returned)[0]
+    if returned is None:
+        raise DataError("the formula returned None; did you forget `return`?")
+    flat, structure = flatten(returned)
     if torch is not None:
         flat = [g.detach().numpy() if isinstance(g, torch.Tensor) else g for g in flat]
-    return [g._data if isinstance(g, Value) else g for g in flat]
+    return unflatten(structure, [g._data if isinstance(g, Value) else g for g in flat])
 
 
 def _plain(leaf: Any) -> Any:
@@ -72,16 +74,11 @@ def _is_real(x: Any) -> bool:
     return isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
 
 
-def _as_gradients(subject: Subject, returned: list[Any], weights: Any) -> tuple[list[Any], list[str]]:
+def _as_gradients(subject: Subject, returned: Any, weights: Any) -> tuple[list[Any], list[str]]:
     """One array per source, in its shape; and what is to be said of those that have another."""
-    if len(returned) != len(subject.sources):
-        raise DataError(
-            f"the formula returned {len(returned)} gradient{'s' * (len(returned) != 1)} for {len(subject.sources)} "
-            f"inputs ({', '.join(subject.names)}); return a tuple with one per input, in order"
-        )
     out = np.shape(weights)
     found, complaints = [], []
-    for name, source, g in zip(subject.names, subject.sources, returned):
+    for name, source, g in zip(subject.names, subject.sources, _one_per_source(subject, returned, out)):
         try:
             g = np.asarray(g, dtype=np.float64)
         except (TypeError, ValueError):
@@ -93,6 +90,30 @@ def _as_gradients(subject: Subject, returned: list[Any], weights: Any) -> tuple[
             g = _in_shape(g, source.shape)
         found.append(g)
     return found, complaints
+
+
+def _one_per_source(subject: Subject, returned: Any, out: tuple[int, ...]) -> list[Any]:
+    """The gradients in order. A list of numbers may be one gradient (plain Python) or several: its form decides."""
+    sources = subject.sources
+    whole = [returned] if len(sources) == 1 else list(returned) if isinstance(returned, tuple | list) else []
+    if len(whole) == len(sources) and all(
+        _form(g) in (s.shape, out + s.shape) for g, s in zip(whole, sources, strict=True)
+    ):
+        return whole
+    flat = flatten(returned)[0]
+    if len(flat) != len(sources):
+        raise DataError(
+            f"the formula returned {len(flat)} gradient{'s' * (len(flat) != 1)} for {len(sources)} "
+            f"inputs ({', '.join(subject.names)}); return a tuple with one per input, in order"
+        )
+    return flat
+
+
+def _form(g: Any) -> tuple[int, ...] | None:
+    try:
+        return np.shape(g)
+    except ValueError:  # rows of different lengths
+        return None
 
 
 def _wrong_shape(name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> str:

@@ -1,5 +1,7 @@
 """What is said of a wrong gradient: the pattern of its numbers, and the op and line at fault."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,10 @@ def test_values_are_left_alone_by_the_search(op):
     check_grads(cube, leaf)
     np.testing.assert_array_equal(leaf.data, before)
     assert leaf.grad is None
+
+
+def test_a_result_that_is_not_finite_blames_no_rule():
+    report = check_grads(lambda x: x.sum() * math.nan, np.array([1.0, 2.0]))
+    assert report.verdict == "wrong"
+    assert report.culprit is None
+    assert "the result itself is not finite: run the function under autograd.detect_nan()" in str(report)

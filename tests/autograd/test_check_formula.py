@@ -120,3 +120,27 @@ def test_a_torch_function():
         return torch.autograd.grad(loss, (x, w))
 
     assert check_formula(lambda x, w: ag.tanh(x @ w).sum(), mine, X, W).ok
+
+
+class TestPlainPython:
+    """A gradient written without NumPy is a list of numbers; its form says whether it is one gradient or several."""
+
+    def test_a_list_for_one_vector(self):
+        assert check_formula(lambda x: (x**3).sum(), lambda x: [3 * xi**2 for xi in x], np.array([1.0, 2.0])).ok
+        assert check_formula(lambda x: (x**3).sum(), lambda x: [3 * x[0] ** 2], np.array([2.0])).ok
+        wrong = check_formula(lambda x: (x**3).sum(), lambda x: [2 * xi**2 for xi in x], np.array([1.0, 2.0]))
+        assert wrong.verdict == "wrong"
+
+    def test_rows_for_a_matrix_and_for_a_jacobian(self):
+        x = np.array([[1.0, 2.0], [3.0, 4.0]])
+        assert check_formula(lambda x: (x * x).sum(), lambda x: [[2 * v for v in row] for row in x], x).ok
+        assert check_formula(lambda x: x * x, lambda x: [[2 * x[0], 0], [0, 2 * x[1]]], x[0]).ok
+
+    def test_a_list_for_each_of_several_inputs(self):
+        x, y = np.array([1.0, 2.0]), np.array([3.0, 5.0])
+        assert check_formula(lambda x, y: (x * y).sum(), lambda x, y: (list(y), list(x)), x, y).ok
+        assert check_formula(lambda p: (p[0] * p[1]).sum(), lambda p: [p[1], p[0]], [x, y]).ok
+
+    def test_a_forgotten_return_is_said(self):
+        with pytest.raises(DataError, match="the formula returned None; did you forget `return`"):
+            check_formula(lambda x: x * x, lambda x: None, 2.0)
