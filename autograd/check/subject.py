@@ -109,9 +109,9 @@ class Subject(Trace):
         """Call the function on the sources as they are now; its results, taken apart."""
         args = self.arguments(self.leaves)
         if modes.recording:
-            return flatten(self.f(*args))
+            return flatten(self._run(self.f, args, {}))
         with enable_grad():
-            return flatten(self.f(*args))
+            return flatten(self._run(self.f, args, {}))
 
     def at(self, data: Iterable[Array], ask: Callable[[], T]) -> T | None:
         """What `ask` says while the sources have other data; then they have their own again, the same objects.

@@ -476,3 +476,15 @@ def test_a_large_and_a_small_input_together():
 
 def test_verdicts_are_the_public_ones():
     assert set(VERDICTS) == {"pass", "wrong", "kink", "precision", "nondeterministic"}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_derivative_inside_the_function_reaches_the_inputs_around_it(order):
+    """A gradient penalty: the inner gradient, with respect to plain x, still depends on w."""
+    x = np.array([[0.5, -1.2, 0.3], [1.1, 0.4, -0.7]])
+
+    def penalty(w):
+        inner = ag.grad(lambda x: ag.tanh(x @ w).sum())(x)
+        return ((inner * inner).sum() - 1.0) ** 2
+
+    assert check_grads(penalty, np.array([0.9, -0.5, 1.5]), order=order).verdict == "pass"
