@@ -53,6 +53,10 @@ def write(
     file.
     """
     path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(path.parent)!r} for {path.name!r}; make it first (mkdir -p {path.parent})"
+        )
     content = to_bytes({name: np.asarray(array, order="C") for name, array in arrays.items()}, dict(metadata or {}))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:

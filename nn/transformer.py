@@ -153,15 +153,18 @@ class GPT(Module):
         return [KeyValues() for _ in self.blocks]
 
     def generate(
-        self, ids: Any, n: int, *, temperature: float = 1.0, top_k: int | None = None, rng: Any = None,
-        use_cache: bool = True, stop: int | None = None,
+        self, ids: Any, n: int, *, temperature: float = 1.0, top_k: int | None = None, seed: int | None = None,
+        rng: Any = None, use_cache: bool = True, stop: int | None = None,
     ) -> np.ndarray:  # fmt: skip
         """The ids followed by n more, each drawn from what the model expects next.
 
         ids (tokens,), or (batch, tokens) for several at once. Temperature 0 takes the likeliest token; top_k
         draws among the k likeliest; a sequence that has produced `stop` goes on with it, and generation ends
-        when all have. Beyond `block_size` tokens the model sees the last ones.
+        when all have. Beyond `block_size` tokens the model sees the last ones. The same `seed` draws the same tokens;
+        `rng`, a Generator, goes on from where it stands.
         """
+        if seed is not None and rng is not None:
+            raise TypeError("generate: give seed=, a whole number, or rng=, a Generator; got both")
         if temperature < 0 or (top_k is not None and top_k < 1):
             raise ValueError(f"generate: temperature is at least 0 and top_k at least 1; got {temperature}, {top_k}")
         ids = np.asarray(ids)
@@ -170,7 +173,7 @@ class GPT(Module):
                 "generate: ids are whole numbers of shape (tokens,) or (batch, tokens), at least one token; "
                 f"got {ids.dtype} of shape {ids.shape}"
             )
-        rng = init.generator(rng)
+        rng = init.generator(rng if seed is None else seed)
         was_training = self.training
         self.eval()
         try:

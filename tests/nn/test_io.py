@@ -79,6 +79,12 @@ def test_a_missing_file_is_named(tmp_path):
         nn.load(nn.Linear(1, 1), tmp_path / "nowhere")
 
 
+def test_a_missing_folder_is_named_and_not_made(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere' for 'a.safetensors'; make it first"):
+        nn.save(nn.Linear(1, 1), tmp_path / "nowhere" / "a.safetensors")
+    assert not list(tmp_path.iterdir())
+
+
 def test_transposed_arrays_are_written_as_they_read(tmp_path):
     array = np.arange(6.0).reshape(2, 3).T
     io.write({"a": array, "scalar": np.array(2.5)}, tmp_path / "a", {"note": "x"})

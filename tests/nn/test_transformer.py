@@ -133,6 +133,7 @@ def test_generation_depends_on_its_seed_alone_and_leaves_the_model_alone():
     model = gpt(dropout=0.5).train()
     before = model.state_dict()
     assert np.array_equal(model.generate([1], 6, rng=1), model.generate([1], 6, rng=1))
+    assert np.array_equal(model.generate([1], 6, seed=1), model.generate([1], 6, rng=np.random.default_rng(1)))
     assert not np.array_equal(model.generate([1], 30, rng=1), model.generate([1], 30, rng=2))
     assert model.training and all(p.grad is None for p in model.parameters())
     assert all(np.array_equal(before[k], v) for k, v in model.state_dict().items())
@@ -168,3 +169,5 @@ def test_wrong_settings_are_refused():
         gpt().generate([1], 2, temperature=-1)
     with pytest.raises(ValueError, match="top_k"):
         gpt().generate([1], 2, top_k=0)
+    with pytest.raises(TypeError, match="seed=, a whole number, or rng=, a Generator; got both"):
+        gpt().generate([1], 2, seed=1, rng=1)
