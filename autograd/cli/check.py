@@ -103,7 +103,8 @@ def table(lines: list[Line]) -> str:
         )
     bad = sum(line.verdict != "pass" for line in lines)
     entries = sum(line.entries for line in lines)
-    rows.append(f"\n{len(lines)} checked, {entries:,} entries: {f'{bad} did not pass' if bad else 'all pass'}.")
+    counted = f"{entries:,} entr{'y' if entries == 1 else 'ies'}"
+    rows.append(f"\n{len(lines)} checked, {counted}: {f'{bad} did not pass' if bad else 'all pass'}.")
     return "\n".join(rows)
 
 

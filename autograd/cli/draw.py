@@ -137,7 +137,7 @@ def _as_value(chosen: Any, called: str) -> Value:
     if isinstance(chosen, Value):
         return chosen
     if not callable(chosen):
-        raise CommandError(f"{called} is a {type(chosen).__name__}, not a Value or a function that returns one")
+        raise CommandError(f"{called} is of type {type(chosen).__name__}, not a Value or a function that returns one")
     result = _result_of(chosen, called)
     if not isinstance(result, Value):
         raise CommandError(

@@ -34,12 +34,15 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    import numpy as np
+
     from autograd.cli.step import show
 
     variables = dict(_variable(text) for text in arguments.values)
-    root = build(arguments.formula, variables)
-    refuse_unused(arguments.formula, variables)
-    return show(root, arguments, title=arguments.formula)
+    with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
+        root = build(arguments.formula, variables)
+        refuse_unused(arguments.formula, variables)
+        return show(root, arguments, title=arguments.formula)
 
 
 def build(formula: str, variables: dict[str, Value]) -> Value:

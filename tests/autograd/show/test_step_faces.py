@@ -255,6 +255,13 @@ def test_play_is_arithmetic(capsys):
     assert "∂L/∂W" in capsys.readouterr().out
 
 
+def test_play_shows_what_is_not_finite_and_warns_of_nothing_else(capsys):
+    """Warnings are errors here, so one that came through would stop it."""
+    assert cli.main(["play", "1 / x", "x=0"]) == 0
+    assert "1 / 0 = ∞" in capsys.readouterr().out
+    assert cli.main(["play", "9**9**9**9 * x", "x=1"]) == 0
+
+
 def test_an_array_at_the_end_shows_the_forward_pass(capsys):
     assert cli.main(["play", "softmax(v)", "v=[1,2]"]) == 0
     text = capsys.readouterr().out
