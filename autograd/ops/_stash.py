@@ -4,22 +4,34 @@ import weakref
 
 
 class Stash:
-    """Intermediate results kept beside an op's output for as long as that output lives."""
+    """Intermediate results kept beside an op's output until its rule takes them, or that output is gone."""
 
     def __init__(self):
         self._kept = {}
 
     def keep(self, out, saved):
-        """Remember `saved` until the array `out` is gone."""
+        """Remember `saved` for the rule, until the array `out` is gone."""
         note = _Note(out, self._forget)
         note.saved = saved
+        note.taken = False
         note.key = key = id(out)
         self._kept[key] = note
 
-    def find(self, out):
-        """What was kept beside `out`, or None."""
+    def take(self, out, compute):
+        """What was kept beside `out`; `compute()`, if nothing was.
+
+        The first to ask gets it for himself: when a rule is done, the rules before it can use the memory again, which
+        is still in the processor's cache. Whoever pulls through a graph twice may do so often: from then on it stays.
+        """
         note = self._kept.get(id(out))
-        return note.saved if note is not None and note() is out else None
+        if note is None or note() is not out:
+            return compute()
+        saved = note.saved
+        if not note.taken:
+            note.taken, note.saved = True, None
+        elif saved is None:
+            note.saved = saved = compute()
+        return saved
 
     def _forget(self, note):
         self._kept.pop(note.key, None)
@@ -28,6 +40,7 @@ class Stash:
 class _Note(weakref.ref):
     """A weak reference to an array, with what was kept beside it."""
 
-    __slots__ = ("key", "saved")
+    __slots__ = ("key", "saved", "taken")
     key: int
     saved: object
+    taken: bool

@@ -137,9 +137,7 @@ def _attention(q, k, v, mask, *, causal):
 
 def _attention_vjp(g, out, q, k, v, mask, *, causal):
     if isinstance(out, np.ndarray):
-        weights = _weights.find(out)
-        if weights is None:
-            weights = _attention_weights(q, k, mask, causal=causal)
+        weights = _weights.take(out, lambda: _attention_weights(q, k, mask, causal=causal))
     else:
         weights = attention_weights(q, k, mask, causal)
     dq, dk, dmask = _pull_scores(product(g, v.mT), weights, q, k, mask)
@@ -221,6 +219,12 @@ def _pieces(qkv, mask, scores):
 
 
 def _self_attention(qkv, mask, *, heads, kv_heads, causal):
+    out, weights = _mixed_and_weights(qkv, mask, heads, kv_heads, causal)
+    _packed.keep(out, weights)
+    return out
+
+
+def _mixed_and_weights(qkv, mask, heads, kv_heads, causal):
     *lead, tokens, width = qkv.shape
     if mask.__class__ is np.ndarray:
         mask = _by_group(mask, heads, kv_heads).mT
@@ -236,8 +240,7 @@ def _self_attention(qkv, mask, *, heads, kv_heads, causal):
         weights = np.empty((*lead, *_grouped(heads, kv_heads), tokens, tokens), qkv.dtype)
         for piece in _pieces(qkv, mask, weights):
             _attend(qkv[piece], mask, heads, kv_heads, causal, out[piece], weights[piece])
-    _packed.keep(out, weights)
-    return out
+    return out, weights
 
 
 def _attend(qkv, mask, heads, kv_heads, causal, out, weights):
@@ -287,10 +290,7 @@ def _by_group(mask, heads, kv_heads):
 
 def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     """The rule on arrays: the gradients of qkv and of a mask of numbers."""
-    weights = _packed.find(out)
-    if weights is None:
-        out = _self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)
-        weights = _packed.find(out)
+    weights = _packed.take(out, lambda: _mixed_and_weights(qkv, mask, heads, kv_heads, causal)[1])
     added = None
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)
     if weights.ndim == 2:

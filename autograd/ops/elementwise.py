@@ -146,12 +146,16 @@ def _gelu(x, *, approximate):
     if approximate == "none":
         return 0.5 * x * (1.0 + erf.compute(x / _SQRT2))
     if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-        part = np.empty_like(x)
-        with np.errstate(over="ignore"):  # far below zero exp is infinite, and what gets through is x / inf = 0
-            out = in_blocks(_gelu_block, x, part)
+        out, part = _gelu_and_part(x)
         _parts.keep(out, part)
         return out
     return 0.5 * x * (1.0 + tanh.compute(_TANH * (x + 0.044715 * x * x * x)))
+
+
+def _gelu_and_part(x):
+    part = np.empty_like(x)
+    with np.errstate(over="ignore"):  # far below zero exp is infinite, and what gets through is x / inf = 0
+        return in_blocks(_gelu_block, x, part), part
 
 
 def _gelu_block(x, part, out):
@@ -185,8 +189,8 @@ def _gelu_pull_block(g, x, part, y, out, passed, rest):
 
 
 def _gelu_vjp(g, out, x, *, approximate):
-    part = _parts.find(out) if approximate == "tanh" and g.__class__ is np.ndarray else None
-    if part is not None and g.dtype == x.dtype:
+    if approximate == "tanh" and g.__class__ is np.ndarray and g.dtype == x.dtype and g.dtype.kind == "f":
+        part = _parts.take(out, lambda: _gelu_and_part(x)[1])
         return (in_blocks(_gelu_pull_block, g, x, part, out, spares=2),)
     return (g * gelu_slope(x, approximate=approximate),)
 

@@ -173,7 +173,7 @@ def _norm_vjp(g, out, x, gamma, eps, centre):
     if g.__class__ is not np.ndarray:
         rows, scale = standard_rows(x, eps, centre)
         return norm_pull(g * gamma, rows, scale, centre=centre), summed(g * rows, gamma), summed(g, gamma)
-    rows, scale = _rows.find(out) or _standardise(tall(x), eps, centre)
+    rows, scale = _rows.take(out, lambda: _standardise(tall(x), eps, centre))
     if g.nbytes > _blocks.BLOCK:
         return _norm_pull_in_blocks(tall(g), rows, scale, gamma, centre, x.shape)
     h = g * gamma
