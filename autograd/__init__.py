@@ -19,6 +19,7 @@ from .derivatives import jacobian as jacobian
 from .derivatives import jvp as jvp
 from .derivatives import value_and_grad as value_and_grad
 from .derivatives import vjp as vjp
+from .errors import GradientError as GradientError
 from .expr import Expr as Expr
 from .op import OPS as OPS
 from .op import Op as Op
@@ -41,8 +42,8 @@ _LAZY = {
 }  # fmt: skip
 
 __all__ = sorted([
-    "Expr", "Op", "OPS", "Value", "backward", "detect_nan", "errors", "grad", "hessian", "hvp", "jacobian", "jvp",
-    "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp", *OPS, *_FUNCTIONS, *_LAZY,
+    "Expr", "GradientError", "Op", "OPS", "Value", "backward", "detect_nan", "errors", "grad", "hessian", "hvp",
+    "jacobian", "jvp", "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp", *OPS, *_FUNCTIONS, *_LAZY,
 ])  # fmt: skip
 
 

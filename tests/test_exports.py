@@ -31,6 +31,12 @@ def test_names_are_sorted_and_distinct(package):
     assert names == sorted(set(names))
 
 
+def test_what_assert_grads_raises_can_be_caught_by_name():
+    ag = import_module("autograd")
+    with pytest.raises(ag.GradientError):
+        ag.assert_grads(abs, 0.0)
+
+
 def test_the_version_is_written_once():
     assert import_module("autograd").__version__ == import_module("autograd.version").__version__
 
