@@ -186,8 +186,11 @@ class Stepper:
                 places.setdefault(name, []).append(step.index)
         for step in self.steps:
             for contribution in step.contributions:
-                if contribution.parent.op is None and contribution.path == contribution.paths:
-                    places.setdefault(self.words.name(contribution.parent), []).append(step.index)
+                leaf = contribution.parent
+                if leaf.op is None and contribution.path == contribution.paths:
+                    shown = self.words.name(leaf)  # a hostile or long name is shown otherwise than it is written
+                    for name in {shown, leaf.name or shown}:
+                        places.setdefault(name, []).append(step.index)
         return places
 
     # --- breakpoints and modules ------------------------------------------------------------------------------

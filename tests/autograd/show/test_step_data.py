@@ -383,6 +383,12 @@ def test_a_rule_that_text_cannot_follow():
 # --- names, breakpoints, modules ------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["two\nlines", "x" * 5000, "\u202eleft", "<b>", " "])
+def test_goto_takes_a_name_as_it_was_written(name):
+    stepper = step(Value(2.0, name=name) * 3)
+    assert stepper.goto(name).kind == "backward"
+
+
 def test_hostile_names_are_text():
     a = Value(2.0, name="<script>alert('x')</script>")
     b = Value(3.0, name="__import__('os')\n\u202e")
