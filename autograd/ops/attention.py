@@ -231,10 +231,10 @@ def _mixed_and_weights(qkv, mask, heads, kv_heads, causal):
     # The scores lie transposed, (..., keys, queries): sums and maxima down the columns are where NumPy is fast.
     if heads == 1 and not lead:
         q, k, v = _places(qkv, heads, kv_heads)
-        weights = product(k, q.mT)
+        weights = k.dot(q.T)
         weights *= number(1.0 / math.sqrt(q.shape[-1]), weights.dtype)
         _weigh(weights, mask, causal)
-        out = product(weights.mT, v)
+        out = weights.T.dot(v)
     else:
         out = np.empty((*lead, tokens, width // (heads + 2 * kv_heads) * heads), qkv.dtype)
         weights = np.empty((*lead, *_grouped(heads, kv_heads), tokens, tokens), qkv.dtype)
@@ -296,7 +296,7 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     if weights.ndim == 2:
         q, k, v = _places(qkv, heads, kv_heads)
         # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
-        scores = product(v, g.mT)
+        scores = v.dot(g.T)
         scores -= (g * out).dot(ones(g.shape[1], g.dtype))
         scores *= weights
         if masked:
