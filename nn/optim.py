@@ -213,6 +213,8 @@ def clip_grad_norm(params: Parameters, max_norm: float) -> float:
     >>> clip_grad_norm([p], 1.0), p.grad.round(3)
     (5.0, array([0.6, 0.8]))
     """
+    if not max_norm > 0.0:
+        raise ValueError(f"clip_grad_norm: max_norm is a number above 0, a length; got {max_norm}")
     named = [(name, p) for name, p in _named(params, "clip_grad_norm") if p.requires_grad and p.grad is not None]
     norm = math.sqrt(sum(_square(name, p.grad) for name, p in named))
     factor = max_norm / (norm + 1e-6)
@@ -236,7 +238,13 @@ def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
         raise ValueError("accumulate: there is no batch to take a gradient of")
     total = 0.0
     for batch in batches:
-        part = loss(batch) / len(batches)
+        part = loss(batch)
+        if not isinstance(part, Value):
+            raise DataError(
+                f"the loss must be a Value, computed from the parameters; got {part!r:.60} ({type(part).__name__}). "
+                "Leave out float(...), .data and .item() on its way."
+            )
+        part = part / len(batches)
         part.backward()
         total += part.item()
     return total

@@ -97,6 +97,8 @@ class Batches:
         if len(rows) != 1 or not all(array.ndim for array in self.arrays):
             shapes = ", ".join(str(array.shape) for array in self.arrays)
             raise DataError(f"training data are arrays with equally many rows, one row an example; got {shapes}")
+        if batch_size is not None and batch_size < 1:
+            raise DataError(f"batch_size is a whole number from 1 up, or None for all rows at once; got {batch_size}")
         self.rows = rows.pop()
         self.batch_size = self.rows if batch_size is None else min(batch_size, self.rows)
         self.seed = seed
@@ -152,6 +154,8 @@ def fit(
     >>> history.losses[-1] < 1e-6, round(float(model.weight.data[0, 0]), 3)
     (True, 3.0)
     """
+    if resume and checkpoint is None:
+        raise TypeError("fit: resume=True goes on from a file; say which, checkpoint='run.safetensors'")
     history, draw = History(), _drawer(data, batch_size, seed)
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None and resume and path.exists():

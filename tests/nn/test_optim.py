@@ -254,6 +254,17 @@ def test_clipping_refuses_nan_by_name():
         optim.clip_grad_norm(model, 1.0)
 
 
+@pytest.mark.parametrize("longest", [0.0, -1.0, float("nan")])
+def test_clipping_to_no_length_is_refused(longest):
+    """A length below 0 would turn every gradient round."""
+    model, loss = model_and_loss()
+    loss().backward()
+    before = model[0].bias.grad.copy()
+    with pytest.raises(ValueError, match="max_norm is a number above 0"):
+        optim.clip_grad_norm(model, longest)
+    np.testing.assert_array_equal(model[0].bias.grad, before)
+
+
 def test_accumulation_over_parts_is_the_gradient_of_the_whole():
     model, _ = model_and_loss()
     x, y = np.random.default_rng(0).normal(size=(6, 2)), np.ones((6, 1))
@@ -271,6 +282,8 @@ def test_accumulation_over_parts_is_the_gradient_of_the_whole():
         np.testing.assert_allclose(p.grad, g, rtol=1e-12)
     with pytest.raises(ValueError, match="no batch"):
         optim.accumulate(loss, [])
+    with pytest.raises(DataError, match=r"the loss must be a Value.*got 1\.5 \(float\).*Leave out float"):
+        optim.accumulate(lambda batch: 1.5, [1])
 
 
 def test_a_schedule_drives_the_learning_rate():

@@ -46,6 +46,15 @@ def test_data_that_do_not_match_are_refused(arrays):
         Batches(arrays)
 
 
+def test_settings_that_cannot_be_are_refused():
+    model, loss, data = problem()
+    optimizer = nn.optim.SGD(model, lr=0.1)
+    with pytest.raises(DataError, match="batch_size is a whole number from 1 up"):
+        fit(model, loss, data, optimizer, steps=1, batch_size=0)
+    with pytest.raises(TypeError, match="resume=True goes on from a file; say which"):
+        fit(model, loss, data, optimizer, steps=1, resume=True)
+
+
 def test_a_batch_function_gets_a_generator_that_depends_on_the_step():
     drawn = []
 
