@@ -1,4 +1,8 @@
-"""Stash: what a fused op's forward keeps for its rule."""
+"""Stash: what a fused op's forward keeps for its rule.
+
+A forward function may leave what its rule will need again (attention's weights, a normalised row) in a stash: the rule
+takes it from there when it runs on numbers, and builds it from ops when it runs on Values.
+"""
 
 import weakref
 

@@ -1,26 +1,26 @@
 """Ops that are shorter, stabler or much faster as one node than as their parts; each names the parts.
 
-A fused forward may leave what its rule will need again (attention's weights, a normalised row) in a `Stash`: the rule
-takes it from there when it runs on numbers, and builds it from ops when it runs on Values.
+So are those of `norm.py` and `attention.py`.
 """
-
 
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from . import _blocks
-from ._axes import are_small, limits, mean_products, negative_axes, ones, row_tops, row_totals, tall, tools_for
-from ._blocks import pieces
-from ._stash import Stash
+from ..op import Op, Sample, nothing, rank_of, shape_of
+from ._axes import are_small, limits, negative_axes, ones, row_tops, row_totals, tall
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum
 from .linear import flat, matmul, outer, product
-from .reduce import REDUCED, insist, max_, mean, spread, sum_
+from .reduce import REDUCED, insist, max_, spread, sum_
 from .reduce import door as reduction
 from .shape import expand_dims, sum_to
 
 ROWS = [Sample("3"), Sample("2,3"), Sample("2,3", axis=0), Sample("2,2,3"), Sample("2,3,2", axis=(0, 2))]
+
+
+def inner(op, *inputs, **settings):
+    """An op within a rule: on arrays straight to its forward function, settings being regular already."""
+    return op.forward(*inputs, **settings) if inputs[0].__class__ is np.ndarray else op(*inputs, **settings)
 
 
 # --- softmax ------------------------------------------------------------------------------------------------
@@ -114,97 +114,7 @@ logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=r
                definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
                samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
 
-# --- normalisation over the last axis -----------------------------------------------------------------------
-
-_rows = Stash()
-
-
-def _insist_features(who, x, **vectors):
-    d = shape_of(x)[-1] if rank_of(x) else 0
-    if not d:
-        raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {shape_of(x)}")
-    for name, v in vectors.items():
-        if shape_of(v) not in ((d,), ()):
-            raise ShapeError(f"{who}: x has shape {shape_of(x)}; {name} must have shape ({d},), not {shape_of(v)}")
-
-
-def _standardise(x, eps, centre):
-    """The rows of a matrix with mean 0 (if centred) and mean square 1, and the factor that scaled them."""
-    if centre:
-        total, _, n = tools_for(x)
-        mean = x.dot(total)
-        mean /= n  # divided, not multiplied by 1/n: the mean of equal numbers is that number
-        rows = x - mean
-    else:
-        rows = x.copy()
-    scale = mean_products(rows, rows)
-    scale += eps
-    np.sqrt(scale, out=scale)
-    np.reciprocal(scale, out=scale)
-    rows *= scale
-    return rows, scale
-
-
-def standard_rows(x, eps, centre=True):
-    """The same in ops, for Values and text."""
-    rows = x - mean(x, axis=-1, keepdims=True) if centre else x
-    scale = (mean(rows * rows, axis=-1, keepdims=True) + eps) ** -0.5
-    return rows * scale, scale
-
-
-def _norm_forward(centre):
-    def forward(x, gamma, beta=None, *, eps):
-        if x.ndim == 2:
-            rows, scale = _standardise(x, eps, centre)
-            out = rows * gamma
-        else:
-            rows, scale = _standardise(tall(x), eps, centre)
-            out = rows.reshape(x.shape) * gamma
-        if beta is not None:
-            out += beta
-        _rows.keep(out, (rows, scale))
-        return out
-
-    return forward
-
-
-def _norm_vjp(g, out, x, gamma, eps, centre):
-    """The gradients of x, gamma and beta."""
-    if g.__class__ is not np.ndarray:
-        rows, scale = standard_rows(x, eps, centre)
-        return norm_pull(g * gamma, rows, scale, centre=centre), summed(g * rows, gamma), summed(g, gamma)
-    rows, scale = _rows.take(out, lambda: _standardise(tall(x), eps, centre))
-    if g.nbytes > _blocks.BLOCK:
-        return _norm_pull_in_blocks(tall(g), rows, scale, gamma, centre, x.shape)
-    h = g * gamma
-    if x.ndim == 2:
-        dx = _pull_rows(h, rows, scale, centre)
-    else:
-        dx = _pull_rows(tall(h), rows, scale, centre).reshape(x.shape)
-        g = tall(g)
-    vector = ones(len(g), g.dtype)
-    return dx, vector.dot(g * rows), vector.dot(g)
-
-
-def _norm_pull_in_blocks(g, rows, scale, gamma, centre, shape):
-    """The same for many rows, a block at a time; h = g * gamma is met in sums only, and not built for them."""
-    dx, dgamma, dbeta = np.empty_like(rows), np.zeros_like(rows[0]), np.zeros_like(rows[0])
-    column = np.empty((rows.shape[1], 1), rows.dtype)
-    column[:, 0] = gamma
-    column /= rows.shape[1]
-    for piece in pieces(len(g), g[:1].nbytes):
-        part, row, out = g[piece], rows[piece], dx[piece]
-        along = part * row
-        vector = ones(len(part), g.dtype)
-        dgamma += vector.dot(along)
-        dbeta += vector.dot(part)
-        np.multiply(row, along.dot(column), out=along)
-        if centre:
-            along += part.dot(column)
-        np.multiply(part, gamma, out=out)
-        out -= along
-        out *= scale[piece]
-    return dx.reshape(shape), dgamma, dbeta
+# --- linear -------------------------------------------------------------------------------------------------
 
 
 def summed(g, vector):
@@ -213,71 +123,6 @@ def summed(g, vector):
         return sum_to(g, shape_of(vector)) if rank_of(g) > rank_of(vector) else g
     rows = g if g.ndim == 2 else tall(g)
     return ones(len(rows), g.dtype).dot(rows)
-
-
-def inner(op, *inputs, **settings):
-    """An op within a rule: on arrays straight to its forward function, settings being regular already."""
-    return op.forward(*inputs, **settings) if inputs[0].__class__ is np.ndarray else op(*inputs, **settings)
-
-
-def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
-    if not shape_of(x)[-1:] == shape_of(gamma) == shape_of(beta) != ():
-        _insist_features("layer_norm", x, gamma=gamma, beta=beta)
-    return (x, gamma, beta), {"eps": float(eps)}
-
-
-layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
-                forward=_norm_forward(centre=True),
-                vjp=lambda g, out, x, gamma, beta, *, eps: _norm_vjp(g, out, x, gamma, eps, True),
-                definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
-                samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
-                batch="align",
-                doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
-
-
-def _rms_norm_door(x, gamma=1.0, eps=1e-5):
-    _insist_features("rms_norm", x, gamma=gamma)
-    return (x, gamma), {"eps": float(eps)}
-
-
-rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
-              forward=_norm_forward(centre=False),
-              vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False)[:2],
-              definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
-              samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
-              doc="Each row (last axis) scaled to mean square 1, then times gamma.")
-
-
-def _pull_rows(h, rows, scale, centre):
-    """What the rows of a matrix send back."""
-    out = rows * mean_products(h, rows)
-    if centre:
-        out += h.dot(tools_for(h)[1])
-    np.subtract(h, out, out=out)
-    out *= scale
-    return out
-
-
-def _norm_pull(h, rows, scale, *, centre):
-    return _pull_rows(tall(h), tall(rows), tall(scale), centre).reshape(rows.shape)
-
-
-def _norm_pull_defined(h, rows, scale, centre=True):
-    out = h - rows * mean(h * rows, axis=-1, keepdims=True)
-    if centre:
-        out = out - mean(h, axis=-1, keepdims=True)
-    return scale * out
-
-
-norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
-               door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
-               forward=_norm_pull,
-               vjp=by_definition(_norm_pull_defined),
-               definition=_norm_pull_defined,
-               samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
-               doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")
-
-# --- linear -------------------------------------------------------------------------------------------------
 
 
 def _linear(x, weight, bias):
