@@ -6,10 +6,10 @@ from ..expr import bind_operators
 from ..op import OPS, Op
 from ..operators import binary, unary
 from ..value import BY_NUMPY, Value
-from . import arithmetic, attention, elementwise, fused, linear, norm, reduce, shape
+from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, shape
 
-__all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "linear", "norm",
-           "reduce", "shape"]  # fmt: skip
+__all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "heads", "linear",
+           "norm", "reduce", "shape"]  # fmt: skip
 
 OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul",
              "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
