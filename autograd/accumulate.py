@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .backprop import conform, contributions, cotangent_for, reach, refuse_stale, run_hooks, run_leaf_hooks, walk
+from .errors import BackwardError
 from .graph import by_stamp
 from .recording import modes
 from .value import Value
@@ -36,6 +37,9 @@ def backward(root: Value, cotangent: Any = None) -> None:
             _backward_in_slots(root, seed, grads)
     finally:
         slots.give_back(grads)
+    for leaf in grads:
+        if leaf.grad is not None:
+            insist_gradient(leaf)
     with leaves_lock:  # the leaves are written last, when nothing can fail any more
         while grads:
             leaf, total = grads.popitem()
@@ -45,6 +49,20 @@ def backward(root: Value, cotangent: Any = None) -> None:
                 leaf.grad = total.copy()  # somebody else holds it: `add` sends one array to both of its inputs
             else:
                 leaf.grad = total
+
+
+def insist_gradient(leaf: Value) -> None:
+    """What a leaf has in `.grad`, which anybody may set, must be something that a gradient can be added to."""
+    g = leaf.grad
+    if g.__class__ is float or g.__class__ is int or (g.__class__ is ndarray and g.shape == leaf.shape):
+        return
+    if isinstance(g, (int, float, np.generic, ndarray)) and np.ndim(g) == 0:
+        return
+    came = f"an array of shape {g.shape}" if isinstance(g, ndarray) else f"a {type(g).__name__}"
+    raise BackwardError(
+        f"the .grad of {leaf._called()} was set to {came}; a gradient is a plain array of its Value's shape, "
+        f"{leaf.shape}. Write v.grad = None to begin anew."
+    )
 
 
 def _backward_method(self: Value, grad: Any = None) -> None:

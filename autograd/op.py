@@ -248,7 +248,7 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> Any:
         carrier = getattr(x, "__apply__", None)
         if carrier is not None:
             return carrier(op, inputs)
-    return op.compute(*inputs)
+    return op.compute(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
 
 
 def shape_of(x: Any) -> tuple[int, ...]:

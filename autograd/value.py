@@ -76,8 +76,8 @@ class Value:
         def __ge__(self, other: Any) -> Value: ...
 
     def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True) -> None:
-        if name is not None and not isinstance(name, str):
-            raise TypeError(f"a Value's name is text; got {name!r}. For several numbers write Value([1.0, 2.0]).")
+        if name is not None:
+            insist_text(name)
         if not isinstance(requires_grad, (bool, np.bool_)):
             raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
         self._data = as_data(data)
@@ -126,6 +126,8 @@ class Value:
 
     @name.setter
     def name(self, name: str | None) -> None:
+        if name is not None:
+            insist_text(name)
         self.label = (self.label or Label()).but(name=name)
 
     @property
@@ -283,7 +285,7 @@ class Value:
         data = self._data
         if isinstance(data, ndarray):
             text = np.array2string(data, precision=4, separator=", ", threshold=24, prefix="Value(")
-            if data.size > 24:
+            if data.size > 24 or not data.size:
                 text += f", shape={data.shape}"
             if data.dtype != np.float64:
                 text += f", dtype={data.dtype}"
@@ -410,6 +412,12 @@ def _in_slots(inputs: tuple[Any, ...]) -> tuple[Any, Any]:
 BY_NUMPY: dict[Any, Callable[..., Any]] = {}  # NumPy's function → our op; filled from the table
 
 
+def insist_text(name: Any) -> None:
+    """A name is text: `Value(1.0, 2.0)` is a slip."""
+    if not isinstance(name, str):
+        raise TypeError(f"a Value's name is text; got {name!r}. For several numbers write Value([1.0, 2.0]).")
+
+
 def own(data: Any) -> Any:
     """An array nobody else holds."""
     return data.copy() if isinstance(data, ndarray) else data
@@ -435,7 +443,7 @@ def as_data(data: Any) -> Any:
             return float(data)
         array = np.array(data)
     except (TypeError, OverflowError) as error:
-        raise DataError(f"{error}") from None
+        raise DataError(f"a Value holds real numbers that fit into a float; {data!r:.60} does not: {error}") from None
     except ValueError:
         raise ShapeError(
             f"a Value needs a number or a rectangular array of numbers; the rows of {data!r:.60} differ in length"

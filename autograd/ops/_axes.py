@@ -29,7 +29,7 @@ def row_tools(n, dtype, columns=1):
     A product takes half the time of a reduction, and an operand without axes half that of a Python number.
     """
     _insist_fractions(dtype)
-    tools = np.ones((n, columns), dtype), np.full((n, columns), 1.0 / n, dtype), np.array(n, dtype)
+    tools = np.ones((n, columns), dtype), np.full((n, columns), 1.0 / max(n, 1), dtype), np.array(n, dtype)
     for array in tools:
         array.flags.writeable = False
     return tools

@@ -26,9 +26,9 @@ def inner(op, *inputs, **settings):
 # --- softmax ------------------------------------------------------------------------------------------------
 
 
-def along(x, axis=-1):
+def along(who):
     """What softmax and its kin take: the last axis, unless told."""
-    return (x,), {"axis": negative_axes("softmax", x, axis)}
+    return lambda x, axis=-1: ((x,), {"axis": negative_axes(who, x, axis)})
 
 
 def _softmax(x, *, axis):
@@ -58,7 +58,7 @@ def _softmax_defined(x, axis=-1):
     return exponentials / sum_(exponentials, axis=axis, keepdims=True)
 
 
-softmax = Op("softmax", "softmax(x, axis=axis)", door=along,
+softmax = Op("softmax", "softmax(x, axis=axis)", door=along("softmax"),
              forward=_softmax,
              vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
              definition=_softmax_defined,
@@ -88,12 +88,14 @@ softmax_pull = Op("softmax_pull", "p * (d - sum(d * p, axis=axis, keepdims=True)
 
 
 def _log_softmax(x, *, axis):
+    if not np.size(x):
+        return np.array(x)
     out = x - np.maximum.reduce(x, axis=axis, keepdims=True)
     out -= np.log(np.add.reduce(np.exp(out), axis=axis, keepdims=True))
     return out
 
 
-log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along,
+log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_softmax"),
                  forward=_log_softmax,
                  vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
                  definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
@@ -241,7 +243,7 @@ def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, labe
     weight = g * shares(targets, reduction, ignore_index)
     weight = expand_dims(weight, -1) if rank_of(weight) else weight
     if logits.__class__ is np.ndarray and not label_smoothing:
-        sent = _softmax(logits, axis=(-1,))
+        sent = np.ascontiguousarray(_softmax(logits, axis=(-1,)))  # so that its rows are a view
         rows = tall(sent)
         rows[np.arange(len(rows)), _places(targets, ignore_index).ravel()] -= 1.0
         sent *= weight

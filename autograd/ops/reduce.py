@@ -48,7 +48,8 @@ def count(x, axis):
 def insist(who, x, axis):
     """An empty reduction has no mean, maximum or logarithm."""
     if count(x, axis) == 0:
-        raise ShapeError(f"{who} of no numbers: shape {shape_of(x)} over axes {axis} is empty")
+        raise ShapeError(f"{who} of no numbers: an array of shape {shape_of(x)} has none to take it of. Check that the "
+                         "data, or a mask that picked from it, is not empty; sum and prod of no numbers are 0 and 1.")
 
 
 sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
@@ -70,12 +71,17 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           samples=REDUCED, numpy=np.mean, batch="align")
 
 
-def spread_door(x, axis=None, ddof=0, keepdims=False):
-    inputs, settings = door("var")(x, axis, keepdims)
-    insist("var", x, settings["axis"])
-    if count(x, settings["axis"]) <= ddof:
-        raise ShapeError(f"var and std with ddof={ddof} need more than {ddof} numbers; shape {shape_of(x)} has too few")
-    return inputs, settings | {"ddof": int(ddof)}
+def spread_door(who):
+    """What var and std take: as every reduction; ddof is taken from the number of numbers."""
+
+    def take(x, axis=None, ddof=0, keepdims=False):
+        inputs, settings = door(who)(x, axis, keepdims)
+        insist(who, x, settings["axis"])
+        if count(x, settings["axis"]) <= ddof:
+            raise ShapeError(f"{who} with ddof={ddof} needs more than {ddof} numbers; shape {shape_of(x)} has too few")
+        return inputs, settings | {"ddof": int(ddof)}
+
+    return take
 
 
 def _var(x, *, axis, keepdims, ddof):
@@ -94,14 +100,14 @@ def _var_defined(x, axis=None, ddof=0, keepdims=False):
 
 VARIED = (*REDUCED, Sample("2,3", axis=-1, ddof=1))
 
-var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door,
+var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door("var"),
          forward=_var,
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(2 * g / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
          definition=_var_defined,
          samples=VARIED, numpy=np.var, batch="align")
 
-std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door,
+std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door("std"),
          forward=lambda x, *, axis, keepdims, ddof: np.sqrt(_var(x, axis=axis, keepdims=keepdims, ddof=ddof)),
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(over(g, out) / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
@@ -139,7 +145,7 @@ def _prod_others(x, *, axis):
         return 1.0
     lead = [a for a in range(-rank_of(x), 0) if a not in axis]
     moved = np.transpose(x, lead + list(axis))
-    flat = moved.reshape(*moved.shape[: len(lead)], -1)
+    flat = moved.reshape(*moved.shape[: len(lead)], count(x, axis))
     ones = np.ones_like(flat[..., :1])
     before = np.cumprod(np.concatenate([ones, flat[..., :-1]], axis=-1), axis=-1)
     after = np.cumprod(np.concatenate([ones, flat[..., :0:-1]], axis=-1), axis=-1)[..., ::-1]
@@ -155,8 +161,8 @@ def _prod_others_defined(x, axis=None):
     lead = [a for a in range(-rank_of(x), 0) if a not in axis]
     moved = transpose(x, lead + list(axis))
     shape = shape_of(moved)
-    flat = reshape(moved, (*shape[: len(lead)], -1))
-    n = shape_of(flat)[-1]
+    n = count(x, axis)
+    flat = reshape(moved, (*shape[: len(lead)], n))
     every = [getitem(flat, (..., i)) for i in range(n)]
     others = []
     for i in range(n):
@@ -187,7 +193,7 @@ prod_others = Op("prod_others", "prod_others(x, axis=axis)",
 
 def _extreme(ufunc):
     def forward(x, *, axis, keepdims):
-        insist(ufunc.__name__, x, axis)
+        insist(ufunc.__name__[:3], x, axis)  # max of maximum, min of minimum
         return ufunc.reduce(x, axis=axis, keepdims=keepdims)
 
     return forward

@@ -55,6 +55,16 @@ class TestSums:
 
 
 class TestWhatIsWritten:
+    @pytest.mark.parametrize("bad, named", [
+        (Value(1.0), "a Value"), ("x", "a str"), (np.ones(3), r"an array of shape \(3,\)"), ([1.0, 2.0], "a list"),
+    ])  # fmt: skip
+    def test_a_gradient_that_cannot_be_added_to_is_refused_and_nothing_is_changed(self, bad, named):
+        v, w = Value([1.0, 2.0], name="v"), Value([3.0, 4.0])
+        v.grad = bad
+        with pytest.raises(BackwardError, match=f"the .grad of Value 'v' was set to {named}; .* v.grad = None"):
+            (v * w).sum().backward()
+        assert v.grad is bad and w.grad is None
+
     def test_leaves_add_up_exactly_and_results_hold_the_latest_pass(self):
         leaves, out = mixed_graph()
         out.backward()

@@ -545,6 +545,9 @@ class TestWhatANewcomerTries:
     def test_a_name_is_text_and_a_flag_is_a_truth(self):
         with pytest.raises(TypeError, match=r"name is text; got 2.0"):
             Value(1.0, 2.0)
+        v = Value(1.0)
+        with pytest.raises(TypeError, match=r"name is text; got 3"):
+            v.name = 3
         with pytest.raises(TypeError, match=r"True or False; got 'no'"):
             Value(1.0, requires_grad="no")
 
