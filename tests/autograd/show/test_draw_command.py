@@ -55,7 +55,7 @@ def test_options_reach_the_drawing(file, capsys):
     [
         (["missing.py"], "there is no file 'missing.py'"),
         (["mine.py:nope"], "mine.py has no 'nope'; it has a, b, loss"),
-        (["mine.py:text"], "is a str, not a Value"),
+        (["mine.py:text"], "is of type str, not a Value"),
         (["mine.py:needs"], "mine.py:needs needs a default for x to start from, such as x=0.7"),
         (["mine.py:whole"], "the function mine.py:whole returned no Value (int)"),
         (["mine.py:fails"], "mine.py:fails failed: ValueError: no good ("),
