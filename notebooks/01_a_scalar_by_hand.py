@@ -93,7 +93,7 @@ yours = None  # a number
 
 p, q, r, s = Value(4.0), Value(0.5), Value(1.0), Value(3.0)
 ((p * q + r) * s).backward()
-check(yours, q.grad, "L arrives at d as f; d passes it on to e; e sends it to b times a.")
+check(yours, q.grad, "d gets f; a sum hands it on to e; a product sends it on to b, times a.")
 
 # %% [markdown]
 # **2.** What are $\partial L/\partial c$ and $\partial L/\partial f$ there? Write them as a list.

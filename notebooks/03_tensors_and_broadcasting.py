@@ -73,7 +73,7 @@ fig
 # %% [markdown]
 # ## A nudge still tells the truth
 #
-# One entry, one thousandth, one number to compare:
+# One entry, one millionth, one number to compare:
 
 # %%
 nudged = W.data.copy()

@@ -51,8 +51,8 @@ for stage in stages:
     print(f"{stage:>7} {size:9.2e} " + "█" * max(1, int(48 + 10 * np.log10(size))))
 
 # %% [markdown]
-# From `logit` to $Q$ it shrinks five-thousandfold: every factor on the way (0.1, a near-even softmax,
-# $1/\sqrt 2$, 0.1) is small. That is why, in this example, $W_Q$ and $W_K$ hardly learn at first.
+# From `logit` to $Q$ it shrinks 3,500-fold: every factor on the way (0.1 three times, a near-even softmax,
+# $1/\sqrt 2$) is small. That is why, in this example, $W_Q$ and $W_K$ hardly learn at first.
 
 # %%
 SVG(example.plots()["loss.svg"])
