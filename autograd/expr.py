@@ -192,7 +192,13 @@ def rule(
 ) -> tuple[Expr | None, ...]:
     """The op's rule as text, one Expr per input, in `g`, `out` and the inputs' names.
 
-    With `values` (the inputs, and perhaps g and out) each Expr also carries its number.
+    With `values` (the inputs, and perhaps g and out) each Expr also carries its number. A rule that looks at shapes
+    needs them, and one with settings needs an op that has them, which is a node's:
+
+    >>> from autograd import Value, softmax
+    >>> x = np.array([[1.0, 2.0]])
+    >>> print(rule(softmax(Value(x), axis=-1).op, (x,), g=np.ones((1, 2)))[0])
+    out * (g - sum(g * out, axis=-1, keepdims=True))
     """
     count = len(op.names) if values is None else len(values)
     if op.variadic:

@@ -25,8 +25,9 @@ def check_grads(
     """Hold the gradient of `f` at these inputs against differences, entry by entry, and say what was found.
 
     Inputs are numbers, arrays, leaf Values, or nested lists, tuples and dicts of them; results may be nested too, and
-    are weighted with random numbers (seed). `order=2` also checks the gradient of the gradient; `mode="forward"`
-    checks jvp in place of backward. `step` is best left out: it is then fitted to each entry.
+    are weighted with random numbers (seed), which the gradients in the report are therefore multiplied by. `order=2`
+    also checks the gradient of the gradient; `mode="forward"` checks jvp in place of backward. `step` is best left
+    out: it is then fitted to each entry.
 
     >>> print(check_grads(lambda x: (x * x).sum(), np.array([1.0, 2.0])))
     <lambda>: pass  (2 entries of 1 input, seed 0)
