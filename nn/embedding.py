@@ -10,7 +10,7 @@ from autograd.errors import HandgradError
 
 from . import functional as F
 from . import init
-from .module import Module, Parameter
+from .module import Module, Parameter, as_input
 
 
 class Embedding(Module):
@@ -66,8 +66,10 @@ class LearnedPositions(Module):
 
     def forward(self, x: Any, start: int = 0) -> Any:
         block_size, width = self.weight.shape
-        tokens = np.shape(x)[-2]
-        if start + tokens > block_size or np.shape(x)[-1] != width:
+        x = as_input(x, self.weight.dtype)
+        _insist_tokens(self, x, width)
+        tokens = x.shape[-2]
+        if start + tokens > block_size:
             self._refuse(f"at most {block_size} tokens of width {width}", x, f"It begins at position {start}.")
         return x + self.weight[start : start + tokens]
 
@@ -87,9 +89,10 @@ class SinusoidalPositions(Module):
         self.width = width
 
     def forward(self, x: Any, start: int = 0) -> Any:
-        if np.shape(x)[-1] != self.width:
-            self._refuse(f"tokens of width {self.width}", x)
-        return x + F.sinusoidal_positions(np.shape(x)[-2], self.width, start).astype(x.dtype)
+        if not isinstance(x, np.ndarray) or x.dtype.kind != "f":  # floats keep their dtype: no weight has another
+            x = as_input(x, np.float64)
+        _insist_tokens(self, x, self.width)
+        return x + F.sinusoidal_positions(x.shape[-2], self.width, start).astype(x.dtype)
 
     def extra(self) -> str:
         return str(self.width)
@@ -111,3 +114,9 @@ class RotaryPositions(Module):
 
     def extra(self) -> str:
         return f"base {self.base:g}"
+
+
+def _insist_tokens(layer: Module, x: Any, width: int) -> None:
+    """Refuse what is not rows of tokens of the layer's width."""
+    if x.ndim < 2 or x.shape[-1] != width:
+        layer._refuse(f"tokens of shape (..., tokens, {width})", x)

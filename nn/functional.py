@@ -190,6 +190,8 @@ def rotate(x: Array, start: int = 0, base: float = 10000.0) -> Array:
            [0.5403, 0.8415]])
     """
     x = _array(x)
+    if np.ndim(x) < 2:
+        raise ShapeError(f"rotate expected tokens of shape (..., tokens, d), got an input of shape {np.shape(x)}")
     tokens, width = np.shape(x)[-2:]
     if width % 2:
         raise ShapeError(f"rotate: rotary positions turn pairs, so the width must be even; got {np.shape(x)}")

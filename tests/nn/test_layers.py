@@ -60,6 +60,24 @@ def test_positions_are_added():
     np.testing.assert_allclose(nn.SinusoidalPositions(4)(x), x + nn.functional.sinusoidal_positions(3, 4))
 
 
+@pytest.mark.parametrize("make", [lambda: nn.SinusoidalPositions(2), lambda: nn.LearnedPositions(4, 2, rng=0)])
+def test_positions_take_whole_numbers_and_lists(make):
+    layer, x = make(), np.arange(6).reshape(3, 2)
+    floats, whole, listed = (layer(given) for given in (x.astype(float), x, x.tolist()))
+    difference = [abs(floats - other).sum() for other in (whole, listed)]
+    assert [float(total) for total in difference] == [0.0, 0.0]
+
+
+def test_sines_keep_the_dtype_of_floats():
+    assert nn.SinusoidalPositions(2)(np.zeros((3, 2), np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("turn", [nn.RotaryPositions(), nn.functional.rotate])
+def test_turning_what_are_no_tokens_is_refused(turn):
+    with pytest.raises(ShapeError, match=r"tokens of shape \(\.\.\., tokens, d\), got an input of shape \(4,\)"):
+        turn(np.ones(4))
+
+
 # --- dropout ------------------------------------------------------------------------------------------------
 
 
