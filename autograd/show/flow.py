@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd.backprop import contributions
 from autograd.show.cards import Legend
-from autograd.show.numbers import factor, rough, short
+from autograd.show.numbers import as_printed, equals, factor, rough, short
 from autograd.show.value_cards import norm
 from autograd.value import Value
 
@@ -37,13 +37,17 @@ def contributions_of(node: Value, gradient: Any = None) -> list[Any]:
 
 
 def arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
-    """The edge's step in numbers: `40 × (−3) = −120`; of matrices the contribution's norm."""
+    """The edge's step in numbers: `40 × (−3) = −120`, with `≈` where the printed numbers do not come to just that; of
+    matrices the contribution's norm."""
     if contribution is None:
         return ""
     if np.ndim(contribution) or np.ndim(node.data):
         return f"‖·‖ {rough(norm(contribution))}"
     slope = contributions_of(node, 1.0)[index]
-    return f"{short(node.grad, digits)} × {factor(slope, digits)} = {short(contribution, digits)}"
+    gradient, local, result = (as_printed(number, digits) for number in (node.grad, slope, contribution))
+    with np.errstate(all="ignore"):
+        sign = equals(gradient * local, result)
+    return f"{short(node.grad, digits)} × {factor(slope, digits)} {sign} {short(contribution, digits)}"
 
 
 def width_of(size: float, largest: float) -> float:

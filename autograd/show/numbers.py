@@ -112,19 +112,19 @@ def short(number: Any, digits: int = DIGITS) -> str:
     return cell(number, digits).text
 
 
-def as_printed(array: Any) -> Any:
+def as_printed(array: Any, digits: int = DIGITS) -> Any:
     """The numbers that a reader would copy from the page: those of `table`, or of `short`.
 
     >>> as_printed(2 / 3), as_printed([[0.1, 2 / 3]]).tolist()
     (0.6667, [[0.1, 0.6667]])
     """
     if array.__class__ is float:  # the common case, as in `cell`
-        exponent, decimals = _notation((array,), DIGITS)
+        exponent, decimals = _notation((array,), digits)
         return _read(_cell(array, exponent, decimals, 0.0), exponent)
     numbers = np.asarray(array)
     if numbers.dtype.kind != "f":
         return array
-    printed = table(numbers)
+    printed = table(numbers, digits)
     read = [_read(one, printed.exponent) for row in printed.rows for one in row]
     return np.array(read, numbers.dtype).reshape(numbers.shape)[()]
 
@@ -142,6 +142,16 @@ def agree(x: Any, y: Any) -> bool:
     """
     coarse = max(_epsilon(x), _epsilon(y))
     return bool(np.allclose(x, y, rtol=EXACT_ULPS * coarse, atol=0.0, equal_nan=True))
+
+
+def equals(by_hand: Any, printed: Any) -> str:
+    """The sign between a line of arithmetic and its printed result: `=` where a reader who works out the printed
+    numbers by hand gets just that, else `≈`.
+
+    >>> equals(40 * -3, -120), equals(0.07065 * -3, -0.2120)
+    ('=', '≈')
+    """
+    return "=" if agree(by_hand, printed) else "≈"
 
 
 def rough(number: float) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from autograd.show.numbers import agree
+from autograd.show.numbers import agree, equals
 from autograd.show.stepping.pieces import Number, Piece, has_numbers, merged, plain_text, read_off
 from autograd.show.stepping.valued import AsPrinted, NoNumbers, Valued, operand_of
 from autograd.show.stepping.writers import Numbers, Symbols
@@ -52,11 +52,10 @@ class Formula(Valued):
         if not has_numbers(result):
             return "="
         try:
-            follows = agree(AsPrinted(self.tree, self.operands).value(), read_off(result))
+            return equals(AsPrinted(self.tree, self.operands).value(), read_off(result))
         except (NoNumbers, TypeError, ValueError):
             printed = [piece.value for piece in (*self.pieces(), Number(result)) if isinstance(piece, Number)]
-            follows = all(agree(read_off(value), value) for value in printed)
-        return "=" if follows else "≈"
+            return "=" if all(agree(read_off(value), value) for value in printed) else "≈"
 
     def entry(self, index: tuple[int, ...]) -> Formula | None:
         """The arithmetic of one entry, as a formula of scalars; None where it cannot be spelled out."""

@@ -338,6 +338,33 @@ def test_numbers_on_edges_are_the_whole_step():
     assert {"40 × (−3) = −120", "−20 × (−1) = 20", "1 × (−10) = −10"} <= labels
 
 
+def test_numbers_on_edges_say_where_they_are_rounded_as_the_stepper_does():
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    loss = (a * b + a**2).tanh()
+    loss.backward()
+    labels = {edge.label for edge in draw(loss, edges="numbers").scene.edges}
+    assert {"0.07065 × 1 = 0.07065", "0.07065 × (−3) ≈ −0.2120"} <= labels
+    stepped = {contribution.numbers for step in autograd.step(loss) for contribution in step.contributions}
+    assert "0.07065 × (−3) ≈ −0.2120" in stepped
+
+
+def test_fewer_digits_on_edges_round_sooner():
+    x = Value(1.0, name="x")
+    product = x * 1.25
+    product.backward(2.0)
+    assert [draw(product, edges="numbers", digits=digits).scene.edges[0].label for digits in (4, 2)] == [
+        "2 × 1.25 = 2.5", "2 × 1.2 ≈ 2.5"]  # fmt: skip
+
+
+@pytest.mark.parametrize("gradient", [math.inf, np.float32("inf")])
+def test_numbers_on_edges_that_went_wrong_are_written_as_they_are(gradient):
+    x = Value(np.float32(0) if isinstance(gradient, np.float32) else 0.0, name="x")
+    product = x * x
+    with np.errstate(invalid="ignore"):
+        product.backward(gradient)
+    assert draw(product, edges="numbers").scene.edges[0].label == "∞ × 0 = NaN"
+
+
 def test_contributions_on_the_edges_sum_to_the_gradient():
     loss = scalar_graph()
     loss.backward()
