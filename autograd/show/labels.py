@@ -112,8 +112,8 @@ class Names:
     def rule(self, node: Value, brief: bool = False) -> tuple[str | None, ...]:
         """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
 
-        The result stands in it under its own name, or its expression where that is short. `brief` leaves settings such
-        as `axis` out.
+        The result stands in it under its own name, or its expression where that is short. `brief` leaves settings out
+        that a reader can do without, such as `keepdims`.
         """
         assert node.op is not None
         return tuple(text and self._with_result(text, node) for text in self._rule(node, brief))

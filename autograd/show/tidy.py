@@ -16,7 +16,8 @@ COUNTED_IN_RESULT = ("expand_dims", "stack")  # ops whose axis is one of the res
 
 
 def tidy(expression: Expr, rank: int = 2, brief: bool = False) -> str:
-    """The text of an expression whose operand has so many axes; `brief` leaves all settings out.
+    """The text of an expression whose operand has so many axes; `brief` leaves all settings out but an axis that
+    is one of several.
 
     >>> from autograd import sum
     >>> tidy(sum(Expr("x", [[1.0]])))
@@ -125,8 +126,8 @@ class _Tidy(ast.NodeTransformer):
         return node
 
     def _says_nothing(self, name: str, keyword: ast.keyword, rank: int) -> bool:
-        """Settings left out by request, and a reduction's axis that names them all."""
-        if self.brief:
+        """Settings left out by request, an axis where there is one only, and a reduction's that names them all."""
+        if self.brief and (keyword.arg != "axis" or rank < 2):
             return True
         axes = _constant(keyword.value) if keyword.arg == "axis" else None
         named = [axes] if isinstance(axes, int) else sorted(axes) if isinstance(axes, tuple) else None

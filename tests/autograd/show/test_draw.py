@@ -293,6 +293,16 @@ def test_whole_numbers_in_a_rule_are_worked_out():
     assert labels_of(x * 3) == ["g * 3"]
 
 
+@pytest.mark.parametrize(("shape", "axis"), [((2, 3), 1), ((2, 3), 0), ((2, 3, 4), 1)])
+def test_a_rule_on_an_edge_names_the_axis_where_there_are_several(shape, axis):
+    x = Value(np.arange(float(np.prod(shape))).reshape(shape), name="x")
+    weights = autograd.softmax(x, axis=axis)
+    weights.name = "A"
+    assert labels_of(weights) == [f"A * (g − sum(g * A, axis={axis}))"]
+    assert labels_of(x.mean(axis=axis) ** 2)[-1] == f"g * (2 * mean(x, axis={axis}))"
+    assert labels_of(x.sum() ** 2)[-1] == "g * (2 * sum(x))"  # all of them: there is nothing to say
+
+
 def test_a_word_for_the_unnamed_gives_way_to_the_names_in_the_graph():
     x = Value(np.arange(3.0), name="out_of_the_first_layer")
     scene = draw(autograd.softmax(x), edges="rule").scene
