@@ -20,7 +20,15 @@ import numpy as np
 from .errors import HandgradError
 from .op import OPS, Op, template
 
-UNKNOWN: Any = object()  # the value of an Expr that nobody gave a number
+
+class _Unknown:
+    """The value of an Expr that nobody gave a number."""
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Any = _Unknown()
 
 
 class Expr:

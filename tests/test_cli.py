@@ -134,6 +134,12 @@ def test_docs_hold_every_public_name(tmp_path):
             assert f"\n### `{name}.{public}" in text
 
 
+def test_docs_are_the_same_at_every_run():
+    one, two = handgrad("docs"), handgrad("docs")
+    assert one.returncode == 0 and one.stdout == two.stdout
+    assert " at 0x" not in one.stdout
+
+
 def test_docs_tell_what_an_op_sends_back():
     from autograd.op import OPS
 
