@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from .errors import HandgradError
+from .errors import DataError, HandgradError
 from .op import OPS, Op, template
+from .value import Value
 
 
 class _Unknown:
@@ -196,29 +198,96 @@ def _literal(x: Any) -> ast.expr:
 
 
 def rule(
-    op: Op, values: tuple[Any, ...] | None = None, g: Any = UNKNOWN, out: Any = UNKNOWN
+    op: Op | Value, values: tuple[Any, ...] | None = None, g: Any = UNKNOWN, out: Any = UNKNOWN
 ) -> tuple[Expr | None, ...]:
-    """The op's rule as text, one Expr per input, in `g`, `out` and the inputs' names.
+    """The rule of an op, or of the op that made a node, as text: one Expr per input, None where no gradient flows.
 
-    With `values` (the inputs, and perhaps g and out) each Expr also carries its number. A rule that looks at shapes
-    needs them, and one with settings needs an op that has them, which is a node's:
+    It is written in `g` (the gradient of the result), `out` (the result) and the inputs' names: the op's own ones, or
+    those of a node's inputs. With numbers (a node's, or `values`; g is ones unless given) each Expr carries its own.
 
-    >>> from autograd import Value, softmax
-    >>> x = np.array([[1.0, 2.0]])
-    >>> print(rule(softmax(Value(x), axis=-1).op, (x,), g=np.ones((1, 2)))[0])
+    >>> from autograd import softmax
+    >>> print(*rule(OPS["mul"]), sep=",  ")
+    g * y,  g * x
+    >>> a, b = Value(2.0, name="a"), Value(3.0, name="b")
+    >>> print(*rule(a * b), sep=",  ")
+    g * b,  g * a
+
+    A rule that depends on shapes or settings needs a node:
+
+    >>> print(*rule(softmax(Value(np.array([[1.0, 2.0]])))))
     out * (g - sum(g * out, axis=-1, keepdims=True))
     """
-    count = len(op.names) if values is None else len(values)
-    if op.variadic:
-        fixed = len(op.names) - 1
-        names = (*op.names[:fixed], *(f"{op.names[-1]}[{i}]" for i in range(max(count, fixed + 2) - fixed)))
-    else:
-        names = op.names
-    data = values if values is not None else (UNKNOWN,) * len(names)
+    if not isinstance(op, Op):
+        if values is not None or out is not UNKNOWN:
+            raise DataError("a node has its own inputs and result: write rule(node), or rule(node.op, values)")
+        return _rule_of_node(op, g)
+    if missing := _missing_settings(op):
+        raise _not_as_text(op, "settings", ", ".join(missing))
+    names = _own_names(op, len(op.names) if values is None else len(values))
+    data = (UNKNOWN,) * len(names) if values is None else values
     inputs = [None if x is None else Expr(name, x) for name, x in zip(names, data, strict=False)]
-    if out is UNKNOWN and values is not None:
-        out = op.compute(*values)
-    return pulled(op, Expr("g", g), Expr("out", out), inputs)
+    if values is not None:
+        out = op.compute(*values) if out is UNKNOWN else out
+        g = np.ones(np.shape(out)) if g is UNKNOWN else g
+        return pulled(op, Expr("g", g), Expr("out", out), inputs)
+    try:
+        return pulled(op, Expr("g", g), Expr("out", out), inputs)
+    except Exception as error:  # without shapes, a rule that looks at them fails in its own way
+        raise _not_as_text(op, "the shapes of its inputs", ", ".join(op.names)) from error
+
+
+def _rule_of_node(node: Value, g: Any) -> tuple[Expr | None, ...]:
+    if not isinstance(node, Value) or node.op is None:
+        raise DataError(f"rule takes an op, as in rule(OPS['mul']), or a Value that an op made; got {node!r:.60}")
+    inputs = [
+        x if x is None or isinstance(x, int | float) else Expr(name, x.data if isinstance(x, Value) else x)
+        for x, name in zip(node.inputs, _names_of_inputs(node), strict=True)
+    ]
+    g = np.ones(node.shape) if g is UNKNOWN else g
+    with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
+        parts = pulled(node.op, Expr("g", g), Expr("out", node.data), inputs)
+    return tuple(part if isinstance(x, Value) else None for part, x in zip(parts, node.inputs, strict=True))
+
+
+def _own_names(op: Op, count: int) -> tuple[str, ...]:
+    """What an op calls its inputs; of a list it names at least two."""
+    if not op.variadic:
+        return op.names
+    fixed = len(op.names) - 1
+    return (*op.names[:fixed], *(f"{op.names[-1]}[{i}]" for i in range(max(count, fixed + 2) - fixed)))
+
+
+def _names_of_inputs(node: Value) -> tuple[str, ...]:
+    """The names of a node's inputs, the op's own for those that have none; all the op's own if two would clash."""
+    assert node.op is not None
+    own = _own_names(node.op, len(node.inputs))[: len(node.inputs)]
+    names = [_readable(getattr(x, "name", None)) or name for x, name in zip(node.inputs, own, strict=True)]
+    called: dict[str, Any] = {"g": UNKNOWN, "out": UNKNOWN}  # what the rule speaks of besides
+    clash = any(called.setdefault(name, x) is not x for name, x in zip(names, node.inputs, strict=True))
+    return own if clash else tuple(names)
+
+
+def _readable(name: str | None) -> str | None:
+    """A name that can stand in a formula, such as `w` or `layer.weight`; None for another."""
+    try:
+        ast.parse(name or "", mode="eval")
+    except (SyntaxError, ValueError):
+        return None
+    return name
+
+
+def _missing_settings(op: Op) -> list[str]:
+    """The settings without which the rule cannot run, and which this op has not been given."""
+    rules = op.vjp if isinstance(op.vjp, tuple) else (op.vjp,)
+    parameters = [p for r in rules if r is not None for p in inspect.signature(r).parameters.values()]
+    return list(dict.fromkeys(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty))
+
+
+def _not_as_text(op: Op, needed: str, which: str) -> DataError:
+    return DataError(
+        f"the rule of {op.name} depends on {needed} ({which}), so the op alone does not print it. Give the "
+        f"node: rule(node), where node = {op.reads} was computed from Values"
+    )
 
 
 def pulled(op: Op, g: Any, out: Any, inputs: Any) -> tuple[Any, ...]:

@@ -1,9 +1,12 @@
 """Expr: rules that print themselves, as a person would write them."""
 
+import re
+
 import numpy as np
 import pytest
 
 from autograd import OPS, Expr, Op, Value
+from autograd.errors import DataError
 from autograd.expr import UNKNOWN, rule
 
 
@@ -32,6 +35,46 @@ def test_rules_of_a_node_know_its_shapes(make, printed):
     values = tuple(x.data if isinstance(x, Value) else x for x in node.inputs)
     texts = [str(e) for e in rule(node.op, values, np.ones(node.shape), node.data)]
     assert texts == printed
+
+
+class TestRuleOfANode:
+    a, b, w = Value(2.0, name="a"), Value(3.0, name="b"), Value(np.ones((2, 3)), name="layer.weight")
+
+    @pytest.mark.parametrize("node, printed", [
+        (a * b, ["g * b", "g * a"]), (a * a, ["g * a", "g * a"]), (a**2, ["g * (2 * a ** (2 - 1))", "None"]),
+        (w.mean(axis=-1), ["broadcast_to(expand_dims(g / 3, axis=-1), (2, 3))"]),
+        (w.log_softmax(), ["g - exp(out) * sum(g, axis=-1, keepdims=True)"]),
+        (w @ np.ones((3, 4)), ["g @ y.mT", "None"]),
+        (OPS["linear"](a * np.ones((2, 3)), w.T, None), ["g @ weight.mT", "x.mT @ g", "None"]),
+        (OPS["concatenate"]([w, w]), ["g[..., 0:2, :]", "g[..., 2:4, :]"]),
+        (a * Value(1.0), ["g * y", "g * a"]),
+    ], ids=repr)  # fmt: skip
+    def test_it_speaks_of_its_own_inputs(self, node, printed):
+        assert [str(e) for e in rule(node)] == printed
+
+    @pytest.mark.parametrize("one, two", [
+        (Value(1.0), Value(2.0, name="x")), (Value(1.0, name="a"), Value(2.0, name="a")),
+        (Value(1.0, name="g"), Value(2.0)), (Value(1.0, name="my weight"), Value(2.0, name="1st")),
+    ])  # fmt: skip
+    def test_names_that_clash_or_are_no_formula_give_way_to_the_ops_own(self, one, two):
+        assert [str(e) for e in rule(one * two)] == ["g * y", "g * x"]
+
+    def test_numbers_travel_with_it(self):
+        assert [e.value for e in rule(self.a * self.b)] == [3.0, 2.0]
+        assert [e.value for e in rule(self.a * self.b, g=10.0)] == [30.0, 20.0]
+
+    @pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.differentiable])
+    def test_every_op_prints_its_rule_or_says_how_to(self, name):
+        op = OPS[name]
+        for sample in op.samples:
+            f, inputs = op.on(sample)
+            node = f(*(Value(x) if np.asarray(x).dtype.kind == "f" else x for x in inputs))
+            if isinstance(node, Value):
+                assert any(isinstance(e, Expr) for e in rule(node))
+        try:
+            assert any(isinstance(e, Expr) for e in rule(op))
+        except DataError as error:
+            assert re.fullmatch(rf"the rule of {name} depends on .*\. Give the node: rule\(node\), .*", str(error))
 
 
 class TestText:
@@ -87,12 +130,41 @@ class TestValueBeside:
         e = Expr("x", np.ones((2, 3)))
         assert (e.shape, e.ndim, e.size, e.dtype, e.mT.shape, e.T.shape) == ((2, 3), 2, 6, np.float64, (3, 2), (3, 2))
 
+    def test_an_unknown_value_prints_the_same_at_every_run(self):
+        assert repr(UNKNOWN) == "UNKNOWN"
+
+    def test_a_rule_with_inputs_needs_no_g(self):
+        x = np.array([[1.0, 2.0]])
+        (dx,) = rule(Value(x).log_softmax().op, (x,))
+        assert str(dx) == "g - exp(out) * sum(g, axis=-1, keepdims=True)"
+
     def test_a_rule_with_numbers(self):
         dx, dy = rule(OPS["mul"], (2.0, 3.0), g=10.0)
         assert [(str(e), e.value) for e in (dx, dy)] == [("g * y", 30.0), ("g * x", 20.0)]
 
 
 class TestRefusals:
+    @pytest.mark.parametrize("op, needed", [
+        (OPS["softmax"], "settings (axis)"), (OPS["matmul"], "the shapes of its inputs (x, y)"),
+        (Value(np.ones(3)).mean(axis=-1).op, "the shapes of its inputs (x)"),
+    ])  # fmt: skip
+    def test_a_rule_that_needs_more_than_the_op_says_so(self, op, needed):
+        with pytest.raises(DataError, match=re.escape(f"the rule of {op.name} depends on {needed}, so the op alone")):
+            rule(op)
+
+    def test_settings_are_not_guessed_from_values(self):
+        with pytest.raises(DataError, match=r"depends on settings \(axis\)"):
+            rule(OPS["softmax"], (np.ones(3),))
+
+    @pytest.mark.parametrize("given", [Value(1.0, name="leaf"), 2.0, "mul"])
+    def test_a_rule_belongs_to_what_an_op_made(self, given):
+        with pytest.raises(DataError, match=r"rule takes an op, .* or a Value that an op made; got"):
+            rule(given)
+
+    def test_a_node_has_its_own_inputs(self):
+        with pytest.raises(DataError, match=r"write rule\(node\), or rule\(node.op, values\)"):
+            rule(Value(1.0) * 2, (1.0, 2.0))
+
     def test_a_rule_must_not_branch(self):
         with pytest.raises(TypeError, match=r"must not branch on 'x > 0': write where\(\.\.\.\) instead of if"):
             bool(Expr("x") > 0)
