@@ -1,7 +1,7 @@
 """Optimizers: SGD, Adam, AdamW; gradient clipping, accumulation and learning-rate schedules.
 
-A step moves the parameters in place, through buffers made once: it builds no graph and allocates nothing
-large. It looks at every gradient first; if one is missing or not finite, it says which and changes nothing.
+A step moves the parameters in place, through buffers made once: it builds no graph and allocates nothing large. It
+looks at every gradient first; if one is missing, has another shape or is not finite, it says which and changes nothing.
 Gradients stay as they were: forget them with `zero_grad()` before the next backward pass.
 """
 
@@ -397,13 +397,19 @@ def _cells(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[_Cell
 
 
 def _checked(name: str, p: Value) -> Any:
-    """The gradient of a parameter, which must be there and finite."""
+    """The gradient of a parameter, which must be there, of the parameter's shape, and finite."""
     if p.grad is None:
         raise BackwardError(
             f"{name} has no gradient, so nothing was moved. Call loss.backward() before step(); if the "
             "loss is not meant to depend on it, freeze it (requires_grad = False) or leave it out."
         )
-    _square(name, p.grad)
+    gradient = np.asarray(p.grad)
+    if gradient.shape != p.shape:
+        raise BackwardError(
+            f"the gradient of {name} has shape {gradient.shape}, the parameter {p.shape}; nothing was moved. "
+            "Write p.grad = None and call loss.backward() again."
+        )
+    _square(name, gradient)
     return p.grad
 
 

@@ -166,6 +166,17 @@ def test_a_gradient_that_is_not_finite_is_refused_by_name(bad):
     assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
 
 
+@pytest.mark.parametrize("shape", [(3,), ()], ids=["array", "scalar"])
+def test_a_gradient_of_another_shape_is_refused_by_name_and_nothing_moves(shape):
+    a, b = nn.Parameter(np.ones(2), name="a"), nn.Parameter(np.ones(shape), name="b")
+    a.grad, b.grad = np.ones(2), np.ones(2)
+    optimizer = optim.Adam([a, b], 0.1)
+    with pytest.raises(BackwardError, match=r"the gradient of b has shape \(2,\), the parameter \("):
+        optimizer.step()
+    assert optimizer.steps == 0 and not optimizer.state_dict()["m.a"].any()
+    np.testing.assert_array_equal(a.data, 1.0)
+
+
 def test_large_but_finite_gradients_are_no_nan():
     p = nn.Parameter(np.zeros(2, np.float32))
     p.grad = np.full(2, 1e30, np.float32)  # its square overflows
