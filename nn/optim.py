@@ -216,7 +216,9 @@ def clip_grad_norm(params: Parameters, max_norm: float) -> float:
     if not max_norm > 0.0:
         raise ValueError(f"clip_grad_norm: max_norm is a number above 0, a length; got {max_norm}")
     named = [(name, p) for name, p in _named(params, "clip_grad_norm") if p.requires_grad and p.grad is not None]
-    norm = math.sqrt(sum(_square(name, p.grad) for name, p in named))
+    norm = math.hypot(*(_length(name, p.grad) for name, p in named))
+    if norm == math.inf:
+        raise NonFiniteError("clip_grad_norm: the gradients together are longer than the largest number there is")
     factor = max_norm / (norm + 1e-6)
     if factor < 1.0:
         for _, p in named:
@@ -414,7 +416,7 @@ def _checked(name: str, p: Value) -> Any:
 
 
 def _square(name: str, g: Any) -> float:
-    """The sum of squares of a gradient; a NaN or an infinity in it is refused by name."""
+    """The sum of squares of a gradient, which may overflow; a NaN or an infinity in it is refused by name."""
     flat = np.asarray(g).ravel(order="K")
     with np.errstate(over="ignore", invalid="ignore"):  # both are looked into below
         square = float(np.dot(flat, flat))
@@ -425,5 +427,14 @@ def _square(name: str, g: Any) -> float:
                 f"the gradient of {name} holds {flat[bad][0]} in {int(bad.sum())} of {flat.size} places, so "
                 "nothing was moved. Run the step under autograd.detect_nan() to find where it arose."
             )
-        square = float(np.sum(np.square(flat.astype(np.float64))))
     return square
+
+
+def _length(name: str, g: Any) -> float:
+    """How long a gradient is as a vector, also where the squares of its entries overflow or vanish."""
+    square = _square(name, g)
+    if 1e-30 < square < math.inf:
+        return math.sqrt(square)
+    entries = np.abs(np.asarray(g, dtype=np.float64))
+    largest = float(entries.max(initial=0.0))
+    return largest * math.sqrt(np.sum(np.square(entries / largest))) if largest else 0.0

@@ -257,6 +257,30 @@ def test_clipping_by_norm():
     np.testing.assert_array_equal(after, np.concatenate([p.grad.ravel() for p in model.parameters()]))
 
 
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_the_norm_of_gradients_whose_squares_are_no_numbers(size):
+    p, q = nn.Parameter(np.zeros(2)), nn.Parameter(0.0)
+    p.grad, q.grad = np.array([2.0, 3.0]) * size, 6.0 * size
+    assert optim.clip_grad_norm([p, q], 1.0) == pytest.approx(7.0 * size, rel=1e-14)
+    after = np.array([*p.grad, q.grad])
+    np.testing.assert_allclose(after, np.array([2.0, 3.0, 6.0]) * (1 / 7 if size > 1 else size), rtol=1e-14)
+
+
+def test_the_norm_in_float32_is_not_bound_by_float32():
+    p = nn.Parameter(np.zeros(2, np.float32))
+    p.grad = np.array([3e30, 4e30], np.float32)
+    assert optim.clip_grad_norm([p], 1.0) == pytest.approx(5e30, rel=1e-6)
+    np.testing.assert_allclose(p.grad, [0.6, 0.8], rtol=1e-6)
+
+
+def test_gradients_longer_than_any_number_are_refused():
+    p = nn.Parameter(np.zeros(4))
+    p.grad = np.full(4, 1.7e308)
+    with pytest.raises(NonFiniteError, match="longer than the largest number"):
+        optim.clip_grad_norm([p], 1.0)
+    assert (p.grad == 1.7e308).all()
+
+
 def test_clipping_refuses_nan_by_name():
     model, loss = model_and_loss()
     loss().backward()
