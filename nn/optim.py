@@ -334,6 +334,8 @@ class _ScalarCell(_Cell):
 
     def read(self) -> np.ndarray:
         self.values[:] = [p._data for _, p in self.named]
+        self.frozen = [i for i, (_, p) in enumerate(self.named) if not p.requires_grad]
+        self.kept = {slot: array[self.frozen] for slot, array in self.state.items()}
         return self.values
 
     def write(self, values: np.ndarray) -> None:
@@ -342,6 +344,8 @@ class _ScalarCell(_Cell):
             if p.requires_grad:
                 p._data = number
                 p.touch()
+        for slot, array in self.state.items():  # the move went over the frozen places too
+            array[self.frozen] = self.kept[slot]
 
     def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
         return [(name, self.state[slot][i : i + 1].reshape(())) for i, (name, _) in enumerate(self.named)]

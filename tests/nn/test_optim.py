@@ -90,6 +90,23 @@ def test_scalars_move_as_arrays_do(name):
     np.testing.assert_allclose([p.data for p in scalars], by_hand(name, START).ravel(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_remembered_of_frozen_scalars_stays(name):
+    ours, _, settings = CASES[name]
+    moved, frozen = scalars = nn.Parameter(1.0, name="moved"), nn.Parameter(2.0, name="frozen")
+    moved.grad = frozen.grad = 1.0
+    optimizer = ours(scalars, **settings)
+    optimizer.step()
+    frozen.requires_grad = False
+    before, value = optimizer.state_dict(), frozen.data
+    optimizer.step()
+    after = optimizer.state_dict()
+    assert frozen.data == value
+    for slot in optimizer.slots:
+        assert after[f"{slot}.frozen"] == before[f"{slot}.frozen"] != 0.0
+        assert after[f"{slot}.moved"] != before[f"{slot}.moved"]
+
+
 # --- manners ------------------------------------------------------------------------------------------------
 
 
