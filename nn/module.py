@@ -7,6 +7,7 @@ name: `blocks.0.attention.qkv.weight`.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
@@ -214,6 +215,18 @@ class Module:
         """Raise a ShapeError that names this layer, what it expected, and what came."""
         came = came if isinstance(came, str) else f"an input of shape {np.shape(came)}"
         raise ShapeError(f"{self._called()} expected {expected}, got {came}.{remedy and ' ' + remedy}")
+
+
+@contextlib.contextmanager
+def evaluating(model: Module) -> Iterator[None]:
+    """While inside, the model is in evaluation mode; afterwards each of its modules is in the mode it was in."""
+    before = [(module, module.training) for _, module in model.named_modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
 
 
 def record(op: Op, *inputs: Any) -> Value:

@@ -24,7 +24,7 @@ from autograd.errors import DataError, NonFiniteError
 
 from . import io
 from .dropout import Dropout
-from .module import Module
+from .module import Module, evaluating
 from .optim import Optimizer, accumulate, clip_grad_norm
 
 __all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
@@ -188,13 +188,8 @@ def fit(
 
 def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:
     """The number that `evaluate` gives with the model in evaluation mode and nothing recorded."""
-    was_training = model.training
-    model.eval()
-    try:
-        with ag.no_grad():
-            return float(evaluate())
-    finally:
-        model.train(was_training)
+    with evaluating(model), ag.no_grad():
+        return float(evaluate())
 
 
 def _step(

@@ -18,7 +18,7 @@ from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
 from .linear import Linear
-from .module import Module, as_input
+from .module import Module, as_input, evaluating
 from .norm import LayerNorm, RMSNorm
 
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
@@ -174,13 +174,8 @@ class GPT(Module):
                 f"got {ids.dtype} of shape {ids.shape}"
             )
         rng = init.generator(rng if seed is None else seed)
-        was_training = self.training
-        self.eval()
-        try:
-            with ag.no_grad():
-                return self._extended(ids, n, temperature, top_k, rng, use_cache, stop)
-        finally:
-            self.train(was_training)
+        with evaluating(self), ag.no_grad():
+            return self._extended(ids, n, temperature, top_k, rng, use_cache, stop)
 
     def _extended(
         self, ids: np.ndarray, n: int, temperature: float, top_k: int | None, rng: np.random.Generator,

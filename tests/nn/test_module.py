@@ -12,6 +12,8 @@ import nn
 from autograd import Value, no_grad
 from autograd.errors import DataError, ShapeError
 from nn import functional as F
+from nn.module import evaluating
+from nn.train import evaluated
 
 
 class Net(nn.Module):
@@ -78,6 +80,26 @@ def test_training_mode_reaches_every_module():
     assert net.eval() is net
     assert not any(module.training for _, module in net.named_modules())
     assert net.train().dropout.training
+
+
+@pytest.mark.parametrize("evaluate", [lambda model: model.generate([1], 2),
+                                      lambda model: evaluated(model, lambda: model.loss([1], [2]))],
+                         ids=["generate", "evaluated"])  # fmt: skip
+def test_after_an_evaluation_each_module_is_in_the_mode_it_was_in(evaluate):
+    model = nn.GPT(3, 4, 4, 2, 2, rng=0)
+    model.blocks[0].eval()
+    before = {name: module.training for name, module in model.named_modules()}
+    evaluate(model)
+    assert {name: module.training for name, module in model.named_modules()} == before
+    assert len(set(before.values())) == 2
+
+
+def test_a_mode_comes_back_after_an_error():
+    net = Net()
+    with pytest.raises(ZeroDivisionError), evaluating(net):
+        assert not any(module.training for _, module in net.named_modules())
+        raise ZeroDivisionError
+    assert all(module.training for _, module in net.named_modules())
 
 
 def test_freezing_stops_gradients_and_optimizers():
