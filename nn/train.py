@@ -51,10 +51,10 @@ class History:
 
     @property
     def best(self) -> tuple[int, float]:
-        """The step and the value of the lowest evaluation."""
+        """The step and the value of the lowest evaluation; any number is lower than NaN."""
         if not self.evaluations:
             raise ValueError("nothing was evaluated; give fit(..., evaluate=function, every=steps)")
-        return min(self.evaluations, key=lambda pair: pair[1])
+        return self.evaluations[_lowest(self.evaluations)]
 
     def plot(self, path: str | os.PathLike[str] | None = None, title: str = "loss") -> Any:
         """The curves as a matplotlib figure; with a path, also saved there (.svg, .png)."""
@@ -217,8 +217,13 @@ def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Bat
 
 def _without_progress(evaluations: list[tuple[int, float]]) -> int:
     """How many evaluations have passed since the best one."""
+    return len(evaluations) - 1 - _lowest(evaluations)
+
+
+def _lowest(evaluations: list[tuple[int, float]]) -> int:
+    """The place of the first evaluation that none is lower than; NaN comes after every number."""
     values = [value for _, value in evaluations]
-    return len(values) - 1 - values.index(min(values))
+    return min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i]))
 
 
 def _figures(history: History) -> str:

@@ -112,6 +112,16 @@ def test_early_stop():
         History().best
 
 
+def test_an_evaluation_that_is_nan_is_the_worst():
+    model, loss, data = problem()
+    values = iter([np.nan, 5.0, 4.0, np.nan, 3.0, 2.0])
+    history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=6, evaluate=lambda: next(values), every=1,
+                  patience=2)  # fmt: skip
+    assert history.stopped == "steps" and history.best == (6, 2.0)
+    history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=6, evaluate=lambda: np.nan, every=1, patience=2)
+    assert history.stopped == "patience" and history.steps == 3
+
+
 @pytest.mark.parametrize("optimizer_of", [lambda m: nn.optim.AdamW(m, lr=nn.optim.cosine(0.01, 12)),
                                           lambda m: nn.optim.SGD(m, 0.01, momentum=0.9)])  # fmt: skip
 def test_a_resumed_run_ends_with_the_same_bits(tmp_path, optimizer_of):
