@@ -24,7 +24,7 @@ from autograd.errors import DataError, NonFiniteError
 
 from . import io
 from .dropout import Dropout
-from .module import Module, evaluating
+from .module import Module, evaluating, whole_number
 from .optim import Optimizer, accumulate, clip_grad_norm
 
 __all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
@@ -95,12 +95,14 @@ class Batches:
         self.arrays = tuple(np.asarray(array) for array in arrays)
         rows = {len(array) for array in self.arrays if array.ndim}
         if len(rows) != 1 or not all(array.ndim for array in self.arrays):
-            shapes = ", ".join(str(array.shape) for array in self.arrays)
+            shapes = ", ".join(str(array.shape) for array in self.arrays) or "no array"
             raise DataError(f"training data are arrays with equally many rows, one row an example; got {shapes}")
-        if batch_size is not None and batch_size < 1:
-            raise DataError(f"batch_size is a whole number from 1 up, or None for all rows at once; got {batch_size}")
         self.rows = rows.pop()
-        self.batch_size = self.rows if batch_size is None else min(batch_size, self.rows)
+        if not self.rows:
+            raise DataError("training data has no rows; one row is an example")
+        if batch_size is None:
+            batch_size = self.rows
+        self.batch_size = min(whole_number("batch_size", batch_size, 1, ", or None for all rows at once"), self.rows)
         self.seed = seed
 
     def __len__(self) -> int:
@@ -154,6 +156,11 @@ def fit(
     >>> history.losses[-1] < 1e-6, round(float(model.weight.data[0, 0]), 3)
     (True, 3.0)
     """
+    for name, number, least in (("steps", steps, 0), ("accumulated", accumulated, 1), ("every", every, 1)):
+        whole_number(f"fit: {name}", number, least)
+    for name, count in (("patience", patience), ("save_every", save_every)):
+        if count is not None:
+            whole_number(f"fit: {name}", count, 1, ", or None")
     if resume and checkpoint is None:
         raise TypeError("fit: resume=True goes on from a file; say which, checkpoint='run.safetensors'")
     history, draw = History(), _drawer(data, batch_size, seed)

@@ -40,7 +40,9 @@ def test_batches_visit_each_row_once_an_epoch_in_a_new_order():
     assert len(Batches((np.arange(3),), batch_size=100)(0)[0]) == 3
 
 
-@pytest.mark.parametrize("arrays", [(np.ones(3), np.ones(4)), (np.ones(3), 1.0)], ids=["lengths", "a number"])
+@pytest.mark.parametrize(
+    "arrays", [(np.ones(3), np.ones(4)), (np.ones(3), 1.0), ()], ids=["lengths", "a number", "none"]
+)
 def test_data_that_do_not_match_are_refused(arrays):
     with pytest.raises(DataError, match="equally many rows"):
         Batches(arrays)
@@ -51,8 +53,31 @@ def test_settings_that_cannot_be_are_refused():
     optimizer = nn.optim.SGD(model, lr=0.1)
     with pytest.raises(DataError, match="batch_size is a whole number from 1 up"):
         fit(model, loss, data, optimizer, steps=1, batch_size=0)
+    with pytest.raises(DataError, match="training data has no rows; one row is an example"):
+        fit(model, loss, (np.ones((0, 3)), np.ones((0, 1))), optimizer, steps=1)
     with pytest.raises(TypeError, match="resume=True goes on from a file; say which"):
         fit(model, loss, data, optimizer, steps=1, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"steps": 2.5}, r"fit: steps is a whole number from 0 up; got 2\.5 \(float\)"),
+        ({"steps": -1}, r"steps .* got -1"),
+        ({"every": 0}, r"fit: every is a whole number from 1 up; got 0"),
+        ({"accumulated": 0}, r"fit: accumulated is a whole number from 1 up; got 0"),
+        ({"accumulated": 1.5}, r"accumulated .* got 1\.5"),
+        ({"save_every": 0}, r"fit: save_every is a whole number from 1 up, or None; got 0"),
+        ({"patience": "2"}, r"fit: patience is a whole number from 1 up, or None; got '2' \(str\)"),
+        ({"batch_size": 1.5}, r"batch_size is a whole number from 1 up, or None for all rows at once; got 1\.5"),
+    ],
+)
+def test_numbers_that_count_nothing_are_refused_before_a_step(settings, words):
+    model, loss, data = problem()
+    before = model.state_dict()
+    with pytest.raises(DataError, match=words):
+        fit(model, loss, data, nn.optim.SGD(model, 0.1), evaluate=lambda: 1.0, **{"steps": 2, **settings})
+    assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
 
 
 def test_a_batch_function_gets_a_generator_that_depends_on_the_step():
