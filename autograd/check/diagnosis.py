@@ -23,7 +23,7 @@ MANY = 500  # in a graph of more nodes, ops of the same shape are tried only a f
 
 def diagnose_wrong(report: Report, subject: Subject) -> None:
     """Write into the report what the wrong numbers look like and which op made them."""
-    report.diagnosis += patterns(report, subject)
+    report.diagnosis += _forgotten_g(report, subject) or patterns(report, subject)
     if not all(np.isfinite(result).all() for result in subject.results if result is not None):
         report.diagnosis.append(
             "the result itself is not finite: run the function under autograd.detect_nan() to see which op made it so"
@@ -41,6 +41,18 @@ def diagnose_wrong(report: Report, subject: Subject) -> None:
         )
     else:
         report.diagnosis.append("every op's own rule is right on the values it saw: look for a hook, or detach()")
+
+
+def _forgotten_g(report: Report, subject: Subject) -> list[str]:
+    """What to say of a scalar's gradient that is wrong only because what was pulled back was not 1."""
+    if report.mode != "reverse" or any(np.ndim(u) for u in report.cotangents):
+        return []
+    for_one = subject.gradients([1.0] * len(subject.outs))
+    for entries, g in zip(report.parts, for_one):
+        slopes = entries.judged.slope[entries.rows]
+        if g is None or np.size(g) != slopes.size or not np.allclose(np.reshape(g, -1), slopes, rtol=1e-4):
+            return []
+    return ["right if the gradient that arrives at the result is 1, and wrong if it is not: does a rule forget g?"]
 
 
 # --- patterns -----------------------------------------------------------------------------------------------

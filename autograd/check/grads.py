@@ -24,10 +24,10 @@ def check_grads(
 ) -> Report:
     """Hold the gradient of `f` at these inputs against differences, entry by entry, and say what was found.
 
-    Inputs are numbers, arrays, leaf Values, or nested lists, tuples and dicts of them; results may be nested too, and
-    are weighted with random numbers (seed), which the gradients in the report are therefore multiplied by. `order=2`
-    also checks the gradient of the gradient; `mode="forward"` checks jvp in place of backward. `step` is best left
-    out: it is then fitted to each entry.
+    Inputs are numbers, arrays, leaf Values, or nested lists, tuples and dicts of them; results may be nested too.
+    Several numbers as a result are weighted with random ones (seed), and the report is on the gradient of their sum.
+    `order=2` also checks the gradient of the gradient; `mode="forward"` checks jvp in place of backward. `step` is
+    best left out: it is then fitted to each entry.
 
     >>> print(check_grads(lambda x: (x * x).sum(), np.array([1.0, 2.0])))
     <lambda>: pass  (2 entries of 1 input, seed 0)
@@ -77,6 +77,7 @@ def check_subject(
         weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
     with np.errstate(all="ignore"):
         engine = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
+        engine, weights = _unweighted(engine, weights)
         probe = Probe(subject, weights)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=weights)
         gradient = probe.flat(engine if given is None else given)
@@ -101,6 +102,16 @@ def check_subject(
 
             diagnose_wrong(report, subject)
     return report
+
+
+def _unweighted(engine: list[Any], weights: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
+    """The gradients, and the weights they belong to. That of a single scalar result is divided out again: people know
+    its gradient as it is. It was weighted all the same, for a rule that forgets `g` is right where g is 1.
+    """
+    used = [u for u in weights if u is not None]
+    if len(used) != 1 or np.ndim(used[0]):
+        return engine, weights
+    return [g if g is None else g / used[0] for g in engine], tuple(u if u is None else 1.0 for u in weights)
 
 
 def _first_look(

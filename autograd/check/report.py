@@ -108,7 +108,7 @@ class Report:
     diagnosis: list[str] = field(default_factory=list)  # of a wrong gradient: the pattern, and the op at fault
     culprit: str | None = None  # the op whose own rule disagrees, by name
     taylor: float | None = None  # slope of the Taylor remainder: 2 right, 1 wrong
-    cotangents: tuple[Any, ...] = field(default=(), repr=False)
+    cotangents: tuple[Any, ...] = field(default=(), repr=False)  # the results' weights, 1 for a single scalar
 
     @property
     def ok(self) -> bool:
@@ -162,7 +162,7 @@ class Report:
             lines += _table(self.failures)
         lines += [f"  - {text}" for text in (*self.diagnosis, *self._kinks(), *self._taylor(), *self.notes)]
         if not self.ok and self.cotangents:
-            lines.append(f"  - results weighted with {_weights(self.cotangents)}; the same with seed={self.seed}")
+            lines.append(f"  - {_weights(self.cotangents)}to repeat: seed={self.seed}")
         return lines
 
     def _taylor(self) -> Iterator[str]:
@@ -202,10 +202,11 @@ def _table(entries: list[Entry]) -> list[str]:
 
 
 def _weights(cotangents: tuple[Any, ...]) -> str:
+    """What the results were weighted with, the first words of a note; nothing where that was 1."""
     shown = []
     for u in cotangents:
         if u is not None:
             flat = np.reshape(u, -1)
             some = ", ".join(f"{w:.4g}" for w in flat[:4])
             shown.append(f"[{some}{', …' if flat.size > 4 else ''}]" if np.ndim(u) else some)
-    return " and ".join(shown)
+    return "" if shown == ["1"] else f"results weighted with {' and '.join(shown)}; "

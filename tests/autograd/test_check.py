@@ -1,6 +1,7 @@
 """check_grads: the verdicts, what they rest on, and what is said of them."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -438,6 +439,25 @@ def test_nothing_real_comes_out():
 def test_bad_options_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
         check_grads(lambda x: x, 1.0, **wrong)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gradient_of_a_scalar_is_reported_as_it_is(seed):
+    (entry,) = check_grads(lambda x: x * x, 1.0, seed=seed).entries
+    assert (entry.gradient, entry.difference) == (2.0, pytest.approx(2.0))
+    (entry,) = check_grads(lambda x: x * x, 1.0, seed=seed, mode="forward").entries
+    assert entry.gradient == 2.0
+    assert [e.gradient for e in check_grads(lambda x: x**3, 1.0, seed=seed, order=2).entries] == [3.0, 6.0]
+    wrong = check_grads(lambda x: x * x.data, 1.0, seed=seed)
+    assert (wrong.entries[0].gradient, wrong.entries[0].ratio) == (1.0, pytest.approx(0.5))
+    assert "weighted" not in str(wrong) and f"to repeat: seed={seed}" in str(wrong)
+    kink = check_grads(lambda x: abs(x), 0.0, seed=seed)
+    assert "the slope is -1 to the left and 1 to the right; the gradient 0 lies between them" in str(kink)
+
+
+def test_weighted_results_say_their_weights():
+    report = check_grads(lambda x: x * x.data, np.array([1.0, 2.0]))
+    assert re.search(r"results weighted with \[.*\]; to repeat: seed=0", str(report))
 
 
 def test_seeds_change_the_weights_and_nothing_else():

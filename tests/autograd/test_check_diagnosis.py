@@ -51,6 +51,12 @@ def test_a_constant_ratio(op, factor, pattern):
     assert pattern in said(f, draw(3, 4))
 
 
+@pytest.mark.parametrize("point", [2.0, np.array([2.0, 3.0])])
+def test_a_rule_that_forgets_g(op, point):
+    cube = op("cube", lambda x: x**3, lambda g, out, x: (3 * x**2,))
+    assert "does a rule forget g?" in said(lambda x: ag.sum(cube(x)), point)
+
+
 def test_transposed(op):
     f = op("gram", lambda x, y: x @ y, lambda g, out, x, y: ((g @ y.mT).mT, x.mT @ g))
     assert "x: transposed: axes 0 and 1" in said(f, draw(3, 3), draw(3, 3))
