@@ -89,8 +89,7 @@ class Module:
     def _own_parts(self) -> Iterator[tuple[str, Parameter | Module]]:
         """The Parameters and Modules this module holds itself, by name, in order."""
         for name, attribute in vars(self).items():
-            if not name.startswith("_"):
-                yield from _parts(name, attribute)
+            yield from _parts(name, attribute)
 
     def _walk(self, path: str, seen: set[int]) -> Iterator[tuple[str, Parameter | Module]]:
         """This module, then what it holds, depth first; each object once, under its first name."""

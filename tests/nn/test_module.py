@@ -52,6 +52,20 @@ def test_a_parameter_knows_its_short_and_its_dotted_name():
     assert nn.Parameter([1.0]).path == "a parameter of shape (1,)"
 
 
+def test_private_attributes_are_trained_too():
+    class Private(nn.Module):
+        def __init__(self):
+            self._w = nn.Parameter([1.0])
+            self._inner = nn.Linear(1, 1, rng=0)
+
+        def forward(self, x):
+            return self._inner(x) * self._w
+
+    net = Private()
+    assert [name for name, _ in net.named_parameters()] == ["_w", "_inner.weight", "_inner.bias"]
+    assert net(np.ones((1, 1))).parents[0].scope.path == "_inner"
+
+
 def test_a_shared_parameter_and_module_count_once():
     net = Net()
     net.again = net.stack[0]
