@@ -19,6 +19,7 @@ from autograd.errors import DataError, HandgradError, ShapeError
 from autograd.recording import Label, Scope, modes, opened
 
 Self = TypeVar("Self", bound="Module")
+Way = tuple[Any, ...]  # the attribute names, indices and keys that lead from a module to something it holds
 
 
 class Parameter(Value):
@@ -54,7 +55,7 @@ class Module:
     """
 
     training = True
-    _home: tuple[weakref.ref[Module], str] | None = None  # the module that last called this one, and its name there
+    _home: tuple[weakref.ref[Module], Way, str] | None = None  # the last caller, and where in it this is
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward(); write one that computes its output")
@@ -79,9 +80,9 @@ class Module:
             opened.discard(here)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        for path, part in _parts(name, value):
+        for way, part in _parts((name,), value):
             if isinstance(part, Parameter) and part.name is None:
-                part.name = path
+                part.name = _dotted(way)
         object.__setattr__(self, name, value)
 
     # --- what it holds --------------------------------------------------------------------------------------
@@ -89,29 +90,30 @@ class Module:
     def _own_parts(self) -> Iterator[tuple[str, Parameter | Module]]:
         """The Parameters and Modules this module holds itself, by name, in order."""
         for name, attribute in vars(self).items():
-            yield from _parts(name, attribute)
+            for way, part in _parts((name,), attribute):
+                yield _dotted(way), part
 
-    def _walk(self, path: str, seen: set[int]) -> Iterator[tuple[str, Parameter | Module]]:
-        """This module, then what it holds, depth first; each object once, under its first name."""
+    def _walk(self, way: Way, seen: set[int]) -> Iterator[tuple[Way, Parameter | Module]]:
+        """This module, then what it holds, depth first; each object once, with the first way to it."""
         seen.add(id(self))
-        yield path, self
-        for name, part in self._own_parts():
-            if id(part) in seen:
-                continue
-            full = f"{path}.{name}" if path else name
-            if isinstance(part, Module):
-                yield from part._walk(full, seen)
-            else:
-                seen.add(id(part))
-                yield full, part
+        yield way, self
+        for name, attribute in vars(self).items():
+            for further, part in _parts((*way, name), attribute):
+                if id(part) in seen:
+                    continue
+                if isinstance(part, Module):
+                    yield from part._walk(further, seen)
+                else:
+                    seen.add(id(part))
+                    yield further, part
 
     def named_modules(self) -> list[tuple[str, Module]]:
         """This module (named "") and all modules inside it, with their dotted names."""
-        return [(path, part) for path, part in self._walk("", set()) if isinstance(part, Module)]
+        return [(_dotted(way), part) for way, part in self._walk((), set()) if isinstance(part, Module)]
 
     def named_parameters(self) -> list[tuple[str, Parameter]]:
         """All parameters with their dotted names; a shared one once."""
-        found = [(path, part) for path, part in self._walk("", set()) if isinstance(part, Parameter)]
+        found = [(_dotted(way), part) for way, part in self._walk((), set()) if isinstance(part, Parameter)]
         for path, parameter in found:
             parameter._path = path
         return found
@@ -189,16 +191,20 @@ class Module:
 
     def _name_in(self, around: Scope) -> str:
         """What the module that is calling this one calls it; the outermost module has no name."""
-        caller = around.module
+        caller: Module | None = around.module
         if caller is None:  # a scope that is no module's: look further out
             caller = next((scope.module for scope in around.chain() if scope.module is not None), None)
         if caller is None:
             return ""
         home = self._home
-        if home is None or home[0]() is not caller:
-            name = next((path for path, module in caller.named_modules() if module is self), "")
-            home = self.__dict__["_home"] = (weakref.ref(caller), name)
-        return home[1]
+        if home is not None and home[0]() is caller and _at(caller, home[1]) is self:
+            return home[2]
+        way = next((way for way, part in caller._walk((), set()) if part is self), None)
+        if way is None:
+            return ""
+        name = _dotted(way)
+        self.__dict__["_home"] = (weakref.ref(caller), way, name)
+        return name
 
     def _called(self) -> str:
         """How a message refers to this module: its dotted name in the call that is running, and its kind."""
@@ -284,16 +290,31 @@ def insist_same(who: str, own: Mapping[str, Any], given: Mapping[str, np.ndarray
         raise ShapeError(f"{who} cannot take this state; nothing was changed:\n  " + "\n  ".join(problems))
 
 
-def _parts(name: str, x: Any) -> Iterator[tuple[str, Parameter | Module]]:
+def _parts(way: Way, x: Any) -> Iterator[tuple[Way, Parameter | Module]]:
     """The Parameters and Modules in an attribute: itself, or those in a list, tuple or dict."""
     if isinstance(x, Parameter | Module):
-        yield name, x
+        yield way, x
     elif isinstance(x, list | tuple):
         for i, part in enumerate(x):
-            yield from _parts(f"{name}.{i}", part)
+            yield from _parts((*way, i), part)
     elif isinstance(x, dict):
         for key, part in x.items():
-            yield from _parts(f"{name}.{key}", part)
+            yield from _parts((*way, key), part)
+
+
+def _at(module: Module, way: Way) -> Any:
+    """What a way leads to now; None if it leads nowhere any more."""
+    here: Any = module
+    try:
+        for key in way:
+            here = here.__dict__[key] if isinstance(here, Module) else here[key]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return here
+
+
+def _dotted(way: Way) -> str:
+    return ".".join(map(str, way))
 
 
 class Sequential(Module):

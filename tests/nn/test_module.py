@@ -254,6 +254,26 @@ def test_the_name_of_a_call_is_what_its_caller_calls_it():
     assert [net(np.ones(2)).scope.path for net in (one, two, one)] == ["first", "other", "first"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda net: net.layers.reverse(),
+        lambda net: setattr(net, "layers", net.layers[::-1]),
+        lambda net: net.layers.insert(0, nn.LayerNorm(2)),
+        lambda net: net.layers.pop(0),
+        lambda net: setattr(net, "layers", (net.layers[1],)),
+    ],
+    ids=["reversed", "replaced", "inserted", "removed", "alone"],
+)
+def test_the_name_of_a_call_follows_changes_of_its_caller(change):
+    net = nn.Sequential(nn.Linear(2, 2, rng=0), nn.Linear(2, 2, rng=1))
+    net(np.ones(2))
+    change(net)
+    out = net(np.ones(2))
+    assert out.scope.module is net.layers[-1]
+    assert out.scope.path == net.named_modules()[-1][0] == f"layers.{len(net) - 1}"
+
+
 def test_no_scope_is_left_open_after_an_error():
     with pytest.raises(ShapeError):
         nn.GPT(3, 4, 4, 2, 1, rng=0)(np.zeros((1, 9), int))
