@@ -167,7 +167,7 @@ class Step:
         """`K = X @ WK`"""
         if self.module is not None:
             kind = f"  {self.module.kind}" if self.module.kind != self.name else ""
-            return f"{self.name}{kind}, {len(self.nodes)} operations"
+            return f"{self.name}{kind}, {len(self.nodes)} operation{'s' * (len(self.nodes) != 1)}"
         return self.words.reading(self.node)
 
     @property

@@ -454,6 +454,17 @@ def test_into_and_over():
     _, loss = module_graph()
     steps = step(loss, collapse=1)
     first = steps.into()
+def test_a_module_step_counts_its_operations():
+    x = Value(2.0, name="x")
+    with ag.scope("embed", kind="Embedding"):
+        h = x.exp()
+    with ag.scope("head", kind="Linear"):
+        y = h * 2.0 + 1.0
+    assert [s.reading for s in step(y, backward=False, collapse=1)] == [
+        "embed  Embedding, 1 operation", "head  Linear, 2 operations",
+    ]  # fmt: skip
+
+
     assert first.node.op.name == "mul" or first.module is not None
     assert len(steps) > 6 and steps.position == 0
     with pytest.raises(StepError, match="no closed module"):
