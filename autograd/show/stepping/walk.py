@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograd.backprop import contributions, cotangent_for, reach, run_hooks
+from autograd.errors import BackwardError
 from autograd.graph import topological
 from autograd.recording import Scope
 from autograd.show.stepping.formula import Formula
@@ -205,6 +206,8 @@ class Walk:
 
     def __init__(self, root: Value, cotangent: Any = None, backward: bool = True) -> None:
         self.root = root
+        if backward and cotangent is None:
+            _refuse_array(root)
         self.seed = cotangent_for(root, cotangent) if backward else None
         self.order = reach(root) if backward else []
         self.nodes = topological(root)
@@ -266,6 +269,17 @@ def numbered(steps: list[Step]) -> list[Step]:
         seen[step.kind] += 1
         step.index, step.number, step.count = index, seen[step.kind], counts[step.kind]
     return steps
+
+
+def _refuse_array(root: Value) -> None:
+    """Backprop from an array has no gradient to start from; say so in the words of `step`."""
+    if isinstance(root, Value) and root.requires_grad and root.size != 1:
+        name = root.name if root.name and root.name.isidentifier() else "v"
+        raise BackwardError(
+            f"{root._called()} is not a scalar (shape {root.shape}), so backprop has no gradient to start from. Write "
+            f"step({name}.sum()), or give one: step({name}, grad=np.ones({root.shape})). The forward pass alone is "
+            f"step({name}, backward=False)"
+        )
 
 
 def _may_change(node: Value) -> bool:
