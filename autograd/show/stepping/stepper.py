@@ -118,8 +118,7 @@ class Stepper:
         try:
             return self.steps[index]
         except IndexError:
-            there = f"there are {self._counted()}, from 0 to {len(self) - 1}"
-            raise StepError(f"there is no step {index}; {there}") from None
+            raise StepError(f"there is no step at index {index}: {self._indices()}") from None
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self.steps)
@@ -148,12 +147,12 @@ class Stepper:
     def goto(self, place: int | str | Value, kind: str | None = None) -> Step:
         """Do or undo steps so that the one at `place` is the last done, and return it.
 
-        A place is an index, or a node or its name: its backward step, unless `kind` is "forward". For a leaf it
-        is the step that completes its gradient.
+        A place is an index from 0 on, or a node or its name: its backward step, unless `kind` is "forward". For a
+        leaf it is the step that completes its gradient.
         """
         index = place if isinstance(place, int) else self.find(place, kind)
         if not -len(self) <= index < len(self):
-            raise StepError(f"goto({place}): there are {self._counted()}, from 0 to {len(self) - 1}")
+            raise StepError(f"goto({place}) leads to no step: {self._indices()}")
         self.position = index % len(self) + 1
         return self.steps[self.position - 1]
 
@@ -366,6 +365,12 @@ class Stepper:
 
     def _counted(self) -> str:
         return f"{count(len(self))} step{'s' if len(self) != 1 else ''}"
+
+    def _indices(self) -> str:
+        """How Python counts the steps, for a message; at the keys and on the command line they are typed as shown."""
+        last = len(self) - 1
+        known = f"indices go from 0 to {last} (the steps shown as 1 to {last + 1})"
+        return known if self.steps else "nothing was computed, so there are no steps"
 
 
 def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
