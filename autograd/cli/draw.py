@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from autograd.value import Value
 
 USUAL_NAMES = ("loss", "L", "root", "out", "output", "y")  # looked for, in this order, when no name is given
+FOLD_NOTHING = "none"  # what --collapse says for Python's False
 
 
 def register(subparsers: Subparsers) -> None:
@@ -30,7 +32,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("-o", "--output", default="graph.svg", metavar="PATH",
                         help=".svg .png .pdf .html .dot .mmd (default: graph.svg)")  # fmt: skip
     parser.add_argument(
-        "--collapse", action="append", metavar="DEPTH|NAME", help="fold modules: 1, blocks.*, LayerNorm"
+        "--collapse", action="append", metavar="DEPTH|NAME", help="fold modules: 1, blocks.*, LayerNorm; or none"
     )
     parser.add_argument("--direction", choices=("TB", "LR"), help="top to bottom or left to right")
     parser.add_argument("--detail", choices=("full", "brief"), default="full")
@@ -61,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (ValueError, OSError, RuntimeError) as error:
         raise CommandError(str(error)) from error
     print(f"{path}: {len(drawing.scene.cards)} cards, {drawing.placement.width:.0f}×{drawing.placement.height:.0f} px")
-    notes = [note.replace("collapse=…", "--collapse …") for note in drawing.scene.notes]
+    notes = [re.sub(r"\bcollapse=(\w+|…)", lambda found: _typed(found[1]), note) for note in drawing.scene.notes]
     advice = drawing.advise(lambda option, value: f"--{option} {value}", "an earlier value: FILE.py:NAME")
     for line in (*notes, drawing.placement.hint, advice):
         if line:
@@ -74,9 +76,16 @@ def misspelled(error: UnknownChoice) -> CommandError:
     return CommandError(f"--{error.option} {error.choice}: {error.told}")
 
 
-def as_collapse(part: str) -> int | str:
-    """`1` is a depth, anything else a name or pattern."""
+def as_collapse(part: str) -> bool | int | str:
+    """`1` is a depth, `none` folds nothing, anything else is a name or pattern."""
+    if part == FOLD_NOTHING:
+        return False
     return int(part) if part.isdigit() else part
+
+
+def _typed(collapse: str) -> str:
+    """What a note says of `collapse` in Python, as it is typed here."""
+    return f"--collapse {FOLD_NOTHING if collapse == 'False' else collapse}"
 
 
 def root_of(what: str) -> tuple[Value, dict[str, Any]]:

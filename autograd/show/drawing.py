@@ -15,7 +15,7 @@ from autograd.show.draw_page import MOST_OPEN, Outline
 from autograd.show.folding import Collapse
 from autograd.show.geometry import Placement
 from autograd.show.layout import arrange
-from autograd.show.options import Options
+from autograd.show.options import MAX_NODES, Options
 from autograd.show.reader import COMPACT_FROM, Reader
 from autograd.show.svg import next_drawing_number
 from autograd.value import Value
@@ -31,7 +31,7 @@ def draw(
     direction: str | None = None,
     detail: str = "full",
     edges: str | None = None,
-    max_nodes: int = 300,
+    max_nodes: int = MAX_NODES,
     names: Mapping[str, Any] | None = None,
     flow: bool | float = False,
     inputs: Iterable[Any] = (),
@@ -44,7 +44,9 @@ def draw(
     gradient.
 
     collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
-                ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False never folds
+                ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False never folds;
+                by default the modules of a long model fold, so that it fits on a page, unless `edges` or a
+                `max_nodes` of more than 300 ask for what is in them
     direction   "TB" or "LR"; by default top to bottom when tables are shown, else left to right
     detail      "full", or "brief" for slides: name, expression and the gradient's size
     edges       "rule" writes the op's own rule on each edge, "numbers" the arithmetic of the last backward
@@ -154,7 +156,7 @@ class Drawing:
             chosen = self.reader.options
             if chosen.detail == "full" and len(self.scene.cards) <= 20:
                 options.append(spelled("detail", "brief"))
-            if self.has_modules and not chosen.collapse:
+            if self.has_modules and self.scene.scopes and not chosen.collapse:
                 options.append(spelled("collapse", 1))
         options.append(f"a smaller part: {part}")
         return (

@@ -21,6 +21,8 @@ from autograd.value import Value
 
 SHORTEST_CHAIN = 4  # unnamed additions in a row that fold into one sum
 CHAINS_FROM = 30  # nodes from which sums fold by themselves
+LONGEST_OPEN = 20  # cards from end to end; a longer drawing is a strip that no page shows, so its modules fold
+LONGEST_FOLDED = 12  # and they fold from the inside out, until it is no longer than this
 
 Collapse = Any  # None, a depth, a name or pattern, several of these, or a predicate on scopes
 
@@ -78,40 +80,68 @@ class Folded:
     def size(self) -> int:
         return len(set(self.key_of.values()))
 
+    @property
+    def length(self) -> int:
+        """Cards on the longest way from a leaf to the result."""
+        reached: dict[str, int] = {}
+        for node in self.nodes:
+            key = self.key_of[node]
+            before = (reached[self.key_of[x]] for x in node.parents if self.key_of[x] != key)
+            reached[key] = max(reached.get(key, 1), 1 + max(before, default=0))
+        return max(reached.values())
+
 
 def fold(
     nodes: Sequence[Value],
     *,
     collapse: Collapse = None,
-    max_nodes: int = 300,
+    max_nodes: int,
+    shorten: bool = True,
     chains: bool | None = None,
     keep: Callable[[Value], bool] = lambda leaf: False,
     repeats: bool = True,
 ) -> Folded:
     """Decides the cards of a graph, oldest node first. Leaves for which `keep` holds stay visible; without
-    `repeats`, copies of a module keep a card each."""
+    `repeats`, copies of a module keep a card each; without `shorten`, a model stays open however long it is."""
     nodes = list(nodes)
     users = _users(nodes)
     keys = {node: f"n{index}" for index, node in enumerate(nodes)}
-    chosen = chooser(collapse)
-    folded = _collapse(nodes, keys, users, chosen, keep, repeats)
-    if chains or (chains is None and folded.size > CHAINS_FROM):
-        _fold_sums(folded, users)
+
+    def folded_by(collapse: Collapse) -> Folded:
+        folded = _collapse(nodes, keys, users, chooser(collapse), keep, repeats)
+        if chains or (chains is None and folded.size > min(CHAINS_FROM, max_nodes)):
+            _fold_sums(folded, users)
+        return folded
+
+    folded = folded_by(collapse)
+    if collapse is None:
+        folded = _readable(folded, folded_by, max_nodes, shorten)
     if folded.size <= max_nodes:
         return folded
-    if collapse is None:
-        for depth in range(_deepest(nodes), 0, -1):
-            folded = _collapse(nodes, keys, users, chooser(depth), keep)
-            if chains is not False:
-                _fold_sums(folded, users)
-            if folded.size <= max_nodes:
-                folded.note = f"{count(len(nodes))} nodes, shown folded to {count(folded.size)}; collapse=… opens them"
-                return folded
     hidden = _leave_out(folded, users, max_nodes)
     if hidden:
         folded.note = (
             f"{count(len(nodes))} nodes, {count(hidden)} of them left out; max_nodes={len(nodes)} draws them all"
         )
+    return folded
+
+
+def _readable(opened: Folded, folded_by: Callable[[int], Folded], max_nodes: int, shorten: bool) -> Folded:
+    """What a drawing shows where the caller has not said what to fold: every module open while that fits on a page,
+    else as many as do, inner ones folded first."""
+    deepest = _deepest(opened.nodes)
+    too_many = opened.size > max_nodes
+    if not deepest or not (too_many or (shorten and opened.length > LONGEST_OPEN)):
+        return opened
+    fitting = [(depth, folded) for depth in range(deepest, 0, -1) if (folded := folded_by(depth)).size <= max_nodes]
+    short = [(depth, folded) for depth, folded in fitting if folded.length <= LONGEST_FOLDED]
+    if not fitting or not (short or too_many or fitting[-1][1].length <= opened.length / 2):
+        return opened  # folding would hide much and help little
+    depth, folded = short[0] if short else fitting[-1]
+    how = "collapse=… opens them" if too_many else "collapse=False opens them all"
+    if not too_many and depth < deepest:
+        how += f", collapse={depth + 1} only the outermost"
+    folded.note = f"{count(len(opened.nodes))} nodes, shown folded to {count(folded.size)}; {how}"
     return folded
 
 

@@ -12,6 +12,7 @@ from autograd.show.folding import Collapse
 EDGES = (None, "rule", "numbers")
 DETAILS = ("full", "brief")
 DIRECTIONS = (None, "TB", "LR")
+MAX_NODES = 300
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Options:
     direction: str | None = None
     detail: str = "full"
     edges: str | None = None
-    max_nodes: int = 300
+    max_nodes: int = MAX_NODES
     names: Mapping[str, Any] | None = None
     flow: bool | float = False
     inputs: Iterable[Any] = ()
@@ -41,3 +42,8 @@ class Options:
             raise ValueError(f"draw: max_nodes is a whole number of at least 2; got {self.max_nodes!r}")
         if not isinstance(self.digits, int) or not 1 <= self.digits <= 17:
             raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
+
+    @property
+    def may_be_long(self) -> bool:
+        """Did the caller ask for more cards than usual, or for labels on edges that folding would hide?"""
+        return self.edges is not None or self.max_nodes > MAX_NODES

@@ -69,6 +69,7 @@ class Reader:
             self.nodes,
             collapse=options.collapse,
             max_nodes=options.max_nodes,
+            shorten=not options.may_be_long,
             chains=options.chains,
             keep=self._stays,
             repeats=options.repeats,

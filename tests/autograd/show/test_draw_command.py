@@ -109,6 +109,15 @@ def test_advice_is_given_as_it_is_typed_here(tmp_path, capsys):
     assert "--detail brief, or --collapse 1, or a smaller part: an earlier value: FILE.py" in capsys.readouterr().out
 
 
+def test_a_folded_model_says_how_to_open_it_from_here(tmp_path, capsys):
+    output = ["-o", str(tmp_path / "out.svg")]
+    assert main(["draw", "6", *output]) == 0
+    told = capsys.readouterr().out
+    assert ": 7 cards," in told and "--collapse none opens them all, --collapse 2 only the outermost" in told
+    assert main(["draw", "6", "--collapse", "none", *output]) == 0
+    assert ": 64 cards," in capsys.readouterr().out
+
+
 def test_help_says_which_value_is_drawn(capsys):
     with pytest.raises(SystemExit):
         main(["draw", "--help"])

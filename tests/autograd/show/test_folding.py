@@ -94,6 +94,56 @@ def test_above_max_nodes_it_folds_by_itself_and_says_so(gpt):
     assert drawing.scene.notes[0] in drawing.svg
 
 
+def test_a_long_model_folds_until_it_fits_on_a_page_and_says_how_to_open_it(gpt):
+    loss, _, given = gpt
+    drawing = draw(loss, names=given)
+    assert names(drawing) == names(draw(loss, collapse=1, names=given))
+    assert drawing.placement.width < 2000
+    (note,) = drawing.scene.notes
+    assert note == (f"{len(topological(loss))} nodes, shown folded to 6; "
+                    "collapse=False opens them all, collapse=2 only the outermost")  # fmt: skip
+    assert note in drawing.svg
+    assert "collapse" not in drawing.advice  # nothing is open that it could fold
+
+
+def test_a_long_model_stays_open_for_who_asks_for_what_is_inside(gpt):
+    loss, _, _ = gpt
+    everything = len(draw(loss, collapse=False).scene.cards)
+    assert everything > len(topological(loss))  # its plain arrays too
+    for options in ({"edges": "rule"}, {"edges": "numbers"}, {"max_nodes": 301}):
+        assert len(draw(loss, **options).scene.cards) == everything
+
+
+def test_a_model_inside_another_folds_to_its_parts(gpt):
+    _, model, given = gpt
+    with autograd.scope("reader"):
+        out = model(given["ids"])
+    shown = names(draw(nn.functional.cross_entropy(out, given["targets"])))
+    assert "reader.blocks[0…3]" in shown and "reader.head" in shown
+
+
+def test_a_short_model_stays_open_however_many_cards_it_has():
+    out = nn.MLP(3, [4, 4, 1], rng=0)([1.0, 2.0, 3.0])
+    assert len(draw(out).scene.cards) == len(draw(out, collapse=False).scene.cards) > 40
+
+
+def test_a_long_graph_whose_modules_are_a_small_part_of_it_stays_open():
+    x = Value(0.5, name="x")
+    with autograd.scope("start"):
+        x = x.tanh() * 2.0
+    for _ in range(30):
+        x = x.sin()
+    assert len(draw(x).scene.cards) == 33 and not draw(x).scene.notes
+
+
+def test_a_long_graph_folds_to_its_outermost_modules_where_that_halves_it():
+    x = Value(np.ones(3), name="x")
+    for part in range(15):
+        with autograd.scope(f"part_{'abcdefghijklmno'[part]}"):
+            x = x.sin().cos().tanh()
+    assert len(draw(x).scene.cards) == 15 and draw(x).scene.notes  # x, used there alone, is in the first
+
+
 def test_collapse_false_never_folds(gpt):
     loss, _, _ = gpt
     assert not any(card.role == "module" and card.rows for card in draw(loss, collapse=False).scene.cards)
