@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
+from autograd.backprop import cotangent_for
 from autograd.errors import DataError, NonFiniteError
 
 from . import io
@@ -202,8 +203,18 @@ def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:
 def _step(
     model: Module, loss: Callable[..., ag.Value], batches: list[Any], optimizer: Optimizer, clip: float | None, t: int
 ) -> float:
-    optimizer.zero_grad()
-    value = accumulate(lambda batch: loss(*batch) if isinstance(batch, tuple) else loss(batch), batches)
+    cleared = False
+
+    def computed(batch: Any) -> Any:
+        nonlocal cleared
+        part = loss(*batch) if isinstance(batch, tuple) else loss(batch)
+        if not cleared and isinstance(part, ag.Value):  # whatever else came is refused by accumulate
+            cotangent_for(part, None)  # refuses a loss that is no scalar or no function of the parameters
+            optimizer.zero_grad()  # only now: a loss that fails or is refused leaves the gradients as they were
+            cleared = True
+        return part
+
+    value = accumulate(computed, batches)
     if not math.isfinite(value):
         raise NonFiniteError(
             f"the loss of step {t + 1} is {value}; nothing was moved. Try a smaller learning rate or clip=1.0, or run "

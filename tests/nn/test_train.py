@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import nn
-from autograd.errors import DataError, NonFiniteError
+from autograd.errors import BackwardError, DataError, NonFiniteError
 from nn import train
 from nn.train import Batches, History, fit
 
@@ -78,6 +78,23 @@ def test_numbers_that_count_nothing_are_refused_before_a_step(settings, words):
     with pytest.raises(DataError, match=words):
         fit(model, loss, data, nn.optim.SGD(model, 0.1), evaluate=lambda: 1.0, **{"steps": 2, **settings})
     assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+
+
+def fails(value):
+    raise RuntimeError("in the loss")
+
+
+@pytest.mark.parametrize("bad, error", [
+    (lambda value: value.item(), DataError), (lambda value: value.detach(), BackwardError),
+    (lambda value: value * np.ones(2), BackwardError), (fails, RuntimeError),
+], ids=["a number", "a constant", "an array", "an error"])  # fmt: skip
+def test_a_loss_that_is_refused_leaves_the_gradients_as_they_were(bad, error):
+    model, loss, data = problem()
+    loss(*data).backward()
+    before = [p.grad.copy() for p in model.parameters()]
+    with pytest.raises(error):
+        fit(model, lambda x, y: bad(loss(x, y)), data, nn.optim.SGD(model, lr=0.1), steps=1)
+    assert all(np.array_equal(p.grad, g) for p, g in zip(model.parameters(), before, strict=True))
 
 
 def test_a_batch_function_gets_a_generator_that_depends_on_the_step():
