@@ -23,7 +23,14 @@ class UnknownChoice(ValueError):
 
 def as_inputs(inputs: Any) -> tuple[Any, ...]:
     """The caller's `inputs`, where one alone need not stand in a list."""
-    return (inputs,) if isinstance(inputs, str | Value) else tuple(inputs)
+    if isinstance(inputs, str | Value):
+        return (inputs,)
+    if not isinstance(inputs, Iterable):
+        raise TypeError(
+            "inputs: expected leaves or their names; "
+            f"got {inputs!r:.80} ({type(inputs).__name__}). Write inputs=['x'], or inputs=[x]"
+        )
+    return tuple(inputs)
 
 
 def refuse_unknown(nodes: Sequence[Value], names: Names, collapse: Collapse, inputs: Iterable[Any]) -> None:

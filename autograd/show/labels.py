@@ -65,7 +65,7 @@ class Names:
         self._made_up = (f"t{number}" for number in itertools.count(1))
         self._invented: set[int] = set()  # ids of the nodes that have such a name
         self._patterns: dict[tuple[int, int, tuple[bool, ...]], str] = {}
-        self._collect(list(nodes), given or {})
+        self._collect(list(nodes), {} if given is None else given)
 
     def name(self, x: Any) -> str:
         """The name of a node or plain array; "" if it has none."""

@@ -13,6 +13,11 @@ from autograd.value import Value
 
 def named_in(given: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     """Values and arrays in a mapping such as `locals()`, also inside lists, tuples, dicts and modules."""
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            "names: expected a mapping from names to Values and arrays; "
+            f"got {given!r:.80} ({type(given).__name__}). Write names=locals(), or names={{'x': x}}"
+        )
     for key, x in given.items():
         if not str(key).startswith("_"):
             yield from _unpacked(x, str(key), depth=3)

@@ -44,3 +44,18 @@ def test_a_long_list_of_names_is_cut():
     total = sum(Value(1.0, name=f"x{i}") for i in range(20))
     with pytest.raises(ValueError, match=r"there are x0, .* and 8 more"):
         ag.draw(total, inputs=["x99"])
+
+
+@pytest.mark.parametrize("show", [ag.draw, ag.step])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": 3}, r"names: expected a mapping .*; got 3 \(int\)\. Write names=locals\(\)"),
+        ({"names": ["a", "b"]}, r"names: expected a mapping .*; got \['a', 'b'\] \(list\)"),
+        ({"names": 0}, r"names: expected a mapping .*; got 0 \(int\)"),
+        ({"inputs": 3}, r"inputs: expected leaves or their names; got 3 \(int\)\. Write inputs=\['x'\]"),
+    ],
+)
+def test_names_and_inputs_of_another_kind_are_refused(show, options, message):
+    with pytest.raises(TypeError, match=message):
+        show(Value(2.0, name="a") * 3.0, **options)
