@@ -18,7 +18,7 @@ from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
 from .linear import Linear
-from .module import Module, as_input, evaluating
+from .module import Module, as_input, evaluating, whole_size
 from .norm import LayerNorm, RMSNorm
 
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
@@ -41,16 +41,15 @@ class TransformerBlock(Module):
         n_kv_heads: int | None = None, rotary: bool = False, bias: bool = True, dropout: float = 0.0,
         eps: float = 1e-5, rng: Any = None, dtype: Any = np.float64,
     ) -> None:  # fmt: skip
-        if norm not in NORMS:
-            raise ValueError(f"TransformerBlock: norm is one of {', '.join(NORMS)}; got {norm!r}")
+        norm_kind = _norm_kind("TransformerBlock", norm)
         rng = init.generator(rng)
         self.pre_norm = pre_norm
-        self.norm1 = NORMS[norm](d_model, eps, dtype)
+        self.norm1 = norm_kind(d_model, eps, dtype)
         self.attention = MultiHeadAttention(
             d_model, n_heads, n_kv_heads=n_kv_heads, causal=causal, rotary=rotary, bias=bias, dropout=dropout,
             rng=rng, dtype=dtype,
         )  # fmt: skip
-        self.norm2 = NORMS[norm](d_model, eps, dtype)
+        self.norm2 = norm_kind(d_model, eps, dtype)
         self.feed_forward = FeedForward(d_model, d_hidden, activation, bias, rng, dtype)
         self.dropout = Dropout(dropout, rng)
 
@@ -98,8 +97,9 @@ class GPT(Module):
         tie_weights: bool = False, bias: bool = True, dropout: float = 0.0, eps: float = 1e-5,
         dtype: Any = np.float64,
     ) -> None:  # fmt: skip
+        norm_kind, n_layers = _norm_kind("GPT", norm), whole_size("GPT", "n_layers", n_layers)
         rng = init.generator(rng)
-        self.block_size = block_size
+        self.block_size = whole_size("GPT", "block_size", block_size)
         self.tokens = Embedding(vocab_size, d_model, rng, 0.02, dtype)
         self.positions = _positions(positions, block_size, d_model, rng, dtype)
         self.dropout = Dropout(dropout, rng)
@@ -111,7 +111,7 @@ class GPT(Module):
             )
             for _ in range(n_layers)
         ]  # fmt: skip
-        self.norm = NORMS[norm](d_model, eps, dtype)
+        self.norm = norm_kind(d_model, eps, dtype)
         self.head = None if tie_weights else Linear(d_model, vocab_size, False, rng, dtype)
         self._start(rng, n_layers)
 
@@ -126,7 +126,7 @@ class GPT(Module):
                     module.bias.data = np.zeros_like(module.bias.data)
 
     def forward(self, ids: Any, cache: Sequence[KeyValues] | None = None) -> Any:
-        start = 0 if cache is None else len(cache[0])
+        start = len(cache[0]) if cache else 0
         ids = np.asarray(getattr(ids, "_data", ids))
         if ids.ndim < 1 or start + ids.shape[-1] > self.block_size:
             after = f" after {start} tokens" if start else ""
@@ -181,7 +181,7 @@ class GPT(Module):
         self, ids: np.ndarray, n: int, temperature: float, top_k: int | None, rng: np.random.Generator,
         use_cache: bool, stop: int | None,
     ) -> np.ndarray:  # fmt: skip
-        cache = self.new_cache() if use_cache else None
+        cache = self.new_cache() if use_cache and self.blocks else None
         ended = np.zeros(ids.shape[:-1], dtype=bool)
         new = ids[..., -self.block_size :]
         for _ in range(n):
@@ -202,6 +202,13 @@ class GPT(Module):
     def extra(self) -> str:
         vocab_size, d_model = self.tokens.weight.shape
         return f"{vocab_size} tokens, block {self.block_size}, width {d_model}, {len(self.blocks)} layers"
+
+
+def _norm_kind(who: str, norm: Any) -> Any:
+    """The class of a norm, by its short name."""
+    if norm not in NORMS:
+        raise ValueError(f"{who}: norm is one of {', '.join(NORMS)}; got {norm!r}")
+    return NORMS[norm]
 
 
 def _positions(kind: str, block_size: int, d_model: int, rng: Any, dtype: Any) -> Module | None:

@@ -175,6 +175,8 @@ def test_unknown_words_are_refused():
         nn.FeedForward(2, activation="rleu")
     with pytest.raises(ValueError, match="layer, rms; got 'batch'"):
         nn.TransformerBlock(2, 1, norm="batch")
+    with pytest.raises(ValueError, match="GPT: norm is one of layer, rms; got 'batch'"):
+        nn.GPT(2, 2, 2, 1, n_layers=0, norm="batch")
     with pytest.raises(ValueError, match="learned"):
         nn.GPT(2, 2, 2, 1, 1, positions="none")
 

@@ -91,6 +91,13 @@ def test_one_sequence_is_a_batch_of_one():
     np.testing.assert_allclose(model([1, 2, 3]).data, model([[1, 2, 3]]).data[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_without_layers_generates(kind):
+    model = nn.GPT(7, 4, 4, 2, 0, rng=0, **KINDS[kind])
+    assert model.generate([1], 8, rng=0).shape == (9,)
+    np.testing.assert_array_equal(model.generate([1], 8, rng=0), model.generate([1], 8, rng=0, use_cache=False))
+
+
 def test_too_long_a_sequence_is_refused():
     with pytest.raises(ShapeError, match=r"at most 8 tokens \(block_size\), got ids of shape \(1, 9\)"):
         gpt()(np.zeros((1, 9), int))
