@@ -13,7 +13,7 @@ from . import init
 from .dropout import Dropout
 from .embedding import RotaryPositions
 from .linear import Linear
-from .module import Module, as_input, record
+from .module import Module, as_input, record, whole_size
 
 SELF_ATTENTION = ag.OPS["self_attention"]
 
@@ -67,11 +67,13 @@ class MultiHeadAttention(Module):
         causal: bool = False, rotary: bool = False, bias: bool = True, dropout: float = 0.0,
         rng: Any = None, dtype: Any = np.float64,
     ) -> None:  # fmt: skip
-        n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        who = "MultiHeadAttention"
+        d_model, n_heads = whole_size(who, "d_model", d_model), whole_size(who, "n_heads", n_heads)
+        n_kv_heads = n_heads if n_kv_heads is None else whole_size(who, "n_kv_heads", n_kv_heads)
         if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"MultiHeadAttention: d_model = {d_model} cannot be cut into {n_heads} equal heads")
+            raise ValueError(f"{who}: d_model = {d_model} cannot be cut into {n_heads} equal heads")
         if n_kv_heads < 1 or n_heads % n_kv_heads:
-            raise ValueError(f"MultiHeadAttention: {n_heads} heads cannot share {n_kv_heads} key/value heads evenly")
+            raise ValueError(f"{who}: {n_heads} heads cannot share {n_kv_heads} key/value heads evenly")
         rng = init.generator(rng)
         self.n_heads, self.n_kv_heads, self.causal = n_heads, n_kv_heads, causal
         kv_width = 2 * n_kv_heads * (d_model // n_heads)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from autograd.errors import HandgradError
+from autograd.errors import HandgradError, ShapeError
 
 from . import functional as F
 from . import init
-from .module import Module, Parameter, as_input
+from .module import Module, Parameter, as_input, whole_size
 
 
 class Embedding(Module):
@@ -24,12 +24,15 @@ class Embedding(Module):
     """
 
     def __init__(self, n: int, width: int, rng: Any = None, std: float = 1.0, dtype: Any = np.float64) -> None:
+        n, width = whole_size("Embedding", "n", n), whole_size("Embedding", "width", width)
         self.weight = Parameter(init.normal(rng, (n, width), std, dtype))
 
     @classmethod
     def fixed(cls, table: Any) -> Embedding:
         """An embedding whose rows are given and not trained."""
         table = np.array(table)
+        if table.ndim != 2:
+            raise ShapeError(f"Embedding.fixed: a table is (tokens, width), a row for each token; got {table.shape}")
         n, width = table.shape
         made = cls(n, width, dtype=table.dtype if table.dtype.kind == "f" else np.float64)
         made.weight.data = table
@@ -39,7 +42,7 @@ class Embedding(Module):
     @classmethod
     def one_hot(cls, n: int) -> Embedding:
         """Each token is its own axis: row i is 1 at place i."""
-        return cls.fixed(np.eye(n))
+        return cls.fixed(np.eye(whole_size("Embedding.one_hot", "n", n)))
 
     def forward(self, ids: Any) -> Any:
         try:
@@ -62,6 +65,8 @@ class LearnedPositions(Module):
     def __init__(
         self, block_size: int, width: int, rng: Any = None, std: float = 0.02, dtype: Any = np.float64
     ) -> None:
+        block_size = whole_size("LearnedPositions", "block_size", block_size)
+        width = whole_size("LearnedPositions", "width", width)
         self.weight = Parameter(init.normal(rng, (block_size, width), std, dtype))
 
     def forward(self, x: Any, start: int = 0) -> Any:
@@ -86,7 +91,7 @@ class SinusoidalPositions(Module):
     """
 
     def __init__(self, width: int) -> None:
-        self.width = width
+        self.width = whole_size("SinusoidalPositions", "width", width)
 
     def forward(self, x: Any, start: int = 0) -> Any:
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f":  # floats keep their dtype: no weight has another

@@ -11,7 +11,7 @@ import numpy as np
 from . import functional as F
 from . import init
 from .linear import Linear
-from .module import Module, as_input
+from .module import Module, as_input, whole_size
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "relu": methodcaller("relu"),
@@ -42,6 +42,7 @@ class FeedForward(Module):
             known = ", ".join([*ACTIVATIONS, "swiglu"])
             raise ValueError(f"FeedForward: activation is one of {known}, or a function; got {activation!r}")
         rng = init.generator(rng)
+        d_model = whole_size("FeedForward", "d_model", d_model)
         d_hidden = 4 * d_model if d_hidden is None else d_hidden
         self.activation = activation
         self.gate = Linear(d_model, d_hidden, bias, rng, dtype) if activation == "swiglu" else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from autograd import OPS, Value
 
-from .module import Module, Parameter, as_input, record
+from .module import Module, Parameter, as_input, record, whole_size
 
 LAYER_NORM, RMS_NORM = OPS["layer_norm"], OPS["rms_norm"]
 
@@ -34,6 +34,7 @@ class LayerNorm(Module):
     """
 
     def __init__(self, width: int, eps: float = 1e-5, dtype: Any = np.float64) -> None:
+        width = whole_size("LayerNorm", "width", width)
         self.gamma = Parameter(np.ones(width, dtype))
         self.beta = Parameter(np.zeros(width, dtype))
         self.eps = eps
@@ -54,7 +55,7 @@ class RMSNorm(Module):
     """
 
     def __init__(self, width: int, eps: float = 1e-5, dtype: Any = np.float64) -> None:
-        self.gamma = Parameter(np.ones(width, dtype))
+        self.gamma = Parameter(np.ones(whole_size("RMSNorm", "width", width), dtype))
         self.eps = eps
 
     def forward(self, x: Any) -> Any:

@@ -28,6 +28,32 @@ def test_sizes_of_a_linear_layer_that_are_none(sizes, error, words):
         nn.Linear(*sizes)
 
 
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (nn.LayerNorm, "LayerNorm: width"),
+        (nn.RMSNorm, "RMSNorm: width"),
+        (lambda size: nn.Embedding(size, 2), "Embedding: n"),
+        (lambda size: nn.Embedding(2, size), "Embedding: width"),
+        (nn.Embedding.one_hot, "Embedding.one_hot: n"),
+        (lambda size: nn.LearnedPositions(size, 2), "LearnedPositions: block_size"),
+        (lambda size: nn.LearnedPositions(2, size), "LearnedPositions: width"),
+        (nn.SinusoidalPositions, "SinusoidalPositions: width"),
+        (nn.FeedForward, "FeedForward: d_model"),
+        (lambda size: nn.MultiHeadAttention(size, 1), "MultiHeadAttention: d_model"),
+        (lambda size: nn.MultiHeadAttention(4, size), "MultiHeadAttention: n_heads"),
+        (lambda size: nn.MultiHeadAttention(4, 2, n_kv_heads=size), "MultiHeadAttention: n_kv_heads"),
+        (lambda size: nn.GPT(3, size, 2, 1, 1), "GPT: block_size"),
+        (lambda size: nn.GPT(3, 4, 2, 1, size), "GPT: n_layers"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+@pytest.mark.parametrize(("size", "error"), [("a", DataError), (2.0, DataError), (True, DataError), (-1, ShapeError)])
+def test_sizes_that_are_none_are_refused_by_the_layer(make, name, size, error):
+    with pytest.raises(error, match=f"{name} is a whole number from 0 up; got {size!r}"):
+        make(size)
+
+
 def test_sizes_of_a_linear_layer_from_numpy():
     assert nn.Linear(np.int64(2), np.int32(3)).weight.shape == (2, 3)
 
@@ -43,6 +69,12 @@ def test_the_three_kinds_of_embedding():
     np.testing.assert_array_equal(fixed([1]).data, [[3, 4]])
     assert not fixed.weight.requires_grad
     np.testing.assert_array_equal(nn.Embedding.one_hot(3)([[2], [0]]).data, [[[0, 0, 1]], [[1, 0, 0]]])
+
+
+@pytest.mark.parametrize("table", [[1.0, 2.0], 1.0, np.ones((2, 2, 2))], ids=["row", "number", "rows of rows"])
+def test_a_table_that_is_none_is_refused(table):
+    with pytest.raises(ShapeError, match=r"a table is \(tokens, width\), a row for each token; got \("):
+        nn.Embedding.fixed(table)
 
 
 def test_an_unknown_token_is_refused_by_the_layer_that_met_it():
