@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from autograd.show.choices import UnknownChoice
     from autograd.show.drawing import draw
 
-    root, names = root_of(arguments.what)
+    root, names = root_of(arguments.what, backward=True)
     collapse = list(map(as_collapse, arguments.collapse or [])) or None
     try:
         drawing = draw(
@@ -88,11 +88,14 @@ def _typed(collapse: str) -> str:
     return f"--collapse {FOLD_NOTHING if collapse == 'False' else collapse}"
 
 
-def root_of(what: str) -> tuple[Value, dict[str, Any]]:
-    """The graph meant by `FILE.py`, `FILE.py:name` or `example3`, and the names around it."""
+def root_of(what: str, backward: bool = False) -> tuple[Value, dict[str, Any]]:
+    """The graph meant by `FILE.py`, `FILE.py:name` or `example3`, and the names around it.
+
+    `backward` gives the result of a function its gradients; the file could not, since it never saw the result.
+    """
     path, _, name = what.partition(":") if ".py" in what else (what, "", "")
     if path.endswith(".py"):
-        return from_file(Path(path), name)
+        return from_file(Path(path), name, backward)
     return from_example(what), {}
 
 
@@ -113,7 +116,7 @@ def from_example(name: str) -> Value:
     return root
 
 
-def from_file(path: Path, name: str) -> tuple[Value, dict[str, Any]]:
+def from_file(path: Path, name: str, backward: bool = False) -> tuple[Value, dict[str, Any]]:
     """Runs the file and finds the Value (or the function that makes one) in it."""
     made = run_script(path)
     chosen = made.get(name) if name else _likely(made)
@@ -123,7 +126,11 @@ def from_file(path: Path, name: str) -> tuple[Value, dict[str, Any]]:
         raise CommandError(
             f"which Value of {path.name}? Write {path}:NAME with one of {_listed(made) or '(none found)'}"
         )
-    return _as_value(chosen, f"{path.name}:{name}"), made
+    called = f"{path.name}:{name}"
+    root = _as_value(chosen, called)
+    if backward and root is not chosen:
+        _backprop(root, called)
+    return root, made
 
 
 def _likely(made: dict[str, Any]) -> Any:
@@ -169,6 +176,20 @@ def _result_of(function: Callable[..., Any], called: str) -> Any:
         raise CommandError(f"{called} needs a default for {unsaid} to start from, such as {parameters[0].name}=0.7")
     try:
         return function(*(_varied(x, p.name) for x, p in zip(given, parameters)))
+    except Exception as error:
+        raise failed(called, error) from error
+
+
+def _backprop(root: Value, called: str) -> None:
+    """Backprop from a number that has seen none yet; what the file's own passes left behind does not count."""
+    from autograd.graph import topological
+
+    if root.grad is not None or root.size != 1 or not root.requires_grad:
+        return
+    for node in topological(root):
+        node.grad = None
+    try:
+        root.backward()
     except Exception as error:
         raise failed(called, error) from error
 

@@ -51,6 +51,36 @@ def test_options_reach_the_drawing(file, capsys):
 
 
 @pytest.mark.parametrize(
+    ("what", "shown"),
+    [
+        ("curve", ["1 × 1.4 = 1.4"]),  # by hand: d/dx x² at 0.7
+        ("square", ["1 × 8 = 8", "16 × 1 = 16", "16 × 3 = 48", "grad 64"]),  # 2 · 8, times 3 + 1
+    ],
+)
+def test_a_functions_result_has_gradients_and_only_its_own(file, capsys, what, shown):
+    assert main(["draw", f"mine.py:{what}", "--edges", "numbers", "-o", "out.dot"]) == 0
+    assert "backward()" not in capsys.readouterr().out
+    text = (file.parent / "out.dot").read_text()
+    assert [part for part in shown if part not in text] == []
+
+
+def test_a_function_that_gives_an_array_or_ran_backward_itself_is_drawn_as_it_is(file):
+    (file.parent / "more.py").write_text(
+        "import numpy as np\nfrom autograd import Value\n"
+        "def array(x=np.ones(2)):\n    return x * 2.0\n"
+        "def twice(x=3.0):\n    y = x * 2.0\n    y.backward(5.0)\n    return y\n")  # fmt: skip
+    assert main(["draw", "more.py:array", "--edges", "numbers", "-o", "out.dot"]) == 0
+    assert main(["draw", "more.py:twice", "--edges", "numbers", "-o", "out.dot"]) == 0
+    assert "5 × 2 = 10" in (file.parent / "out.dot").read_text()
+
+
+def test_a_value_of_the_file_has_the_gradients_that_the_file_gave_it(file, capsys):
+    (file.parent / "forward.py").write_text("from autograd import Value\nloss = Value(2.0, name='a') * 3.0\n")
+    assert main(["draw", "forward.py", "--edges", "numbers", "-o", "out.svg"]) == 0
+    assert "call backward() first" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.py"], "there is no file 'missing.py'"),
