@@ -46,8 +46,7 @@ class Optimizer:
 
     def __init__(self, params: Parameters, lr: float | Schedule) -> None:
         who = type(self).__name__
-        is_number = isinstance(lr, int | float | np.number | np.ndarray) and np.ndim(lr) == 0
-        if not callable(lr) and not (is_number and 0 <= lr < math.inf):
+        if not callable(lr) and not (_is_number(lr) and 0 <= lr < math.inf):
             raise ValueError(f"{who}: the learning rate is a number from 0 up, or a schedule; got {lr!r:.60}")
         keep_freed_memory()
         self.lr = lr
@@ -156,8 +155,8 @@ class Adam(Optimizer):
         self, params: Parameters, lr: float | Schedule = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8, weight_decay: float = 0.0,
     ) -> None:  # fmt: skip
-        if not all(0.0 <= beta < 1.0 for beta in betas):
-            raise ValueError(f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas}")
+        if np.shape(betas) != (2,) or not all(_is_number(beta) and 0.0 <= beta < 1.0 for beta in betas):
+            raise ValueError(f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas!r:.60}")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         super().__init__(params, lr)
 
@@ -271,6 +270,8 @@ def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
     >>> [round(step_decay(1.0, 10)(t), 3) for t in (0, 9, 10, 25)]
     [1.0, 1.0, 0.1, 0.01]
     """
+    if not (_is_number(every) and every > 0):
+        raise ValueError(f"step_decay: every is a number of steps above 0; got {every!r:.60}")
     return lambda t: start * factor ** (t // every)
 
 
@@ -372,6 +373,10 @@ def _named(params: Parameters, who: str) -> list[tuple[str, Value]]:
     if not named:
         raise ValueError("there are no parameters; give a module, or model.parameters()")
     return list(named.items())
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, int | float | np.number | np.ndarray) and np.ndim(x) == 0
 
 
 def _in_short(x: Any) -> str:

@@ -224,6 +224,11 @@ def test_zero_grad_sets_none():
         (lambda: optim.SGD([Value(1.0)], -0.1), "learning rate"),
         (lambda: optim.SGD([Value(1.0)], 0.1, nesterov=True), "momentum"),
         (lambda: optim.Adam([Value(1.0)], betas=(1.0, 0.9)), "betas"),
+        (lambda: optim.Adam([Value(1.0)], betas=0.9), r"Adam: betas are two numbers .*; got 0\.9"),
+        (lambda: optim.AdamW([Value(1.0)], betas=(0.9, 0.99, 0.999)), "AdamW: betas are two numbers"),
+        (lambda: optim.Adam([Value(1.0)], betas="12"), "betas are two numbers .*; got '12'"),
+        (lambda: optim.step_decay(1.0, 0), "step_decay: every is a number of steps above 0; got 0"),
+        (lambda: optim.step_decay(1.0, "2"), "every is a number of steps above 0; got '2'"),
     ],
 )
 def test_wrong_settings_are_refused(make, words):
