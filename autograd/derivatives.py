@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from .backprop import cotangent_for, reach_from, walk
 from .errors import BackwardError, ShapeError
 from .graph import topological
-from .op import OPS, as_plain
+from .op import OPS, as_plain, rank_of
 from .recording import enable_grad
 from .tree import flatten, unflatten
 from .value import Value, as_data
@@ -194,6 +194,9 @@ class Trace:
             return f(*args, **settings)
         finally:
             running.sources.pop()
+        except (TypeError, AttributeError) as error:
+            note_lists(error, args)
+            raise
 
     def _meets_outer_sources(self) -> bool:
         """Whether a result also depends on a source of a derivative around this one, by way of the function's closure.
@@ -314,6 +317,19 @@ class Trace:
             t = (u._data * 0.0) if t is None else t
             out.append(Value(t, requires_grad=False) if taped and not isinstance(t, Value) else t)
         return unflatten(self.out_structure, out)
+
+
+def note_lists(error: Exception, args: Iterable[Any]) -> None:
+    """Add to an error of a function that could not use a list of numbers: what was meant was a vector."""
+    if not any(word in str(error) for word in ("list", "tuple", "sequence")):
+        return
+    note = "A list of numbers reaches the function as a list, not as a vector; write np.array([...]) for a vector."
+    if any(_is_list_of_numbers(x) for x in args) and note not in getattr(error, "__notes__", ()):
+        error.add_note(note)
+
+
+def _is_list_of_numbers(x: Any) -> bool:
+    return isinstance(x, list | tuple) and len(x) > 0 and all(rank_of(e) == 0 for e in x)
 
 
 def _owned(g: Any) -> Any:

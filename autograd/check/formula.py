@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..derivatives import note_lists
 from ..errors import DataError
 from ..ops.shape import sum_to
 from ..tree import flatten, unflatten
@@ -47,22 +48,31 @@ def check_formula(
 
 
 def _call(my_gradient: Callable[..., Any], subject: Subject) -> Any:
-    """What the formula returns for the inputs as plain data (or as torch's tensors, if that is what it wants)."""
+    """What the formula returns for the inputs as plain data."""
+    try:
+        returned = _answer(my_gradient, subject)
+    except (TypeError, AttributeError) as error:
+        note_lists(error, subject.arguments(subject.leaves))
+        raise
+    if returned is None:
+        raise DataError("the formula returned None; did you forget `return`?")
+    flat, structure = flatten(returned)
+    if (torch := sys.modules.get("torch")) is not None:
+        flat = [g.detach().numpy() if isinstance(g, torch.Tensor) else g for g in flat]
+    return unflatten(structure, [g._data if isinstance(g, Value) else g for g in flat])
+
+
+def _answer(my_gradient: Callable[..., Any], subject: Subject) -> Any:
+    """The formula called with plain data, or with torch's tensors, if that is what it wants."""
     plain = [_plain(leaf) for leaf in subject.leaves]
     torch = sys.modules.get("torch")
     try:
-        returned = my_gradient(*subject.arguments(plain))
+        return my_gradient(*subject.arguments(plain))
     except (TypeError, AttributeError):
         if torch is None:
             raise
         tensors = [torch.tensor(x, requires_grad=True) if _is_real(x) else x for x in plain]
-        returned = my_gradient(*subject.arguments(tensors))
-    if returned is None:
-        raise DataError("the formula returned None; did you forget `return`?")
-    flat, structure = flatten(returned)
-    if torch is not None:
-        flat = [g.detach().numpy() if isinstance(g, torch.Tensor) else g for g in flat]
-    return unflatten(structure, [g._data if isinstance(g, Value) else g for g in flat])
+        return my_gradient(*subject.arguments(tensors))
 
 
 def _plain(leaf: Any) -> Any:

@@ -141,6 +141,14 @@ class TestPlainPython:
         assert check_formula(lambda x, y: (x * y).sum(), lambda x, y: (list(y), list(x)), x, y).ok
         assert check_formula(lambda p: (p[0] * p[1]).sum(), lambda p: [p[1], p[0]], [x, y]).ok
 
+    @pytest.mark.parametrize("f, mine", [
+        (lambda x: (x**2).sum(), lambda x: 2 * x), (lambda x: x[0] ** 2 + x[1] ** 2, lambda x: x**1),
+    ])  # fmt: skip
+    def test_a_list_that_was_meant_as_a_vector(self, f, mine):
+        with pytest.raises(TypeError) as caught:
+            check_formula(f, mine, [1.0, 2.0])
+        assert "write np.array([...])" in caught.value.__notes__[0]
+
     def test_a_forgotten_return_is_said(self):
         with pytest.raises(DataError, match="the formula returned None; did you forget `return`"):
             check_formula(lambda x: x * x, lambda x: None, 2.0)

@@ -435,3 +435,27 @@ def test_what_is_no_function_is_refused_at_once(call, usage):
         call(3)
     with pytest.raises(TypeError, match=r"got Value\(2\.0\) \(Value\)\. Give it the function that computes this"):
         call(Value(2.0))
+
+
+class TestAListThatWasMeantAsAVector:
+    @pytest.mark.parametrize("f", [
+        lambda x: (x**2).sum(), lambda x: x.sum(), lambda x: 2.0 * x, lambda x: grad(lambda y: y**2)(x),
+    ])  # fmt: skip
+    @pytest.mark.parametrize("point", [[1.0, 2.0], (1.0, 2.0)])
+    @pytest.mark.parametrize("ask", [lambda f, x: grad(f)(x), autograd.check_grads], ids=["grad", "check_grads"])
+    def test_the_error_says_what_to_write(self, ask, f, point):
+        with pytest.raises((TypeError, AttributeError)) as caught:
+            ask(f, point)
+        assert caught.value.__notes__ == [
+            "A list of numbers reaches the function as a list, not as a vector; write np.array([...]) for a vector."
+        ]
+
+    @pytest.mark.parametrize("f, xs", [
+        (lambda x: x[0] + "a", ([1.0, 2.0],)),  # of another making
+        (lambda x: x**2, ([np.ones(2)],)),  # a list of arrays, on purpose
+        (lambda x: [1.0] - [x], (2.0,)),  # no list was given
+    ])  # fmt: skip
+    def test_other_errors_stay_as_they_are(self, f, xs):
+        with pytest.raises(TypeError) as caught:
+            grad(f)(*xs)
+        assert not hasattr(caught.value, "__notes__")
