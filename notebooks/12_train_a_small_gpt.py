@@ -69,7 +69,7 @@ def continued(start, length=40):
     with no_grad():
         for _ in range(length):
             logits = model(np.array(seen[-BLOCK:])[None])
-            seen.append(int(np.argmax(np.asarray(getattr(logits, "data", logits))[0, -1])))
+            seen.append(int(np.argmax(logits.data[0, -1])))
     return "".join(letters[code] for code in seen)
 
 
@@ -85,7 +85,7 @@ sentence = "the cat sleep"[: BLOCK + 1]
 seen = np.array([letters.index(letter) for letter in sentence])
 with no_grad():
     logits = model(seen[None, :-1])
-table = np.asarray(getattr(logits, "data", logits))[0]
+table = logits.data[0]
 chances = np.exp(table - table.max(axis=-1, keepdims=True))
 chances /= chances.sum(axis=-1, keepdims=True)
 fig, axes = plt.subplots(figsize=(6, 2.6))
