@@ -29,7 +29,7 @@ quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that 
 	$(PY) -m ruff check .
 	HYPOTHESIS_PROFILE=dev $(PY) -m pytest -q -x -n $(JOBS) -m "not slow and not page"
 
-bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad and torch
+bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad, torch and jax
 	$(PY) -m benchmarks
 
 MINUTES ?= 5
