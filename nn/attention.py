@@ -19,9 +19,7 @@ SELF_ATTENTION = ag.OPS["self_attention"]
 
 
 class KeyValues:
-    """The keys and values of the tokens seen so far by one attention layer, so that they are not computed
-    again.
-    """
+    """The keys and values of the tokens seen so far by one attention layer, so that they are not computed again."""
 
     def __init__(self) -> None:
         self.keys: np.ndarray | None = None
@@ -39,8 +37,7 @@ class KeyValues:
 
 
 class MultiHeadAttention(Module):
-    """Several attentions side by side, each on its own columns of the projected tokens, and a projection
-    back.
+    """Several attentions side by side, each on its own columns of the projected tokens, and a projection back.
 
     q, k, v = the thirds of `x @ qkv.weight + qkv.bias`; each head attends with its d_model / n_heads columns;
     the heads' results, side by side, go through `out`. x (..., tokens, d_model) → the same shape.

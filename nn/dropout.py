@@ -10,8 +10,7 @@ from .module import Module
 
 
 class Dropout(Module):
-    """While training, each entry is zeroed with probability p and the others scaled by 1/(1-p); else x as it
-    is.
+    """While training, each entry is zeroed with probability p and the others scaled by 1/(1-p); else x as it is.
 
     >>> Dropout(0.5).eval()([1.0, 2.0])
     [1.0, 2.0]

@@ -55,8 +55,7 @@ class Embedding(Module):
 
 
 class LearnedPositions(Module):
-    """A trained vector for each position, added to the token there: x (..., tokens, width), up to
-    `block_size` tokens.
+    """A trained vector for each position, added to the token there: x (..., tokens, width), up to `block_size` tokens.
 
     >>> LearnedPositions(4, 2, rng=0)(np.zeros((3, 2))).shape
     (3, 2)
@@ -104,8 +103,7 @@ class SinusoidalPositions(Module):
 
 
 class RotaryPositions(Module):
-    """Queries and keys turned by an angle that grows with the position; used inside attention, not added to
-    tokens.
+    """Queries and keys turned by an angle that grows with the position; used inside attention, not added to tokens.
 
     >>> RotaryPositions()(np.ones((2, 4))).shape
     (2, 4)

@@ -1,8 +1,7 @@
 """The formulas, as pure functions: every layer is parameters plus one of these.
 
-Each takes Values or plain arrays (Values in, Values out; arrays in, arrays out), row vectors throughout: a
-token is a row, a layer is `x @ W + b`. Leading axes are batches. Shapes are written (batch..., tokens,
-width).
+Each takes Values or plain arrays (Values in, Values out; arrays in, arrays out), row vectors throughout: a token is a
+row, a layer is `x @ W + b`. Leading axes are batches. Shapes are written (batch..., tokens, width).
 """
 
 from __future__ import annotations
@@ -164,8 +163,7 @@ def one_hot(ids: Any, n: int, dtype: Any = np.float64) -> np.ndarray:
 
 
 def sinusoidal_positions(tokens: int, width: int, start: int = 0) -> np.ndarray:
-    """The fixed position table of "Attention is all you need": sin and cos of t / 10000^(2i/width), side by
-    side.
+    """The fixed position table of "Attention is all you need": sin and cos of t / 10000^(2i/width), side by side.
 
     >>> sinusoidal_positions(2, 4).round(4)
     array([[0.    , 1.    , 0.    , 1.    ],
@@ -179,11 +177,9 @@ def sinusoidal_positions(tokens: int, width: int, start: int = 0) -> np.ndarray:
 
 
 def rotate(x: Array, start: int = 0, base: float = 10000.0) -> Array:
-    """Rotary positions: token t's pairs (xᵢ, xᵢ₊d/2) turned by the angle t / base^(2i/d), t counted from
-    `start`.
+    """Rotary positions: token t's pairs (xᵢ, xᵢ₊d/2) turned by the angle t / base^(2i/d), t counted from `start`.
 
-    x (..., tokens, d), d even. The product of a turned query and a turned key depends only on how far apart
-    they are.
+    x (..., tokens, d), d even. The product of a turned query and a turned key depends only on how far apart they are.
 
     >>> rotate(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4)
     array([[1.    , 0.    ],
@@ -232,8 +228,7 @@ def cross_entropy(
 
 
 def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
-    """`-(y log p + (1-y) log(1-p))` for probabilities p; a logarithm stops at -100, so that 0 and 1 stay
-    finite.
+    """`-(y log p + (1-y) log(1-p))` for probabilities p; a logarithm stops at -100, so that 0 and 1 stay finite.
 
     >>> binary_cross_entropy(np.array([0.5, 1.0, 0.0]), np.array([1.0, 1.0, 1.0]), reduction="none").round(4)
     array([  0.6931,   0.    , 100.    ])
@@ -301,9 +296,7 @@ def _array(x: Any) -> Any:
 
 
 def _like(y: Any, x: Any) -> Any:
-    """Targets as an array of x's dtype, in x's shape: a silent broadcast of targets is nearly always a
-    slip.
-    """
+    """Targets as an array of x's dtype, in x's shape: a silent broadcast of targets is nearly always a slip."""
     if not isinstance(y, ag.Value):
         y = np.asarray(y, dtype=x.dtype)
     if np.ndim(y) and np.shape(y) != np.shape(x):

@@ -37,9 +37,7 @@ def uniform(rng: Any, shape: tuple[int, ...], bound: float = 1.0, dtype: Any = n
 
 
 def linear(rng: Any, n_in: int, n_out: int, dtype: Any = np.float64) -> np.ndarray:
-    """A weight (n_in, n_out) uniform in ±1/√n_in, as torch's Linear starts: outputs neither vanish nor blow
-    up.
-    """
+    """A weight (n_in, n_out) uniform in ±1/√n_in, as torch's Linear starts: outputs neither vanish nor blow up."""
     return uniform(rng, (n_in, n_out), 1.0 / math.sqrt(max(n_in, 1)), dtype)
 
 

@@ -110,8 +110,7 @@ def _insist_known(module: Module) -> None:
 
 
 def to_torch(module: Module) -> dict[str, np.ndarray]:
-    """The module's weights under torch's names and in its layout: `{name: torch.from_numpy(array)}` loads
-    there.
+    """The module's weights under torch's names and in its layout: `{name: torch.from_numpy(array)}` loads there.
 
     >>> import nn
     >>> {name: array.shape for name, array in to_torch(nn.Linear(2, 3, rng=0)).items()}
@@ -124,8 +123,7 @@ def to_torch(module: Module) -> dict[str, np.ndarray]:
 
 
 def from_torch(module: Module, state: Mapping[str, Any]) -> None:
-    """Fill a module in place from a torch `state_dict()` (of tensors or arrays), in the module's own
-    precision.
+    """Fill a module in place from a torch `state_dict()` (of tensors or arrays), in the module's own precision.
 
     Every name or shape that does not fit is said at once, and then nothing changes.
     """
@@ -142,9 +140,7 @@ def from_torch(module: Module, state: Mapping[str, Any]) -> None:
 
 
 def _gpt2_arrays(module: GPT, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """GPT-2's arrays with the full names, without its stored masks and, where tied, without the second
-    name.
-    """
+    """GPT-2's arrays with the full names, without its stored masks and, where tied, without the second name."""
     if not any(name.startswith("transformer.") for name in arrays):
         arrays = {name if name == "lm_head.weight" else f"transformer.{name}": a for name, a in arrays.items()}
     arrays = {name: array for name, array in arrays.items() if not name.endswith(GPT2_BUFFERS)}

@@ -40,18 +40,14 @@ def save(what: Stateful, path: str | os.PathLike[str]) -> None:
 
 
 def load(what: Stateful, path: str | os.PathLike[str]) -> None:
-    """Fill a module (or an optimizer) in place from a file; names, shapes and dtypes must fit, or nothing
-    changes.
-    """
+    """Fill a module (or an optimizer) in place from a file; names, shapes and dtypes must fit, or nothing changes."""
     what.load_state_dict(read(path)[0])
 
 
 def write(
     arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write arrays by name, through a temporary file beside it that then takes its place: never half a
-    file.
-    """
+    """Write arrays by name, through a temporary file beside it that then takes its place: never half a file."""
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(

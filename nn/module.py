@@ -139,9 +139,7 @@ class Module:
         return self.train(False)
 
     def freeze(self: Self) -> Self:
-        """Stop training these parameters: no gradient is computed for them and optimizers leave them
-        alone.
-        """
+        """Stop training these parameters: no gradient is computed for them and optimizers leave them alone."""
         return self._set_requires_grad(False)
 
     def unfreeze(self: Self) -> Self:
@@ -164,9 +162,7 @@ class Module:
         return {path: np.array(parameter._data) for path, parameter in self.named_parameters()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Fill the parameters in place. If a name, shape or dtype does not fit, say them all and change
-        nothing.
-        """
+        """Fill the parameters in place. If a name, shape or dtype does not fit, say them all and change nothing."""
         own = dict(self.named_parameters())
         arrays = {path: np.asarray(array) for path, array in state.items()}
         insist_same(type(self).__name__, {path: p._data for path, p in own.items()}, arrays)
@@ -240,8 +236,10 @@ def record(op: Op, *inputs: Any) -> Value:
 
 
 def as_input(x: Any, dtype: Any) -> Any:
-    """What a layer was called with, as a Value or an array: plain numbers take the layer's dtype; a list with Values
-    in it is stacked."""
+    """What a layer was called with, as a Value or an array.
+
+    Plain numbers take the layer's dtype; a list with Values in it is stacked.
+    """
     if isinstance(x, Value):
         return x
     if isinstance(x, np.ndarray) and x.dtype == dtype:

@@ -26,8 +26,7 @@ def checked(layer: Any, x: Any) -> Any:
 class LayerNorm(Module):
     """Each row shifted to mean 0 and scaled to variance 1, then `· gamma + beta`.
 
-    `(x - mean) / √(variance + eps) · gamma + beta`, over the last axis; x (..., width), gamma and beta
-    (width,).
+    `(x - mean) / √(variance + eps) · gamma + beta`, over the last axis; x (..., width), gamma and beta (width,).
 
     >>> LayerNorm(2)([[1.0, 3.0]]).data.round(3)
     array([[-1.,  1.]])

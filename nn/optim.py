@@ -36,8 +36,7 @@ Parameters = Module | Iterable[Value] | Iterable[tuple[str, Value]]
 
 
 class Optimizer:
-    """The base of the optimizers: what it moves, the learning rate (a number, or a function of the step), its
-    state.
+    """The base of the optimizers: what it moves, the learning rate (a number, or a function of the step), its state.
 
     `params` is a module, its `parameters()`, or (name, parameter) pairs. Frozen parameters are left alone.
     """
@@ -138,8 +137,8 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Adam: each number moves by its mean gradient over the root of its mean squared gradient.
 
-    `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr · m̂ / (√v̂ + eps)` with m̂ = m / (1-β₁ᵗ), v̂ = v
-    / (1-β₂ᵗ). Weight decay adds `weight_decay · p` to g.
+    `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr · m̂ / (√v̂ + eps)` with `m̂ = m / (1-β₁ᵗ)` and
+    `v̂ = v / (1-β₂ᵗ)`. Weight decay adds `weight_decay · p` to g.
 
     >>> p = Value([1.0, -2.0])
     >>> (p * p).sum().backward()
@@ -204,8 +203,7 @@ def _subtract(values: np.ndarray, step: np.ndarray, rate: float, spare: np.ndarr
 
 
 def clip_grad_norm(params: Parameters, max_norm: float) -> float:
-    """Scale all gradients so that together, as one vector, they are no longer than `max_norm`; give the
-    length it was.
+    """Scale all gradients so that together, as one vector, they are no longer than `max_norm`; give the length it was.
 
     >>> p = Value([3.0, 4.0])
     >>> (p * p / 2).sum().backward()
@@ -226,8 +224,7 @@ def clip_grad_norm(params: Parameters, max_norm: float) -> float:
 
 
 def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
-    """Backward through `loss(batch)` for each of several batches; gradients and result are those of their
-    mean.
+    """Backward through `loss(batch)` for each of several batches; gradients and result are those of their mean.
 
     One large batch in parts that fit into memory: parts of equal size give the gradient of the whole.
 
@@ -276,8 +273,7 @@ def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
 
 
 def warmup(schedule: float | Schedule, steps: int) -> Schedule:
-    """A learning rate that rises from near 0 over the first steps, then follows a schedule (or stays, if a
-    number).
+    """A learning rate that rises from near 0 over the first steps, then follows a schedule (or stays, if a number).
 
     >>> rising = warmup(0.8, 4)
     >>> [round(rising(t), 3) for t in range(6)]

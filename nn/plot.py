@@ -1,6 +1,4 @@
-"""Plots with matplotlib (the extra `handgrad[plot]`): curves over steps, and maps such as attention
-weights.
-"""
+"""Plots with matplotlib (the extra `handgrad[plot]`): curves over steps, and maps such as attention weights."""
 
 from __future__ import annotations
 
@@ -48,9 +46,7 @@ def maps(
     x_labels: Sequence[str] = (),
     y_labels: Sequence[str] = (),
 ) -> Figure:
-    """Tables of numbers between 0 and 1 side by side, dark where large: attention weights, one table a
-    head.
-    """
+    """Tables of numbers between 0 and 1 side by side, dark where large: attention weights, one table a head."""
     figure = Figure(figsize=(0.6 + 2.6 * len(tables), 3.1), layout="constrained")
     for axes, (name, table) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
         shown = axes.imshow(np.asarray(table), cmap="Blues", vmin=0.0, vmax=1.0)

@@ -73,9 +73,7 @@ class Layer(Module):
         return out[0] if len(out) == 1 else out
 
     def _batch(self, x: Any) -> Any:
-        """The same for an array (..., n_in) → (..., n_out): the neurons' weights become the columns of a
-        matrix.
-        """
+        """The same for an array (..., n_in) → (..., n_out): the neurons' weights become the columns of a matrix."""
         n_in = len(self.neurons[0].w)
         if x.shape[-1:] != (n_in,):
             self._refuse(f"an input of shape (..., {n_in})", x)

@@ -1,8 +1,7 @@
 """fit: the training loop people expect; History: what it leaves behind, which plots itself.
 
-The batch of step t depends on the seed and on t alone, and a checkpoint holds parameters, optimizer state,
-history and the state of every dropout: a run that was stopped and resumed ends with the same bits as one that
-was not.
+The batch of step t depends on the seed and on t alone, and a checkpoint holds parameters, optimizer state, history and
+the state of every dropout: a run that was stopped and resumed ends with the same bits as one that was not.
 """
 
 from __future__ import annotations
@@ -136,8 +135,7 @@ def fit(
     resume: bool = False,
     progress: bool | None = None,
 ) -> History:
-    """Train a model: `steps` times, take a batch, compute `loss(*batch)`, go back, and let the optimizer
-    step.
+    """Train a model: `steps` times, take a batch, compute `loss(*batch)`, go back, and let the optimizer step.
 
     - data: arrays with a row for each example (cut into batches of `batch_size`, shuffled each epoch), or a
       function that draws a batch with the Generator it is given.
@@ -257,9 +255,7 @@ def _progress_bar(steps: int, history: History, progress: bool | None) -> Any:
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[threading.Event]:
-    """While inside, the first Ctrl-C only sets a flag, so that a step is done whole; the second one stops at
-    once.
-    """
+    """While inside, the first Ctrl-C only sets a flag, so that a step is done whole; the second one stops at once."""
     flag = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield flag  # only the main thread gets signals

@@ -27,9 +27,9 @@ NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
 class TransformerBlock(Module):
     """Attention and a feed-forward layer, each added to what went in.
 
-    Pre-norm (as in GPT-2):    `x = x + attention(norm1(x))`, then `x = x + feed_forward(norm2(x))`.
-    Post-norm (as in the first transformer): `x = norm1(x + attention(x))`, then `x = norm2(x +
-    feed_forward(x))`. x (..., tokens, d_model) → the same shape.
+    Pre-norm (as in GPT-2): `x = x + attention(norm1(x))`, then `x = x + feed_forward(norm2(x))`.
+    Post-norm (as in the first transformer): `x = norm1(x + attention(x))`, then `x = norm2(x + feed_forward(x))`.
+    x (..., tokens, d_model) → the same shape.
 
     >>> TransformerBlock(4, 2, rng=0)(np.ones((3, 4))).shape
     (3, 4)
