@@ -192,11 +192,11 @@ class Trace:
         running.sources.append(self.sources)
         try:
             return f(*args, **settings)
-        finally:
-            running.sources.pop()
         except (TypeError, AttributeError) as error:
             note_lists(error, args)
             raise
+        finally:
+            running.sources.pop()
 
     def _meets_outer_sources(self) -> bool:
         """Whether a result also depends on a source of a derivative around this one, by way of the function's closure.
