@@ -23,6 +23,7 @@ class Dropout(Module):
         self.rng = init.generator(rng)
 
     def forward(self, x: Any) -> Any:
+        """x with entries dropped while training; otherwise x itself."""
         return F.dropout(x, self.p, self.rng) if self.training and self.p else x
 
     def extra(self) -> str:

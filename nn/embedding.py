@@ -45,6 +45,7 @@ class Embedding(Module):
         return cls.fixed(np.eye(whole_size("Embedding.one_hot", "n", n)))
 
     def forward(self, ids: Any) -> Any:
+        """The rows of the given ids: (...) → (..., width)."""
         try:
             return F.embedding(self.weight, ids)
         except HandgradError as error:
@@ -69,6 +70,7 @@ class LearnedPositions(Module):
         self.weight = Parameter(init.normal(rng, (block_size, width), std, dtype))
 
     def forward(self, x: Any, start: int = 0) -> Any:
+        """x plus the vectors of its positions, which count from `start`."""
         block_size, width = self.weight.shape
         x = as_input(x, self.weight.dtype)
         _insist_tokens(self, x, width)
@@ -93,6 +95,7 @@ class SinusoidalPositions(Module):
         self.width = whole_size("SinusoidalPositions", "width", width)
 
     def forward(self, x: Any, start: int = 0) -> Any:
+        """x plus the sines and cosines of its positions, which count from `start`."""
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f":  # floats keep their dtype: no weight has another
             x = as_input(x, np.float64)
         _insist_tokens(self, x, self.width)
@@ -113,6 +116,7 @@ class RotaryPositions(Module):
         self.base = base
 
     def forward(self, x: Any, start: int = 0) -> Any:
+        """x with each token turned by its position; positions count from `start`."""
         return F.rotate(x, start, self.base)
 
     def extra(self) -> str:

@@ -50,6 +50,7 @@ class FeedForward(Module):
         self.down = Linear(d_hidden, d_model, bias, rng, dtype)
 
     def forward(self, x: Any) -> Any:
+        """Each row of x through the wider layer and back: (..., d_model) → the same shape."""
         weight = self.up.weight._data
         x = as_input(x, weight.dtype)
         if x.shape[-1:] != weight.shape[:1]:

@@ -33,6 +33,7 @@ class Linear(Module):
         self.bias = Parameter(init.uniform(rng, (n_out,), max(n_in, 1) ** -0.5, dtype)) if bias else None
 
     def forward(self, x: Any) -> Any:
+        """`x @ weight + bias`: (..., n_in) → (..., n_out)."""
         weight = self.weight
         if x.__class__ is not Value:
             x = as_input(x, weight._data.dtype)

@@ -58,6 +58,7 @@ class Module:
     _home: tuple[weakref.ref[Module], Way, str] | None = None  # the last caller, and where in it this is
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; every kind of module writes its own."""
         raise NotImplementedError(f"{type(self).__name__} has no forward(); write one that computes its output")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -331,6 +332,7 @@ class Sequential(Module):
         self.layers = list(layers)
 
     def forward(self, x: Any) -> Any:
+        """What the last layer gives; x as it is, if there are none."""
         for layer in self.layers:
             x = layer(x)
         return x

@@ -39,6 +39,7 @@ class LayerNorm(Module):
         self.eps = eps
 
     def forward(self, x: Any) -> Any:
+        """The rows of x, normed, times gamma plus beta: (..., width) → the same shape."""
         x = checked(self, x)
         return record(LAYER_NORM.bind({"eps": self.eps}), x, self.gamma, self.beta)
 
@@ -58,6 +59,7 @@ class RMSNorm(Module):
         self.eps = eps
 
     def forward(self, x: Any) -> Any:
+        """The rows of x, normed, times gamma: (..., width) → the same shape."""
         x = checked(self, x)
         return record(RMS_NORM.bind({"eps": self.eps}), x, self.gamma)
 

@@ -46,6 +46,7 @@ class Neuron(Module):
         self.nonlin = nonlin
 
     def forward(self, x: Any) -> Any:
+        """One number from a list of n_in numbers or Values."""
         if len(x) != len(self.w):
             self._refuse(f"{len(self.w)} numbers", f"{len(x)}")
         total = ag.dot(self.w, x, self.b)
@@ -67,6 +68,7 @@ class Layer(Module):
         self.neurons = [Neuron(n_in, nonlin, rng) for _ in range(n_out)]
 
     def forward(self, x: Any) -> Any:
+        """What each neuron gives: for a list, a list (or the one Value); for an array of rows, an array."""
         if _is_batch(x):
             return self._batch(x)
         out = [neuron(x) for neuron in self.neurons]
@@ -102,6 +104,7 @@ class MLP(Module):
         self.layers = [Layer(sizes[i], sizes[i + 1], nonlin=i != last, rng=rng) for i in range(len(widths))]
 
     def forward(self, x: Any) -> Any:
+        """What the last layer gives, for one list of n_in numbers or for an array of rows."""
         if not _is_batch(x):
             x = list(x)
         for layer in self.layers:

@@ -54,6 +54,7 @@ class TransformerBlock(Module):
         self.dropout = Dropout(dropout, rng)
 
     def forward(self, x: Any, mask: Any = None, cache: KeyValues | None = None) -> Any:
+        """x after attention (with a mask, and a cache of earlier tokens) and the feed-forward layer."""
         gamma = self.norm1.gamma._data
         x = as_input(x, gamma.dtype)
         shape = x.shape
@@ -126,6 +127,7 @@ class GPT(Module):
                     module.bias.data = np.zeros_like(module.bias.data)
 
     def forward(self, ids: Any, cache: Sequence[KeyValues] | None = None) -> Any:
+        """The logits of the token after each of the ids; with a cache, the ids follow those of earlier calls."""
         start = len(cache[0]) if cache else 0
         ids = np.asarray(getattr(ids, "_data", ids))
         if ids.ndim < 1 or start + ids.shape[-1] > self.block_size:
