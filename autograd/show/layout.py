@@ -31,10 +31,16 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     `ENGINES`."""
     given = sizes or {}
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
-    problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=len(scene.cards) <= ORDERED_MOST)
+    problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
     solved, frames = _with_frames(scene, problem, engine)
     rooms = {link.key: link.label for link in problem.links if link.label}
     return _framed(solved, frames, rooms)
+
+
+def _is_ordered(scene: Scene) -> bool:
+    """Do operands stand in their order? Left to right, labels side by side would bend edges round cards to keep it."""
+    bent = scene.direction == "LR" and any(edge.label for edge in scene.edges)
+    return len(scene.cards) <= ORDERED_MOST and not bent
 
 
 def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Placement, dict[str, Box]]:

@@ -76,6 +76,19 @@ def test_a_label_sits_on_its_own_edge(direction):
         assert abs(one[0] - other[0]) > 20 or abs(one[1] - other[1]) > 10
 
 
+@pytest.mark.parametrize("text", ["", "g * b", "0.07065 × (−3) ≈ −0.2120"])
+def test_labelled_edges_go_straight_and_round_no_card(text):
+    """a·b + a², left to right: a is used twice, b once."""
+    pairs = [("a", "ab"), ("b", "ab"), ("a", "aa"), ("ab", "sum"), ("aa", "sum")]
+    edges = tuple(Edge(f"e{index}", *pair, text) for index, pair in enumerate(pairs))
+    roles = {"a": "parameter", "b": "parameter"}
+    placed = arrange(replace(scene(pairs, roles, direction="LR"), edges=edges))
+    assert placed.boxes["a"].y < placed.boxes["b"].y
+    for curve in placed.curves.values():
+        length = sum(itertools.starmap(math.dist, itertools.pairwise((curve.tail, *curve.points, curve.head))))
+        assert length < 1.1 * math.dist(curve.tail, curve.head)
+
+
 def test_everything_lies_inside_the_picture():
     placed = arrange(scene(DIAMOND, scopes=(Scope("s", "module", "Kind", ("b", "c")),)))
     for box in (*placed.boxes.values(), *placed.scopes.values()):
