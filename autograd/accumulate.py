@@ -216,11 +216,15 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         else:
             y = b
         try:
-            if b is None:
-                (dx,) = rule(g, node._data, x)
-                dy = None
-            elif rule.__class__ is not tuple:
-                dx, dy = rule(g, node._data, x, y)
+            if rule.__class__ is not tuple:
+                if b is None:
+                    (dx,) = rule(g, node._data, x)
+                    dy = None
+                else:
+                    dx, dy = rule(g, node._data, x, y)
+            elif b is None:
+                send_in_slots(node, g, rule, grads)
+                continue
             else:
                 dx, dy = rule
                 if dx is not None:

@@ -138,6 +138,7 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
     if dx.__class__ is float and data.__class__ is float:
         return dx
     if taped:
+        dx = dx if isinstance(dx, Value) else Value(dx, requires_grad=False)  # a rule may say 0
         if dx.shape != np.shape(data):
             insist_broadcast(dx, x)
             dx = OPS["sum_to"](dx, np.shape(data))

@@ -19,7 +19,7 @@ from .errors import BackwardError, ShapeError
 from .graph import topological
 from .op import OPS, as_plain, rank_of
 from .recording import enable_grad
-from .tree import flatten, unflatten
+from .tree import flatten, leaves_like, unflatten
 from .value import Value, as_data
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
@@ -172,6 +172,8 @@ class Trace:
                 raise TypeError(f"wrt is the place of an argument, wrt=0, or a tuple of them, wrt=(0, 1); got {wrt!r}")
             if not -len(xs) <= i < len(xs):
                 raise TypeError(f"wrt={i}, but {getattr(f, '__name__', f)} was called with {len(xs)} argument(s)")
+        if len({i % len(xs) for i in chosen}) < len(chosen):
+            raise TypeError(f"wrt={wrt!r} names an argument twice; name each once, as in wrt=(0, 1)")
         args = list(xs)
         self.structures = []
         self.sources: list[Value] = []
@@ -229,9 +231,7 @@ class Trace:
 
     def pull(self, cotangent: Any) -> list[Any]:
         """The gradients of all sources, for a cotangent shaped like the result; None means 1."""
-        cotangents = [None] * len(self.outs) if cotangent is None else flatten(cotangent)[0]
-        if len(cotangents) != len(self.outs):
-            raise ShapeError(f"the cotangent has {len(cotangents)} parts; the result has {len(self.outs)}")
+        cotangents = [None] * len(self.outs) if cotangent is None else leaves_like(cotangent, self.out_structure)
         taped = self.taped or any(isinstance(u, Value) for u in cotangents)
         with enable_grad():
             return self._nest(self._of_sources(self._pull(cotangents, taped), taped))
@@ -289,9 +289,9 @@ class Trace:
 
     def push(self, vs: Any) -> Any:
         """The derivative of the results along tangents of the sources, by pulling twice."""
-        tangents = flatten(list(vs))[0]
-        if len(tangents) != len(self.sources):
-            raise ShapeError(f"jvp got {len(tangents)} tangents for {len(self.sources)} inputs")
+        if len(vs) != len(self.structures):
+            raise ShapeError(f"jvp got {len(vs)} tangents for {len(self.structures)} inputs")
+        tangents = [t for v, (structure, _) in zip(vs, self.structures, strict=True) for t in leaves_like(v, structure)]
         with enable_grad():
             us = [
                 Value(np.zeros(o.shape, o.dtype) if isinstance(o, Value) else np.zeros(np.shape(o))) for o in self.outs

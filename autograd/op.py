@@ -70,7 +70,6 @@ class Op:
         self.name = name
         self.forward = forward
         self.vjp = vjp
-        self.differentiable = vjp is not nothing  # whether a gradient can flow through it at all
         self.door = door
         self.definition = definition
         self.samples = tuple(samples)
@@ -108,6 +107,11 @@ class Op:
         if not arrow or own.split(".")[-1] != self.door.__name__:  # type: ignore[union-attr]
             return error
         return TypeError(f"{self.name}{inspect.signature(self.door)}: {rest}")  # type: ignore[arg-type]
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a gradient can flow through it at all."""
+        return self.base.vjp is not nothing
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """As an attribute of a class, an op is a method: `Value.exp = exp` makes `v.exp()`."""
@@ -216,6 +220,10 @@ class BoundOp(Op):
         self.settings = settings
         self.forward = with_settings(base.forward, settings)
         self._rule_of: Any = None
+
+    def __call__(self, *inputs: Any, **settings: Any) -> Any:
+        """Apply it again with the settings it has, `v.op(*v.inputs)`; given others, call the op itself."""
+        return self.base(*inputs, **settings) if settings else apply(self, inputs)
 
     @property
     def vjp(self) -> Any:  # type: ignore[override]

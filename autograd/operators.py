@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .op import Op, as_plain
+from .op import Op, as_plain, nothing
 from .recording import opened, settle
 from .value import Value, as_operand, counter, made, ndarray, new
 
@@ -38,7 +38,6 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
     """The operator of Value for an op of two inputs, and its reflected form."""
     forward = op.forward
     recover = op.recover
-    differentiable = op.differentiable
 
     def method(self: Value, other: Any) -> Value:
         x = self._data
@@ -67,7 +66,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         node._b = other
         node.stamp = next(counter)
         node.label = None
-        node.requires_grad = needs and differentiable
+        node.requires_grad = needs and op.vjp is not nothing
         if opened:
             settle(node)
         return node

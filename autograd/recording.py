@@ -21,7 +21,8 @@ from .errors import NonFiniteError
 if TYPE_CHECKING:
     from .value import Value
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = tuple(os.path.join(_HOME, package, "") for package in ("autograd", "nn"))
 
 
 class Scope:
@@ -135,20 +136,24 @@ class scope:
     A class of its own, not a generator: every call of every layer opens one.
     """
 
-    __slots__ = ("_around", "_here")
+    __slots__ = ("_about", "_open")
 
     def __init__(self, name: str, kind: str = "", module: Any = None) -> None:
-        self._around = around = modes.label
-        self._here = Scope(name, kind, None if around is None else around.scope, module)
+        self._about = name, kind, module
+        self._open: list[tuple[Scope, Label | None]] = []  # one for each time it was entered
 
     def __enter__(self) -> Scope:
-        opened.add(self)
-        modes.label = Label(None, self._here)
-        return self._here
+        name, kind, module = self._about
+        around = modes.label
+        here = Scope(name, kind, None if around is None else around.scope, module)
+        self._open.append((here, around))
+        opened.add(here)
+        modes.label = Label(None, here)
+        return here
 
     def __exit__(self, *error: object) -> None:
-        modes.label = self._around
-        opened.discard(self)
+        here, modes.label = self._open.pop()
+        opened.discard(here)
 
 
 def settle(node: Value) -> None:
@@ -176,11 +181,11 @@ def _shares(node: Value) -> bool:
 
 
 def _user_line() -> str | None:
-    """The innermost source line outside this package, as "file.py:12: c = a * b"."""
+    """The innermost source line outside autograd and nn, as "file.py:12: c = a * b"."""
     import linecache
 
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     if frame is None:
         return None

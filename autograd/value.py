@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
-from .op import Op, as_plain
+from .op import Op, as_plain, nothing
 from .recording import Label, Scope, opened, settle
 
 ndarray = np.ndarray
@@ -214,8 +214,10 @@ class Value:
         self.label = (self.label or Label()).but(hooks=(*(self.label.hooks if self.label else ()), f))
 
         def remove() -> None:
-            if self.label is not None:
-                self.label = self.label.but(hooks=tuple(h for h in self.label.hooks if h is not f))
+            if self.label is not None and f in self.label.hooks:
+                hooks = list(self.label.hooks)
+                hooks.remove(f)  # one of them: the same function may be there twice
+                self.label = self.label.but(hooks=tuple(hooks))
 
         return remove
 
@@ -396,7 +398,7 @@ def made(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
     node._b = b
     node.stamp = next(counter)
     node.label = None
-    node.requires_grad = needs and op.differentiable
+    node.requires_grad = needs and op.base.vjp is not nothing
     if opened:
         settle(node)
     return node

@@ -17,14 +17,14 @@ OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": 
 # Functions of ops: they have no rule of their own.
 FUNCTIONS = {"split": shape.split, "take": shape.take, "outer": linear.outer}
 
-_METHODS = {"op", "name", "data", "grad", "label", "shape"}  # words that Value has another use for
+_NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose method they would be
 
 
 def bind(op: Op) -> None:
     """Make an op a method of Value, and an answer to NumPy's functions."""
     for function in op.numpy:
         BY_NUMPY[function] = op
-    if op.name not in _METHODS:
+    if op.name not in _NOT_METHODS:
         plain = op.door is None and len(op.names) == 1 and not op.variadic
         setattr(Value, op.name, unary(op) if plain else op)
 
@@ -50,7 +50,6 @@ for _method, _special in {
 bind_operators(OPERATORS, {"neg": "neg", "abs": "abs"})
 
 
-
 def _numpy_dot(x, y):
     """np.dot, where it is a product that we have: of scalars, or with a vector or matrix on the right."""
     if np.ndim(x) == 0 or np.ndim(y) == 0:
@@ -59,6 +58,8 @@ def _numpy_dot(x, y):
         raise TypeError("np.dot of a batch pairs every matrix with every other. Write x @ y, or einsum to say which.")
     return OPS["matmul"](x, y)
 
+
+setattr(Value, "dot", _numpy_dot)  # noqa: B010 (Value.dot is not declared)
 
 BY_NUMPY |= {
     np.shape: lambda v: v.shape,
@@ -72,7 +73,7 @@ BY_NUMPY |= {
     np.ravel: lambda v: v.reshape(-1),
     np.square: lambda v: v**2,
     np.reciprocal: lambda v: 1.0 / v,
-    np.copy: OPS["alias"],
+    np.copy: lambda v: v * 1.0,  # `alias` would share the array
 }
 
 

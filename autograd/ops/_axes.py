@@ -105,7 +105,7 @@ def are_small(x):
 
     Then a softmax need not find the largest of each row; in few numbers it is found faster than this.
     """
-    if x.size < LARGE or x.dtype.kind != "f":
+    if x.size < LARGE or x.dtype.kind != "f" or x.dtype.itemsize < 4:  # in float16 a sum of few would overflow
         return False
     bound = _half_of_the_range(x.dtype)
     return np.maximum.reduce(x, axis=None) < bound and np.minimum.reduce(x, axis=None) > -bound
@@ -123,6 +123,14 @@ def row_tops(x, least):
     if 1 < n <= 32 and 512 <= x.size <= 1 << 15:
         return np.maximum.reduce(tall(x).T.copy(), axis=0, initial=least).reshape(*x.shape[:-1], 1)
     return np.maximum.reduce(x, axis=-1, keepdims=True, initial=least)
+
+
+def plain_number(who, name, x):
+    """A setting that is one plain number: as a Value it would lose its gradient in silence."""
+    if hasattr(x, "__apply__") or np.ndim(x):
+        raise DataError(f"{who}: {name} is one plain number, to which no gradient flows; got {x!r:.40}. Write it with "
+                        f"ops that take Values (where, maximum, minimum, * and +), or {name}.item() for a constant.")
+    return float(x)
 
 
 def negative_axis(who, ndim, axis):

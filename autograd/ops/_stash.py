@@ -6,6 +6,8 @@ takes it from there when it runs on numbers, and builds it from ops when it runs
 
 import weakref
 
+from ..recording import modes
+
 
 class Stash:
     """Intermediate results kept beside an op's output until its rule takes them, or that output is gone."""
@@ -15,6 +17,8 @@ class Stash:
 
     def keep(self, out, saved):
         """Remember `saved` for the rule, until the array `out` is gone."""
+        if not modes.recording:  # no rule will come for it
+            return
         note = _Note(out, self._forget)
         note.saved = saved
         note.taken = False

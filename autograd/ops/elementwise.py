@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..op import Op, Sample, by_definition, nothing, samples
+from ._axes import plain_number
 from ._blocks import in_blocks
 from ._erf import erf_of
 from ._stash import Stash
@@ -124,7 +125,7 @@ relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is flo
           samples=UNARY, batch="align", doc="`max(x, 0)`; its derivative at 0 is 0.")
 
 leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
-                door=lambda x, slope=0.01: ((x,), {"slope": float(slope)}),
+                door=lambda x, slope=0.01: ((x,), {"slope": plain_number("leaky_relu", "slope", slope)}),
                 forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
                 vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
                 definition=lambda x, slope=0.01: where(x > 0, x, slope * x),
@@ -262,8 +263,9 @@ where = Op("where", forward=_where,
            doc="x where the condition holds, else y. It selects: what is not selected cannot leak a NaN.")
 
 clip = Op("clip", "clip(x, low=low, high=high)",
-          door=lambda x, low=None, high=None: ((x,), {"low": -math.inf if low is None else float(low),
-                                                      "high": math.inf if high is None else float(high)}),
+          door=lambda x, low=None, high=None: ((x,), {
+              "low": -math.inf if low is None else plain_number("clip", "low", low),
+              "high": math.inf if high is None else plain_number("clip", "high", high)}),
           forward=lambda x, *, low, high: np.clip(x, low, high),
           vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
           definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),

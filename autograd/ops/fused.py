@@ -1,6 +1,6 @@
 """Ops that are shorter, stabler or much faster as one node than as their parts; each names the parts.
 
-So are those of `norm.py` and `attention.py`.
+So are those of `norm.py`, `attention.py` and `heads.py`.
 """
 
 import numpy as np
@@ -9,7 +9,7 @@ from ..errors import DataError, ShapeError
 from ..op import Op, Sample, nothing, rank_of, shape_of
 from ._axes import are_small, limits, negative_axes, ones, row_tops, row_totals, tall
 from .arithmetic import not_equal
-from .elementwise import exp, log, maximum
+from .elementwise import exp, log, maximum, where
 from .linear import flat, matmul, outer, product
 from .reduce import REDUCED, insist, max_, spread, sum_
 from .reduce import door as reduction
@@ -190,6 +190,8 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
     if counted.size and (counted.min() < 0 or counted.max() >= classes):
         raise ShapeError(f"cross_entropy: targets run from {counted.min()} to {counted.max()}, but there are {classes} "
                          f"classes (0 to {classes - 1})")
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"cross_entropy: label_smoothing is between 0 and 1; got {label_smoothing!r}")
     settings = {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
     return (logits, targets), settings
 
@@ -223,6 +225,8 @@ def shares(targets, reduction, ignore_index):
 
 
 def _reduced(losses, targets, reduction, ignore_index):
+    if ignore_index is not None:  # selected, not multiplied: 0 * inf would be NaN
+        losses = where(not_equal(targets, ignore_index), losses, 0.0)
     losses = losses * shares(targets, reduction, ignore_index)
     return losses if reduction == "none" else sum_(losses)
 

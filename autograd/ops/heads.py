@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, shape_of
+from ..op import Op, Sample, by_definition, rank_of, shape_of
 from ._axes import are_small, limits, number, ones
 from ._blocks import pieces
 from ._stash import Stash
@@ -239,6 +239,10 @@ def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):
     elif mask is not None and mask.__class__ is not float:
         scores = (*shape[:-2], heads, *shape[-2:])
         mask = checked_mask("self_attention", mask, scores, scores)
+        own = (*shape[:-2], heads, shape[-2], shape[-2])[-rank_of(mask) :]
+        if any(m not in (1, n) for m, n in zip(shape_of(mask), own, strict=True)):
+            raise ShapeError(f"self_attention: a mask of shape {shape_of(mask)} does not broadcast to (..., heads, "
+                             f"tokens, tokens) = {own}. Write mask[:, None] for one mask a sequence.")
     settings = {"heads": int(heads), "kv_heads": int(kv_heads), "causal": bool(causal)}
     return (qkv, 0.0 if mask is None else mask), settings
 

@@ -31,7 +31,7 @@ def product(x, y):
 def _matmul(x, y):
     try:
         return product(x, y)
-    except ValueError:
+    except (ValueError, TypeError):
         raise ShapeError(_unchained(shape_of(x), shape_of(y))) from None
 
 
@@ -92,7 +92,7 @@ matmul = Op("matmul", "x @ y",
             vjp=(_matmul_dx, _matmul_dy),
             samples=[Sample(s) for s in ("2,3 3,4", "3 3", "3 3,4", "2,3 3", "5,2,3 5,3,4", "5,2,3 3,4", "2,3 5,3,4",
                                          "3 5,3,4", "5,2,3 3", "1,2,3 5,3,4", "6,1,2,3 5,3,4", "0,3 3,2", "2,0 0,3")],
-            numpy=(np.matmul, np.dot), batch=_batched_matmul,
+            numpy=np.matmul, batch=_batched_matmul,
             doc="The matrix product: vectors, matrices, and batches of them with broadcast batch axes.")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
 from . import _blocks
-from ._axes import mean_products, ones, tall, tools_for
+from ._axes import mean_products, ones, plain_number, tall, tools_for
 from ._blocks import pieces
 from ._stash import Stash
 from .fused import summed
@@ -105,7 +105,7 @@ def _norm_pull_in_blocks(g, rows, scale, gamma, centre, shape):
 def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
     if not shape_of(x)[-1:] == shape_of(gamma) == shape_of(beta) != ():
         _insist_features("layer_norm", x, gamma=gamma, beta=beta)
-    return (x, gamma, beta), {"eps": float(eps)}
+    return (x, gamma, beta), {"eps": eps if eps.__class__ is float else plain_number("layer_norm", "eps", eps)}
 
 
 layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
@@ -119,7 +119,7 @@ layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer
 
 def _rms_norm_door(x, gamma=1.0, eps=1e-5):
     _insist_features("rms_norm", x, gamma=gamma)
-    return (x, gamma), {"eps": float(eps)}
+    return (x, gamma), {"eps": plain_number("rms_norm", "eps", eps)}
 
 
 rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
-from ._axes import negative_axes, negative_axis
+from ._axes import negative_axes, negative_axis, plain_number
 from .arithmetic import equal
 from .elementwise import where
 from .shape import broadcast_to, expand_dims, flip, getitem, stack
@@ -79,7 +79,7 @@ def spread_door(who):
         insist(who, x, settings["axis"])
         if count(x, settings["axis"]) <= ddof:
             raise ShapeError(f"{who} with ddof={ddof} needs more than {ddof} numbers; shape {shape_of(x)} has too few")
-        return inputs, settings | {"ddof": int(ddof)}
+        return inputs, settings | {"ddof": ddof if ddof.__class__ is int else plain_number(who, "ddof", ddof)}
 
     return take
 
@@ -125,6 +125,9 @@ def over(g, out):
 def _norm_door(x, ord=None, axis=None, keepdims=False):
     if ord not in (None, 2, "fro"):
         raise ValueError(f"norm: only the Euclidean norm is here; got ord={ord!r}. Write it with abs, max or sum.")
+    if ord == 2 and (rank_of(x) if axis is None else np.size(axis)) > 1:
+        raise ValueError("norm: ord=2 of a matrix is its largest singular value, which is not here. Leave ord out for "
+                         "the Euclidean norm of all its numbers.")
     return door("norm")(x, axis, keepdims)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..op import Op, Sample, rank_of, shape_of
+from . import _axes
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, ones, row_sums, tall
 
 alias = Op("alias", "x",
@@ -272,7 +273,8 @@ def _scatter(g, *, index, shape):
 
 def _add_rows(out, places, rows):
     """Add each row at its place: rows for one place are brought together and summed, which beats one by one."""
-    places = np.where(places < 0, places + len(out), places)
+    places = places.astype(np.intp)  # a copy; ids of one byte cannot hold len(out)
+    places[places < 0] += len(out)
     order = np.argsort(places, kind="stable")
     places = places[order]
     starts = np.flatnonzero(np.diff(places, prepend=-1))
@@ -339,7 +341,8 @@ def _pad_door(x, width, mode="constant", constant_values=0.0):
                          f"got {width!r}") from None
     if pairs.min(initial=0) < 0:
         raise ShapeError(f"pad: a border cannot be narrower than 0; got width {width!r}. Index with a slice to cut.")
-    return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "value": float(constant_values)}
+    value = _axes.plain_number("pad", "constant_values", constant_values)
+    return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "value": value}
 
 
 def _pad(x, *, width, value):
