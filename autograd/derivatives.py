@@ -231,10 +231,13 @@ class Trace:
 
     def pull(self, cotangent: Any) -> list[Any]:
         """The gradients of all sources, for a cotangent shaped like the result; None means 1."""
-        cotangents = [None] * len(self.outs) if cotangent is None else leaves_like(cotangent, self.out_structure)
+        cotangents = [None] * len(self.outs) if cotangent is None else self._like_result(cotangent)
         taped = self.taped or any(isinstance(u, Value) for u in cotangents)
         with enable_grad():
             return self._nest(self._of_sources(self._pull(cotangents, taped), taped))
+
+    def _like_result(self, cotangent: Any) -> list[Any]:
+        return leaves_like(cotangent, self.out_structure, "the cotangent of this result")
 
     def jacobian_of(self, out: Any) -> list[Any]:
         """The derivatives of every entry of one result, shape (*result, *source), nested as the arguments were."""
@@ -291,7 +294,8 @@ class Trace:
         """The derivative of the results along tangents of the sources, by pulling twice."""
         if len(vs) != len(self.structures):
             raise ShapeError(f"jvp got {len(vs)} tangents for {len(self.structures)} inputs")
-        tangents = [t for v, (structure, _) in zip(vs, self.structures, strict=True) for t in leaves_like(v, structure)]
+        pairs = zip(vs, self.structures, strict=True)
+        tangents = [t for v, (structure, _) in pairs for t in leaves_like(v, structure, "a tangent")]
         with enable_grad():
             us = [
                 Value(np.zeros(o.shape, o.dtype) if isinstance(o, Value) else np.zeros(np.shape(o))) for o in self.outs

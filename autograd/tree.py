@@ -30,7 +30,7 @@ def _walk(tree: Any, flat: list[Any]) -> Any:
     return type(tree)(_walk(part, flat) for part in tree)
 
 
-def leaves_like(tree: Any, structure: Any) -> list[Any]:
+def leaves_like(tree: Any, structure: Any, what: str = "this") -> list[Any]:
     """The leaves of a tree in the order of a structure that `flatten` gave: dicts by key, whatever their own order.
 
     >>> leaves_like({"b": 1.0, "a": 2.0}, flatten({"a": 0.0, "b": 0.0})[1])
@@ -40,13 +40,13 @@ def leaves_like(tree: Any, structure: Any) -> list[Any]:
         return [tree]
     if isinstance(structure, dict):
         if not isinstance(tree, dict) or tree.keys() != structure.keys():
-            raise ShapeError(f"expected a dict with the keys {list(structure)}; got {tree!r:.60}")
+            raise ShapeError(f"{what} needs a dict with the keys {list(structure)}; got {tree!r:.60}")
         pairs = [(tree[key], part) for key, part in structure.items()]
     else:
         if not isinstance(tree, (list, tuple)) or len(tree) != len(structure):
-            raise ShapeError(f"expected {len(structure)} parts in a {type(structure).__name__}; got {tree!r:.60}")
+            raise ShapeError(f"{what} needs a {type(structure).__name__} of {len(structure)} parts; got {tree!r:.60}")
         pairs = list(zip(tree, structure, strict=True))
-    return [leaf for part, inner in pairs for leaf in leaves_like(part, inner)]
+    return [leaf for part, inner in pairs for leaf in leaves_like(part, inner, what)]
 
 
 def unflatten(structure: Any, leaves: list[Any]) -> Any:

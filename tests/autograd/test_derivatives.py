@@ -191,9 +191,8 @@ class TestVjpAndJvp:
 
     def test_a_cotangent_of_another_form_is_refused(self):
         _, pull = vjp(lambda x: (x, x * 2), 1.0)
-        with pytest.raises(ShapeError, match="cotangent has 1 parts; the result has 2"):
+        with pytest.raises(ShapeError, match=r"the cotangent of this result needs a tuple of 2 parts; got 1\.0"):
             pull(1.0)
-
 
     def test_a_constant_result_has_a_tangent_of_its_shape(self):
         _, tangent = jvp(lambda x: (x * 2.0, np.ones(3)), (1.0,), (1.0,))
