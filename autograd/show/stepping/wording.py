@@ -101,8 +101,12 @@ class Words:
         return with_parts(formula, taken.__contains__)
 
     def _formula(self, expression: Expr, node: Value) -> Formula:
-        rank = max([node.ndim, *(np.ndim(self.data(x)) for x in node.inputs)])
-        return expanded(Formula(simplified(tidied(expression.tree, rank), self.operands), self.operands))
+        tree = simplified(tidied(expression.tree, self._rank(node)), self.operands)
+        return expanded(Formula(tree, self.operands))
+
+    def _rank(self, node: Value) -> int:
+        """The most axes that a node or an operand of it has: those that its op's `axis` may be one of."""
+        return max([node.ndim, *(np.ndim(self.data(x)) for x in node.inputs)])
 
     def _operand(self, x: Any) -> Expr:
         """An operand as the rule sees it: a mark, or a plain short number as it is."""
@@ -122,7 +126,7 @@ class Words:
             assert x.op is not None
             with np.errstate(all="ignore"):
                 whole = Expr.__apply__(x.op, tuple(self._operand(y) for y in x.inputs))
-            nested = tidied(whole.tree, x.ndim)
+            nested = tidied(whole.tree, self._rank(x))
         return Operand(self.name(x), self.data(x), nested=nested)
 
     def _gradient(self, node: Value, gradient: Any) -> Expr:

@@ -365,6 +365,15 @@ def test_broadcasting_is_undone_in_the_open():
     assert to_b.entry(1) == "1 + 1 = 2"
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reduced", ["sum", "max", "var"])
+def test_a_result_inside_a_rule_says_along_which_axis_it_was_reduced(reduced, axis):
+    x = Value(np.arange(6.0).reshape(2, 3), name="x")
+    loss = (getattr(ag, reduced)(x, axis=axis) ** 2).sum()
+    rules = [contribution.rule for one in step(loss) for contribution in one.contributions]
+    assert f"g * (2 * {reduced}(x, axis={axis}))" in rules
+
+
 def test_a_long_rule_names_its_parts():
     x, gamma = Value(np.array([[1.0, 2.0, 4.0]]), name="x"), Value(np.ones(3), name="gamma")
     weights = np.array([[1.0, -1.0, 2.0]])
