@@ -187,7 +187,9 @@ def run_leaf_hooks(grads: dict[Value, Any]) -> None:
 def cotangent_for(root: Value, cotangent: Any) -> Any:
     """The gradient to start from: 1 for a scalar, the caller's in the root's shape otherwise."""
     if not isinstance(root, Value):
-        raise BackwardError(f"only a Value has gradients; got {type(root).__name__}")
+        raise BackwardError(
+            f"only a Value has gradients; got {type(root).__name__}. Leave out .data, float() and .item() on its way."
+        )
     if not root.requires_grad:
         why = "is a constant" if root.op is None else "depends on no leaf that requires a gradient"
         raise BackwardError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import keyword
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -37,7 +38,7 @@ def custom_op(
     >>> grad(cube)(2.0), grad(grad(cube))(2.0)
     (12.0, 12.0)
     """
-    if not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier() or keyword.iskeyword(name):
         raise DataError(f"an op's name is a Python name, such as cube; got {name!r}")
     known = OPS.get(name)
     if known is not None and not getattr(known, "custom", False):

@@ -187,6 +187,8 @@ class Op:
                 if np.asarray(x).dtype.kind not in "fiub":
                     came = f"{x!r:.60} ({type(x).__name__})"
                     return DataError(f"{self.name}: expected real numbers, as in {self.reads}; got {came}.{who}")
+        if isinstance(error, OverflowError):
+            return DataError(f"{self.name}: a number is too large for a float: {error}.{who}")
         shapes = " and ".join(str(np.shape(x)) for x in inputs)
         if "broadcast" in str(error):
             return ShapeError(
@@ -239,8 +241,8 @@ class BoundOp(Op):
 
 def with_settings(f: Callable[..., Any], settings: dict[str, Any]) -> Callable[..., Any]:
     """f with its keyword-only settings filled in, as a function that costs no more to call than f (a partial: 3×)."""
-    if not isinstance(f, types.FunctionType) or f.__code__.co_flags & 0x08:  # **settings must be passed
-        return functools.partial(f, **settings)
+    if not isinstance(f, types.FunctionType) or f.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        return functools.partial(f, **settings)  # **settings must be passed
     twin = types.FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     twin.__kwdefaults__ = {**(f.__kwdefaults__ or {}), **settings}
     return twin
@@ -305,7 +307,7 @@ def _input_names(vjp: Any, reads: str | None) -> tuple[tuple[str, ...], bool]:
     if rule.__name__ != "<lambda>" and code.co_varnames[:1] != ("g",):  # a definition: its inputs come first
         return code.co_varnames[: code.co_argcount - len(rule.__defaults__ or ())], False
     names = code.co_varnames[2 : code.co_argcount]
-    if code.co_flags & 0x04:  # *xs
+    if code.co_flags & inspect.CO_VARARGS:  # *xs
         return (*names, code.co_varnames[code.co_argcount + code.co_kwonlyargcount]), True
     return names, False
 
@@ -335,7 +337,7 @@ def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ..
 class Sample:
     """Inputs to test an op on: shapes drawn at random from `low` to `high`, or arrays given as they are.
 
-    `sample("2,3 3", axis=-1)` is a (2, 3) array and a (3,) array; a `.` is a Python float.
+    `Sample("2,3 3", axis=-1)` is a (2, 3) array and a (3,) array; a `.` is a Python float.
     """
 
     def __init__(

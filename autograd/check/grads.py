@@ -213,10 +213,12 @@ def _second_order(subject: Subject, first: Report, step: float | None, seed: int
         return Subject(subject.f, args).taped_gradients(weights)
 
     gradient.__name__ = f"the gradient of {subject.title}"
-    report = check_subject(Subject(gradient, subject.arguments(subject.leaves)), step, seed + 1, "reverse")
-    for part, name in zip(report.parts, subject.names):
-        part.order, part.name = 2, name
-    report.function, report.order, report.mode = subject.title, 2, first.mode
+    second = Subject(gradient, subject.arguments(subject.leaves))
+    second.names = subject.names
+    report = check_subject(second, step, seed + 1, "reverse")
+    for part in report.parts:
+        part.order = 2
+    report.function, report.order, report.mode, report.seed = subject.title, 2, first.mode, seed
     report.parts = first.parts + report.parts
     report.notes = list(dict.fromkeys(first.notes + report.notes))
     return report

@@ -8,7 +8,6 @@ from ..op import OPS, Op, Sample, nothing, samples
 
 BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", "0,3 3")
 NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.5, high=2.0)
-POSITIVE = NONZERO
 
 add = Op("add", "x + y",
          forward=operator.add,
@@ -47,7 +46,7 @@ power = Op("power", "x ** y",
            forward=_power,
            vjp=(lambda g, out, x, y: g * power_slope(x, y),
                 lambda g, out, x, y: g * OPS["xlogy"](out, x)),
-           samples=(*POSITIVE, Sample(". .", low=1.0)), numpy=np.power, batch="align",
+           samples=(*NONZERO, Sample(". .", low=1.0)), numpy=np.power, batch="align",
            doc="`x ** y`; both may be Values.")
 
 
@@ -63,7 +62,7 @@ power_slope = Op("power_slope", "y * x ** (y - 1)",
                  # where y is 0 the slope is 0 everywhere; 0 * inf at x = 0 must not make it NaN
                  vjp=(lambda g, out, x, y: g * y * power_slope(x, OPS["where"](equal(y, 0), 1.0, y - 1)),
                       lambda g, out, x, y: g * (x ** (y - 1) + OPS["xlogy"](out, x))),
-                 samples=POSITIVE, batch="align",
+                 samples=NONZERO, batch="align",
                  doc="The derivative of `x ** y` with respect to x.")
 
 

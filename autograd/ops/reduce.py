@@ -217,18 +217,22 @@ min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door("min"),
           samples=REDUCED, numpy=(np.min, np.amin), batch="align", doc="The smallest; ties share the gradient evenly.")
 
 
-def _arg_door(x, axis=None, keepdims=False):
-    if axis is not None:
-        axis = negative_axis("argmax", rank_of(x), axis)
-    return (x,), {"axis": axis, "keepdims": bool(keepdims)}
+def _arg_door(who):
+    """What argmax and argmin take: one axis, or None for the place among all numbers in order."""
+
+    def take(x, axis=None, keepdims=False):
+        axis = None if axis is None else negative_axis(who, rank_of(x), axis)
+        return (x,), {"axis": axis, "keepdims": bool(keepdims)}
+
+    return take
 
 
-argmax = Op("argmax", "argmax(x)", door=_arg_door,
+argmax = Op("argmax", "argmax(x)", door=_arg_door("argmax"),
             forward=lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmax,
             doc="Where the largest is; no gradient flows.")
 
-argmin = Op("argmin", "argmin(x)", door=_arg_door,
+argmin = Op("argmin", "argmin(x)", door=_arg_door("argmin"),
             forward=lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmin,
             doc="Where the smallest is; no gradient flows.")

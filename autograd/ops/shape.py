@@ -190,6 +190,8 @@ def _insist_some(who, xs):
 def _concatenate_door(xs, axis=0):
     xs = _insist_some("concatenate", xs)
     shapes = [shape_of(x) for x in xs]
+    if not shapes[0]:
+        raise AxisError("concatenate: numbers have no axis to be joined along; write stack([x, y])")
     axis = negative_axis("concatenate", len(shapes[0]), axis)
     rest = {s[:axis] + (s[axis + 1:] if axis != -1 else ()) for s in shapes if len(s) == len(shapes[0])}
     if len(rest) != 1 or any(len(s) != len(shapes[0]) for s in shapes):
@@ -234,9 +236,10 @@ def split(x, parts, axis=0):
     """x cut along an axis: into `parts` equal pieces, or before the indices in a list."""
     axis = negative_axis("split", rank_of(x), axis)
     size = shape_of(x)[axis]
-    if isinstance(parts, int):
+    if isinstance(parts, (int, np.integer)):
         if parts < 1 or size % parts:
-            raise ShapeError(f"split: {size} along axis {axis} cannot be cut into {parts} equal parts")
+            raise ShapeError(f"split: {size} along axis {axis} cannot be cut into {parts} equal parts; "
+                             "write a list of the places to cut before")
         cuts = list(range(size // parts, size, size // parts))
     else:
         cuts = list(parts)
