@@ -128,8 +128,8 @@ def check(program: Program, second: bool) -> ag.Report:
 
 
 def passes(program: Program, second: bool) -> bool:
-    """Whether differences are on our side."""
-    return check(program, second).ok
+    """Whether differences are on our side: at every entry, or, at a kink, with both of its slopes around ours."""
+    return all(entry.between for entry in check(program, second).failures)
 
 
 # --- shrinking and showing ----------------------------------------------------------------------------------

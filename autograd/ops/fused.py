@@ -105,8 +105,11 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_sof
 def _logsumexp(x, *, axis, keepdims):
     insist("logsumexp", x, axis)
     top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=limits(getattr(x, "dtype", np.dtype(float)))[0])
-    with np.errstate(divide="ignore"):  # a row of -inf: log 0 is the right answer
-        out = np.log(np.add.reduce(np.exp(x - top), axis=axis, keepdims=True)) + top
+    largest = x == top
+    with np.errstate(divide="ignore", invalid="ignore"):  # a row of -inf: log 0 is the right answer
+        # The largest are counted, not summed: beside their 1 what the others add would lose its last digits.
+        others = np.add.reduce(np.where(largest, 0.0, np.exp(x - top)), axis=axis, keepdims=True, dtype=top.dtype)
+        out = np.log1p(others + (np.add.reduce(largest, axis=axis, keepdims=True, dtype=top.dtype) - 1)) + top
     return out if keepdims else np.squeeze(out, axis)
 
 

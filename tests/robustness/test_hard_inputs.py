@@ -121,6 +121,11 @@ def test_equals_share_the_gradient_of_the_larger_and_the_smaller(f):
     np.testing.assert_array_equal(dy, [1.0, *second])
 
 
+def test_logsumexp_keeps_what_the_smaller_add():
+    assert ag.logsumexp(np.array([0.0, -30.0])) == np.log1p(np.exp(-30.0))
+    assert ag.logsumexp(np.array([2.0, 2.0])) == 2.0 + np.log(2.0)
+
+
 def test_scalars_are_as_hard_as_arrays():
     assert grad(ag.sigmoid)(-1000.0) == 0.0
     assert grad(ag.softplus)(1000.0) == 1.0
