@@ -115,14 +115,16 @@ def _doctests(module: str) -> None:
 
 
 def values_of_ops() -> list[Any]:
-    """Every op on every sample: its value, its gradients, and the gradients of these."""
+    """Every op on every sample, as it is and as if it were large: its value, its gradients, and those of these."""
     judges = importlib.import_module("tests.autograd.judges")
     found: list[Any] = []
-    for op, sample in judges.cases(lambda op: True):
-        f, xs = judges.of_the_reals(*op.on(sample))
-        found.append(np.asarray(judges.plain(f(*xs)), dtype=float))
-        if op.differentiable:
-            found += _gradients(f, xs, judges.uneven)
+    for size in (contextlib.nullcontext, judges.everything_is_large):
+        with size():
+            for op, sample in judges.cases(lambda op: True):
+                f, xs = judges.of_the_reals(*op.on(sample))
+                found.append(np.asarray(judges.plain(f(*xs)), dtype=float))
+                if op.differentiable:
+                    found += _gradients(f, xs, judges.uneven)
     return found
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from autograd import Value, vjp
 from autograd.op import OPS, Op, Sample
+from autograd.ops import _axes, _blocks, linear
 
 Function = Callable[..., Any]
 
@@ -83,6 +85,23 @@ def assert_close(got: Any, expected: Any, what: str = "", tolerance: float = 1e-
     scale = max(float(np.max(np.abs(expected[finite]), initial=0.0)), floor)
     worst = float(np.max(np.abs(got[finite] - expected[finite]), initial=0.0))
     assert worst <= tolerance * scale, f"{what}: off by {worst:.3g} at scale {scale:.3g}\n{got}\nexpected\n{expected}"
+
+
+@contextlib.contextmanager
+def everything_is_large() -> Iterator[None]:
+    """Pieces of three numbers, and the ways that only many numbers take."""
+    bounds = {
+        **{(_blocks, "BLOCK"): 3 * 8, (_axes, "LARGE"): 1, (linear, "LARGE"): 1},
+        **{(_axes, "SMALL"): 0, (_axes, "SHORT"): 0},
+    }
+    before = {(module, name): getattr(module, name) for module, name in bounds}
+    try:
+        for (module, name), bound in bounds.items():
+            setattr(module, name, bound)
+        yield
+    finally:
+        for (module, name), bound in before.items():
+            setattr(module, name, bound)
 
 
 def cases(which: Callable[[Op], bool] = lambda op: True) -> list[tuple[Op, Sample]]:

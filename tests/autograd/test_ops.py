@@ -11,11 +11,12 @@ from autograd.check.replay import Replay
 from autograd.expr import pulled, rule
 from autograd.graph import leaves
 from autograd.op import OPS, Op
-from autograd.ops import _axes, _blocks, elementwise, linear
+from autograd.ops import elementwise
 from tests.autograd.judges import (
     assert_close,
     case_name,
     cases,
+    everything_is_large,
     is_real,
     judge_first_order,
     judge_second_order,
@@ -141,14 +142,9 @@ def test_a_fused_op_equals_its_definition(op, sample):
 
 
 @every(lambda op: op.definition is not None)
-def test_a_fused_op_on_a_large_array_equals_its_definition(op, sample, monkeypatch):
-    """Everything counts as large: pieces of three numbers, and the ways that only many numbers take."""
-    monkeypatch.setattr(_blocks, "BLOCK", 3 * 8)
-    for module in (_axes, linear):
-        monkeypatch.setattr(module, "LARGE", 1)
-    for bound in ("SMALL", "SHORT"):
-        monkeypatch.setattr(_axes, bound, 0)
-    test_a_fused_op_equals_its_definition(op, sample)
+def test_a_fused_op_on_a_large_array_equals_its_definition(op, sample):
+    with everything_is_large():
+        test_a_fused_op_equals_its_definition(op, sample)
 
 
 @every(lambda op: op.differentiable)
