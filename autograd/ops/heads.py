@@ -258,7 +258,7 @@ self_attention = Op("self_attention", "self_attention(qkv, mask, heads=heads, kv
                     samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
                              Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
                              Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),
-                             Sample("2,16 4,2,2", heads=4, kv_heads=2), Sample("2,2,6 2,1,2,2")],
+                             Sample("2,16 4,2,2", heads=4, kv_heads=2), Sample("2,2,6 2,1,2,2"), Sample("3,6 3,3")],
                     batch=lambda op, n, qkv, mask: op.forward(qkv, 0.0) if mask.ndim == 1 else None,
                     doc="Attention of tokens to each other in several heads; queries, keys and values lie side by "
                         "side in qkv.")
