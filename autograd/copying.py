@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .graph import topological
+from .graph import edited_inputs, topological
 from .recording import Label
 from .value import Value, counter, new, own
 
@@ -33,8 +33,7 @@ def reduced(root: Value) -> Any:
 
 def edited_since(root: Value) -> list[Value]:
     """The leaves that were edited after this graph had used them: their copies are stale in its copy too."""
-    used = ((node, x) for node in topological(root) for x in node.parents)
-    return list(dict.fromkeys(x for node, x in used if x.op is None and x.stamp > node.stamp))
+    return list(dict.fromkeys(x for node in topological(root) for x in edited_inputs(node)))
 
 
 def _fields(node: Value) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..op import Op, Sample, rank_of, shape_of
-from ._axes import LARGE
+from ._axes import LARGE, tall
 from .reduce import sum_
 from .shape import broadcast_to, expand_dims, reshape
 
@@ -23,8 +23,7 @@ def product(x, y):
     if y.__class__ is np.ndarray and y.ndim == 2 and x.__class__ is np.ndarray and x.ndim > 1:
         if x.ndim == 2:
             return times(x, y)
-        *rows, columns = x.shape  # not -1: it has no answer in an empty array
-        return times(x.reshape(math.prod(rows), columns), y).reshape(*rows, y.shape[1])
+        return times(tall(x), y).reshape(*x.shape[:-1], y.shape[1])
     return x @ y
 
 

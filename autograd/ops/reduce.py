@@ -9,7 +9,7 @@ from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis, plain_number
 from .arithmetic import equal
 from .elementwise import where
-from .shape import broadcast_to, expand_dims, flip, getitem, stack
+from .shape import broadcast_to, expand_dims, flip, getitem, reshape, stack, transpose
 
 REDUCED = (
     Sample("2,3"), Sample("."), Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=-1, keepdims=True),
@@ -159,8 +159,6 @@ def _prod_others_defined(x, axis=None):
     axis = negative_axes("prod_others", x, axis)
     if rank_of(x) == 0:
         return x * 0.0 + 1.0
-    from .shape import reshape, transpose
-
     lead = [a for a in range(-rank_of(x), 0) if a not in axis]
     moved = transpose(x, lead + list(axis))
     shape = shape_of(moved)
@@ -242,8 +240,6 @@ argmin = Op("argmin", "argmin(x)", door=_arg_door("argmin"),
 
 def _cumsum_door(x, axis=None):
     if axis is None and rank_of(x) != 1:
-        from .shape import reshape
-
         x = reshape(x, (-1,))
     return (x,), {"axis": negative_axis("cumsum", rank_of(x), -1 if axis is None else axis)}
 
