@@ -274,6 +274,11 @@ def whole_number(
     return int(number)
 
 
+def is_number(x: Any) -> bool:
+    """Whether it is one plain number: Python's, NumPy's, or an array of no axes."""
+    return isinstance(x, int | float | np.number | np.ndarray) and np.ndim(x) == 0
+
+
 def insist_same(who: str, own: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> None:
     """Raise one error that lists every missing, unexpected, misshapen or mistyped entry of `given`."""
     problems = [f"missing: {name} {np.shape(own[name])}" for name in own if name not in given]

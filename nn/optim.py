@@ -1,4 +1,4 @@
-"""Optimizers: SGD, Adam, AdamW; gradient clipping, accumulation and learning-rate schedules.
+"""Optimizers: SGD, Adam, AdamW; gradient clipping and accumulation; the schedules of `schedules.py` beside them.
 
 A step moves the parameters in place, through buffers made once: it builds no graph and allocates nothing large. It
 looks at every gradient first; if one is missing, has another shape or is not finite, it says which and changes nothing.
@@ -17,7 +17,8 @@ from autograd import Value
 from autograd.errors import BackwardError, DataError, NonFiniteError
 
 from ._memory import keep_freed_memory
-from .module import Module, insist_same
+from .module import Module, insist_same, is_number
+from .schedules import Schedule, cosine, step_decay, warmup
 
 __all__ = [
     "accumulate",
@@ -31,7 +32,6 @@ __all__ = [
     "warmup",
 ]
 
-Schedule = Callable[[int], float]
 Parameters = Module | Iterable[Value] | Iterable[tuple[str, Value]]
 
 
@@ -45,7 +45,7 @@ class Optimizer:
 
     def __init__(self, params: Parameters, lr: float | Schedule) -> None:
         who = type(self).__name__
-        if not callable(lr) and not (_is_number(lr) and 0 <= lr < math.inf):
+        if not callable(lr) and not (is_number(lr) and 0 <= lr < math.inf):
             raise ValueError(f"{who}: the learning rate is a number from 0 up, or a schedule; got {lr!r:.60}")
         keep_freed_memory()
         self.lr = lr
@@ -154,7 +154,7 @@ class Adam(Optimizer):
         self, params: Parameters, lr: float | Schedule = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8, weight_decay: float = 0.0,
     ) -> None:  # fmt: skip
-        if np.shape(betas) != (2,) or not all(_is_number(beta) and 0.0 <= beta < 1.0 for beta in betas):
+        if np.shape(betas) != (2,) or not all(is_number(beta) and 0.0 <= beta < 1.0 for beta in betas):
             raise ValueError(f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas!r:.60}")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         super().__init__(params, lr)
@@ -248,41 +248,6 @@ def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
     return total
 
 
-# --- schedules: functions from the step, counted from 0, to the learning rate -------------------------------
-
-
-def cosine(peak: float, total: int, floor: float = 0.0) -> Schedule:
-    """From `peak` down to `floor` along half a cosine wave, over `total` steps.
-
-    >>> schedule = cosine(1.0, 10)
-    >>> [round(schedule(t), 3) for t in (0, 5, 10, 99)]
-    [1.0, 0.5, 0.0, 0.0]
-    """
-    return lambda t: floor + (peak - floor) * 0.5 * (1.0 + math.cos(math.pi * min(t / max(total, 1), 1.0)))
-
-
-def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
-    """`start`, times `factor` after every so many steps.
-
-    >>> [round(step_decay(1.0, 10)(t), 3) for t in (0, 9, 10, 25)]
-    [1.0, 1.0, 0.1, 0.01]
-    """
-    if not (_is_number(every) and every > 0):
-        raise ValueError(f"step_decay: every is a number of steps above 0; got {every!r:.60}")
-    return lambda t: start * factor ** (t // every)
-
-
-def warmup(schedule: float | Schedule, steps: int) -> Schedule:
-    """A learning rate that rises from near 0 over the first steps, then follows a schedule (or stays, if a number).
-
-    >>> rising = warmup(0.8, 4)
-    >>> [round(rising(t), 3) for t in range(6)]
-    [0.2, 0.4, 0.6, 0.8, 0.8, 0.8]
-    """
-    then: Schedule = schedule if callable(schedule) else lambda t: schedule
-    return lambda t: then(t) * min((t + 1) / max(steps, 1), 1.0)
-
-
 # --- what an optimizer moves --------------------------------------------------------------------------------
 
 
@@ -369,10 +334,6 @@ def _named(params: Parameters, who: str) -> list[tuple[str, Value]]:
     if not named:
         raise ValueError("there are no parameters; give a module, or model.parameters()")
     return list(named.items())
-
-
-def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float | np.number | np.ndarray) and np.ndim(x) == 0
 
 
 def _in_short(x: Any) -> str:

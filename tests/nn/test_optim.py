@@ -1,4 +1,4 @@
-"""Optimizers against torch's (recorded and live) and by hand; refusals; clipping; schedules."""
+"""Optimizers against torch's (recorded and live) and by hand; refusals; clipping and accumulation."""
 
 import importlib.util
 import tracemalloc
@@ -227,8 +227,6 @@ def test_zero_grad_sets_none():
         (lambda: optim.Adam([Value(1.0)], betas=0.9), r"Adam: betas are two numbers .*; got 0\.9"),
         (lambda: optim.AdamW([Value(1.0)], betas=(0.9, 0.99, 0.999)), "AdamW: betas are two numbers"),
         (lambda: optim.Adam([Value(1.0)], betas="12"), "betas are two numbers .*; got '12'"),
-        (lambda: optim.step_decay(1.0, 0), "step_decay: every is a number of steps above 0; got 0"),
-        (lambda: optim.step_decay(1.0, "2"), "every is a number of steps above 0; got '2'"),
     ],
 )
 def test_wrong_settings_are_refused(make, words):
@@ -264,7 +262,7 @@ def test_a_state_that_does_not_fit_is_refused_whole():
         optimizer.load_state_dict(state)
 
 
-# --- clipping, accumulation, schedules ----------------------------------------------------------------------
+# --- clipping and accumulation ------------------------------------------------------------------------------
 
 
 def test_clipping_by_norm():
@@ -341,25 +339,6 @@ def test_accumulation_over_parts_is_the_gradient_of_the_whole():
         optim.accumulate(loss, [])
     with pytest.raises(DataError, match=r"the loss must be a Value.*got 1\.5 \(float\).*Leave out float"):
         optim.accumulate(lambda batch: 1.5, [1])
-
-
-def test_a_schedule_drives_the_learning_rate():
-    p = nn.Parameter([0.0])
-    optimizer = optim.SGD([p], lr=optim.warmup(optim.cosine(1.0, 4), 2))
-    moves = []
-    for _ in range(5):
-        p.grad = np.array([1.0])
-        before = p.data[0]
-        optimizer.step()
-        moves.append(before - p.data[0])
-    wave = [0.5 * (1 + np.cos(np.pi * t / 4)) for t in range(5)]
-    np.testing.assert_allclose(moves, np.multiply(wave, [0.5, 1, 1, 1, 1]), atol=1e-15)
-
-
-def test_schedules_at_their_ends():
-    assert optim.cosine(1.0, 10, floor=0.1)(10) == pytest.approx(0.1)
-    assert [optim.step_decay(0.8, 2, 0.5)(t) for t in range(5)] == [0.8, 0.8, 0.4, 0.4, 0.2]
-    assert [optim.warmup(1.0, 0)(t) for t in range(2)] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(

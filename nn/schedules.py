@@ -1,0 +1,48 @@
+"""Learning-rate schedules: functions from the step, counted from 0, to the learning rate of that step.
+
+An optimizer takes one in the place of a number, `SGD(model, lr=warmup(cosine(0.1, 1000), 50))`; any function of the
+step will do. They are found as `nn.optim.cosine` and so on, beside the optimizers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .module import is_number
+
+__all__ = ["cosine", "step_decay", "warmup"]
+
+Schedule = Callable[[int], float]
+
+
+def cosine(peak: float, total: int, floor: float = 0.0) -> Schedule:
+    """From `peak` down to `floor` along half a cosine wave, over `total` steps.
+
+    >>> schedule = cosine(1.0, 10)
+    >>> [round(schedule(t), 3) for t in (0, 5, 10, 99)]
+    [1.0, 0.5, 0.0, 0.0]
+    """
+    return lambda t: floor + (peak - floor) * 0.5 * (1.0 + math.cos(math.pi * min(t / max(total, 1), 1.0)))
+
+
+def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
+    """`start`, times `factor` after every so many steps.
+
+    >>> [round(step_decay(1.0, 10)(t), 3) for t in (0, 9, 10, 25)]
+    [1.0, 1.0, 0.1, 0.01]
+    """
+    if not (is_number(every) and every > 0):
+        raise ValueError(f"step_decay: every is a number of steps above 0; got {every!r:.60}")
+    return lambda t: start * factor ** (t // every)
+
+
+def warmup(schedule: float | Schedule, steps: int) -> Schedule:
+    """A learning rate that rises from near 0 over the first steps, then follows a schedule (or stays, if a number).
+
+    >>> rising = warmup(0.8, 4)
+    >>> [round(rising(t), 3) for t in range(6)]
+    [0.2, 0.4, 0.6, 0.8, 0.8, 0.8]
+    """
+    then: Schedule = schedule if callable(schedule) else lambda t: schedule
+    return lambda t: then(t) * min((t + 1) / max(steps, 1), 1.0)
