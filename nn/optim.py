@@ -8,16 +8,17 @@ Gradients stay as they were: forget them with `zero_grad()` before the next back
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from autograd import Value
-from autograd.errors import BackwardError, DataError, NonFiniteError
+from autograd.errors import DataError, NonFiniteError
 
+from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from ._memory import keep_freed_memory
-from .module import Module, insist_same, is_number
+from .module import insist_same, is_number
 from .schedules import Schedule, cosine, step_decay, warmup
 
 __all__ = [
@@ -31,8 +32,6 @@ __all__ = [
     "step_decay",
     "warmup",
 ]
-
-Parameters = Module | Iterable[Value] | Iterable[tuple[str, Value]]
 
 
 class Optimizer:
@@ -50,8 +49,8 @@ class Optimizer:
         keep_freed_memory()
         self.lr = lr
         self.steps = 0
-        self._named = _named(params, who)
-        self._cells = _cells(self._named, self.slots)
+        self._named = named_leaves(params, who)
+        self._cells = cells_of(self._named, self.slots)
 
     @property
     def rate(self) -> float:
@@ -69,7 +68,7 @@ class Optimizer:
             self._move(values, gradient, cell, rate)
             cell.write(values)
 
-    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
+    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
         raise NotImplementedError
 
     def zero_grad(self) -> None:
@@ -118,7 +117,7 @@ class SGD(Optimizer):
         self.slots = ("momentum",) if momentum else ()
         super().__init__(params, lr)
 
-    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
+    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
         if self.weight_decay:
             gradient = np.add(gradient, np.multiply(values, self.weight_decay, out=cell.spare), out=cell.spare)
         if not self.momentum:
@@ -159,7 +158,7 @@ class Adam(Optimizer):
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         super().__init__(params, lr)
 
-    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: _Cell, rate: float) -> None:
+    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
         m, v, spare = cell.state["m"], cell.state["v"], cell.spare
         beta1, beta2 = self.betas
         if self.weight_decay:
@@ -212,8 +211,8 @@ def clip_grad_norm(params: Parameters, max_norm: float) -> float:
     """
     if not max_norm > 0.0:
         raise ValueError(f"clip_grad_norm: max_norm is a number above 0, a length; got {max_norm}")
-    named = [(name, p) for name, p in _named(params, "clip_grad_norm") if p.requires_grad and p.grad is not None]
-    norm = math.hypot(*(_length(name, p.grad) for name, p in named))
+    named = [(name, p) for name, p in named_leaves(params, "clip_grad_norm") if p.requires_grad and p.grad is not None]
+    norm = math.hypot(*(length_of(name, p.grad) for name, p in named))
     if norm == math.inf:
         raise NonFiniteError("clip_grad_norm: the gradients together are longer than the largest number there is")
     factor = max_norm / (norm + 1e-6)
@@ -246,161 +245,3 @@ def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
         part.backward()
         total += part.item()
     return total
-
-
-# --- what an optimizer moves --------------------------------------------------------------------------------
-
-
-class _Cell:
-    """One array of parameters, its state and working space. An array parameter is a cell by itself."""
-
-    def __init__(self, name: str, parameter: Value, slots: Iterable[str], spares: tuple[np.ndarray, ...]) -> None:
-        self.name, self.parameter = name, parameter
-        data = parameter._data
-        self.state = {slot: np.zeros(np.shape(data), np.asarray(data).dtype) for slot in slots}
-        self.spare, self.spare2 = (spare[: data.size].reshape(data.shape) for spare in spares)
-
-    @property
-    def trains(self) -> bool:
-        return self.parameter.requires_grad
-
-    def gradient(self) -> np.ndarray:
-        return _checked(self.name, self.parameter)
-
-    def read(self) -> np.ndarray:
-        return self.parameter._data
-
-    def write(self, values: np.ndarray) -> None:
-        self.parameter.touch()  # a graph that used the old numbers must not be pulled through any more
-
-    def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
-        return [(self.name, self.state[slot])]
-
-
-class _ScalarCell(_Cell):
-    """All scalar parameters of one dtype, moved together as one array."""
-
-    def __init__(self, named: list[tuple[str, Value]], slots: Iterable[str]) -> None:
-        self.named = named
-        dtype = np.asarray(named[0][1]._data).dtype
-        self.state = {slot: np.zeros(len(named), dtype) for slot in slots}
-        self.values, self.gradients, self.spare, self.spare2 = np.zeros((4, len(named)), dtype)
-
-    @property
-    def trains(self) -> bool:
-        return any(p.requires_grad for _, p in self.named)
-
-    def gradient(self) -> np.ndarray:
-        self.gradients[:] = [_checked(name, p) if p.requires_grad else 0.0 for name, p in self.named]
-        return self.gradients
-
-    def read(self) -> np.ndarray:
-        self.values[:] = [p._data for _, p in self.named]
-        self.frozen = [i for i, (_, p) in enumerate(self.named) if not p.requires_grad]
-        self.kept = {slot: array[self.frozen] for slot, array in self.state.items()}
-        return self.values
-
-    def write(self, values: np.ndarray) -> None:
-        moved = values.tolist() if values.dtype == np.float64 else list(values)
-        for (_, p), number in zip(self.named, moved, strict=True):
-            if p.requires_grad:
-                p._data = number
-                p.touch()
-        for slot, array in self.state.items():  # the move went over the frozen places too
-            array[self.frozen] = self.kept[slot]
-
-    def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
-        return [(name, self.state[slot][i : i + 1].reshape(())) for i, (name, _) in enumerate(self.named)]
-
-
-def _named(params: Parameters, who: str) -> list[tuple[str, Value]]:
-    """Parameters with names to speak of them by; each once."""
-    expected = f"{who} takes a module, its parameters() or a list of Values that are leaves"
-    if isinstance(params, Value):
-        raise DataError(f"{expected}; got one Value. Write {who}([p]).")
-    if not isinstance(params, Module) and (not isinstance(params, Iterable) or isinstance(params, str | Mapping)):
-        call = " Call it: model.parameters()." if callable(params) else ""
-        raise DataError(f"{expected}; got {_in_short(params)}.{call}")
-    found = list(params.named_parameters() if isinstance(params, Module) else params)
-    pairs = [x if isinstance(x, tuple) else (getattr(x, "path", None) or getattr(x, "name", None), x) for x in found]
-    named: dict[str, Value] = {}
-    seen: set[int] = set()
-    for i, (name, p) in enumerate(pairs):
-        if not isinstance(p, Value) or p.op is not None:
-            raise DataError(f"{expected}; number {i} is {_in_short(p)}. {_instead_of(p, who)}".rstrip())
-        if id(p) not in seen:
-            seen.add(id(p))
-            named[f"{name}#{i}" if name is None or name in named else name] = p
-    if not named:
-        raise ValueError("there are no parameters; give a module, or model.parameters()")
-    return list(named.items())
-
-
-def _in_short(x: Any) -> str:
-    """What it is, on one line."""
-    return f"{' '.join(repr(x).split())[:60]} ({type(x).__name__})"
-
-
-def _instead_of(p: Any, who: str) -> str:
-    """What to write in the place of something that is no parameter."""
-    if isinstance(p, Module):
-        return f"Write {who}(model), or join several: {who}([*one.parameters(), *other.parameters()])."
-    if isinstance(p, Value) and p.op is not None:
-        return f"That is the result of {p.op.name}: give the leaves it was made from."
-    return "Make it a Parameter, or a Value, and compute with that." if isinstance(p, np.ndarray | float) else ""
-
-
-def _cells(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[_Cell]:
-    arrays = [(name, p) for name, p in named if isinstance(p._data, np.ndarray)]
-    spares = {
-        dtype: tuple(np.empty((2, max(p.size for _, p in arrays if p.dtype == dtype)), dtype))
-        for dtype in {p.dtype for _, p in arrays}
-    }
-    cells = [_Cell(name, p, slots, spares[p.dtype]) for name, p in arrays]
-    for dtype in dict.fromkeys(p.dtype for _, p in named):
-        scalars = [(name, p) for name, p in named if not isinstance(p._data, np.ndarray) and p.dtype == dtype]
-        if scalars:
-            cells.append(_ScalarCell(scalars, slots))
-    return cells
-
-
-def _checked(name: str, p: Value) -> Any:
-    """The gradient of a parameter, which must be there, of the parameter's shape, and finite."""
-    if p.grad is None:
-        raise BackwardError(
-            f"{name} has no gradient, so nothing was moved. Call loss.backward() before step(); if the "
-            "loss is not meant to depend on it, freeze it (requires_grad = False) or leave it out."
-        )
-    gradient = np.asarray(p.grad)
-    if gradient.shape != p.shape:
-        raise BackwardError(
-            f"the gradient of {name} has shape {gradient.shape}, the parameter {p.shape}; nothing was moved. "
-            "Write p.grad = None and call loss.backward() again."
-        )
-    _square(name, gradient)
-    return p.grad
-
-
-def _square(name: str, g: Any) -> float:
-    """The sum of squares of a gradient, which may overflow; a NaN or an infinity in it is refused by name."""
-    flat = np.asarray(g).ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):  # both are looked into below
-        square = float(np.dot(flat, flat))
-    if not math.isfinite(square):
-        bad = ~np.isfinite(flat)
-        if bad.any():
-            raise NonFiniteError(
-                f"the gradient of {name} holds {flat[bad][0]} in {int(bad.sum())} of {flat.size} places, so "
-                "nothing was moved. Run the step under autograd.detect_nan() to find where it arose."
-            )
-    return square
-
-
-def _length(name: str, g: Any) -> float:
-    """How long a gradient is as a vector, also where the squares of its entries overflow or vanish."""
-    square = _square(name, g)
-    if 1e-30 < square < math.inf:
-        return math.sqrt(square)
-    entries = np.abs(np.asarray(g, dtype=np.float64))
-    largest = float(entries.max(initial=0.0))
-    return largest * math.sqrt(np.sum(np.square(entries / largest))) if largest else 0.0
