@@ -326,8 +326,14 @@ def _range_row(data: Any) -> Row:
 
 
 def norm(array: Any) -> float:
-    """The Euclidean length of all entries."""
-    return float(np.linalg.norm(np.ravel(array)))
+    """The Euclidean length of all entries, also where their squares are too large or too small for a float."""
+    entries = np.ravel(array)
+    with np.errstate(over="ignore", under="ignore"):
+        size = float(np.linalg.norm(entries))
+    if 0 < size < math.inf or not entries.size:
+        return size
+    largest = float(np.max(np.abs(entries)))
+    return largest * float(np.linalg.norm(entries / largest)) if 0 < largest < math.inf else size
 
 
 def _terms(group: Group, names: Names) -> list[str]:

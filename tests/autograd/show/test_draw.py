@@ -10,6 +10,7 @@ import pytest
 import autograd
 from autograd import Value, draw
 from autograd.show.labels import Names
+from autograd.show.numbers import rough
 from autograd.show.operands import literal
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -411,6 +412,16 @@ def test_zero_missing_and_bad_flow_look_different():
     assert styles["a"] == "flow" and styles["b"] == "zero" and styles["data"] == "none"
     loss.backward(math.inf)
     assert "bad" in {edge.style for edge in draw(loss, flow=True).scene.edges}
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e-200, np.float32(1e25), np.float32(1e-25)])
+def test_a_gradient_whose_square_no_float_holds_is_neither_infinite_nor_nothing(scale):
+    x = Value(np.array([3.0, 4.0], dtype=np.asarray(scale).dtype), name="x")
+    loss = (x * scale).sum()
+    loss.backward()
+    drawing = draw(loss, detail="brief", flow=True)
+    assert drawing.scene.cards[0].rows[0].text == f"‖g‖ {rough(math.sqrt(2) * float(scale))}"
+    assert {edge.style for edge in drawing.scene.edges} == {"flow"}
 
 
 def test_flow_and_numbers_before_backward_say_what_to_do():
