@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from autograd.show.numbers import MINUS, dimensions, factor
+from autograd.show.numbers import MINUS, dimensions, factor, table
 from autograd.value import Value
 
 LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
+LONGEST_ROW = 14  # and of a vector, `[0, 1, 1, 0]`
 LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 
 
@@ -46,11 +47,12 @@ def plain(x: Any) -> Any:
 
 
 def literal(x: Any) -> str:
-    """A plain operand inside an expression: `2`, `(−0.5)`, `√2`; an array by its shape."""
+    """A plain operand inside an expression: `2`, `(−0.5)`, `√2`; a short vector in full, an array by its shape."""
     if isinstance(x, bool | np.bool_) or x is None:
         return str(x)
     if np.ndim(x):
-        return f"array({dimensions(np.shape(x))})"
+        row = str(table(x)) if np.ndim(x) == 1 and 0 < np.size(x) <= LONGEST_ROW // 3 else ""
+        return row if 0 < len(row) <= LONGEST_ROW else f"array({dimensions(np.shape(x))})"
     number = float(x)
     square = round(number * number) if math.isfinite(number) and abs(number) < LARGEST_ROOT else 0
     if number > 0 and 1 < square <= LARGEST_ROOT and math.sqrt(square) == number and not number.is_integer():

@@ -104,6 +104,13 @@ def test_how_a_literal_reads(number, text):
     assert literal(number) == text
 
 
+def test_short_vectors_without_a_name_are_told_apart_in_expressions():
+    p, hit = Value([0.5, 0.25, 0.75], name="p"), np.array([0.0, 1.0, 1.0])
+    drawing = draw(hit * autograd.log(p) + (1 - hit) * p)
+    assert {"[0, 1, 1] * log(p)", "[1, 0, 0] * p"} <= set(headers(drawing))
+    assert literal(np.linspace(0, 1, 3) / 7) == "array(3)" and literal(np.ones(0)) == "array(0)"
+
+
 def test_small_tables_in_full_large_ones_in_summary():
     small, large = Value(np.ones((4, 4)), name="s"), Value(np.ones((5, 4)), name="l")
     assert card_of(draw(small.sum()), "s").blocks
