@@ -14,9 +14,11 @@ from html import escape as _html_escape
 MONO_ADVANCE = 0.608  # em, the widest of the platforms' monospace fonts
 SANS_ADVANCE = 0.58  # em, a cautious mean for captions
 LONGEST = 28  # characters of a header before its middle is left out
+SHORTENED_NAME = 12  # characters that are left of a long name in a formula
 ELLIPSIS = "…"
 
 _JOINERS = "\u200d\ufe0f\ufe0e"  # emoji sequences need them
+_NAME = re.compile(r"[\w.#]+\b(?![\w.#(])")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
 
 
@@ -49,21 +51,36 @@ def clipped(text: str, longest: int = LONGEST) -> str:
 
 
 def abridged(text: str, longest: int) -> str:
-    """A formula of at most `longest` characters whose brackets all close: what is inside some of them gives way.
+    """A formula of at most `longest` characters: long names give way in their middles, then the insides of brackets.
 
     >>> abridged("tanh(a) * (g − sum(first * second + third))", 30)
     'tanh(a) * (g − sum(…))'
+    >>> abridged("the_first_operand * the_second_operand", 30)
+    'the_fir…operand * the_se…erand'
     """
+    text = _with_short_names(text, longest)
     while len(text) > longest:
         pairs = [(start, end) for start, end in _brackets(text) if text[start:end] != ELLIPSIS]
         if not pairs:
-            return clipped(text, longest) if "(" not in text and "[" not in text else ELLIPSIS
+            return clipped(text, longest)
         too_much = len(text) - longest
         enough = [(start, end) for start, end in pairs if end - start - 1 >= too_much]
         # The shortest that will do; if none does, the longest there is.
         start, end = min(enough, key=lambda pair: pair[1] - pair[0]) if enough else max(
             pairs, key=lambda pair: pair[1] - pair[0])  # fmt: skip
         text = text[:start] + ELLIPSIS + text[end:]
+    return text
+
+
+def _with_short_names(text: str, longest: int) -> str:
+    """Each long name shortened as far as need be, the longest first; what is called with brackets is no name."""
+    while len(text) > longest:
+        names = [name for name in _NAME.findall(text) if len(name) > SHORTENED_NAME]
+        if not names:
+            break
+        name = max(names, key=len)
+        room = max(SHORTENED_NAME, len(name) - (len(text) - longest))
+        text = _NAME.sub(lambda found: clipped(name, room) if found[0] == name else found[0], text)  # noqa: B023
     return text
 
 

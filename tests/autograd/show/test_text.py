@@ -52,9 +52,11 @@ def test_wide_characters_count_two(text, width):
         ("a * b", "a * b"),
         ("expand_dims(array(3×3)) * expand_dims(g)", "expand_dims(…) * expand_dims(g)"),
         ("f(a_long_name, another)[1] * (g − sum(g))", "f(…)[1] * (g − sum(g))"),
-        ("a_name_without_any_brackets * another_one", "a_name_without_…s * another_one"),
-        ("a_function_with_a_very_long_name_that(x)", "…"),
+        ("a_name_without_any_brackets * another_one", "a_name_w…brackets * another_one"),
+        ("the_learning_rate_of_one * weights_of_the_first_layer", "the_lear…_of_one * weight…layer"),
+        ("a_function_with_a_very_long_name_that(x)", "a_function_with…ng_name_that(…)"),
+        ('g * <b>&amp;"a"</b><script>alert(1)</script>', 'g * <b>&amp;"a"…ert(…)</script>'),
     ],
 )
-def test_a_formula_is_shortened_inside_its_brackets(formula, shown):
+def test_a_formula_is_shortened_in_its_names_and_inside_its_brackets(formula, shown):
     assert abridged(formula, 31) == shown
