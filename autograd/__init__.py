@@ -51,7 +51,8 @@ def __getattr__(wanted: str) -> _Any:
     if wanted in _LAZY:
         from importlib import import_module
 
-        return getattr(import_module(f".{_LAZY[wanted]}", __name__), wanted)
+        found = globals()[wanted] = getattr(import_module(f".{_LAZY[wanted]}", __name__), wanted)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {wanted!r}")
 
 

@@ -15,6 +15,8 @@ def flatten(tree: Any) -> tuple[list[Any], Any]:
     >>> flatten({"w": [1.0, 2.0], "b": 3.0})[0]
     [1.0, 2.0, 3.0]
     """
+    if not isinstance(tree, (dict, list, tuple)):
+        return [tree], LEAF
     flat: list[Any] = []
     return flat, _walk(tree, flat)
 

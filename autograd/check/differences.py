@@ -56,13 +56,13 @@ def look(probe: Probe, places: Array, step: float | None, beside: Array | None =
     `beside` are rows of all inputs that are replayed along with them; their changes come second.
     """
     native = step is not None
-    x = probe.x[places]
+    x, scale = (probe.x, probe.scale) if places is probe.places else (probe.x[places], probe.scale[places])
     epsilon = probe.epsilon(native)
-    h = usual_step(probe.scale[places], epsilon) if step is None else np.full(x.shape, step)
+    h = usual_step(scale, epsilon) if step is None else np.full(x.shape, step)
     h = really_added(probe, x, h, native)
     n = len(places)
-    moved = probe.entries(np.concatenate([places, places]), np.concatenate([x + h, x - h]), native, beside)
-    up, down, changes = moved[:n], moved[n : 2 * n], moved[2 * n :]
+    changes = probe.entries(places, np.array([x + h, x - h]), native, beside)
+    up, down, changes = changes[:n], changes[n : 2 * n], changes[2 * n :]
     return Look(up, down, (up - down) / (h + h), (up + down) / h, 4 * epsilon * probe.size / h), changes
 
 
@@ -100,9 +100,9 @@ def climb(probe: Probe, places: Array) -> Climb:
     h = ladder(x, epsilon)  # (entries, rungs)
     steps = really_added(probe, x[:, None, None], h[:, :, None] * POINTS)
     rungs = h.shape[1]
-    values = x[:, None, None] + steps
-    moved = probe.entries(np.repeat(places, rungs * 4), values.reshape(-1)).reshape(steps.shape)
-    up, down, up2, down2 = np.moveaxis(moved, -1, 0)
+    values = (x[:, None, None] + steps).reshape(len(x), -1)
+    moved = probe.entries(places, values.T).reshape(rungs, 4, len(x)).T
+    up, down, up2, down2 = np.moveaxis(moved, 1, 0)
     real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # a step that rounding swallowed is no step
     with np.errstate(all="ignore"):
         near = (up - down) / (steps[..., 0] - steps[..., 1])

@@ -124,7 +124,7 @@ def _first_look(
     places: Array | None = None
     seen: Look | None = None
     if max(map(math.prod, probe.shapes)) <= EVERY:
-        places = np.arange(probe.x.size)
+        places = probe.places
     moved = _moved_both_ways(probe, seed)
     if places is not None and step is None:
         seen, replayed = look(probe, places, step, moved)

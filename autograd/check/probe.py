@@ -35,14 +35,15 @@ class Probe:
         self.x = in_a_row(data)
         # What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move.
         self.scale = np.maximum(np.abs(self.x), 1.0)
-        if not math.isfinite(np.add.reduce(self.scale)):
+        if not math.isfinite(self.x.dot(self.x)):
             self.scale[~np.isfinite(self.scale)] = 0.0
+        self.places = np.arange(self.x.size)
         self.shapes = [shape_of(d) for d in data]
         self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
-        self.size = math.sqrt(sum(float(np.vdot(r, r)) for r in subject.results if r is not None))
+        self.size = math.sqrt(sum([float(np.vdot(r, r)) for r in subject.results if r is not None]))
         self.finite = math.isfinite(self.size)
-        self.coarse = max(map(rounding_unit, (*data, *subject.results)))  # of the coarsest dtype
+        self.coarse = coarsest_unit(*data, *subject.results)
         self.before = self._in_float64() if self.coarse > EPS64 else subject.results
 
     def _in_float64(self) -> list[Any]:
@@ -93,32 +94,39 @@ class Probe:
     # --- perturbations --------------------------------------------------------------------------------------
 
     def entries(self, places: Array, values: Array, native: bool = False, beside: Array | None = None) -> Array:
-        """The change of the sum for each (place, value): that one entry with this value, all else as it was.
+        """The changes of the sum with one entry moved, all else as it was: `places[i]` to `values[0, i]`, for all i;
+        then to `values[1, i]`, and so on.
 
-        The changes for the rows `beside` come after them: in the same replay, where that is small.
+        The changes for the rows `beside` come after them: from the same replay, where that is small.
         """
-        if len(places) * self.x.size <= TOGETHER or self.replay is None or len(self.shapes) == 1:
+        if values.size * self.x.size <= TOGETHER or self.replay is None or len(self.shapes) == 1:
             return self._entries(None, places, values, native, beside)
-        changes = np.empty(len(places))
+        changes = np.empty(values.shape)
         source = np.searchsorted(self.starts, places, side="right") - 1
         for k in range(len(self.shapes)):
             mine = np.flatnonzero(source == k)
             if mine.size:
-                changes[mine] = self._entries(k, places[mine], values[mine], native)
+                some = values[:, mine]
+                changes[:, mine] = self._entries(k, places[mine], some, native).reshape(some.shape)
+        changes = changes.reshape(-1)
         return changes if beside is None else np.concatenate([changes, self.changes(beside, native)])
 
     def _entries(self, k: int | None, places: Array, values: Array, native: bool, beside: Array | None = None) -> Array:
         """The same, with arrays for source k only (None: for all)."""
-        n = len(places)
+        n = values.size
         portion = 8 if self.replay is None else self.replay.portion
         if n > portion:
+            places, values = np.tile(places, len(values)), values.reshape(1, n)
             slices = [slice(i, i + portion) for i in range(0, n, portion)]
-            done = [self._entries(k, places[s], values[s], native) for s in slices]
+            done = [self._entries(k, places[s], values[:, s], native) for s in slices]
             return np.concatenate(done if beside is None else [*done, self.changes(beside, native)])
         start, stop = (0, self.x.size) if k is None else (self.starts[k], self.starts[k + 1])
         rows = np.empty((n if beside is None else n + len(beside), stop - start))
-        rows[:n] = self.x[start:stop]
-        rows[np.arange(n), places - start] = values
+        rows[:] = self.x[start:stop]
+        if places is self.places:  # the rows of one move are a square, and what it moves is the diagonal
+            rows[:n].reshape(len(values), len(places) ** 2)[:, :: len(places) + 1] = values
+        else:
+            rows[np.arange(n), np.tile(places - start, len(values))] = values.reshape(n)
         if beside is not None:
             rows[n:] = beside
         if k is None:
@@ -173,8 +181,7 @@ def in_a_row(data: list[Any]) -> Array:
     return np.concatenate(data, axis=None, dtype=np.float64)
 
 
-def rounding_unit(data: Any) -> float:
-    """Of the dtype of an array or a number; of float64 for None."""
-    if data is None or data.__class__ is float or data.dtype is FLOAT64:
-        return EPS64
-    return max(EPS64, float(np.finfo(data.dtype).eps))
+def coarsest_unit(*data: Any) -> float:
+    """The rounding unit of the coarsest dtype among arrays and numbers; float64's where there is none."""
+    units = [np.finfo(x.dtype).eps for x in data if getattr(x, "dtype", FLOAT64) is not FLOAT64]
+    return float(max([EPS64, *units]))

@@ -31,7 +31,7 @@ class Replay:
     def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
         self.outs = [out if isinstance(out, Value) else None for out in outs]  # a plain result never changes
         self.nodes = made_from(self.outs, stop=sources)
-        widest = max(getattr(node._data, "size", 1) for node in (*sources, *self.nodes))
+        widest = max([getattr(node._data, "size", 1) for node in (*sources, *self.nodes)])
         self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
     def run(self, rows: int, given: Mapping[Value, Array]) -> list[Array | None]:
@@ -64,33 +64,41 @@ def batched(node: Value, rows: int, known: Mapping[Any, Array]) -> Array | None:
 
     None if no input has it: then the result stays as it was recorded.
     """
-    op, inputs = node.op, node.inputs
+    op = node.op
     assert op is not None
-    stacked = {i: known[x] for i, x in enumerate(inputs) if isinstance(x, Value) and x in known}
+    data, stacked = [], []
+    for i, x in enumerate(node.inputs):
+        if not isinstance(x, Value):
+            data.append(x)
+        elif x in known:
+            data.append(known[x])
+            stacked.append(i)
+        else:
+            data.append(x._data)
     if not stacked:
         return None
-    plain = [x._data if isinstance(x, Value) else x for x in inputs]
     if op.batch is not None:
-        out = _aligned(op, rows, plain, stacked) if op.batch == "align" else _by_callable(op, rows, plain, stacked)
+        out = _aligned(op, rows, data, stacked) if op.batch == "align" else _by_callable(op, rows, data, stacked)
         if out is not None and shape_of(out) == (rows, *shape_of(node._data)):
             return out
-    return _looped(op, rows, plain, stacked)
+    return _looped(op, rows, data, stacked)
 
 
-def _aligned(op: Op, rows: int, plain: list[Any], stacked: Mapping[int, Array]) -> Any:
+def _aligned(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Any:
     """Line up the ranks behind the batch axis, then run forward: broadcasting does the rest.
 
     A forward function that works in place wants the axis on every input; it gets that if it stumbles.
     """
-    rank = max(map(rank_of, plain))
-    lined_up = plain.copy()
-    for i, x in stacked.items():
-        missing = rank + 1 - x.ndim
-        lined_up[i] = x.reshape(rows, *(1,) * missing, *x.shape[1:]) if missing else x
+    ranks = [0 if x is None else rank_of(x) if i in stacked else 1 + rank_of(x) for i, x in enumerate(data)]
+    rank = max(ranks)
+    lined_up = data.copy()
+    for i in stacked:
+        if ranks[i] < rank:
+            lined_up[i] = data[i].reshape(rows, *(1,) * (rank - ranks[i]), *data[i].shape[1:])
     try:
         return op.forward(*lined_up)
     except ValueError:
-        return op.forward(*(_with_axis(x, rows, rank) for x in lined_up))
+        return op.forward(*(_with_axis(x, rows, rank - 1) for x in lined_up))
 
 
 def _with_axis(x: Any, rows: int, rank: int) -> Any:
@@ -99,20 +107,18 @@ def _with_axis(x: Any, rows: int, rank: int) -> Any:
     return np.broadcast_to(x, (rows, *(1,) * (rank - np.ndim(x)), *np.shape(x)))
 
 
-def _by_callable(op: Op, rows: int, plain: list[Any], stacked: Mapping[int, Array]) -> Any:
+def _by_callable(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Any:
     assert callable(op.batch)
-    with_axis = [
-        stacked[i] if i in stacked else None if x is None else np.broadcast_to(x, (rows, *np.shape(x)))
-        for i, x in enumerate(plain)
-    ]
-    return op.batch(op, rows, *with_axis)
+    if len(stacked) < len(data):
+        data = [x if i in stacked or x is None else _with_axis(x, rows, np.ndim(x)) for i, x in enumerate(data)]
+    return op.batch(op, rows, *data)
 
 
-def _looped(op: Op, rows: int, plain: list[Any], stacked: Mapping[int, Array]) -> Array:
-    inputs = plain.copy()
+def _looped(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Array:
     out = []
     for row in range(rows):
-        for i, x in stacked.items():
-            inputs[i] = as_plain(x[row])
+        inputs = data.copy()
+        for i in stacked:
+            inputs[i] = as_plain(data[i][row])
         out.append(op.compute(*inputs))
     return np.stack(out)

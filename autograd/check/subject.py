@@ -39,11 +39,11 @@ class Subject(Trace):
         self.names: list[str] = []
         self.structure: Any = None  # where no input is nested
         given: Sequence[Any] = args
-        if any(isinstance(x, (list, tuple, dict)) for x in args):
+        if any(issubclass(kind, (list, tuple, dict)) for kind in set(map(type, args))):
             given, self.structure = flatten(list(args))
         self.parameters = parameters_of(f) if len(given) == len(args) else ()
         self.leaves = [self._door(i, x) for i, x in enumerate(given)]
-        self._notice_shared_memory([x for x in given if is_float_array(x)])
+        self._notice_shared_memory(given)
         if not self.sources:
             raise DataError(
                 "there is nothing to check: no input is a real number, a float array or a leaf Value. "
@@ -87,10 +87,11 @@ class Subject(Trace):
         self.names.append(source.name or named)
         return source
 
-    def _notice_shared_memory(self, arrays: list[Array]) -> None:
-        if len(set(map(id, arrays))) == len(arrays) and all(a.base is None for a in arrays):
+    def _notice_shared_memory(self, given: Sequence[Any]) -> None:
+        views = [x for x in given if getattr(x, "base", None) is not None]
+        if not views and len(set(map(id, given))) == len(given):
             return  # each has memory of its own
-        pairs = itertools.combinations(arrays, 2)
+        pairs = itertools.combinations(filter(is_float_array, given), 2)
         if any(np.may_share_memory(a, b) and np.shares_memory(a, b) for a, b in pairs):
             self.notes.append("two of the arrays given share memory; each was varied on a copy of its own")
 
@@ -151,7 +152,7 @@ class Subject(Trace):
         grads: dict[Value, Any] = {}
         for root, u in zip(outs, cotangents):
             if isinstance(root, Value) and root.requires_grad:
-                seed = u if root._data.__class__ is float else np.asarray(u, dtype=root.dtype)
+                seed = u if root._data.__class__ is float else np.asarray(u, root._data.dtype)
                 grads[root] = grads[root] + seed if root in grads else seed
         order = [node for node in reversed(nodes) if node.requires_grad]
         refuse_stale(order)
