@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from autograd.expr import Expr
+from autograd.expr import UNKNOWN, Expr
 from autograd.op import OPS, Op
 
 COUNTED_IN_RESULT = ("expand_dims", "stack")  # ops whose axis is one of the result's, not of their operand's
@@ -49,14 +49,31 @@ class Ranked(Expr):
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Ranked:
+        if op.name == "sum_to":
+            return summed_to(inputs[0], op.settings["shape"])
         whole = Expr.__apply__(op, inputs)
         counted: Any = whole if op.name in COUNTED_IN_RESULT else inputs[0]
         rank = counted.ndim if isinstance(counted, Expr) else np.ndim(counted)
         return Ranked(with_rank(whole.tree, rank), whole.value)
 
     def _view(self, attribute: str, view: Callable[[Any], Any]) -> Ranked:
-        turned = super()._view(attribute, view)
+        turned = super()._view("T" if attribute == "mT" and self.ndim == 2 else attribute, view)
         return Ranked(turned.tree, turned.value)
+
+
+E = TypeVar("E", bound=Expr)
+
+
+def summed_to(part: E, shape: tuple[int, ...]) -> E:
+    """An expression summed over the axes that broadcasting added to an array of that shape."""
+    if part.value is UNKNOWN or part.shape == shape:
+        return part
+    lead = part.ndim - len(shape)
+    with np.errstate(all="ignore"):
+        if lead > 0:
+            part = OPS["sum"](part, axis=tuple(range(lead)))
+        stretched = tuple(i for i, n in enumerate(shape) if n == 1 and part.shape[i] != 1)
+        return OPS["sum"](part, axis=stretched, keepdims=True) if stretched else part
 
 
 def with_rank(tree: ast.expr, rank: int) -> ast.expr:

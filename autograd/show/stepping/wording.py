@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import UNKNOWN, Expr, pulled
-from autograd.op import OPS
+from autograd.expr import Expr, pulled
 from autograd.show.labels import Names
 from autograd.show.operands import literal
 from autograd.show.stepping.algebra import expanded, simplified, with_parts
 from autograd.show.stepping.formula import Formula
 from autograd.show.stepping.valued import MARK, Operand
 from autograd.show.stepping.writers import SIMPLE_NAME
-from autograd.show.text import clipped, visible
-from autograd.show.tidy import tidied
+from autograd.show.text import abridged, clipped, visible
+from autograd.show.tidy import Ranked, summed_to, tidied
 from autograd.value import Value
 
 LONGEST_NAME = 40
@@ -69,8 +68,8 @@ class Words:
     def reading(self, node: Value) -> str:
         """`K = X @ WK`: a node's name and how it was made; the one or the other where that is all there is."""
         name, expression = self.names.name(node), self.names.expression(node)
-        parts = [clipped(visible(part), LONGEST_NAME) for part in (name, expression) if part]
-        return " = ".join(parts) or self.name(node)
+        parts = [clipped(visible(name), LONGEST_NAME), abridged(visible(expression), LONGEST_NAME)]
+        return " = ".join(filter(None, parts)) or self.name(node)
 
     def made(self, node: Value) -> Formula:
         """How a node was computed, as a formula of its operands."""
@@ -91,7 +90,7 @@ class Words:
         except Exception:  # a user's rule that text cannot follow: it branches, or calls NumPy itself
             parts = [Expr.call(f"pull_{node.op.name}", g, *(x for x in inputs if x is not None))] * len(inputs)
         return [
-            None if part is None else self._formula(_summed(part, np.shape(self.data(x))), node)
+            None if part is None else self._formula(summed_to(part, np.shape(self.data(x))), node)
             for part, x in zip(parts, node.inputs)
         ]
 
@@ -108,15 +107,15 @@ class Words:
         """The most axes that a node or an operand of it has: those that its op's `axis` may be one of."""
         return max([node.ndim, *(np.ndim(self.data(x)) for x in node.inputs)])
 
-    def _operand(self, x: Any) -> Expr:
+    def _operand(self, x: Any) -> Ranked:
         """An operand as the rule sees it: a mark, or a plain short number as it is."""
         if not isinstance(x, Value | np.ndarray) and not literal(x).startswith("√"):
-            return Expr(_number(x), x)
+            return Ranked(_number(x), x)
         mark = self._marks.get(id(x))
         if mark is None:
             mark = self._marks[id(x)] = f"{MARK}{len(self._marks)}"
             self.operands[mark] = self._described(x)
-        return Expr(ast.Name(mark, ast.Load()), self.data(x))
+        return Ranked(ast.Name(mark, ast.Load()), self.data(x))
 
     def _described(self, x: Any) -> Operand:
         if not isinstance(x, Value):
@@ -129,10 +128,10 @@ class Words:
             nested = tidied(whole.tree, self._rank(x))
         return Operand(self.name(x), self.data(x), nested=nested)
 
-    def _gradient(self, node: Value, gradient: Any) -> Expr:
+    def _gradient(self, node: Value, gradient: Any) -> Ranked:
         mark = f"{MARK}g{id(node)}"
         self.operands[mark] = Operand(self.slope(node), gradient, is_gradient=True, name=self.name(node))
-        return Expr(ast.Name(mark, ast.Load()), gradient)
+        return Ranked(ast.Name(mark, ast.Load()), gradient)
 
 
 def _number(x: Any) -> ast.expr:
@@ -145,15 +144,3 @@ def _number(x: Any) -> ast.expr:
     if float(value).is_integer() and abs(value) < 1e15:
         value = int(value)
     return ast.Constant(value) if value >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-value))
-
-
-def _summed(part: Expr, shape: tuple[int, ...]) -> Expr:
-    """A contribution in the shape of what it belongs to: summed over the axes that broadcasting added."""
-    if part.value is UNKNOWN or np.shape(part.value) == shape:
-        return part
-    lead = part.ndim - len(shape)
-    with np.errstate(all="ignore"):
-        if lead > 0:
-            part = OPS["sum"](part, axis=tuple(range(lead)))
-        stretched = tuple(i for i, n in enumerate(shape) if n == 1 and np.shape(part.value)[i] != 1)
-        return OPS["sum"](part, axis=stretched, keepdims=True) if stretched else part

@@ -104,6 +104,18 @@ def test_axes_are_counted_from_the_front():
         assert f"<mtext>{word}</mtext>" in written(step(matrix.sum(axis=axis).sum())[0].formula, MathML)
 
 
+def test_a_sum_that_undoes_broadcasting_names_its_axes():
+    x, gamma, beta = Value(np.ones((2, 3)), name="x"), Value(np.ones(3), name="gamma"), Value(np.zeros(3), name="beta")
+    sent = [one.symbols for one in step(ag.layer_norm(x, gamma, beta).sum())[-1].contributions]
+    assert sent[-1] == "∂L/∂beta += sum(∂L/∂t1, axis=0)"
+
+
+def test_a_long_expression_keeps_its_brackets():
+    x, gamma, beta = Value(np.ones((2, 3)), name="x"), Value(np.ones(3), name="gamma"), Value(np.zeros(3), name="beta")
+    readings = [one.reading for one in step(ag.layer_norm(x * 2 + np.arange(3.0), gamma, beta).sum())]
+    assert "t1 = layer_norm(x * 2 + […], gamma, beta)" in readings
+
+
 def test_a_partial_derivative_is_by_one_operand():
     v = Value(3.0, name="v")
     both = step(ag.exp(v * v))[-1].contributions
