@@ -10,6 +10,7 @@ How a picture comes about, each arrow one module:
     theme        colours and fonts, light and dark; the style sheet
     cards        Card, Row, Block, Edge, Scope, Scene: plain data; `measure(card)`
     labels       names, expressions and rules of a graph's nodes: `Names`; `name_sources`: where names come from
+    brief        a rule made short enough for an edge
     operands     what a node was made from, and how a plain operand is written
     folding      which nodes share a card: modules, repeats, sums
     choices      what a caller picks by name, refused where nothing has it

@@ -39,7 +39,7 @@ SHEET = 5  # offset of each sheet behind a folded module
 BAR, BAR_GAP = 9, 2  # one bar per folded block
 NARROWEST_BODY = 150  # a header may be this wide (times SLACK) before it takes two lines
 SLACK = 1.12
-LONGEST_LABEL = 36  # characters on an edge
+LONGEST_LABEL = 48  # characters on an edge
 LONGEST_EXPRESSION = 34
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from autograd.expr import Expr, pulled
 from autograd.op import BoundOp, Op, template
-from autograd.show.cards import LONGEST_LABEL
+from autograd.show.brief import in_brief, is_readable
 from autograd.show.name_sources import module_results, named_in, parameter_paths
 from autograd.show.numbers import MINUS, dimensions
 from autograd.show.operands import arrays_in, literal, operands_of, part_played, plain
@@ -34,8 +34,10 @@ from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands in one another
+SPELLED_MOST = 36  # characters of a rule that spells out a result without a name
 LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
 GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
+PRIME = "′"  # after the name of an op whose rule is too long to write: layer_norm′(g)
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
 
 # Names travel through Python's unparser as private characters: no text in a name is taken for code.
@@ -109,14 +111,19 @@ class Names:
         """What a sentence calls a node: its name, its expression if that is short, or a name made up for it."""
         return self.expression(node) if self.nestable(node) else self.call(node)
 
-    def rule(self, node: Value, brief: bool = False) -> tuple[str | None, ...]:
+    def rule(self, node: Value) -> tuple[str | None, ...]:
         """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
 
-        The result stands in it under its own name, or its expression where that is short. `brief` leaves settings out
-        that a reader can do without, such as `keepdims`.
+        The result stands in it under its own name, or its expression where that is short.
         """
+        return tuple(text and self._with_result(text, node) for text in self._rule(node, brief=False))
+
+    def rule_on_edges(self, node: Value) -> tuple[str | None, ...]:
+        """The rule in brief; `f′(g)` where that is still too long for an edge, or cannot be read at all."""
         assert node.op is not None
-        return tuple(text and self._with_result(text, node) for text in self._rule(node, brief))
+        texts = (text and self._with_result(text, node) for text in self._rule(node, brief=True))
+        long = f"{node.op.name}{PRIME}({self.gradient_word})"
+        return tuple(text if text is None or is_readable(text) else long for text in texts)
 
     @property
     def gradient_word(self) -> str:
@@ -136,7 +143,7 @@ class Names:
         expression = self.expression(node)
         atom = isinstance(template(node.op.reads), ast.Call | ast.Subscript | ast.Attribute)
         spelled = text.replace(_RESULT, expression if atom else f"({expression})")
-        return spelled if len(spelled) <= LONGEST_LABEL else text.replace(_RESULT, self.result_word)
+        return spelled if len(spelled) <= SPELLED_MOST else text.replace(_RESULT, self.result_word)
 
     def _rule(self, node: Value, brief: bool) -> tuple[str | None, ...]:
         """The rule's texts, with a mark in the result's place."""
@@ -154,7 +161,7 @@ class Names:
         if key not in self._rules:
             marks = [_in_rule(x, chr(_FIRST_MARK + index)) for index, x in enumerate(node.inputs)]
             texts = self._pulled(node, marks, brief)
-            self._rules[key] = tuple(text and self._with_settings(text).replace("-", MINUS) for text in texts)
+            self._rules[key] = tuple(text and _on_screen(self._with_settings(text)) for text in texts)
             self._kept.append(node.op)
         names = {_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(node.inputs)}
         return tuple(text and text.translate(names) for text in self._rules[key])
@@ -167,11 +174,16 @@ class Names:
             out = Ranked(ast.Name(_RESULT, ast.Load()), node.data)
             parts = pulled(self._spoken(node.op), g, out, inputs)
         ranks = {ast.dump(tidied(x.tree, rank)): x.ndim for x in (g, out, *inputs) if x is not None}
+
+        def ndim(tree: ast.expr) -> int:
+            return ranks.get(ast.dump(tree), 0)
+
         texts: list[str | None] = []
         for part in parts:
             if part is not None:
-                tree = in_matrix_terms(tidied(part.tree, rank), lambda tree: ranks.get(ast.dump(tree), 0))
-                part = tidy(Expr(counted_from_the_front(tree)), rank, brief)
+                tree = in_matrix_terms(tidied(part.tree, rank), ndim)
+                counted = tidied(counted_from_the_front(tree), rank, brief)
+                part = in_brief(counted, ndim) if brief else ast.unparse(counted)
             texts.append(part)
         return texts
 
@@ -225,8 +237,8 @@ class Names:
         if pattern is None:
             marks = [None if x is None else Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load()))
                      for index, x in enumerate(inputs)]  # fmt: skip
-            pattern = self._with_settings(tidy(self._applied(node, marks), rank))
-            pattern = self._patterns[key] = pattern.replace("-", MINUS)
+            pattern = _on_screen(self._with_settings(tidy(self._applied(node, marks), rank)))
+            self._patterns[key] = pattern
             self._kept.append(node.op)
         return pattern.translate({_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(inputs)})
 
@@ -287,7 +299,7 @@ class Names:
         return self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
 
     def _unmarked(self, text: str) -> str:
-        text = self._with_settings(text).replace("-", MINUS)
+        text = _on_screen(self._with_settings(text))
         return text.translate({ord(mark): name for name, mark in self._marks.items()})
 
     def _spoken(self, op: Op) -> Op:
@@ -311,6 +323,11 @@ class Names:
         for printed, shown in self._settings.items():
             text = text.replace(printed, shown)
         return text
+
+
+def _on_screen(code: str) -> str:
+    """Code with a true minus; the arrow of `einsum('ij->ji', x)` stays one."""
+    return code.replace("-", MINUS).replace(f"{MINUS}>", "->")
 
 
 def _in_rule(x: Any, mark: str) -> Ranked | None:

@@ -18,7 +18,7 @@ from autograd.show import flow as flowing
 from autograd.show.cards import Card, Edge, Legend, Scene, Scope
 from autograd.show.choices import refuse_unknown
 from autograd.show.folding import Group, every_module, fold
-from autograd.show.labels import Names
+from autograd.show.labels import PRIME, Names
 from autograd.show.layout import GRAPHVIZ_MOST
 from autograd.show.numbers import count, rough
 from autograd.show.operands import operands_of, part_played
@@ -192,6 +192,7 @@ class Reader:
         known = self._wants_numbers and not stale
         sent = flowing.contributions_of(node) if known else [None] * len(node.inputs)
         labels = self._labels(node, sent, style)
+        whole = self.names.rule(node) if self.options.edges == "rule" else labels
         for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
             if tail is None or tail == head:
                 continue
@@ -200,7 +201,7 @@ class Reader:
             place = (tail, head, -1 if folded else index)
             if place not in drawn:
                 label = labels[index] if is_input and not folded else ""
-                title = self._edge_title(node, x, label) if style.told else ""
+                title = self._edge_title(node, x, whole[index] if label else "") if style.told else ""
                 drawn[place] = Edge(f"e{len(drawn)}", tail, head, label, title=title)
             key = drawn[place].key
             if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
@@ -210,7 +211,7 @@ class Reader:
 
     def _labels(self, node: Value, sent: Any, style: Style) -> list[str]:
         if self.options.edges == "rule" and node.requires_grad:
-            parts = self.names.rule(node, brief=True)
+            parts = self.names.rule_on_edges(node)
             return [
                 part if part and isinstance(x, Value) and x.requires_grad else "" for part, x in zip(parts, node.inputs)
             ]
@@ -246,10 +247,14 @@ class Reader:
         if self.options.edges == "rule" and any(edge.label for edge in edges):
             g, out = self.names.gradient_word, self.names.result_word
             says_out = any(re.search(rf"\b{out}\b", edge.label) for edge in edges)
-            return (
-                f"on each edge: what flows back along it; {g} is the gradient of the card at its arrowhead"
-                + (f", {out} that card's value" if says_out else ""),
-            )
+            says_prime = any(edge.label.endswith(f"{PRIME}({g})") for edge in edges)
+            notes = ["on each edge: what flows back along it, in the shape of the card it reaches",
+                     f"{g} is the gradient of the card at the arrowhead"]  # fmt: skip
+            if says_out:
+                notes[1] += f", {out} that card's value"
+            if says_prime:
+                notes.append(f"f{PRIME}({g}) is a rule of f too long for an edge: step() writes it out")
+            return tuple(notes)
         return ()
 
     def _with_flow(
@@ -301,10 +306,10 @@ class Reader:
         """The plain array of a constant's card; None if the card is something else."""
         return self._constants.get(key)
 
-    def _edge_title(self, node: Value, x: Any, label: str) -> str:
+    def _edge_title(self, node: Value, x: Any, sent: str | None) -> str:
         result = self.names.name(node) or self.names.expression(node)
         title = f"{self.names.name(x) or self._spoken(x)} → {result}"
-        return f"{title}: {label}" if label else title
+        return f"{title}: {sent}" if sent else title
 
     def _spoken(self, x: Any) -> str:
         return self.names.expression(x) or "leaf" if isinstance(x, Value) else "constant"

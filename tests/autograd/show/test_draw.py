@@ -9,6 +9,7 @@ import pytest
 
 import autograd
 from autograd import Value, draw
+from autograd.show.cards import LONGEST_LABEL
 from autograd.show.labels import Names
 from autograd.show.numbers import rough
 from autograd.show.operands import literal
@@ -285,7 +286,7 @@ def test_a_rule_calls_the_result_by_its_own_name():
     out.name = "out"
     drawing = draw(out, edges="rule")
     assert drawing.scene.edges[0].label == "attn * (g − sum(g * attn))"
-    assert "that card's value" not in drawing.scene.notes[0]
+    assert not any("that card's value" in note for note in drawing.scene.notes)
 
 
 def test_a_rule_spells_out_a_result_without_a_name_where_that_is_short():
@@ -315,11 +316,11 @@ def test_a_word_for_the_unnamed_gives_way_to_the_names_in_the_graph():
     x = Value(np.arange(3.0), name="out_of_the_first_layer")
     scene = draw(autograd.softmax(x), edges="rule").scene
     assert scene.edges[0].label == "out * (g − sum(g * out))"
-    assert scene.notes[0].endswith("g is the gradient of the card at its arrowhead, out that card's value")
+    assert scene.notes[1] == "g is the gradient of the card at the arrowhead, out that card's value"
     x, g = Value(np.arange(3.0), name="out"), Value(1.0, name="g")
     scene = draw(autograd.softmax(x * 2 + x * 3 + x * g), edges="rule").scene
     assert scene.edges[-1].label == "result * (grad − sum(grad * result))"
-    assert scene.notes[0].endswith("grad is the gradient of the card at its arrowhead, result that card's value")
+    assert scene.notes[1] == "grad is the gradient of the card at the arrowhead, result that card's value"
 
 
 @pytest.mark.parametrize(
@@ -338,9 +339,37 @@ def test_a_vector_without_a_name_too():
 def test_a_long_rule_is_shortened_inside_its_brackets():
     x = Value(np.ones(3), name="the_activations_of_a_layer")
     for edge in draw(autograd.sigmoid(x) * autograd.tanh(x) ** 3, edges="rule").scene.edges:
-        assert len(edge.shown_label) <= 36
+        assert len(edge.shown_label) <= LONGEST_LABEL
         assert edge.shown_label.count("(") == edge.shown_label.count(")")
         assert edge.label in edge.title  # which has it whole
+
+
+def test_a_rule_on_an_edge_leaves_shapes_to_the_cards():
+    x, b = Value(np.arange(6.0).reshape(2, 3), name="x"), Value(np.ones(3), name="b")
+    rows = Value(np.ones((4, 2, 3)), name="rows")
+    assert labels_of(x.mean()) == ["g / 6"] and labels_of(x.sum(axis=0)) == ["g"]
+    assert labels_of(x[:, 1:]) == ["g into [:, 1:]"] and labels_of(b[0]) == ["g into [0]"]
+    assert labels_of(autograd.stack([x, x])) == ["g[0]", "g[1]"]
+    dense = autograd.linear(rows, Value(np.ones((3, 2)), name="W"), Value(np.ones(2), name="c"))
+    assert labels_of(dense) == ["g @ W.T", "rows.T @ g", "sum(g, axis=(0, 1))"]
+    assert labels_of(autograd.max(x, axis=0)) == ["g * (x == out) / sum(x == out, axis=0)"]
+    assert labels_of(autograd.std(b)) == ["g / std(b) / 3 * (b − mean(b))"]
+    assert labels_of(autograd.einsum("ij->ji", x)) == ["einsum('ji->ij', g)"]  # an arrow, not a minus
+    assert draw(x.mean(), edges="rule").scene.edges[0].title == "x → mean(x): broadcast_to(g / 6, (2, 3))"
+
+
+def test_shapes_that_make_an_outer_product_stay_in_its_rule():
+    v, many = Value(np.ones(3), name="v"), Value(np.ones((5, 2, 3)), name="many")
+    assert labels_of(many @ v)[0] == "expand_dims(g, axis=2) * v"
+
+
+def test_a_rule_too_long_for_an_edge_is_named_and_explained():
+    x, gamma, beta = Value(np.ones((2, 3)), name="x"), Value(np.ones(3), name="γ"), Value(np.zeros(3), name="β")
+    scene = draw(autograd.layer_norm(x, gamma, beta), edges="rule").scene
+    assert [edge.label for edge in scene.edges] == ["layer_norm′(g)", "layer_norm′(g)", "sum(g, axis=0)"]
+    assert scene.notes[2] == "f′(g) is a rule of f too long for an edge: step() writes it out"
+    assert "norm_pull" in scene.edges[0].title
+    assert len(draw(x.sum(), edges="rule").scene.notes) == 2
 
 
 def test_a_replaced_rule_changes_the_label(monkeypatch):
