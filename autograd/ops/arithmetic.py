@@ -61,7 +61,7 @@ power_slope = Op("power_slope", "y * x ** (y - 1)",
                  forward=_power_slope,
                  # where y is 0 the slope is 0 everywhere; 0 * inf at x = 0 must not make it NaN
                  vjp=(lambda g, out, x, y: g * y * power_slope(x, OPS["where"](equal(y, 0), 1.0, y - 1)),
-                      lambda g, out, x, y: g * (x ** (y - 1) + OPS["xlogy"](out, x))),
+                      lambda g, out, x, y: g * (power(x, y - 1) + OPS["xlogy"](out, x))),  # a float's ** goes complex
                  samples=NONZERO, batch="align",
                  doc="The derivative of `x ** y` with respect to x.")
 

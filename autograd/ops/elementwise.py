@@ -113,15 +113,8 @@ silu = Op("silu", forward=lambda x: x * _sigmoid(x),
           definition=lambda x: x * sigmoid(x),
           samples=UNARY, batch="align", doc="`x * sigmoid(x)`, also called swish.")
 
-
-def _relu_vjp(g, out, x):
-    if g.__class__ is np.ndarray and out.__class__ is np.ndarray:
-        return (g * np.sign(out),)  # `x > 0` as 0 and 1 of the right dtype: a third of the time
-    return (g * (x > 0),)
-
-
 relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is float else np.maximum(x, 0.0),
-          vjp=_relu_vjp,
+          vjp=lambda g, out, x: (g * (x > 0),),
           samples=UNARY, batch="align", doc="`max(x, 0)`; its derivative at 0 is 0.")
 
 leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
