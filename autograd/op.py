@@ -299,8 +299,8 @@ def nothing(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[None, ...]
 
 def _input_names(vjp: Any, reads: str | None) -> tuple[tuple[str, ...], bool]:
     """The inputs' names, read off the rule's own signature: those after `g` and `out`."""
-    if vjp is nothing:  # it has no names of its own; take those in "x < y"
-        return tuple(dict.fromkeys(re.findall(r"\b[a-z]+\b(?!\()", reads or "x"))), False
+    if vjp is nothing:  # it has no names of its own; take those in "x < y", and leave out settings, "axis=axis"
+        return tuple(dict.fromkeys(re.findall(r"(?<![=\w])[a-z]+\b(?![(=])", reads or "x"))), False
     rule = next(r for r in vjp if r is not None) if isinstance(vjp, tuple) else vjp
     rule = getattr(rule, "of", rule)
     code = rule.__code__

@@ -225,12 +225,12 @@ def _arg_door(who):
     return take
 
 
-argmax = Op("argmax", "argmax(x)", door=_arg_door("argmax"),
+argmax = Op("argmax", "argmax(x, axis=axis, keepdims=keepdims)", door=_arg_door("argmax"),
             forward=lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmax,
             doc="Where the largest is; no gradient flows.")
 
-argmin = Op("argmin", "argmin(x)", door=_arg_door("argmin"),
+argmin = Op("argmin", "argmin(x, axis=axis, keepdims=keepdims)", door=_arg_door("argmin"),
             forward=lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmin,
             doc="Where the smallest is; no gradient flows.")

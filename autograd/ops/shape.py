@@ -345,21 +345,21 @@ def _pad_door(x, width, mode="constant", constant_values=0.0):
     if pairs.min(initial=0) < 0:
         raise ShapeError(f"pad: a border cannot be narrower than 0; got width {width!r}. Index with a slice to cut.")
     value = _axes.plain_number("pad", "constant_values", constant_values)
-    return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "value": value}
+    return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "constant_values": value}
 
 
-def _pad(x, *, width, value):
+def _pad(x, *, width, constant_values):
     lead = ((0, 0),) * (rank_of(x) - len(width))
-    return np.pad(x, lead + width, constant_values=value)
+    return np.pad(x, lead + width, constant_values=constant_values)
 
 
 def _inside(g, width):
     return getitem(g, (..., *(slice(a, -b if b else None) for a, b in width)))
 
 
-pad = Op("pad", "pad(x, width)", door=_pad_door,
+pad = Op("pad", "pad(x, width, constant_values=constant_values)", door=_pad_door,
          forward=_pad,
-         vjp=lambda g, out, x, *, width, value: (_inside(g, width),),
+         vjp=lambda g, out, x, *, width, constant_values: (_inside(g, width),),
          samples=[Sample("2,3", settings={"width": ((1, 0), (0, 2))}), Sample("3", settings={"width": 1})],
          numpy=np.pad, batch="align", doc="x with a border of a constant, `width` wide (before, after) on each axis.")
 

@@ -1,5 +1,6 @@
 """Op: one block is the whole op; settings, names, samples, and rules that are looked up when backward runs."""
 
+import ast
 import operator
 import pickle
 
@@ -9,8 +10,8 @@ import pytest
 from autograd import OPS, Expr, Op, Value, grad, softmax
 from autograd.errors import DataError, ShapeError
 from autograd.expr import rule
-from autograd.op import Sample, as_plain, nothing, samples, with_settings
-from tests.autograd.judges import judge_first_order, judge_second_order
+from autograd.op import Sample, as_plain, nothing, samples, template, with_settings
+from tests.autograd.judges import is_real, judge_first_order, judge_second_order
 
 
 @pytest.fixture
@@ -96,7 +97,29 @@ def test_an_op_outside_the_table_says_why_it_cannot_be_pickled():
 def test_names_come_from_the_rule():
     assert OPS["layer_norm"].names == ("x", "gamma", "beta")
     assert OPS["less"].names == ("x", "y")
+    assert OPS["one_hot"].names == ("targets",)
     assert (OPS["stack"].names, OPS["stack"].variadic) == (("xs",), True)
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
+def test_an_op_says_its_inputs_and_its_settings_apart(op):
+    """Names are of inputs alone, and `reads` has a place for every setting: a label would lose what it leaves out."""
+    said = {node.id for node in ast.walk(template(op.reads)) if isinstance(node, ast.Name)}
+    assert set(op.names) <= said
+    for sample in op.samples:
+        f, xs = op.on(sample)
+        node = f(*(Value(x) if is_real(x) else x for x in xs))
+        settings = set() if not isinstance(node, Value) else set(node.op.settings)
+        assert settings <= said
+        assert not settings & set(op.names)
+
+
+def test_a_setting_that_is_not_the_usual_one_is_written():
+    x = Expr("x", np.array([[1.0, 2.0], [3.0, 0.0]]))
+    assert str(OPS["argmax"](x)) == "argmax(x)"
+    assert str(OPS["argmin"](x, axis=0, keepdims=True)) == "argmin(x, axis=-2, keepdims=True)"
+    assert str(OPS["pad"](x, 1)) == "pad(x, ((1, 1), (1, 1)))"
+    assert str(OPS["pad"](x, 1, constant_values=3.0)) == "pad(x, ((1, 1), (1, 1)), constant_values=3.0)"
 
 
 def test_ops_without_gradient_are_known():
