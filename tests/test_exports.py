@@ -47,3 +47,9 @@ def test_every_public_name_is_documented(package):
     members = {name: getattr(module, name) for name in module.__all__ if not name.startswith("_")}
     silent = [name for name, member in members.items() if callable(member) and not inspect.getdoc(member)]
     assert not silent
+
+
+def test_every_op_says_what_it_is():
+    ops = import_module("autograd").OPS
+    silent = [op.name for op in ops.values() if op.__doc__ == f"`{op.reads}`"]  # what an op without a doc= says
+    assert not silent

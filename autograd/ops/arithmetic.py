@@ -12,28 +12,29 @@ NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.
 add = Op("add", "x + y",
          forward=operator.add,
          vjp=lambda g, out, x, y: (g, g),
-         samples=BINARY, numpy=np.add, batch="align")
+         samples=BINARY, numpy=np.add, batch="align", doc="The sum, `x + y`.")
 
 sub = Op("sub", "x - y",
          forward=operator.sub,
          vjp=lambda g, out, x, y: (g, -g),
-         samples=BINARY, numpy=np.subtract, batch="align")
+         samples=BINARY, numpy=np.subtract, batch="align", doc="The difference, `x - y`.")
 
 mul = Op("mul", "x * y",
          forward=operator.mul,
          vjp=lambda g, out, x, y: (g * y, g * x),
-         samples=BINARY, numpy=np.multiply, batch="align")
+         samples=BINARY, numpy=np.multiply, batch="align", doc="The product, number by number, `x * y`.")
 
 div = Op("div", "x / y",
          forward=operator.truediv,
          vjp=(lambda g, out, x, y: g / y,
               lambda g, out, x, y: -g * out / y),
-         samples=NONZERO, numpy=np.divide, batch="align")
+         samples=NONZERO, numpy=np.divide, batch="align",
+         doc="The quotient, `x / y`; what divides by 0 is infinite or NaN, as in NumPy.")
 
 neg = Op("neg", "-x",
          forward=operator.neg,
          vjp=lambda g, out, x: (-g,),
-         samples=samples(".", "2,3"), numpy=np.negative, batch="align")
+         samples=samples(".", "2,3"), numpy=np.negative, batch="align", doc="x with its sign turned, `-x`.")
 
 
 def _power(x, y):
@@ -68,13 +69,16 @@ power_slope = Op("power_slope", "y * x ** (y - 1)",
 
 COMPARED = samples(". .", "2,3 3")
 
-less = Op("less", "x < y", forward=operator.lt, vjp=nothing, samples=COMPARED, numpy=np.less, batch="align")
+less = Op("less", "x < y", forward=operator.lt, vjp=nothing, samples=COMPARED, numpy=np.less, batch="align",
+          doc="True where `x < y`; no gradient flows.")
 less_equal = Op("less_equal", "x <= y", forward=operator.le, vjp=nothing, samples=COMPARED, numpy=np.less_equal,
-                batch="align")
-greater = Op("greater", "x > y", forward=operator.gt, vjp=nothing, samples=COMPARED, numpy=np.greater, batch="align")
+                batch="align", doc="True where `x <= y`; no gradient flows.")
+greater = Op("greater", "x > y", forward=operator.gt, vjp=nothing, samples=COMPARED, numpy=np.greater, batch="align",
+             doc="True where `x > y`; no gradient flows.")
 greater_equal = Op("greater_equal", "x >= y", forward=operator.ge, vjp=nothing, samples=COMPARED,
-                   numpy=np.greater_equal, batch="align")
+                   numpy=np.greater_equal, batch="align", doc="True where `x >= y`; no gradient flows.")
 equal = Op("equal", "equal(x, y)", forward=operator.eq, vjp=nothing, samples=COMPARED, numpy=np.equal, batch="align",
-           doc="1 where x and y are equal; `==` itself compares identities.")
+           doc="True where x and y are equal; `==` itself compares identities. No gradient flows.")
 not_equal = Op("not_equal", "not_equal(x, y)", forward=operator.ne, vjp=nothing, samples=COMPARED,
-               numpy=np.not_equal, batch="align")
+               numpy=np.not_equal, batch="align",
+               doc="True where x and y differ; `!=` itself compares identities. No gradient flows.")

@@ -23,16 +23,16 @@ def by_kind(on_float, on_array):
 
 exp = Op("exp", forward=by_kind(math.exp, np.exp),
          vjp=lambda g, out, x: (g * out,),
-         samples=UNARY, numpy=np.exp, batch="align")
+         samples=UNARY, numpy=np.exp, batch="align", doc="e to the power x.")
 
 expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
            vjp=lambda g, out, x: (g * (out + 1),),
            definition=lambda x: exp(x) - 1,
-           samples=UNARY, numpy=np.expm1, batch="align")
+           samples=UNARY, numpy=np.expm1, batch="align", doc="`exp(x) - 1`, with all digits also where x is near 0.")
 
 log = Op("log", forward=by_kind(math.log, np.log),
          vjp=lambda g, out, x: (g / x,),
-         samples=POSITIVE, numpy=np.log, batch="align")
+         samples=POSITIVE, numpy=np.log, batch="align", doc="The natural logarithm; -inf at 0, NaN below.")
 
 
 def _xlogy(x, y):
@@ -52,43 +52,46 @@ xlogy = Op("xlogy", "xlogy(x, y)",
 log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
            vjp=lambda g, out, x: (g / (1 + x),),
            definition=lambda x: log(1 + x),
-           samples=POSITIVE, numpy=np.log1p, batch="align")
+           samples=POSITIVE, numpy=np.log1p, batch="align", doc="`log(1 + x)`, with all digits also where x is near 0.")
 
 sqrt = Op("sqrt", forward=by_kind(math.sqrt, np.sqrt),
           vjp=lambda g, out, x: (g / (2 * out),),
-          samples=POSITIVE, numpy=np.sqrt, batch="align")
+          samples=POSITIVE, numpy=np.sqrt, batch="align",
+          doc="The square root; NaN below 0, and its derivative at 0 is infinite.")
 
 sin = Op("sin", forward=by_kind(math.sin, np.sin),
          vjp=lambda g, out, x: (g * cos(x),),
-         samples=UNARY, numpy=np.sin, batch="align")
+         samples=UNARY, numpy=np.sin, batch="align", doc="The sine of an angle in radians.")
 
 cos = Op("cos", forward=by_kind(math.cos, np.cos),
          vjp=lambda g, out, x: (-g * sin(x),),
-         samples=UNARY, numpy=np.cos, batch="align")
+         samples=UNARY, numpy=np.cos, batch="align", doc="The cosine of an angle in radians.")
 
 tan = Op("tan", forward=by_kind(math.tan, np.tan),
          vjp=lambda g, out, x: (g * (1 + out**2),),
          definition=lambda x: sin(x) / cos(x),
-         samples=samples(".", "2,3", low=-1.2, high=1.2), numpy=np.tan, batch="align")
+         samples=samples(".", "2,3", low=-1.2, high=1.2), numpy=np.tan, batch="align",
+         doc="The tangent of an angle in radians.")
 
 arctan = Op("arctan", forward=by_kind(math.atan, np.arctan),
             vjp=lambda g, out, x: (g / (1 + x**2),),
-            samples=UNARY, numpy=np.arctan, batch="align")
+            samples=UNARY, numpy=np.arctan, batch="align", doc="The angle, from -π/2 to π/2, whose tangent is x.")
 
 sinh = Op("sinh", forward=by_kind(math.sinh, np.sinh),
           vjp=lambda g, out, x: (g * cosh(x),),
           definition=lambda x: (exp(x) - exp(-x)) / 2,
-          samples=UNARY, numpy=np.sinh, batch="align")
+          samples=UNARY, numpy=np.sinh, batch="align", doc="The hyperbolic sine, `(exp(x) - exp(-x)) / 2`.")
 
 cosh = Op("cosh", forward=by_kind(math.cosh, np.cosh),
           vjp=lambda g, out, x: (g * sinh(x),),
           definition=lambda x: (exp(x) + exp(-x)) / 2,
-          samples=UNARY, numpy=np.cosh, batch="align")
+          samples=UNARY, numpy=np.cosh, batch="align", doc="The hyperbolic cosine, `(exp(x) + exp(-x)) / 2`.")
 
 tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
           vjp=lambda g, out, x: (g * (1 - out**2),),
           definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
-          samples=UNARY, numpy=np.tanh, batch="align")
+          samples=UNARY, numpy=np.tanh, batch="align",
+          doc="The hyperbolic tangent, `sinh(x) / cosh(x)`: any number, squashed into -1 to 1.")
 
 
 def _sigmoid(x):
@@ -101,7 +104,8 @@ def _sigmoid(x):
 sigmoid = Op("sigmoid", forward=_sigmoid,
              vjp=lambda g, out, x: (g * out * (1 - out),),
              definition=lambda x: 1 / (1 + exp(-x)),
-             samples=UNARY, batch="align")
+             samples=UNARY, batch="align",
+             doc="`1 / (1 + exp(-x))`, without overflow: any number, squashed into 0 to 1.")
 
 softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
               vjp=lambda g, out, x: (g * sigmoid(x),),
@@ -122,7 +126,7 @@ leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
                 forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
                 vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
                 definition=lambda x, slope=0.01: where(x > 0, x, slope * x),
-                samples=(*UNARY, *samples("2,3", slope=0.3)), batch="align")
+                samples=(*UNARY, *samples("2,3", slope=0.3)), batch="align", doc="x above 0, `slope * x` below.")
 
 erf = Op("erf", forward=erf_of,
          vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
@@ -226,7 +230,7 @@ gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_ge
 
 sign = Op("sign", forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is float and x == x else np.sign(x),
           vjp=nothing,
-          samples=UNARY, numpy=np.sign, batch="align")
+          samples=UNARY, numpy=np.sign, batch="align", doc="1 above 0, -1 below, 0 at 0; no gradient flows.")
 
 abs_ = Op("abs", forward=abs,
           vjp=lambda g, out, x: (g * sign(x),),
@@ -264,4 +268,5 @@ clip = Op("clip", "clip(x, low=low, high=high)",
           definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),
           samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
                    Sample("3,4", settings={"low": -0.5, "high": 0.7})],
-          numpy=np.clip, batch="align")
+          numpy=np.clip, batch="align",
+          doc="x, but no less than `low` and no more than `high`; outside, no gradient flows.")

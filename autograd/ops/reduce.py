@@ -55,7 +55,8 @@ def insist(who, x, axis):
 sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
           forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
-          samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align")
+          samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align",
+          doc="The sum over an axis, several, or all.")
 
 
 def _mean(x, *, axis, keepdims):
@@ -68,7 +69,7 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
               sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))),
-          samples=REDUCED, numpy=np.mean, batch="align")
+          samples=REDUCED, numpy=np.mean, batch="align", doc="The mean over an axis, several, or all.")
 
 
 def spread_door(who):
@@ -105,7 +106,8 @@ var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_d
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(2 * g / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
          definition=_var_defined,
-         samples=VARIED, numpy=np.var, batch="align")
+         samples=VARIED, numpy=np.var, batch="align",
+         doc="The mean squared distance from the mean; `ddof` is taken from the number that it divides by.")
 
 std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door("std"),
          forward=lambda x, *, axis, keepdims, ddof: np.sqrt(_var(x, axis=axis, keepdims=keepdims, ddof=ddof)),
@@ -178,7 +180,7 @@ def _prod_others_defined(x, axis=None):
 prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door("prod"),
           forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * prod_others(x, axis=axis),),
-          samples=REDUCED, numpy=np.prod, batch="align")
+          samples=REDUCED, numpy=np.prod, batch="align", doc="The product over an axis, several, or all.")
 
 prod_others = Op("prod_others", "prod_others(x, axis=axis)",
                  door=lambda x, axis=None: ((x,), {"axis": negative_axes("prod_others", x, axis)}),

@@ -36,7 +36,8 @@ reshape = Op("reshape", "reshape(x, shape)",
              vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
              samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
                       Sample(".", settings={"shape": (1, 1)})],
-             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])))
+             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])),
+             doc="The same numbers, in the same order, in another shape; one size may be -1, for what is left.")
 
 
 def _permutation(x, *order, axes=None):
@@ -74,7 +75,7 @@ swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
               forward=lambda x, *, a, b: np.swapaxes(x, a, b),
               vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
               samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
-              numpy=np.swapaxes, batch="align")
+              numpy=np.swapaxes, batch="align", doc="x with two axes in each other's place.")
 
 expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  door=lambda x, axis: ((x,), {"axis": negative_axes(
@@ -82,7 +83,7 @@ expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  forward=lambda x, *, axis: np.expand_dims(x, axis),
                  vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
                  samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
-                 numpy=np.expand_dims, batch="align")
+                 numpy=np.expand_dims, batch="align", doc="x with a new axis of size 1, or several, at these places.")
 
 
 def _squeeze_door(x, axis=None):
@@ -98,7 +99,8 @@ def _squeeze_door(x, axis=None):
 squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
              forward=lambda x, *, axis: np.squeeze(x, axis),
              vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
-             samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")], numpy=np.squeeze, batch="align")
+             samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")], numpy=np.squeeze, batch="align",
+             doc="x without axes of size 1: those named, or all.")
 
 
 def _broadcast(x, *, shape):
@@ -126,7 +128,8 @@ broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door
                   vjp=lambda g, out, x, *, shape: (sum_to(g, shape_of(x)),),
                   samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
                            Sample(".", settings={"shape": (2, 2)})],
-                  numpy=np.broadcast_to, batch=_batched_broadcast)
+                  numpy=np.broadcast_to, batch=_batched_broadcast,
+                  doc="x repeated along axes of size 1, and along new ones in front, until it has the shape.")
 
 
 def _sum_to(x, *, shape):
@@ -167,7 +170,8 @@ moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
               forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
               vjp=lambda g, out, x, *, source, destination: (moveaxis(g, destination, source),),
               samples=[Sample("2,3,4", source=0, destination=-1), Sample("2,3,4", source=(0, 1), destination=(1, 2))],
-              numpy=np.moveaxis, batch="align")
+              numpy=np.moveaxis, batch="align",
+              doc="x with some axes moved to other places; the others keep their order.")
 
 
 def _ordered_axes(who, x, axes):
@@ -213,7 +217,8 @@ concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatena
                  forward=lambda *xs, axis: np.concatenate(xs, axis=axis),
                  vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
                  samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
-                 numpy=np.concatenate, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,))
+                 numpy=np.concatenate, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
+                 doc="The arrays of a list, one after another along an axis.")
 
 
 def _stack_door(xs, axis=0):
@@ -229,7 +234,8 @@ stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
            vjp=lambda g, out, *xs, axis: tuple(
                getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
            samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
-           numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,))
+           numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
+           doc="The arrays of a list, side by side along a new axis.")
 
 
 def split(x, parts, axis=0):
@@ -310,7 +316,8 @@ getitem = Op("getitem", "x[index]",
              door=lambda x, index: ((x,), {"index": as_index(x, index)}),
              forward=_getitem,
              vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
-             samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem)
+             samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem,
+             doc="A part of x, `x[index]`: slices, whole numbers, masks, arrays of indices, as in NumPy.")
 
 scatter = Op("scatter", "scatter(x, index, shape)",
              door=lambda x, index, shape: ((x,), {"index": as_index(x, index), "shape": tuple(shape)}),
@@ -386,4 +393,5 @@ flip = Op("flip", "flip(x, axis=axis)",
           door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
           forward=lambda x, *, axis: np.flip(x, axis),
           vjp=lambda g, out, x, *, axis: (flip(g, axis),),
-          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], numpy=np.flip, batch="align")
+          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], numpy=np.flip, batch="align",
+          doc="x with the order along an axis turned round; along all, if none is named.")
