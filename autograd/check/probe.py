@@ -99,38 +99,40 @@ class Probe:
 
         The changes for the rows `beside` come after them: from the same replay, where that is small.
         """
-        if values.size * self.x.size <= TOGETHER or self.replay is None or len(self.shapes) == 1:
-            return self._entries(None, places, values, native, beside)
-        changes = np.empty(values.shape)
+        portion = 8 if self.replay is None else self.replay.portion
+        if values.size <= portion and values.size * self.x.size <= TOGETHER:
+            return self.changes(self._rows(places, values, beside), native)
+        places, values = np.tile(places, len(values)), values.reshape(-1)
+        changes = np.empty(values.size)
         source = np.searchsorted(self.starts, places, side="right") - 1
         for k in range(len(self.shapes)):
             mine = np.flatnonzero(source == k)
-            if mine.size:
-                some = values[:, mine]
-                changes[:, mine] = self._entries(k, places[mine], some, native).reshape(some.shape)
-        changes = changes.reshape(-1)
+            for i in range(0, len(mine), portion):
+                some = mine[i : i + portion]
+                changes[some] = self._entries_of_source(k, places[some], values[some], native)
         return changes if beside is None else np.concatenate([changes, self.changes(beside, native)])
 
-    def _entries(self, k: int | None, places: Array, values: Array, native: bool, beside: Array | None = None) -> Array:
-        """The same, with arrays for source k only (None: for all)."""
+    def _rows(self, places: Array, values: Array, beside: Array | None) -> Array:
+        """All inputs in a row, once for each of the values, with that entry moved; and the rows `beside`."""
         n = values.size
-        portion = 8 if self.replay is None else self.replay.portion
-        if n > portion:
-            places, values = np.tile(places, len(values)), values.reshape(1, n)
-            slices = [slice(i, i + portion) for i in range(0, n, portion)]
-            done = [self._entries(k, places[s], values[:, s], native) for s in slices]
-            return np.concatenate(done if beside is None else [*done, self.changes(beside, native)])
-        start, stop = (0, self.x.size) if k is None else (self.starts[k], self.starts[k + 1])
-        rows = np.empty((n if beside is None else n + len(beside), stop - start))
-        rows[:] = self.x[start:stop]
+        rows = np.empty((n if beside is None else n + len(beside), self.x.size))
+        rows[:] = self.x
         if places is self.places:  # the rows of one move are a square, and what it moves is the diagonal
             rows[:n].reshape(len(values), len(places) ** 2)[:, :: len(places) + 1] = values
         else:
-            rows[np.arange(n), np.tile(places - start, len(values))] = values.reshape(n)
+            rows[np.arange(n), np.tile(places, len(values))] = values.reshape(n)
         if beside is not None:
             rows[n:] = beside
-        if k is None:
-            return self.changes(rows, native)
+        return rows
+
+    def _entries_of_source(self, k: int, places: Array, values: Array, native: bool) -> Array:
+        """The changes with entries of source k moved, one in each row; only that source gets an array of rows."""
+        if self.replay is None:
+            return self.changes(self._rows(places, values[None], None), native)
+        n = len(values)
+        rows = np.empty((n, self.starts[k + 1] - self.starts[k]))
+        rows[:] = self.x[self.starts[k] : self.starts[k + 1]]
+        rows[np.arange(n), places - self.starts[k]] = values
         source = self.subject.sources[k]
         part = rows.reshape(n, *self.shapes[k])
         return self._changes({source: part.astype(source.dtype) if native else part}, n, native)
@@ -141,16 +143,16 @@ class Probe:
             return np.array(self.by_calls(rows))
         return self._changes(dict(zip(self.subject.sources, self.by_source(rows, native))), len(rows), native)
 
-    def _changes(self, given: dict[Value, Array], rows: int, native: bool) -> Array:
+    def _changes(self, given: dict[Any, Array], rows: int, native: bool) -> Array:
         assert self.replay is not None
-        outs = self.replay.run(rows, given)
         total: Any = None
-        for out, before, u in zip(outs, self.subject.results if native else self.before, self.weights):
+        before = self.subject.results if native else self.before
+        for out, old, u in zip(self.replay.run(rows, given), before, self.weights):
             if out is None or u is None:
                 continue
-            change = (out - before).reshape(rows, np.size(u))
+            change = (out - old).reshape(rows, np.size(u))
             if not self.finite:  # an infinity that stays one has not changed
-                change = np.where((out == before).reshape(rows, np.size(u)), 0.0, change)
+                change = np.where((out == old).reshape(change.shape), 0.0, change)
             weighted = change.dot(np.reshape(u, -1))
             total = weighted if total is None else total + weighted
         return np.zeros(rows) if total is None else total

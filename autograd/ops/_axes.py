@@ -67,8 +67,10 @@ def limits(dtype):
 
 def tall(x):
     """All axes but the last as one: a batch of matrices as one tall matrix. Plain arrays."""
+    if x.ndim == 2:
+        return x
     *rows, columns = x.shape
-    return x if len(rows) == 1 else x.reshape(math.prod(rows), columns)  # -1 has no answer in an empty array
+    return x.reshape(math.prod(rows), columns)  # -1 has no answer in an empty array
 
 
 def row_sums(x):
@@ -80,9 +82,10 @@ def row_sums(x):
 
 def row_totals(x):
     """The sums over the last axis, in one column or in all: what the rows are to be divided by."""
-    rows = tall(x)
-    totals = rows.dot(tools_for(rows)[0])
-    return totals if x.ndim == 2 else totals.reshape(*x.shape[:-1], totals.shape[1])
+    if x.ndim == 2:
+        return x.dot(tools_for(x)[0])
+    totals = row_totals(tall(x))
+    return totals.reshape(*x.shape[:-1], totals.shape[1])
 
 
 def mean_products(x, y):
@@ -101,20 +104,29 @@ LARGE = 4096  # numbers, from which on a temporary array costs more than a call
 
 
 def are_small(x):
-    """Whether many numbers are all so near to 0 that their exponentials, and sums of them, stay finite.
+    """Whether all numbers are so near to 0 that their exponentials, and sums of them, neither overflow nor vanish.
 
-    Then a softmax need not find the largest of each row; in few numbers it is found faster than this.
+    Then a softmax need not find the largest of each row. Most often the sum of the squares is enough to know, and of
+    many numbers the extremes; of few, these would take as long as the largest of each row.
     """
-    if x.size < LARGE or x.dtype.kind != "f" or x.dtype.itemsize < 4:  # in float16 a sum of few would overflow
+    size = x.size
+    bound = _bound_of_exponents(x.dtype, size)
+    if not bound:
         return False
-    bound = _half_of_the_range(x.dtype)
-    return np.maximum.reduce(x, axis=None) < bound and np.minimum.reduce(x, axis=None) > -bound
+    if size < 4 * LARGE:
+        row = x.reshape(-1)
+        if row.dot(row) < bound * bound:
+            return True
+    return size >= LARGE and np.maximum.reduce(x, axis=None) < bound and np.minimum.reduce(x, axis=None) > -bound
 
 
-@functools.cache
-def _half_of_the_range(dtype):
-    """Half the largest number that exp can take: 44 in float32, 354 in float64."""
-    return math.log(np.finfo(dtype).max) / 2
+@functools.lru_cache(maxsize=256)
+def _bound_of_exponents(dtype, n):
+    """What n numbers, and their negatives, may be for the sum of their exponentials; 0 for a dtype that holds few."""
+    if dtype.kind != "f" or dtype.itemsize < 4:  # in float16 a sum of few would overflow
+        return 0.0
+    info = np.finfo(dtype)
+    return min(math.log(info.max), -math.log(info.tiny)) - math.log(n + 1) - 1  # 1: whatever rounding does to a bound
 
 
 def row_tops(x, least):

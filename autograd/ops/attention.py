@@ -63,9 +63,9 @@ def mask_and_causal(who, q, k, mask, causal):
         if mask != "causal":
             raise ValueError(f'{who}: a mask is booleans (True: may attend), numbers to add, or "causal"; got {mask!r}')
         mask, causal = None, True
-    for name, shape in (("q", q), ("k", k)):
-        if len(shape) < 2:
-            raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape}")
+    if len(q) < 2 or len(k) < 2:
+        name, shape = ("q", q) if len(q) < 2 else ("k", k)
+        raise ShapeError(f"{who}: {name} needs (places, features) as its last two axes; got shape {shape}")
     if q[-1] != k[-1]:
         raise ShapeError(f"{who}: q has {q[-1]} features (shape {q}), k has {k[-1]} (shape {k}); they must be equal")
     return None if mask is None else checked_mask(who, mask, q, k), bool(causal)

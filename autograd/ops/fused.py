@@ -33,21 +33,19 @@ def along(who):
 
 def _softmax(x, *, axis):
     x = np.asarray(x)
-    # The two limits change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
-    least, tiny = limits(x.dtype)
     rows = axis == (-1,) and x.ndim > 1
     if are_small(x):
         out = np.exp(x)
+        total = row_totals(out) if rows else np.add.reduce(out, axis=axis, keepdims=True)
     else:
+        # The two limits change nothing in an ordinary row, and make a row of -inf (all masked) zeros, not NaN.
+        least, tiny = limits(x.dtype)
         top = row_tops(x, least) if rows else np.maximum.reduce(x, axis=axis, keepdims=True, initial=least)
         out = np.asarray(x - top)
         np.exp(out, out=out)
-    if rows:
-        total = row_totals(out)
+        total = row_totals(out) if rows else np.add.reduce(out, axis=axis, keepdims=True)
         total += tiny
-        out /= total
-    else:
-        out /= np.add.reduce(out, axis=axis, keepdims=True, initial=tiny)
+    out /= total
     return out
 
 

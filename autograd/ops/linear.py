@@ -12,18 +12,16 @@ from ._axes import LARGE, tall
 from .reduce import sum_
 from .shape import broadcast_to, expand_dims, reshape
 
-
-def times(x, y):
-    """The product of two matrices. `dot` is quicker to call, but fills its result with zeros before it computes it."""
-    return x.dot(y) if x.shape[0] * y.shape[1] < LARGE else np.matmul(x, y)
+ndarray = np.ndarray
 
 
 def product(x, y):
     """`x @ y` on any carrier. With a matrix on the right, all rows of a batch are one tall matrix."""
-    if y.__class__ is np.ndarray and y.ndim == 2 and x.__class__ is np.ndarray and x.ndim > 1:
-        if x.ndim == 2:
-            return times(x, y)
-        return times(tall(x), y).reshape(*x.shape[:-1], y.shape[1])
+    if x.__class__ is ndarray and y.__class__ is ndarray and y.ndim == 2:
+        if x.ndim == 2:  # `dot` is quicker to call, but fills its result with zeros before it computes it
+            return x.dot(y) if x.size < LARGE else np.matmul(x, y)
+        if x.ndim > 2:
+            return product(tall(x), y).reshape(*x.shape[:-1], y.shape[1])
     return x @ y
 
 
