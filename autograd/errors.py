@@ -46,7 +46,15 @@ class StepError(HandgradError, IndexError):
 
 
 class GradientError(HandgradError, AssertionError):
-    """A gradient that failed its check; `.report` holds the details."""
+    """A gradient that failed its check; `.report` holds the details.
+
+    >>> from autograd import GradientError, assert_grads
+    >>> try:
+    ...     assert_grads(abs, 0.0)
+    ... except GradientError as error:
+    ...     error.report.verdict
+    'kink'
+    """
 
     def __init__(self, message: str, report: object = None) -> None:
         super().__init__(message)

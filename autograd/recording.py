@@ -121,19 +121,41 @@ def enable_grad() -> contextlib.AbstractContextManager[None]:
 
 
 def detect_nan() -> contextlib.AbstractContextManager[None]:
-    """Stop at the first NaN or infinity, forward or backward, and name the op and its inputs."""
+    """Stop at the first NaN or infinity, forward or backward, and name the op and its inputs.
+
+    >>> from autograd import Value, detect_nan
+    >>> x = Value(1e200, name="x")
+    >>> with detect_nan():
+    ...     y = x * x
+    Traceback (most recent call last):
+        ...
+    autograd.errors.NonFiniteError: mul made inf from x = 1e+200, x = 1e+200. Look at these inputs: ...
+    """
     return _mode(finite=True)
 
 
 def record_lines() -> contextlib.AbstractContextManager[None]:
-    """Remember the source line that made each node, for drawings and the stepper."""
+    """Remember the source line that made each node, for drawings and the stepper.
+
+    >>> from autograd import Value, record_lines
+    >>> a = Value(3.0)
+    >>> with record_lines():
+    ...     b = a * 2
+    >>> b.line
+    '...:2: b = a * 2'
+    """
     return _mode(lines=True)
 
 
-class scope:
+class scope:  # no @contextmanager: a generator would cost several times as much
     """Mark every node made inside as belonging to one call of a module, so that drawings can fold it.
 
-    A class of its own, not a generator: every call of every layer opens one.
+    >>> from autograd import Value, scope
+    >>> a = Value(3.0)
+    >>> with scope("head", kind="Attention"), scope("scores"):
+    ...     b = a * 2
+    >>> b.scope.path, b.scope.parent.kind
+    ('head.scores', 'Attention')
     """
 
     __slots__ = ("_about", "_open")

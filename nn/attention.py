@@ -19,7 +19,13 @@ SELF_ATTENTION = ag.OPS["self_attention"]
 
 
 class KeyValues:
-    """The keys and values of the tokens seen so far by one attention layer, so that they are not computed again."""
+    """The keys and values of the tokens seen so far by one attention layer, so that they are not computed again.
+
+    >>> layer, cache = MultiHeadAttention(4, 2, causal=True, rng=0), KeyValues()
+    >>> first, second = layer(np.ones((3, 4)), cache=cache), layer(np.ones((1, 4)), cache=cache)
+    >>> len(cache), second.shape
+    (4, (1, 4))
+    """
 
     def __init__(self) -> None:
         self.keys: np.ndarray | None = None

@@ -99,7 +99,11 @@ def split_heads(x: Array, n_heads: int) -> Array:
 
 
 def merge_heads(x: Array) -> Array:
-    """(..., heads, tokens, d) → (..., tokens, heads · d): what undoes `split_heads`."""
+    """(..., heads, tokens, d) → (..., tokens, heads · d): what undoes `split_heads`.
+
+    >>> merge_heads(np.array([[[0.0, 1.0]], [[2.0, 3.0]]])).tolist()
+    [[0.0, 1.0, 2.0, 3.0]]
+    """
     *lead, heads, tokens, width = np.shape(x)
     return ag.reshape(ag.swapaxes(x, -3, -2), (*lead, tokens, heads * width))
 

@@ -32,7 +32,11 @@ def normal(rng: Any, shape: tuple[int, ...], std: float = 1.0, dtype: Any = np.f
 
 
 def uniform(rng: Any, shape: tuple[int, ...], bound: float = 1.0, dtype: Any = np.float64) -> np.ndarray:
-    """Draws between -bound and bound, all equally likely."""
+    """Draws between -bound and bound, all equally likely.
+
+    >>> uniform(0, (2,), bound=0.5).round(4)
+    array([ 0.137 , -0.2302])
+    """
     return generator(rng).uniform(-bound, bound, shape).astype(dtype)
 
 

@@ -126,6 +126,12 @@ def from_torch(module: Module, state: Mapping[str, Any]) -> None:
     """Fill a module in place from a torch `state_dict()` (of tensors or arrays), in the module's own precision.
 
     Every name or shape that does not fit is said at once, and then nothing changes.
+
+    >>> import nn
+    >>> layer = nn.Linear(2, 1, rng=0)
+    >>> from_torch(layer, {"weight": np.array([[3.0, 4.0]]), "bias": np.array([0.5])})
+    >>> layer.weight.data.tolist()
+    [[3.0], [4.0]]
     """
     arrays = {name: _plain(name, tensor) for name, tensor in state.items()}
     if isinstance(module, GPT):

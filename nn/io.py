@@ -40,7 +40,16 @@ def save(what: Stateful, path: str | os.PathLike[str]) -> None:
 
 
 def load(what: Stateful, path: str | os.PathLike[str]) -> None:
-    """Fill a module (or an optimizer) in place from a file; names, shapes and dtypes must fit, or nothing changes."""
+    """Fill a module (or an optimizer) in place from a file; names, shapes and dtypes must fit, or nothing changes.
+
+    >>> import nn, tempfile
+    >>> model, twin = nn.Linear(2, 1, rng=0), nn.Linear(2, 1, rng=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     nn.save(model, f"{folder}/model.safetensors")
+    ...     nn.load(twin, f"{folder}/model.safetensors")
+    >>> float(twin([1.0, 2.0])[0]) == float(model([1.0, 2.0])[0])
+    True
+    """
     what.load_state_dict(read(path)[0])
 
 

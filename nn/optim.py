@@ -37,7 +37,8 @@ __all__ = [
 class Optimizer:
     """The base of the optimizers: what it moves, the learning rate (a number, or a function of the step), its state.
 
-    `params` is a module, its `parameters()`, or (name, parameter) pairs. Frozen parameters are left alone.
+    `params` is a module, its `parameters()`, or (name, parameter) pairs. Frozen parameters are left alone. One training
+    step is `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.
     """
 
     slots: tuple[str, ...] = ()  # what is remembered for each parameter, such as a momentum
@@ -181,7 +182,14 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: `p *= 1 - lr · weight_decay` before each move."""
+    """Adam with decoupled weight decay: `p *= 1 - lr · weight_decay` before each move.
+
+    >>> p = Value([1.0, -2.0])
+    >>> (p * p).sum().backward()
+    >>> AdamW([p], lr=0.1, weight_decay=0.5).step()
+    >>> p.data.round(6)
+    array([ 0.85, -1.8 ])
+    """
 
     decoupled = True
 

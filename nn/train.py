@@ -36,6 +36,12 @@ class History:
     """What happened: the loss and learning rate of each step, each evaluation, and why training stopped.
 
     `stopped` is "steps" (all done), "patience" (no better for too long) or "interrupted" (Ctrl-C).
+
+    >>> import nn
+    >>> model, x = nn.Linear(1, 1, rng=0), np.ones((4, 1))
+    >>> history = fit(model, lambda x: (model(x) ** 2).mean(), (x,), nn.optim.SGD(model, lr=0.25), steps=3)
+    >>> history.steps, len(history.losses), history.rates, history.stopped
+    (3, 3, [0.25, 0.25, 0.25], 'steps')
     """
 
     def __init__(self) -> None:

@@ -89,7 +89,10 @@ class Part:
 
 @dataclass
 class Report:
-    """The outcome of a check. `ok` is whether everything passed; `print(report)` says all there is to say.
+    """The outcome of a check; `print(report)` says all there is to say.
+
+    `verdict` is "pass", or the gravest of "wrong", "kink" (the slope jumps there), "precision" (the numbers are too
+    coarse to tell) and "nondeterministic" (two calls differ).
 
     >>> from autograd import check_grads
     >>> report = check_grads(lambda x: x**3, 2.0)
@@ -112,6 +115,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
+        """Whether every entry passed; `if report:` asks the same."""
         return self.verdict == "pass"
 
     def __bool__(self) -> bool:

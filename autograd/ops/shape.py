@@ -239,7 +239,11 @@ stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
 
 
 def split(x, parts, axis=0):
-    """x cut along an axis: into `parts` equal pieces, or before the indices in a list."""
+    """x cut along an axis: into `parts` equal pieces, or before the indices in a list.
+
+    >>> [part.tolist() for part in split(np.arange(6.0), [1, 4])]
+    [[0.0], [1.0, 2.0, 3.0], [4.0, 5.0]]
+    """
     axis = negative_axis("split", rank_of(x), axis)
     size = shape_of(x)[axis]
     if isinstance(parts, (int, np.integer)):
@@ -329,7 +333,11 @@ scatter = Op("scatter", "scatter(x, index, shape)",
 
 
 def take(x, indices, axis=None):
-    """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat."""
+    """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat.
+
+    >>> take(np.array([[1.0, 2.0], [3.0, 4.0]]), [1, 1, 0], axis=0).tolist()
+    [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
+    """
     if axis is None:
         return getitem(reshape(x, (-1,)), (np.asarray(getattr(indices, "_data", indices)),))
     axis = negative_axis("take", rank_of(x), axis)
