@@ -147,7 +147,7 @@ def record_lines() -> contextlib.AbstractContextManager[None]:
     return _mode(lines=True)
 
 
-class scope:  # no @contextmanager: a generator would cost several times as much
+class scope:  # a class, not a @contextmanager, so that one can be entered again
     """Mark every node made inside as belonging to one call of a module, so that drawings can fold it.
 
     >>> from autograd import Value, scope

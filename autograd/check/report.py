@@ -91,8 +91,8 @@ class Part:
 class Report:
     """The outcome of a check; `print(report)` says all there is to say.
 
-    `verdict` is "pass", or the gravest of "wrong", "kink" (the slope jumps there), "precision" (the numbers are too
-    coarse to tell) and "nondeterministic" (two calls differ).
+    `verdict` is "pass", or the worst that was found: "precision" (the numbers are too coarse to tell), "kink" (the
+    slope jumps there), "wrong", "nondeterministic" (two calls differ).
 
     >>> from autograd import check_grads
     >>> report = check_grads(lambda x: x**3, 2.0)
