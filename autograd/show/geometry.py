@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 from autograd.show.cards import Size
 
 Point = tuple[float, float]
-SAMPLES = 24  # points looked at on each Bézier
+Array = np.ndarray[Any, Any]
+SAMPLES, COARSE = 24, 5  # steps along a Bézier to look at: for a label's place, for crossings
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,10 @@ class Box:
     def grown(self, pad: float) -> Box:
         return Box(self.x - pad, self.y - pad, self.width + 2 * pad, self.height + 2 * pad)
 
+    @property
+    def centre(self) -> Point:
+        return self.x + self.width / 2, self.y + self.height / 2
+
     def touches(self, other: Box) -> bool:
         return self.x < other.right and other.x < self.right and self.y < other.bottom and other.y < self.bottom
 
@@ -57,16 +64,37 @@ class Curve:
 
         return Curve(tuple(map(shift, self.points)), shift(self.tail), shift(self.head))
 
-    def by_distance(self, place: Point) -> list[Point]:
-        """Points all along the curve, the nearest to `place` first."""
+    def samples(self, each: int = SAMPLES) -> list[Point]:
+        """Points all along the curve, so many steps for each Bézier."""
         found = []
         for start in range(0, len(self.points) - 3, 3):
             (x0, y0), (x1, y1), (x2, y2), (x3, y3) = self.points[start : start + 4]
-            for step in range(SAMPLES + 1):
-                t = step / SAMPLES
+            for step in range(each + 1):
+                t = step / each
                 a, b, c, d = (1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3
                 found.append((a * x0 + b * x1 + c * x2 + d * x3, a * y0 + b * y1 + c * y2 + d * y3))
-        return sorted(found, key=lambda point: math.dist(point, place))
+        return found
+
+
+def crossings(curves: Iterable[Curve]) -> int:
+    """How often two different curves cross one another."""
+    starts, ends, owners = [], [], []
+    for owner, curve in enumerate(curves):
+        points = curve.samples(COARSE)
+        starts += points[:-1]
+        ends += points[1:]
+        owners += [owner] * (len(points) - 1)
+    if not starts:
+        return 0
+    start, end, owner_of = np.array(starts), np.array(ends), np.array(owners)
+
+    def side(points: Array) -> Array:
+        """On which side of each segment (rows) each point (columns) lies."""
+        along, away = (end - start)[:, None], points[None] - start[:, None]
+        return along[..., 0] * away[..., 1] - along[..., 1] * away[..., 0]
+
+    apart = side(start) * side(end) < 0  # the ends of one lie on either side of the other's line
+    return int(np.count_nonzero(apart & apart.T & (owner_of[:, None] < owner_of)))
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,17 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import graphviz
 
-from autograd.show.cards import Size
+from autograd.show.edge_labels import ARROW
 from autograd.show.geometry import Box, Curve, Placement, Point, Problem
 
 INCH = 72.0  # Graphviz's point, which is our pixel
 NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46  # inches
 PATIENCE = 60  # seconds for a `dot` program
-ARROW = Size(18, 18)  # room about the end of an edge that its label leaves free
 
 
 class GraphvizMissing(RuntimeError):
@@ -59,8 +58,9 @@ def layout_dot(problem: Problem) -> str:
     )
     for key, size in problem.sizes.items():
         graph.node(key, width=f"{size.width / INCH:.4f}", height=f"{size.height / INCH:.4f}")
+    ends = 2 * ARROW.width if problem.direction == "LR" else 0  # left to right, a label lies along its edge
     for link in problem.links:
-        room = {"label": _empty_label(link.label.width, link.label.height)} if link.label else {}
+        room = {"label": _empty_label(link.label.width + ends, link.label.height)} if link.label else {}
         graph.edge(link.tail, link.head, id=link.key, weight=str(link.weight), minlen=str(link.min_length), **room)
     _add_clusters(graph, problem)
     return str(graph.source)
@@ -155,28 +155,8 @@ def _read(answer: bytes, problem: Problem, engine: str) -> Placement:
         curves[entry["id"]] = _curve(entry["pos"], point)
         if "lp" in entry:
             labels[entry["id"]] = point(entry["lp"])
-    rooms = {link.key: link.label for link in problem.links if link.label}
-    _draw_to_curves(labels, rooms, curves, boxes)
     in_order = {key: boxes[key] for key in problem.sizes}
     return Placement(in_order, curves, labels, width=width, height=height, engine=engine)
-
-
-def _draw_to_curves(
-    labels: dict[str, Point], rooms: Mapping[str, Size], curves: Mapping[str, Curve], boxes: Mapping[str, Box]
-) -> None:
-    """Graphviz keeps labels beside their edges, where they may seem to float: each goes onto its own, if there is room.
-
-    Room is where it covers no card, no other label and neither end of the edge.
-    """
-    placed = {key: Box.about(centre, rooms[key]) for key, centre in labels.items()}
-    for key, wish in labels.items():
-        ends = [Box.about(tip, ARROW) for tip in (curves[key].tail, curves[key].head)]
-        taken = [*ends, *boxes.values(), *(box for other, box in placed.items() if other != key)]
-        for centre in curves[key].by_distance(wish):
-            box = Box.about(centre, rooms[key])
-            if not any(box.touches(other) for other in taken):
-                labels[key], placed[key] = centre, box
-                break
 
 
 def _curve(text: str, point: Any) -> Curve:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import Expr, pulled
+from autograd.expr import Expr, rule_or_its_name
 from autograd.op import BoundOp, Op, template
 from autograd.show.brief import in_brief, is_readable
 from autograd.show.name_sources import module_results, named_in, parameter_paths
@@ -172,20 +172,18 @@ class Names:
         with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
             g = Ranked(ast.Name(self.gradient_word, ast.Load()), node.data)
             out = Ranked(ast.Name(_RESULT, ast.Load()), node.data)
-            parts = pulled(self._spoken(node.op), g, out, inputs)
+            parts = rule_or_its_name(self._spoken(node.op), g, out, inputs)
         ranks = {ast.dump(tidied(x.tree, rank)): x.ndim for x in (g, out, *inputs) if x is not None}
 
         def ndim(tree: ast.expr) -> int:
             return ranks.get(ast.dump(tree), 0)
 
-        texts: list[str | None] = []
-        for part in parts:
-            if part is not None:
-                tree = in_matrix_terms(tidied(part.tree, rank), ndim)
-                counted = tidied(counted_from_the_front(tree), rank, brief)
-                part = in_brief(counted, ndim) if brief else ast.unparse(counted)
-            texts.append(part)
-        return texts
+        def text(part: Expr) -> str:
+            tree = in_matrix_terms(tidied(part.tree, rank), ndim)
+            counted = tidied(counted_from_the_front(tree), rank, brief)
+            return in_brief(counted, ndim) if brief else ast.unparse(counted)
+
+        return [None if part is None else text(part) for part in parts]
 
     def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
         found: list[tuple[Any, str]] = []

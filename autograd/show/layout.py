@@ -13,12 +13,14 @@ from dataclasses import replace
 
 from autograd.show import layered
 from autograd.show.cards import Scene, Scope, Size, measure
-from autograd.show.geometry import Box, Link, Placement, Problem
+from autograd.show.edge_labels import on_their_lines
+from autograd.show.geometry import Box, Link, Placement, Problem, crossings
 from autograd.show.graphviz_layout import GraphvizMissing, solve_with_graphviz
 from autograd.show.text import clipped, mono_width, sans_width, visible
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
 ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
+ORDER_IS_WORTH = 1  # crossing of edges; where that order costs more, it is given up
 LABEL_SIZE, LABEL_HEIGHT = 11, 16
 MARGIN, SCOPE_MARGIN = 14, 26
 SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
@@ -33,12 +35,18 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
     problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
     solved, frames = _with_frames(scene, problem, engine)
+    if problem.ordered and (crossed := crossings(solved.curves.values())) > ORDER_IS_WORTH:
+        free = _with_frames(scene, replace(problem, ordered=False), engine)
+        if crossings(free[0].curves.values()) < crossed - ORDER_IS_WORTH:
+            solved, frames = free
     rooms = {link.key: link.label for link in problem.links if link.label}
-    return _framed(solved, frames, rooms)
+    names = [scope_patch(scope, frames[scope.key]) for scope in scene.scopes if scope.key in frames]
+    labels = on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
+    return _framed(replace(solved, labels=labels), frames, rooms)
 
 
 def _is_ordered(scene: Scene) -> bool:
-    """Do operands stand in their order? Left to right, labels side by side would bend edges round cards to keep it."""
+    """May operands stand in their order? Left to right, labels side by side would bend edges round cards to keep it."""
     bent = scene.direction == "LR" and any(edge.label for edge in scene.edges)
     return len(scene.cards) <= ORDERED_MOST and not bent
 
@@ -72,19 +80,27 @@ def _sort(scope: Scope) -> tuple[str, int]:
 
 
 def _links(scene: Scene) -> list[Link]:
-    """Edge weights make the computation a straight spine; what comes from outside stands above the parameters."""
+    """Edge weights make the computation a straight spine; what comes from outside stands above the parameters, and a
+    parameter that several cards share above those that each of them owns."""
     roles = {card.key: card.role for card in scene.cards}
     scopes: dict[str, set[str]] = {card.key: set() for card in scene.cards}
     for scope in scene.scopes:
         for key in scope.members:
             scopes[key].add(scope.key)
+    heads: dict[str, set[str]] = {}
+    for edge in scene.edges:
+        heads.setdefault(edge.tail, set()).add(edge.head)
     with_parameters = {edge.head for edge in scene.edges if roles[edge.tail] == "parameter"}
+    with_own = {edge.head for edge in scene.edges if roles[edge.tail] == "parameter" and len(heads[edge.tail]) == 1}
     links = []
     for edge in scene.edges:
         role = roles[edge.tail]
         weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
         enters, leaves = scopes[edge.head] - scopes[edge.tail], scopes[edge.tail] - scopes[edge.head]
-        above_parameters = edge.head in with_parameters and (role == "input" or (role != "parameter" and enters))
+        if role == "parameter":
+            above_parameters = edge.head in with_own and len(heads[edge.tail] & with_own) > 1
+        else:
+            above_parameters = edge.head in with_parameters and (role == "input" or bool(enters))
         length = 1 + bool(above_parameters) + bool(enters and leaves)  # two frames' margins take a rank
         label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
         links.append(Link(edge.key, edge.tail, edge.head, weight, length, label))
@@ -135,6 +151,11 @@ def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]
 
 def scope_label(scope: Scope) -> str:
     return clipped(visible(scope.name)) + (f"  {clipped(visible(scope.kind))}" if scope.kind else "")
+
+
+def scope_patch(scope: Scope, frame: Box) -> Box:
+    """The place of a scope's name, at the bottom left of its frame: edges come in from above."""
+    return Box(frame.x + 8, frame.bottom - 21, sans_width(scope_label(scope), SCOPE_TEXT) + 8, 17)
 
 
 def _is_crowded(scope: Scope, scopes: Sequence[Scope], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:

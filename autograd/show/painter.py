@@ -17,7 +17,7 @@ from autograd.show import theme
 from autograd.show.card_painter import paint_card
 from autograd.show.cards import Edge, Legend, Scene, Scope
 from autograd.show.geometry import Box, Curve, Placement, Point
-from autograd.show.layout import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, scope_label
+from autograd.show.layout import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, scope_label, scope_patch
 from autograd.show.svg import caption, document, n, next_drawing_number, p, rectangle, text
 from autograd.show.text import mono_width, sans_width, xml
 
@@ -135,9 +135,7 @@ def _edge_label(edge: Edge, centre: Point) -> str:
     width = mono_width(edge.shown_label, LABEL_SIZE) + 6
     back = rectangle(Box(x - width / 2, y - LABEL_HEIGHT / 2, width, LABEL_HEIGHT), 3, theme.fill("surface"))
     token = "bad" if edge.style == "bad" else "grad"
-    return back.replace("/>", ' fill-opacity=".85"/>') + text(
-        x, y + 4, edge.shown_label, token=token, anchor="middle", size=LABEL_SIZE
-    )
+    return back + text(x, y + 4, edge.shown_label, token=token, anchor="middle", size=LABEL_SIZE)
 
 
 def _scope(frame: Box) -> str:
@@ -146,9 +144,8 @@ def _scope(frame: Box) -> str:
 
 def _scope_name(scope: Scope, frame: Box) -> str:
     """Over the edges, on a patch of the frame's own colour, so that none strikes it through."""
-    label = scope_label(scope)
-    patch = Box(frame.x + 8, frame.bottom - 21, sans_width(label, SCOPE_TEXT) + 8, 17)
-    name = caption(frame.x + 12, frame.bottom - 8, label, "muted", weight=600, size=SCOPE_TEXT)
+    patch = scope_patch(scope, frame)
+    name = caption(patch.x + 4, patch.bottom - 4, scope_label(scope), "muted", weight=600, size=SCOPE_TEXT)
     return rectangle(patch, 3, f'{theme.fill("scope-fill")} fill-opacity=".85"') + name
 
 

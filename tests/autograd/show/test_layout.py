@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from autograd.show import graphviz_layout, layered
 from autograd.show.cards import Card, Edge, Row, Scene, Scope, Size, measure
-from autograd.show.geometry import Box, Link, Problem
-from autograd.show.layout import GRAPHVIZ_MOST, arrange
+from autograd.show.geometry import Box, Curve, Link, Problem, crossings
+from autograd.show.layout import GRAPHVIZ_MOST, LABEL_HEIGHT, LABEL_SIZE, arrange, scope_patch
+from autograd.show.text import mono_width
 
 ENGINES = ("pygraphviz", "layered")
 
@@ -61,6 +62,10 @@ def test_the_same_operand_twice_has_two_curves(engine):
     assert placed.curves["e0"].points != placed.curves["e1"].points
 
 
+def distance_to(curve, place):
+    return min(math.dist(point, place) for point in curve.samples())
+
+
 @pytest.mark.parametrize("direction", ["TB", "LR"])
 def test_a_label_sits_on_its_own_edge(direction):
     edges = [*DIAMOND, ("d", "f"), ("e", "f")]
@@ -68,12 +73,63 @@ def test_a_label_sits_on_its_own_edge(direction):
     named = tuple(replace(edge, label=f"g * {edge.head}") for edge in picture.edges)
     placed = arrange(replace(picture, edges=named), engine="pygraphviz")
     for key, centre in placed.labels.items():
-        nearest = placed.curves[key].by_distance(centre)[0]
-        assert math.dist(nearest, centre) < 1.0
+        assert distance_to(placed.curves[key], centre) < 1.0
         assert not any(Box.about(centre, Size(30, 10)).touches(box) for box in placed.boxes.values())
         assert math.dist(placed.curves[key].head, centre) > 10  # the arrowhead stays visible
     for one, other in itertools.combinations(placed.labels.values(), 2):
         assert abs(one[0] - other[0]) > 20 or abs(one[1] - other[1]) > 10
+
+
+def test_labels_of_two_edges_side_by_side_both_sit_on_their_lines():
+    picture = scene([("u", "loss"), ("u", "loss")], direction="LR")
+    named = tuple(replace(edge, label="1 × (−10) = −10") for edge in picture.edges)
+    placed = arrange(replace(picture, edges=named), engine="pygraphviz")
+    for key, centre in placed.labels.items():
+        assert distance_to(placed.curves[key], centre) < 1.0
+        room = mono_width("1 × (−10) = −10", LABEL_SIZE)  # and the line shows at both ends of its label
+        assert placed.boxes["u"].right + 10 < centre[0] - room / 2 < centre[0] + room / 2 < placed.boxes["loss"].x - 10
+
+
+def test_a_label_leaves_the_name_of_a_frame_free():
+    scope = Scope("s", "feed_forward", "FeedForward", ("b", "c"))
+    picture = scene([("a", "b"), ("b", "c"), ("c", "d")], scopes=(scope,))
+    named = tuple(replace(edge, label="g * (out > 0)") for edge in picture.edges)
+    placed = arrange(replace(picture, edges=named), engine="pygraphviz")
+    name = scope_patch(scope, placed.scopes["s"])
+    for centre in placed.labels.values():
+        assert not name.touches(Box.about(centre, Size(mono_width("g * (out > 0)", LABEL_SIZE), LABEL_HEIGHT)))
+
+
+def test_a_parameter_that_several_share_stands_above_those_each_owns():
+    pairs = [(leaf, head) for head in ("Q", "K", "V") for leaf in ("X", f"W{head}")] + [("Q", "out"), ("K", "out")]
+    roles = dict.fromkeys(("X", "WQ", "WK", "WV"), "parameter")
+    boxes = arrange(scene(pairs, roles)).boxes
+    assert all(boxes["X"].bottom < boxes[f"W{head}"].y for head in "QKV")
+
+
+def curve(*points):
+    return Curve(points, points[0], points[-1])
+
+
+def test_crossings_are_counted():
+    across = curve((0.0, 0.0), (1.0, 1.0), (2.0, 2.0), (3.0, 3.0))
+    down = curve((0.0, 3.0), (1.0, 2.0), (2.0, 1.0), (3.0, 0.0))
+    beside = curve((0.0, 1.0), (1.0, 2.0), (2.0, 3.0), (3.0, 4.0))
+    assert crossings([across, down]) == 1 and crossings([across, beside]) == 0
+    assert crossings([across, across]) == 0 and crossings([across, down, beside]) == 2 and crossings([]) == 0
+
+
+def test_operands_leave_their_order_where_it_costs_several_crossings():
+    pairs = [("a", "e"), ("a", "d"), ("c", "e"), ("d", "f"), ("e", "f"), ("b", "c"), ("a", "c"), ("b", "e")]
+    picture = scene(pairs, direction="LR")
+    sizes = {one.key: measure(one) for one in picture.cards}
+    in_order = graphviz_layout.solve_with_graphviz(Problem(sizes, [Link(*edge) for edge in links(picture)], "LR"))
+    assert crossings(in_order.curves.values()) > 2  # else this test shows nothing
+    assert crossings(arrange(picture).curves.values()) == 0
+
+
+def links(picture):
+    return [(edge.key, edge.tail, edge.head, 8) for edge in picture.edges]
 
 
 @pytest.mark.parametrize("text", ["", "g * b", "0.07065 × (−3) ≈ −0.2120"])
