@@ -62,6 +62,8 @@ def custom_op(
 
 def _parameters(name: str, forward: Callable[..., Any]) -> tuple[int | None, dict[str, Any]]:
     """How many inputs forward takes (None: any number), and its keyword-only settings with their defaults."""
+    if isinstance(forward, np.ufunc):
+        return forward.nin, {}  # its signature also has `out`, `where` and others that are no inputs
     try:
         parameters = inspect.signature(forward).parameters.values()
     except (TypeError, ValueError):  # a function written in C may not say

@@ -86,6 +86,14 @@ def test_a_setting_without_default_is_asked_for():
     assert grad(lambda x: power(x, n=3))(2.0) == 12.0
 
 
+def test_forward_may_be_a_function_of_numpy():
+    e = custom_op("e_to", forward=np.exp, vjp=lambda g, out, x: (g * out,), samples=[0.5, np.arange(3.0)])
+    assert grad(e)(0.0) == 1.0
+    custom_op("times", forward=np.multiply, vjp=lambda g, out, x, y: (g * y, g * x), samples=[(2.0, np.arange(3.0))])
+    with pytest.raises(DataError, match=r"forward takes 2 inputs, .* got vjp\(g, out, x\)"):
+        custom_op("times_one", forward=np.multiply, vjp=lambda g, out, x: (g,))
+
+
 def test_it_can_be_made_again():
     """As when a notebook cell is run twice."""
     make_cube()
