@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -229,10 +229,10 @@ def rule(
     if values is not None:
         out = op.compute(*values) if out is UNKNOWN else out
         g = np.ones(np.shape(out)) if g is UNKNOWN else g
-        return pulled(op, Expr("g", g), Expr("out", out), inputs)
+        return rule_as_text(op, Expr("g", g), Expr("out", out), inputs)
     try:
-        return pulled(op, Expr("g", g), Expr("out", out), inputs)
-    except Exception as error:  # without shapes, a rule that looks at them fails in its own way
+        return rule_as_text(op, Expr("g", g), Expr("out", out), inputs)
+    except DataError as error:  # without shapes, a rule that looks at them fails in its own way
         raise _not_as_text(op, "the shapes of its inputs", ", ".join(op.names)) from error
 
 
@@ -245,7 +245,7 @@ def _rule_of_node(node: Value, g: Any) -> tuple[Expr | None, ...]:
     ]
     g = np.ones(node.shape) if g is UNKNOWN else g
     with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
-        parts = pulled(node.op, Expr("g", g), Expr("out", node.data), inputs)
+        parts = rule_as_text(node.op, Expr("g", g), Expr("out", node.data), inputs)
     return tuple(part if isinstance(x, Value) else None for part, x in zip(parts, node.inputs, strict=True))
 
 
@@ -296,6 +296,26 @@ def pulled(op: Op, g: Any, out: Any, inputs: Any) -> tuple[Any, ...]:
     if isinstance(vjp, tuple):
         return tuple(r and r(g, out, *inputs) for r in vjp)
     return tuple(vjp(g, out, *inputs))
+
+
+def rule_as_text(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
+    """An op's rule run on Exprs. DataError for a rule that can only be run: it branches, or calls NumPy itself."""
+    try:
+        parts = pulled(op, g, out, inputs)
+    except Exception as error:  # a user's rule fails in its own way on what is no number
+        raise DataError(f"the rule of {op.name} can only be run, not written as text: {error}") from error
+    for part in parts:
+        if not isinstance(part, Expr | float | int | None):
+            raise DataError(f"the rule of {op.name} can only be run, not written as text: it gave {part!r:.60}")
+    return tuple(part if isinstance(part, Expr | None) else Expr(_literal(part), part) for part in parts)
+
+
+def rule_or_its_name(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
+    """An op's rule run on Exprs; `pull_clip(g, x)` for each input where the rule can only be run."""
+    try:
+        return rule_as_text(op, g, out, inputs)
+    except DataError:
+        return (Expr.call(f"pull_{op.name}", g, *(x for x in inputs if x is not None)),) * len(inputs)
 
 
 def bind_operators(binary: dict[str, str], unary: dict[str, str]) -> None:

@@ -1,6 +1,7 @@
 """custom_op: an op of one's own in one block, drawn, printed, checked and differentiated like those of the table."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -143,3 +144,37 @@ def test_bad_answers_of_a_rule_are_refused(vjp, message):
     with pytest.raises(BackwardError, match=message):
         y.backward()
     assert x.grad is None
+
+
+MATRIX = np.array([[2.0, 1.0], [0.5, 3.0]])
+
+
+@pytest.mark.parametrize(
+    "forward, vjp, x",
+    [
+        (np.sin, lambda g, out, x: (g * np.array([math.cos(t) for t in x]),), np.arange(3.0)),
+        (lambda x: np.maximum(x, 0), lambda g, out, x: (np.where(x > 0, g, 0.0),), np.arange(3.0)),
+        (lambda x: x[:2], lambda g, out, x: (np.concatenate([g, np.zeros(1)]),), np.arange(3.0)),
+        (lambda x: x.mean(), lambda g, out, x: (g / len(x) * np.ones(x.shape),), np.arange(3.0)),
+        (lambda x: x * 2, lambda g, out, x: ((g * 2).astype(float),), np.arange(3.0)),
+        (lambda x: x * 2, lambda g, out, x: (np.array([2 * t for t in g]),), np.arange(3.0)),
+        (np.linalg.det, lambda g, out, x: (g * out * np.linalg.inv(x).T,), MATRIX),
+        (lambda x: x * x, lambda g, out, x: (2 * x * g if x > 0 else x * g,), 2.0),
+    ],
+)
+def test_a_rule_that_can_only_be_run_is_drawn_and_stepped_by_its_name(forward, vjp, x):
+    op = custom_op("mine", forward=forward, vjp=vjp)
+    result = ag.sum(op(Value(x, name="q")))
+    drawing, steps = ag.draw(result, edges="rule"), ag.step(result)
+    assert "mine′(g)" in drawing.svg
+    rules = [c.rule for step in steps for c in step.contributions if c.parent.name == "q"]
+    assert len(rules) == 1 and rules[0].startswith("pull_mine(") and rules[0].endswith(", q)")
+    assert "pull_mine" in steps.html()
+    with pytest.raises(DataError, match="the rule of mine can only be run, not written as text"):
+        rule(op(Value(x)))
+
+
+def test_a_rule_that_gives_a_plain_number_is_text():
+    steady = custom_op("steady", forward=lambda x: x * 0 + 1, vjp=lambda g, out, x: (0.0,))
+    assert [str(e) for e in rule(steady(Value(2.0)))] == ["0.0"]
+    assert ag.draw(steady(Value(2.0, name="q")), edges="rule").svg

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import Expr, pulled
+from autograd.expr import Expr, rule_or_its_name
 from autograd.show.labels import Names
 from autograd.show.operands import literal
 from autograd.show.stepping.algebra import expanded, simplified, with_parts
@@ -84,11 +84,8 @@ class Words:
         assert node.op is not None
         inputs = [None if x is None else self._operand(x) for x in node.inputs]
         g, out = self._gradient(node, gradient), self._operand(node)
-        try:
-            with np.errstate(all="ignore"):
-                parts = list(pulled(node.op, g, out, inputs))
-        except Exception:  # a user's rule that text cannot follow: it branches, or calls NumPy itself
-            parts = [Expr.call(f"pull_{node.op.name}", g, *(x for x in inputs if x is not None))] * len(inputs)
+        with np.errstate(all="ignore"):
+            parts = rule_or_its_name(node.op, g, out, inputs)
         return [
             None if part is None else self._formula(summed_to(part, np.shape(self.data(x))), node)
             for part, x in zip(parts, node.inputs)
