@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import keyword
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .errors import BackwardError, DataError
-from .op import OPS, Op, Sample
+from .op import OPS, Op, Sample, template
 
 __all__ = ["custom_op"]
 
@@ -50,6 +51,7 @@ def custom_op(
         samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
     )  # fmt: skip
     op.custom = True  # type: ignore[attr-defined]
+    _insist_reading(op, settings)
     for sample in op.samples:
         from .check import assert_grads
 
@@ -87,6 +89,23 @@ def _insist_rule(name: str, vjp: Callable[..., Any], inputs: int | None) -> None
         raise DataError(
             f"{name}: forward takes {inputs} input{'s' * (inputs != 1)}, so the rule is vjp(g, out, and these); "
             f"got vjp({names})"
+        )
+
+
+def _insist_reading(op: Op, settings: Iterable[str]) -> None:
+    """How it reads is a Python expression of its inputs and settings; functions in it may be called anything."""
+    try:
+        parts = list(ast.walk(template(op.reads)))
+    except SyntaxError:
+        raise DataError(f"{op.name}: reads is a Python expression, such as {op.name}(x); got {op.reads!r}") from None
+    called = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+    names = [part.id for part in parts if isinstance(part, ast.Name) and id(part) not in called]
+    known = [*op.names, *settings]
+    unknown = [name for name in dict.fromkeys(names) if name not in known]
+    if unknown:
+        raise DataError(
+            f"{op.name}: reads={op.reads!r} speaks of {', '.join(unknown)}; the rule calls its inputs and settings "
+            f"{', '.join(known)}"
         )
 
 

@@ -46,7 +46,8 @@ def test_it_is_differentiable_again_and_checked():
 
 def test_its_rule_prints_itself():
     assert [str(e) for e in rule(make_cube())] == ["3 * g * x ** 2"]
-    assert make_cube(reads="x ** 3").reads == "x ** 3"
+    for reads in ("x ** 3", "third_power(x)", "x.cubed()"):
+        assert make_cube(reads=reads).reads == reads
     assert str(make_cube(reads="x ** 3")(ag.Expr("y") + 1)) == "(y + 1) ** 3"
 
 
@@ -69,8 +70,9 @@ def test_several_inputs_broadcasting_and_none():
 
 def test_settings_are_keyword_only_parameters():
     scale = custom_op(
-        "scale", forward=lambda x, *, by=2.0: x * by, vjp=lambda g, out, x, *, by: (g * by,), samples=[1.0]
-    )
+        "scale", forward=lambda x, *, by=2.0: x * by, vjp=lambda g, out, x, *, by: (g * by,),
+        reads="x * by", samples=[1.0],
+    )  # fmt: skip
     assert scale(Value(3.0)).data == 6.0
     assert grad(lambda x: scale(x, by=5.0))(1.0) == 5.0
     assert scale(Value(3.0), by=5.0).op.settings == {"by": 5.0}
@@ -118,6 +120,8 @@ def test_it_survives_copies_and_pickles():
         ({"vjp": lambda g, x: (g,)}, r"the rule is vjp\(g, out, and these\); got vjp\(g, x\)"),
         ({"vjp": np.sin}, "Wrap it in a lambda"),
         ({"forward": lambda x, **more: x}, "cannot take"),
+        ({"reads": "y ** 3"}, r"speaks of y; the rule calls its inputs and settings x"),
+        ({"reads": "x **"}, r"a Python expression, such as cube\(x\); got 'x \*\*'"),
     ],
 )
 def test_bad_declarations_are_refused(arguments, message):
