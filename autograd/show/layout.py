@@ -8,6 +8,7 @@ machine that laid it out.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -87,11 +88,12 @@ def _links(scene: Scene) -> list[Link]:
     for scope in scene.scopes:
         for key in scope.members:
             scopes[key].add(scope.key)
-    heads: dict[str, set[str]] = {}
+    heads: dict[str, set[str]] = defaultdict(set)  # of each parameter
     for edge in scene.edges:
-        heads.setdefault(edge.tail, set()).add(edge.head)
-    with_parameters = {edge.head for edge in scene.edges if roles[edge.tail] == "parameter"}
-    with_own = {edge.head for edge in scene.edges if roles[edge.tail] == "parameter" and len(heads[edge.tail]) == 1}
+        if roles[edge.tail] == "parameter":
+            heads[edge.tail].add(edge.head)
+    with_parameters: set[str] = set().union(*heads.values())
+    with_own: set[str] = set().union(*(users for users in heads.values() if len(users) == 1))
     links = []
     for edge in scene.edges:
         role = roles[edge.tail]
