@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,30 +49,40 @@ def check_formula(
 
 def _call(my_gradient: Callable[..., Any], subject: Subject) -> Any:
     """What the formula returns for the inputs as plain data."""
-    try:
-        returned = _answer(my_gradient, subject)
-    except (TypeError, AttributeError) as error:
-        note_lists(error, subject.arguments(subject.leaves))
-        raise
+    returned = _answer(my_gradient, subject)
     if returned is None:
         raise DataError("the formula returned None; did you forget `return`?")
     flat, structure = flatten(returned)
     if (torch := sys.modules.get("torch")) is not None:
-        flat = [g.detach().numpy() if isinstance(g, torch.Tensor) else g for g in flat]
+        flat = [g.numpy(force=True) if isinstance(g, torch.Tensor) else g for g in flat]
     return unflatten(structure, [g._data if isinstance(g, Value) else g for g in flat])
 
 
 def _answer(my_gradient: Callable[..., Any], subject: Subject) -> Any:
-    """The formula called with plain data, or with torch's tensors, if that is what it wants."""
-    plain = [_plain(leaf) for leaf in subject.leaves]
-    torch = sys.modules.get("torch")
-    try:
-        return my_gradient(*subject.arguments(plain))
-    except (TypeError, AttributeError):
-        if torch is None:
-            raise
-        tensors = [torch.tensor(x, requires_grad=True) if _is_real(x) else x for x in plain]
-        return my_gradient(*subject.arguments(tensors))
+    """The formula called with plain data; if it cannot take that, with torch's tensors, where torch is in use."""
+    errors: list[Exception] = []
+    for carrier in _carriers():
+        try:
+            return my_gradient(*subject.arguments([carrier(_plain(leaf)) for leaf in subject.leaves]))
+        except Exception as error:  # what a function says of a carrier that is not its own is not for us to guess
+            errors.append(error)
+    first, *others = errors
+    note_lists(first, subject.arguments(subject.leaves))
+    for said in dict.fromkeys(f"{type(error).__name__}: {error}" for error in others):
+        first.add_note(f"Given tensors of torch in place of arrays, the formula raised {said}")
+    raise first
+
+
+def _carriers() -> Iterator[Callable[[Any], Any]]:
+    """What a formula may want its inputs as, the likeliest first."""
+    yield lambda x: x
+    if (torch := sys.modules.get("torch")) is not None:
+
+        def tensor(x: Any) -> Any:
+            return torch.tensor(np.asarray(x)) if _is_real(x) or isinstance(x, np.ndarray) else x
+
+        yield tensor  # for torch.func.grad, or a formula that calls requires_grad_() itself
+        yield lambda x: tensor(x).requires_grad_() if _is_real(x) else tensor(x)  # for torch.autograd.grad
 
 
 def _plain(leaf: Any) -> Any:

@@ -112,14 +112,62 @@ def test_the_formula_cannot_change_the_inputs():
     np.testing.assert_array_equal(x, X)
 
 
-def test_a_torch_function():
-    torch = pytest.importorskip("torch")
+class TestTorch:
+    """The same gradient by every way that people write it in torch."""
 
-    def mine(x, w):
-        loss = torch.tanh(x @ w).sum()
-        return torch.autograd.grad(loss, (x, w))
+    f = staticmethod(lambda x, w: ag.tanh(x @ w).sum())
 
-    assert check_formula(lambda x, w: ag.tanh(x @ w).sum(), mine, X, W).ok
+    def with_autograd(torch, x, w):
+        return torch.autograd.grad(torch.tanh(x @ w).sum(), (x, w))
+
+    def with_backward(torch, x, w):
+        torch.tanh(x @ w).sum().backward()
+        return x.grad, w.grad
+
+    def with_leaves_of_its_own(torch, x, w):
+        x, w = x.clone().requires_grad_(True), w.clone().requires_grad_(True)
+        torch.tanh(x @ w).sum().backward()
+        return x.grad, w.grad
+
+    def with_func(torch, x, w):
+        return torch.func.grad(lambda x, w: torch.tanh(x @ w).sum(), argnums=(0, 1))(x, w)
+
+    def by_hand(torch, x, w):
+        d = 1 - torch.tanh(x @ w) ** 2
+        return d @ w.T, x.T @ d
+
+    @pytest.mark.parametrize("way", [with_autograd, with_backward, with_leaves_of_its_own, with_func, by_hand])
+    def test_every_way(self, way):
+        torch = pytest.importorskip("torch")
+        report = check_formula(self.f, lambda x, w: way(torch, x, w), X, W)
+        assert report.ok and report.worst < 1e-9
+
+    def test_a_number_keeps_its_digits(self):
+        torch = pytest.importorskip("torch")
+        report = check_formula(lambda x: ag.exp(x), torch.func.grad(torch.exp), 0.3)
+        assert report.entries[0].gradient == pytest.approx(math.exp(0.3), rel=1e-15)
+
+    def test_a_wrong_one_is_wrong(self):
+        torch = pytest.importorskip("torch")
+        twice = lambda x, w: [2 * g for g in TestTorch.by_hand(torch, x, w)]  # noqa: E731
+        assert "twice too large" in str(check_formula(self.f, twice, X, W))
+
+    def test_a_formula_that_fails_either_way_says_both(self):
+        torch = pytest.importorskip("torch")
+
+        def mine(x):
+            return torch.tanh(x).no_such_thing()
+
+        with pytest.raises(TypeError, match="must be Tensor") as caught:
+            check_formula(lambda x: ag.tanh(x).sum(), mine, X)
+        assert caught.value.__notes__ == [
+            "Given tensors of torch in place of arrays, the formula raised "
+            "AttributeError: 'Tensor' object has no attribute 'no_such_thing'"
+        ]
+
+    def test_an_error_of_a_numpy_formula_is_the_one_raised(self):
+        with pytest.raises(ValueError, match="not aligned"):
+            check_formula(lambda x: (x * x).sum(), lambda x: np.dot(x, x), X)
 
 
 class TestPlainPython:
