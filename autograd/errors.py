@@ -12,6 +12,11 @@
     └── ClashError         (ImportError)      another package called `autograd` is in the way
 """
 
+__all__ = [
+    "AxisError", "BackwardError", "ClashError", "DataError", "GradientError", "HandgradError", "NonFiniteError",
+    "ShapeError", "StaleDataError", "StepError",
+]  # fmt: skip
+
 
 class HandgradError(Exception):
     """The root of every exception this library raises on purpose."""

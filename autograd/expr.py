@@ -223,7 +223,7 @@ def rule(
         return _rule_of_node(op, g)
     if missing := _missing_settings(op):
         raise _not_as_text(op, "settings", ", ".join(missing))
-    names = _own_names(op, len(op.names) if values is None else len(values))
+    names = own_names(op, len(op.names) if values is None else len(values))
     data = (UNKNOWN,) * len(names) if values is None else values
     inputs = [None if x is None else Expr(name, x) for name, x in zip(names, data, strict=False)]
     if values is not None:
@@ -249,7 +249,7 @@ def _rule_of_node(node: Value, g: Any) -> tuple[Expr | None, ...]:
     return tuple(part if isinstance(x, Value) else None for part, x in zip(parts, node.inputs, strict=True))
 
 
-def _own_names(op: Op, count: int) -> tuple[str, ...]:
+def own_names(op: Op, count: int) -> tuple[str, ...]:
     """What an op calls its inputs; of a list it names at least two."""
     if not op.variadic:
         return op.names
@@ -260,7 +260,7 @@ def _own_names(op: Op, count: int) -> tuple[str, ...]:
 def _names_of_inputs(node: Value) -> tuple[str, ...]:
     """The names of a node's inputs, the op's own for those that have none; all the op's own if two would clash."""
     assert node.op is not None
-    own = _own_names(node.op, len(node.inputs))[: len(node.inputs)]
+    own = own_names(node.op, len(node.inputs))[: len(node.inputs)]
     names = [_readable(getattr(x, "name", None)) or name for x, name in zip(node.inputs, own, strict=True)]
     called: dict[str, Any] = {"g": UNKNOWN, "out": UNKNOWN}  # what the rule speaks of besides
     clash = any(called.setdefault(name, x) is not x for name, x in zip(names, node.inputs, strict=True))

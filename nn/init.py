@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+__all__ = ["generator", "glorot", "he", "linear", "normal", "uniform"]
+
 
 def generator(rng: Any = None) -> np.random.Generator:
     """A Generator from a seed, or the one given: a module hands its own to each of its layers, in order.

@@ -131,7 +131,8 @@ def test_docs_hold_every_public_name(tmp_path):
         module = docs.import_module(name)
         assert f"\n## `{name}`\n" in text
         for public in docs.public_names(module):
-            assert f"\n### `{name}.{public}" in text
+            assert f"\n#### `{name}.{public}`\n" in text
+            assert f"(#{name}.{public})".replace(".", "").lower() in text, "the contents link to it"
 
 
 def test_docs_are_the_same_at_every_run():
@@ -143,10 +144,51 @@ def test_docs_are_the_same_at_every_run():
 def test_docs_tell_what_an_op_sends_back():
     from autograd.op import OPS
 
-    *_, last = docs.entry("autograd.mul", OPS["mul"])
-    assert last == "Sends back `g * y` to `x`, `g * x` to `y`."
+    assert docs.backward_rule(OPS["mul"]) == "Sends back `g * y` to `x`, `g * x` to `y`."
+    assert docs.backward_rule(OPS["mean"]) == "`mean(x)` of x (2, 3) sends back `broadcast_to(g / 6, (2, 3))` to `x`."
+    assert docs.backward_rule(OPS["less"]) == ""  # nothing flows
+    assert docs.backward_rule(OPS["layer_norm"]) == ""  # no formula for a glance
+
+
+def test_docs_write_a_call_as_a_person_does():
+    import nn
+    from autograd import Expr, Report, errors
+    from autograd.op import OPS
+
     assert docs.signature(OPS["softmax"]) == "(x, axis=-1)"
     assert docs.signature(OPS["softmax"], method=True) == "(axis=-1)"
+    assert docs.signature(nn.LayerNorm) == "(width, eps=1e-05, dtype=float64)"
+    assert docs.signature(nn.functional.feed_forward).endswith("activation=relu)")
+    assert docs.signature(vars(Expr)["call"], method=True) == "(function, *inputs)"
+    assert docs.signature(vars(nn.Embedding)["one_hot"], method=True) == "(n)"
+    assert docs.signature(Report) == docs.signature(errors.ShapeError) == docs.signature(3) == ""
+
+
+def test_docs_of_a_class_tell_its_own_attributes():
+    import nn
+    from autograd import Value
+
+    told = list(docs.attributes(nn.Embedding))
+    assert [line.partition("(")[0] for line in told] == ["- `.fixed", "- `.one_hot", "- `.forward"]
+    *own, ops = docs.attributes(Value)
+    assert "v.sum(axis=0)" in ops and not any(line.startswith("- `.exp") for line in own)
+    assert any(line.startswith("- `.detach()`: A leaf") for line in own)
+
+
+def test_docs_find_an_op_where_it_is_declared():
+    from autograd.op import OPS
+
+    found = {name: docs.part_of(OPS[name]) for name in ("equal", "where", "sum", "matmul", "softmax", "attention")}
+    assert found == {
+        "equal": "ops.arithmetic", "where": "ops.elementwise", "sum": "ops.reduce", "matmul": "ops.linear",
+        "softmax": "ops.fused", "attention": "ops.attention",
+    }  # fmt: skip
+
+
+def test_docs_describe_what_two_modules_have_once():
+    text = docs.reference([docs.import_module("autograd"), docs.import_module("nn.functional")])
+    assert text.count(docs.summary(docs.OPS["relu"].__doc__)) == 1
+    assert "#### `nn.functional.relu`\n\n`relu(x)`\n\nThe same as [`autograd.relu`](#autogradrelu)." in text
 
 
 def test_docs_fence_sessions_and_columns():

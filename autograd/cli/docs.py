@@ -1,19 +1,53 @@
 """`handgrad docs`: the API reference as one Markdown page, written from the docstrings and the op table."""
 
 import argparse
+import dataclasses
 import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from autograd import Value
 from autograd.cli import CommandError, Subparsers
-from autograd.op import Op
+from autograd.expr import Expr, own_names, rule
+from autograd.op import OPS, Op
 
-MODULES = ("autograd", "nn", "nn.functional", "nn.optim")
+MODULES = ("autograd", "autograd.errors", "nn", "nn.functional", "nn.optim", "nn.train", "nn.init")
+
+# What the names of each part of `autograd` are about, in the order in which a newcomer needs them. Families of ops come
+# before those that import from them, so that an op is found first where it is declared.
+PARTS = {
+    "value": "The graph",
+    "accumulate": "The graph",
+    "derivatives": "Derivatives of functions",
+    "show": "Drawings and steps",
+    "check": "Gradient checks",
+    "recording": "What is recorded",
+    "custom": "What an op is",
+    "op": "What an op is",
+    "expr": "What an op is",
+    "errors": "Errors",
+    "ops.arithmetic": "Ops: arithmetic and comparisons",
+    "ops.elementwise": "Ops: functions of each number",
+    "ops.shape": "Ops: shapes, joining, picking",
+    "ops.reduce": "Ops: reductions",
+    "ops.linear": "Ops: products of vectors and matrices",
+    "ops.fused": "Ops: softmax, linear layers, losses",
+    "ops.norm": "Ops: norms",
+    "ops.attention": "Ops: attention",
+    "ops.heads": "Ops: attention",
+}
+INTRODUCTION = """\
+Written from the docstrings by `handgrad docs`. An op takes floats, arrays or Values and gives the same; what it *sends
+back* to each input in a backward pass is told in `g`, the gradient that arrives at its result, and `out`, that result."""
+LONGEST_RULE = 100  # characters of a formula that can be taken in at a glance
 
 
 def register(subparsers: Subparsers) -> None:
@@ -35,16 +69,59 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"wrote {arguments.output}")
 
 
+class Group(NamedTuple):
+    """Public names that belong together; the title is empty where a module is one group."""
+
+    title: str
+    names: list[str]
+
+
 def reference(modules: Iterable[ModuleType]) -> str:
     """One Markdown page: a contents list, then a section a module and an entry for each public name."""
-    modules = list(modules)
-    contents = [f"- [`{module.__name__}`](#{module.__name__.replace('.', '')})" for module in modules]
-    parts = ["# API reference", "\n".join(contents)]
+    contents, parts = [], []
+    told: dict[int, str] = {}  # where an object was described: an op may be public in two modules
     for module in modules:
-        parts += [f"## `{module.__name__}`", markdown(inspect.getdoc(module) or "")]
-        for name in public_names(module):
-            parts += entry(f"{module.__name__}.{name}", getattr(module, name))
-    return "\n\n".join(part for part in parts if part) + "\n"
+        where = module.__name__
+        contents.append(f"- {link(where)}")
+        parts += [f"## `{where}`", markdown(inspect.getdoc(module) or "")]
+        for group in groups(module):
+            links = ", ".join(link(f"{where}.{name}", name) for name in group.names)
+            contents.append(f"  - {group.title + ': ' if group.title else ''}{links}")
+            parts.append(f"### {group.title}" if group.title else "")
+            for name in group.names:
+                member = getattr(module, name)
+                parts += entry(f"{where}.{name}", member, told.get(id(member)))
+                told.setdefault(id(member), f"{where}.{name}")
+    return "\n\n".join(filter(None, ["# API reference", INTRODUCTION, "\n".join(contents), *parts])) + "\n"
+
+
+def link(title: str, shown: str | None = None) -> str:
+    """A link to a heading, by the anchor that Markdown's readers make of it."""
+    return f"[`{shown or title}`](#{title.replace('.', '').lower()})"
+
+
+def groups(module: ModuleType) -> list[Group]:
+    """The public names of a module: those of `autograd` by the part that they come from, others as they are."""
+    names = public_names(module)
+    if module.__name__ != "autograd":
+        return [Group("", names)]
+    found: dict[str, list[str]] = {title: [] for title in PARTS.values()}
+    for name in names:
+        found[PARTS[part_of(getattr(module, name))]].append(name)
+    return [Group(title, own) for title, own in found.items() if own]
+
+
+def part_of(member: Any) -> str:
+    """The part of `autograd` that something was written in: "show" for a function of autograd/show/drawing.py."""
+    if isinstance(member, Op):
+        families = [part for part in PARTS if part.startswith("ops.")]
+        return next(part for part in families if _has(import_module(f"autograd.{part}"), member))
+    written = "autograd.op" if member is OPS else member.__module__
+    return next(part for part in PARTS if f"{written}.".startswith(f"autograd.{part}."))
+
+
+def _has(module: ModuleType, member: Any) -> bool:
+    return any(member is other for other in vars(module).values())
 
 
 def public_names(module: ModuleType) -> list[str]:
@@ -53,10 +130,17 @@ def public_names(module: ModuleType) -> list[str]:
     return [name for name in names if not inspect.ismodule(getattr(module, name))]
 
 
-def entry(title: str, member: Any) -> Iterator[str]:
+def entry(title: str, member: Any, told: str | None = None) -> Iterator[str]:
     """The paragraphs on one public name: signature, docstring, an op's rule, a class's public attributes."""
-    yield f"### `{title}{signature(member)}`"
-    if inspect.getdoc(member) != inspect.getdoc(type(member)):  # a plain dict has only dict's docstring
+    yield f"#### `{title}`"
+    if call := signature(member):
+        yield f"`{title.rpartition('.')[2]}{call}`"
+    if told is not None:
+        yield f"The same as {link(told)}."
+        return
+    if member is OPS:
+        yield 'The table of all ops, a dict by name: `OPS["exp"]` is `autograd.exp`.'
+    elif inspect.getdoc(member) != inspect.getdoc(type(member)):  # other plain data has only its type's docstring
         yield markdown(inspect.getdoc(member) or "")
     if isinstance(member, Op):
         yield backward_rule(member)
@@ -65,22 +149,46 @@ def entry(title: str, member: Any) -> Iterator[str]:
 
 
 def attributes(owner: type) -> Iterator[str]:
-    """A line for each public method and property that a class itself has, with its docstring's first line."""
-    for name, member in vars(owner).items():
-        text = inspect.getdoc(member)
-        if text and not name.startswith("_") and (callable(member) or isinstance(member, property)):
-            yield f"- `.{name}{signature(member, method=True)}`: {text.splitlines()[0]}"
+    """A line for each public method and property that a class itself describes; one for all the ops among them."""
+    kinds = (FunctionType, staticmethod, classmethod, property, cached_property)
+    described = {name: member for name, member in vars(owner).items() if not name.startswith("_") and member.__doc__}
+    ops = {name for name, member in described.items() if name in OPS and member.__doc__ == OPS[name].__doc__}
+    for name, member in described.items():
+        if isinstance(member, kinds) and name not in ops:
+            yield f"- `.{name}{signature(member, method=True)}`: {summary(member.__doc__ or '')}"
+    if ops:
+        yield "- and the ops, with the Value as their first input: `v.sum(axis=0)` is `sum(v, axis=0)`."
 
 
 def backward_rule(op: Op) -> str:
-    """What an op sends back to each input, as its own rule says; nothing if that depends on its settings."""
-    from autograd.expr import rule
-
-    if op.door is not None or not op.differentiable:
+    """What an op sends back to each input, as its own rule says: in general, or where settings and shapes count, of its
+    first sample; nothing where that is no short formula.
+    """
+    if not op.differentiable:
         return ""
-    gradients = zip(op.names, rule(op, tuple(op.samples[0].inputs())), strict=True)
-    told = [f"`{gradient}` to `{name}`" for name, gradient in gradients if gradient is not None]
-    return f"Sends back {', '.join(told)}."
+    f, inputs = op.on(op.samples[0])
+    if op.door is None:
+        return f"Sends back {_sent(op.names, rule(op, tuple(inputs)))}."
+    node = f(*(Value(x) if np.asarray(x).dtype.kind == "f" else x for x in inputs))
+    gradients = rule(node)
+    if any(len(str(gradient)) > LONGEST_RULE or "pull_" in str(gradient) for gradient in gradients):
+        return ""
+    plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
+    named = dict(zip(own_names(op, len(plain)), plain, strict=False))
+    call = Expr.__apply__(node.op, tuple(x if x is None else Expr(name, x) for name, x in named.items()))
+    shapes = " and ".join(f"{name} {np.shape(x)}" for name, x in named.items() if np.ndim(x))
+    return f"`{call}`{shapes and f' of {shapes}'} sends back {_sent(named, gradients)}."
+
+
+def _sent(names: Iterable[str], gradients: Iterable[Any]) -> str:
+    pairs = zip(names, gradients, strict=True)
+    return ", ".join(f"`{gradient}` to `{name}`" for name, gradient in pairs if gradient is not None)
+
+
+class Shown(str):
+    """A default value as a person writes it: a str whose repr is itself."""
+
+    __repr__ = str.__str__
 
 
 def signature(member: Any, method: bool = False) -> str:
@@ -89,14 +197,31 @@ def signature(member: Any, method: bool = False) -> str:
         if member.door is None:
             return f"({', '.join(member.names[method:])})"
         member = member.door
-    if not callable(member):
+    if isinstance(member, staticmethod | classmethod):
+        member, method = member.__func__, isinstance(member, classmethod)
+    made_by_us = dataclasses.is_dataclass(member) or (inspect.isclass(member) and issubclass(member, Exception))
+    if not callable(member) or made_by_us:  # nobody calls a report or an exception
         return ""
     try:
         found = inspect.signature(member)
     except (TypeError, ValueError):  # some callables written in C have none
-        return "(...)"
-    bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in found.parameters.values()]
+        return ""
+    bare = [
+        parameter.replace(annotation=inspect.Parameter.empty, default=shown_default(parameter.default))
+        for parameter in found.parameters.values()
+    ]
     return str(inspect.Signature(bare[method:]))
+
+
+def shown_default(default: Any) -> Any:
+    """`relu`, not `<op relu>`; `float64`, not `<class 'numpy.float64'>`."""
+    named = default is not inspect.Parameter.empty and (isinstance(default, Op) or inspect.isclass(default))
+    return Shown(default.__name__) if named else default
+
+
+def summary(docstring: str) -> str:
+    """The first paragraph of a docstring, on one line."""
+    return " ".join(inspect.cleandoc(docstring).partition("\n\n")[0].split())
 
 
 def markdown(docstring: str) -> str:
