@@ -45,8 +45,9 @@ PARTS = {
     "ops.heads": "Ops: attention",
 }
 INTRODUCTION = """\
-Written from the docstrings by `handgrad docs`. An op takes floats, arrays or Values and gives the same; what it *sends
-back* to each input in a backward pass is told in `g`, the gradient that arrives at its result, and `out`, that result."""
+Written from the docstrings by `handgrad docs`. An op takes floats, arrays or Values and gives the same. What it *sends
+back* to each input in a backward pass is told in `g`, the gradient that arrives at its result, and `out`, the
+result."""
 LONGEST_RULE = 100  # characters of a formula that can be taken in at a glance
 
 
