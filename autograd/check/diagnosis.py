@@ -75,7 +75,7 @@ class _Compared:
 
     def __init__(self, part: Part) -> None:
         j, rows = part.judged, part.rows
-        self.name, self.shape = part.name, part.shape
+        self.name, self.shape, self.by_formula = part.name, part.shape, part.engine is not None
         self.gradient, self.slope = j.gradient[rows].reshape(part.shape), j.slope[rows].reshape(part.shape)
         self.error = np.where(np.isfinite(j.error[rows]), j.error[rows], 0.0).reshape(part.shape)
         self.wrong = (j.verdict[rows] == WRONG).reshape(part.shape)
@@ -96,9 +96,10 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         yield f"{c.name}: the gradient is {g[bad][0]} where the differences are {too}"
         return
     if not np.any(np.abs(g[c.wrong]) > 1e-12 * np.abs(d[c.wrong])):
+        cut = "a path is cut (detach(), .data, no_grad, or a rule that gives None)"
         yield (
             f"{c.name}: no gradient arrives{'' if c.wrong.all() else ' at some entries'}, yet it counts: "
-            "a path is cut (detach(), .data, no_grad, or a rule that gives None)"
+            f"{'the formula leaves a path out' if c.by_formula else cut}"
         )
     yield from _ratios(c, subject)
     if c.wrong.sum() == 1 and c.wrong.size > 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..tree import flatten, unflatten
 from ..value import Value
 from .grads import check_subject
 from .report import Report
-from .subject import Subject, cotangents
+from .subject import Array, Subject, cotangents
 
 
 def check_formula(
@@ -24,8 +25,9 @@ def check_formula(
     """Hold a hand-written gradient of `f` against the engine's and against differences, entry by entry.
 
     `my_gradient` is called with the same inputs as plain numbers and arrays, and returns one gradient, or a tuple of
-    them for several inputs. It may use NumPy, plain Python, or torch (it gets tensors if it cannot take arrays). If `f`
-    has an array as its result, `my_gradient` returns the Jacobian, (*result, *input).
+    them for several inputs, None where none flows. It may use NumPy, plain Python, or torch (it gets tensors if it
+    cannot take arrays). A gradient has the shape of its input. If `f` has an array as its result, `my_gradient` returns
+    the Jacobian, of shape (*result, *input), also where `f` works entry by entry; let `f` end in `.sum()` to be spared.
 
     >>> report = check_formula(lambda x: (x**3).sum(), lambda x: 2 * x**2, np.array([1.0, 2.0]))
     >>> report.verdict, report.entries[0].ratio
@@ -36,14 +38,20 @@ def check_formula(
     if len(shapes) != 1 or len(subject.results) != 1:
         raise DataError(f"check_formula takes a function with one result; {subject.title} gave {len(subject.results)}")
     weights = (1.0,) if shapes[0] == () else cotangents(seed, (shapes[0],))
-    given, complaints = _as_gradients(subject, _call(my_gradient, subject), weights[0])
+    answers = _answers(subject, _call(my_gradient, subject), weights[0])
+    with np.errstate(all="ignore"):
+        engine = subject.gradients(weights)  # stands in for an answer that cannot be compared
+    given = [own if answer.gradient is None else answer.gradient for answer, own in zip(answers, engine)]
     report = check_subject(subject, step, seed, "reverse", given=given, weights=weights)
     if report.verdict == "nondeterministic":
         return report
+    report.parts = [part for part, answer in zip(report.parts, answers) if answer.gradient is not None]
+    complaints = [answer.complaint for answer in answers if answer.complaint]
     if complaints:
         report.verdict = "wrong"
     report.function = f"{getattr(my_gradient, '__name__', 'the formula')} as the gradient of {subject.title}"
     report.diagnosis = complaints + report.diagnosis
+    report.notes = [answer.note for answer in answers if answer.note] + report.notes
     return report
 
 
@@ -94,22 +102,33 @@ def _is_real(x: Any) -> bool:
     return isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
 
 
-def _as_gradients(subject: Subject, returned: Any, weights: Any) -> tuple[list[Any], list[str]]:
-    """One array per source, in its shape; and what is to be said of those that have another."""
+@dataclass
+class _Answer:
+    """What the formula gave for one input, as the gradient of the weighted results; None: nothing to compare."""
+
+    gradient: Array | None
+    complaint: str = ""
+    note: str = ""
+
+
+def _answers(subject: Subject, returned: Any, weights: Any) -> list[_Answer]:
+    """The formula's answers, one per source; those in another shape than they must have with a complaint."""
+    given = _one_per_source(subject, returned, np.shape(weights))
+    return [_answered(name, source.shape, g, weights) for name, source, g in zip(subject.names, subject.sources, given)]
+
+
+def _answered(name: str, shape: tuple[int, ...], g: Any, weights: Any) -> _Answer:
     out = np.shape(weights)
-    found, complaints = [], []
-    for name, source, g in zip(subject.names, subject.sources, _one_per_source(subject, returned, out)):
-        try:
-            g = np.asarray(g, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"the formula's gradient for {name} is no array of numbers: {g!r:.60}") from None
-        if out and g.shape == out + source.shape:
-            g = np.tensordot(np.asarray(weights), g, axes=len(out))
-        elif g.shape != source.shape:
-            complaints.append(_wrong_shape(name, g.shape, out + source.shape))
-            g = _in_shape(g, source.shape)
-        found.append(g)
-    return found, complaints
+    if g is None:
+        return _Answer(np.zeros(shape), note=f"the formula gave None for {name}: that counts as zero everywhere")
+    try:
+        g = np.asarray(g, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"the formula's gradient for {name} is no array of numbers: {g!r:.60}") from None
+    expected = out + shape
+    nearest = g if g.shape == expected else _in_shape(g, shape, out)
+    complaint = "" if g.shape == expected else _wrong_shape(name, g.shape, shape, out)
+    return _Answer(None if nearest is None else np.tensordot(weights, nearest, axes=len(out)), complaint)
 
 
 def _one_per_source(subject: Subject, returned: Any, out: tuple[int, ...]) -> list[Any]:
@@ -136,24 +155,31 @@ def _form(g: Any) -> tuple[int, ...] | None:
         return None
 
 
-def _wrong_shape(name: str, got: tuple[int, ...], expected: tuple[int, ...]) -> str:
-    said = f"the formula's gradient for {name} has shape {got}; it must have {expected}"
-    if got == expected[::-1]:
+def _wrong_shape(name: str, got: tuple[int, ...], shape: tuple[int, ...], out: tuple[int, ...]) -> str:
+    said = f"the formula's gradient for {name} has shape {got}; it must have {out + shape}"
+    if got == (out + shape)[::-1]:
         return said + ": transposed?"
+    if out:
+        return (
+            f"{said}, the Jacobian of a result of shape {out}. Return that, or let f end in .sum() and return the "
+            f"gradient of the sum, of shape {shape}"
+        )
     try:
-        np.broadcast_shapes(got, expected)
+        np.broadcast_shapes(got, shape)
     except ValueError:
         return said
-    if np.prod(got) > np.prod(expected):
+    if np.prod(got) > np.prod(shape):
         return f"{said}: the sum over what {name} was broadcast to is missing"
-    return f"{said}: a sum too many?"
+    return f"{said}: a sum too many?" if np.prod(got) < np.prod(shape) else said
 
 
-def _in_shape(g: Any, shape: tuple[int, ...]) -> Any:
-    """The nearest thing in the right shape, so that entries can still be compared."""
-    if g.shape == shape[::-1]:
+def _in_shape(g: Array, shape: tuple[int, ...], out: tuple[int, ...]) -> Array | None:
+    """The nearest thing in the right shape, so that entries can still be compared; None if there is none."""
+    if g.shape == (out + shape)[::-1]:
         return g.T
+    if out:
+        return None
     try:
         return np.reshape(sum_to(g, shape), shape) if g.ndim >= len(shape) else np.broadcast_to(g, shape)
     except ValueError:
-        return np.full(shape, np.nan)
+        return None

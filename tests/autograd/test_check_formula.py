@@ -61,6 +61,45 @@ def test_a_jacobian_for_an_array():
     assert diagonal_only.verdict == "wrong"
 
 
+class TestShape:
+    """What is said of a gradient in a shape that it must not have; nothing is printed that the formula never gave."""
+
+    V = np.array([0.5, 1.0, 2.0])
+
+    def test_a_jacobian_is_asked_for_also_of_an_elementwise_function(self):
+        report = check_formula(lambda x: x**2, lambda x: 2 * x, self.V)
+        assert report.verdict == "wrong" and report.entries == []
+        assert "has shape (3,); it must have (3, 3), the Jacobian of a result of shape (3,)" in report.diagnosis[0]
+        assert "or let f end in .sum() and return the gradient of the sum, of shape (3,)" in report.diagnosis[0]
+        assert check_formula(lambda x: x**2, lambda x: np.diag(2 * x), self.V).ok
+        assert check_formula(lambda x: (x**2).sum(), lambda x: 2 * x, self.V).ok
+
+    def test_a_transposed_jacobian(self):
+        assert check_formula(lambda x: x @ W, lambda x: W.T, self.V).ok
+        report = check_formula(lambda x: x @ W, lambda x: W, self.V)
+        assert report.verdict == "wrong" and report.failures == []
+        assert report.diagnosis == ["the formula's gradient for x has shape (3, 2); it must have (2, 3): transposed?"]
+
+    @pytest.mark.parametrize("mine, shape", [(lambda x: 2 * x[:2], "(2,)"), (lambda x: 2 * x[:, None], "(3, 1)")])
+    def test_no_rows_of_what_cannot_be_compared(self, mine, shape):
+        report = check_formula(lambda x: (x * x).sum(), mine, self.V)
+        assert report.verdict == "wrong" and report.entries == []
+        assert report.diagnosis == [f"the formula's gradient for x has shape {shape}; it must have (3,)"]
+        assert "nan" not in str(report)
+
+    def test_the_other_inputs_are_compared(self):
+        report = check_formula(lambda x, y: (x * y).sum(), lambda x, y: (y[:2], 2 * x), self.V, self.V + 1)
+        assert {e.input for e in report.entries} == {"y"}
+        assert "y: twice too large" in str(report)
+
+    def test_none_is_zero(self):
+        report = check_formula(lambda x, y: (x * y).sum(), lambda x, y: (y, None), self.V, self.V + 1)
+        assert {(e.input, e.gradient) for e in report.failures} == {("y", 0.0)}
+        assert "the formula gave None for y: that counts as zero everywhere" in report.notes
+        assert "y: no gradient arrives, yet it counts: the formula leaves a path out" in report.diagnosis
+        assert check_formula(lambda x, y: (x * x).sum(), lambda x, y: (2 * x, None), self.V, self.V + 1).ok
+
+
 def test_a_missing_broadcast_sum_is_said():
     report = check_formula(lambda x, b: ((x + b) ** 2).sum(), lambda x, b: (2 * (x + b), 2 * (x + b)), X, W.T[0])
     assert report.verdict == "wrong"
