@@ -13,6 +13,7 @@ from typing import TextIO
 from autograd.errors import StepError
 from autograd.show import why
 from autograd.show.numbers import count
+from autograd.show.stepping.lines import flowed
 from autograd.show.stepping.sentences import asked_of
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.terminal import Paint, describe
@@ -30,7 +31,7 @@ BAR = 40  # characters of the progress bar
 
 
 class Player:
-    """A stepper on a screen. `read_key` and `ask` are where keys and names come from."""
+    """A stepper on a screen `width()` columns wide. `read_key` and `ask` are where keys and names come from."""
 
     def __init__(
         self,
@@ -39,12 +40,14 @@ class Player:
         read_key: Callable[[], str] | None = None,
         ask: Callable[[str], str] = input,
         colour: bool = True,
+        width: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
     ) -> None:
         self.levels = [stepper]
         self.screen = screen or sys.stdout
         self.read_key = read_key or key_pressed
         self.ask = ask
         self.colour = colour
+        self.width = width  # asked at every step: a window may be resized
         self.note = ""
 
     @property
@@ -106,7 +109,7 @@ class Player:
 
     def show(self) -> None:
         """One screen: where we are, the step, and the keys."""
-        paint = Paint(self.colour)
+        paint, width = Paint(self.colour), self.width()
         stepper = self.stepper
         done, whole = stepper.position, len(stepper)
         filled = round(BAR * done / whole) if whole else BAR
@@ -114,13 +117,16 @@ class Player:
         bar = paint.grad("█" * filled) if current is not None and current.kind == BACKWARD else "█" * filled
         title = stepper.title or stepper.words.reading(stepper.root)
         lines = [f"{paint.bold(title)}   {bar}{'·' * (BAR - filled)} {done} of {whole}", ""]
-        lines += describe(current, self.colour).splitlines() if current is not None else ["Before the first step."]
+        told = describe(current, self.colour, width) if current is not None else "Before the first step."
+        lines += told.splitlines()
         if done < whole:
             upcoming = stepper.steps[done]
-            lines += ["", f"Next: {upcoming.title.lower()}, {upcoming.reading}. {asked_of(upcoming)}"]
+            asked = f"Next: {upcoming.title.lower()}, {upcoming.reading}. {asked_of(upcoming)}"
+            lines += ["", *flowed([asked], width)]
         if self.note:
-            lines += ["", self.note]
-        lines += ["", paint.dim(HELP + (" (one level up)" if len(self.levels) > 1 else ""))]
+            lines += ["", *(line for said in self.note.splitlines() for line in flowed([said], width))]
+        keys = HELP + (" (one level up)" if len(self.levels) > 1 else "")
+        lines += ["", *map(paint.dim, flowed([keys], width))]
         clear = "\x1b[2J\x1b[H" if self.colour else ""
         self.screen.write(clear + "\n".join(lines) + "\n")
         self.screen.flush()

@@ -71,16 +71,21 @@ class Contribution:
     def rule(self) -> str:
         if self.formula is None:
             return f"all that {self.step.name} sends"
-        return self.formula.in_terms_of_g + self._where
+        return ", ".join([self.formula.in_terms_of_g, *self._named_parts])
 
     @functools.cached_property
     def symbols(self) -> str:
-        right = f"all that {self.step.name} sends" if self.formula is None else self.formula.text + self._where
-        return f"{self.step.words.slope(self.parent)} += {right}"
+        return ", ".join(self.rule_and_parts)
 
     @property
-    def _where(self) -> str:
-        return "".join(f", {name} = {part.text}" for name, part in self.parts)
+    def rule_and_parts(self) -> list[str]:
+        """What is added to which gradient, in symbols; then the parts that have a name there: `u = w * v`."""
+        right = f"all that {self.step.name} sends" if self.formula is None else self.formula.text
+        return [f"{self.step.words.slope(self.parent)} += {right}", *self._named_parts]
+
+    @property
+    def _named_parts(self) -> list[str]:
+        return [f"{name} = {part.text}" for name, part in self.parts]
 
     @functools.cached_property
     def numbers(self) -> str:

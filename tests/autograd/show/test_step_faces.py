@@ -18,7 +18,9 @@ from autograd.errors import StepError
 from autograd.show.stepping.maths import Latex, MathML, math, symbol_mathml, written
 from autograd.show.stepping.panel import Panels
 from autograd.show.stepping.player import Player
+from autograd.show.stepping.terminal import describe
 from autograd.show.stepping.views import describe_step
+from autograd.show.text import columns
 from examples import example3_full_backprop
 
 
@@ -45,11 +47,52 @@ def test_tables_stand_side_by_side():
 def test_wide_lines_wrap_before_the_equals_sign():
     x = Value(np.arange(16.0).reshape(4, 4) / 700, name="x")
     lines = str(step((x @ x * x).sum())).splitlines()
-    assert all(len(line) <= 108 for line in lines)
+    assert all(len(line) <= 100 for line in lines)
     assert any(line.strip().startswith("≈ ⎢") for line in lines)
     exact = Value(np.full((4, 4), 0.1001), name="exact")
     lines = str(step((exact + exact).sum())).splitlines()
     assert any(line.strip().startswith("= ⎢") for line in lines)
+
+
+def long_rules():
+    x = Value(np.arange(6.0).reshape(2, 3) / 7, name="x")
+    gamma, beta = Value(np.ones(3), name="gamma"), Value(np.zeros(3), name="beta")
+    y = ag.layer_norm(ag.softmax(x * 2 + np.arange(3.0)), gamma, beta)
+    y.name = "y"
+    with ag.record_lines():
+        return (y * x).sum()
+
+
+@pytest.mark.parametrize("width", [100, 80, 56])
+def test_long_rules_wrap_at_the_width_and_lose_nothing(width):
+    for one in step(long_rules()):
+        text = describe(one, width=width)
+        assert all(columns(line) <= width for line in text.splitlines() if "test_step_faces.py" not in line)
+        unbroken = "".join(text.split())
+        rules = [rule for contribution in one.contributions for rule in contribution.rule_and_parts]
+        assert all("".join(rule.split()) in unbroken for rule in rules)
+        wide = describe(one, width=10_000)
+        assert all(text.count(sign) == wide.count(sign) for sign in "()⎡⊙−+×≈^")
+        assert not re.search(r"[⊙×+−=≈] *$", text, re.MULTILINE)  # a line begins with a sign, it does not end with one
+
+
+def test_a_rule_too_wide_names_its_parts_one_to_a_line():
+    lines = describe(next(one for one in step(long_rules()) if one.kind == "backward" and one.name == "y")).splitlines()
+    start = next(index for index, line in enumerate(lines) if line.startswith("    to t1"))
+    assert lines[start : start + 3] == [
+        "    to t1   only path",
+        "        ∂L/∂t1 += v * (p − u * mean(p * u, axis=1) − mean(p, axis=1))",
+        "        u = w * v",
+    ]
+
+
+def test_the_player_fills_the_width_there_is():
+    screen = io.StringIO()
+    player = Player(step(long_rules()), screen, colour=False, width=lambda: 60)
+    player.do_end()
+    player.do_why()
+    player.show()
+    assert max(map(columns, screen.getvalue().splitlines()[1:])) <= 60
 
 
 def test_every_face_says_where_it_rounds():
@@ -186,7 +229,7 @@ def test_keys_ask_why_and_open():
     loss.name = "loss"
     stepper = step(loss)
     screen, pressed = io.StringIO(), iter(["g", "w", "o", "n", "q", "q"])
-    Player(stepper, screen, lambda: next(pressed), lambda _: "x", colour=False).run()
+    Player(stepper, screen, lambda: next(pressed), lambda _: "x", colour=False, width=lambda: 200).run()
     text = screen.getvalue()
     assert "nothing more can arrive" in text and "inside softmax(x)" in text and "one level up" in text
 
