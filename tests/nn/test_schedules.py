@@ -1,5 +1,7 @@
 """Learning-rate schedules: at their ends, refused, and driving an optimizer."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -26,10 +28,20 @@ def test_schedules_at_their_ends():
     assert [optim.warmup(1.0, 0)(t) for t in range(2)] == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("every", [0, -1, "2", None, float("nan")])
-def test_a_decay_after_no_number_of_steps_is_refused(every):
-    with pytest.raises(ValueError, match=f"step_decay: every is a number of steps above 0; got {every!r}"):
-        optim.step_decay(1.0, every)
+@pytest.mark.parametrize("steps", [-1, "2", None, float("nan"), [10]])
+def test_what_is_no_number_of_steps_is_refused_where_it_is_given(steps):
+    for what, make in (
+        ("cosine: total is a number of steps from 0 up", lambda: optim.cosine(1.0, steps)),
+        ("step_decay: every is a number of steps above 0", lambda: optim.step_decay(1.0, steps)),
+        ("warmup: steps is a number of steps from 0 up", lambda: optim.warmup(1.0, steps)),
+    ):
+        with pytest.raises(ValueError, match=re.escape(f"{what}; got {steps!r}")):
+            make()
+
+
+def test_a_decay_after_every_0_steps_is_refused():
+    with pytest.raises(ValueError, match="step_decay: every is a number of steps above 0; got 0"):
+        optim.step_decay(1.0, 0)
 
 
 def test_every_schedule_is_found_beside_the_optimizers():
