@@ -17,10 +17,11 @@ import numpy as np
 
 import autograd as ag
 from autograd import Value
+from autograd.errors import DataError
 
 from . import functional as F
 from . import init
-from .module import Module, Parameter
+from .module import Module, Parameter, whole_size
 
 
 class Neuron(Module):
@@ -37,6 +38,7 @@ class Neuron(Module):
     """
 
     def __init__(self, n_in: int, nonlin: bool = True, rng: Any = None) -> None:
+        n_in = whole_size("Neuron", "n_in", n_in)
         if rng is None:
             weights = [random.uniform(-1, 1) for _ in range(n_in)]
         else:
@@ -65,7 +67,7 @@ class Layer(Module):
 
     def __init__(self, n_in: int, n_out: int, nonlin: bool = True, rng: Any = None) -> None:
         rng = None if rng is None else init.generator(rng)
-        self.neurons = [Neuron(n_in, nonlin, rng) for _ in range(n_out)]
+        self.neurons = [Neuron(n_in, nonlin, rng) for _ in range(whole_size("Layer", "n_out", n_out))]
 
     def forward(self, x: Any) -> Any:
         """What each neuron gives: for a list, a list (or the one Value); for an array of rows, an array."""
@@ -98,6 +100,8 @@ class MLP(Module):
     """
 
     def __init__(self, n_in: int, widths: list[int], rng: Any = None) -> None:
+        if not isinstance(widths, list | tuple):
+            raise DataError(f"MLP: widths is a list, one width a layer, as in MLP(2, [16, 1]); got {widths!r:.60}")
         rng = None if rng is None else init.generator(rng)
         sizes = [n_in, *widths]
         last = len(widths) - 1

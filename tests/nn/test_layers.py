@@ -45,6 +45,9 @@ def test_sizes_of_a_linear_layer_that_are_none(sizes, error, words):
         (lambda size: nn.MultiHeadAttention(4, 2, n_kv_heads=size), "MultiHeadAttention: n_kv_heads"),
         (lambda size: nn.GPT(3, size, 2, 1, 1), "GPT: block_size"),
         (lambda size: nn.GPT(3, 4, 2, 1, size), "GPT: n_layers"),
+        (nn.Neuron, "Neuron: n_in"),
+        (lambda size: nn.Layer(2, size), "Layer: n_out"),
+        (lambda size: nn.MLP(2, [3, size]), "Layer: n_out"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from autograd import Value
+from autograd.errors import DataError
 from autograd.graph import topological
 from nn import MLP, Layer, Neuron
 
@@ -99,6 +100,11 @@ def test_a_neuron_by_hand():
 
 def test_how_it_prints():
     assert repr(MLP(2, [2, 1])) == "MLP of [Layer of [ReLUNeuron(2), ReLUNeuron(2)], Layer of [LinearNeuron(2)]]"
+
+
+def test_widths_that_are_no_list_are_refused():
+    with pytest.raises(DataError, match=r"widths is a list, one width a layer, as in MLP\(2, \[16, 1\]\); got 16"):
+        MLP(2, 16)
 
 
 def test_seeds():
