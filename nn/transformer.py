@@ -136,15 +136,34 @@ class GPT(Module):
                 f"ids of shape (..., tokens) with at most {self.block_size} tokens (block_size)",
                 f"ids of shape {ids.shape}{after}",
             )
-        x = self.tokens(ids)
-        if self.positions is not None:
-            x = self.positions(x, start)
+        x = self._embedded(ids, start)
         if self.training and self.dropout.p:
             x = self.dropout(x)
         for i, block in enumerate(self.blocks):
             x = block(x, cache=None if cache is None else cache[i])
         x = self.norm(x)
         return x @ self.tokens.weight.mT if self.head is None else self.head(x)
+
+    def _embedded(self, ids: Any, start: int = 0) -> Any:
+        """The vectors of the tokens, with their positions (which count from `start`) if these are added."""
+        x = self.tokens(ids)
+        return x if self.positions is None else self.positions(x, start)
+
+    def attention_maps(self, ids: Any) -> list[np.ndarray]:
+        """What each token looks at, as plain numbers: for each layer (..., heads, tokens, tokens), rows that sum to 1.
+
+        >>> model = GPT(vocab_size=5, block_size=8, d_model=4, n_heads=2, n_layers=3, rng=0)
+        >>> maps = model.attention_maps([1, 2])
+        >>> len(maps), maps[0].shape, maps[0][0].round(2).tolist()
+        (3, (2, 2, 2), [[1.0, 0.0], [0.5, 0.5]])
+        """
+        found = []
+        with evaluating(self), ag.no_grad():
+            x = self._embedded(ids)
+            for block in self.blocks:
+                found.append(block.attention.weights(block.norm1(x)))
+                x = block(x)
+        return found
 
     def loss(self, ids: Any, targets: Any, **settings: Any) -> Any:
         """The mean cross-entropy of the next tokens: targets are the ids, one place further on."""

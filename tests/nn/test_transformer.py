@@ -1,4 +1,4 @@
-"""GPT: no look into the future, weight tying, seeds, generation with and without a cache."""
+"""GPT: no look into the future, weight tying, seeds, generation with and without a cache, attention maps."""
 
 import numpy as np
 import pytest
@@ -178,3 +178,25 @@ def test_wrong_settings_are_refused():
         gpt().generate([1], 2, top_k=0)
     with pytest.raises(TypeError, match="seed=, a whole number, or rng=, a Generator; got both"):
         gpt().generate([1], 2, seed=1, rng=1)
+
+
+def test_the_attention_maps_are_those_that_made_the_logits():
+    model = gpt(dropout=0.5)
+    ids = RNG.integers(0, 7, (2, 5))
+    maps = model.attention_maps(ids)
+    assert all(module.training for _, module in model.named_modules())  # as they were
+    model.eval()
+    x = model.positions(model.tokens(ids)).data
+    for block, weights in zip(model.blocks, maps, strict=True):
+        values = np.split(block.attention.qkv(block.norm1(x)).data[..., 16:], 2, axis=-1)  # after queries and keys
+        x = x + block.attention.out(np.concatenate([weights[:, i] @ values[i] for i in range(2)], axis=-1)).data
+        x = x + block.feed_forward(block.norm2(x)).data
+    np.testing.assert_allclose(model.head(model.norm(x)).data, model(ids).data, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_attention_map_has_a_row_of_weights_for_each_token(kind):
+    for weights in gpt(kind).attention_maps([1, 2, 3]):
+        assert weights.shape == (2, 3, 3)
+        np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-14)
+        assert not np.triu(weights, 1).any()
