@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import nn
-from autograd import no_grad
+from examples.pictures import save_pictures
 from nn import functional as F
 
 WORDS = Path(__file__).with_name("words.txt")
@@ -83,36 +83,29 @@ def run(
 def attention_maps(model: nn.GPT, word: str) -> dict[str, np.ndarray]:
     """What each letter of a word looks at, in each head of the last layer."""
     ids = np.array([DOT, *(ALPHABET.index(letter) for letter in word)])
-    model.eval()
-    with no_grad():
-        x = model.positions(model.tokens(ids))
-        for block in model.blocks[:-1]:
-            x = block(x)
-        last = model.blocks[-1]
-        weights = last.attention.weights(last.norm1(x))
-    return {f"head {i + 1}": head for i, head in enumerate(weights)}
+    return {f"head {i}": head for i, head in enumerate(model.attention_maps(ids)[-1], start=1)}
+
+
+def attention_picture(model: nn.GPT, word: str, path: Path) -> None:
+    """The same, drawn."""
+    from nn.plot import maps
+
+    letters = f".{word}"
+    maps(attention_maps(model, word), path, f"what each letter of {word} looks at", x_labels=letters, y_labels=letters)
 
 
 def main() -> None:
     folder = Path("out/char_gpt")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)  # for the checkpoint
     print(f"{len(words())} words; guessing at random costs ln {len(ALPHABET)} = {np.log(len(ALPHABET)):.3f} a letter")
     found = run(checkpoint=folder / "checkpoint.safetensors")
     print(found["model"])
     print(f"loss a letter: {found['loss']:.3f} on the words it saw, {found['held-out loss']:.3f} on words kept back")
     print("new words:", ", ".join(found["new words"]))
-    try:
-        from nn.plot import maps
-
-        found["history"].plot(folder / "loss.svg", title="spelling animals: cross-entropy a letter")
-        word = "nightingale"
-        title = f"what each letter of {word} looks at"
-        heads = attention_maps(found["model"], word)
-        maps(heads, folder / "attention.png", title, x_labels="." + word, y_labels="." + word)
-    except ImportError as error:
-        print(error)
-    else:
-        print(f"pictures: {folder / 'loss.svg'}, {folder / 'attention.png'}")
+    save_pictures(folder, {
+        "loss.svg": lambda path: found["history"].plot(path, title="spelling animals: cross-entropy a letter"),
+        "attention.png": lambda path: attention_picture(found["model"], "nightingale", path),
+    })  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 
 import nn
 from autograd import no_grad
+from examples.pictures import save_pictures
 from nn import functional as F
 
 LETTERS = 8
@@ -90,19 +91,34 @@ def run(**settings: Any) -> dict[str, dict[str, Any]]:
 
 def attention_maps(model: nn.GPT, ids: np.ndarray) -> dict[str, np.ndarray]:
     """The weights of every head on one sequence, by layer and head: what each position looks at."""
-    maps = {}
-    with no_grad():
-        x = model.positions(model.tokens(ids))
-        for layer, block in enumerate(model.blocks):
-            for head, weights in enumerate(block.attention.weights(block.norm1(x))):
-                maps[f"layer {layer + 1}, head {head + 1}"] = weights
-            x = block(x)
-    return maps
+    return {
+        f"layer {layer}, head {head}": weights
+        for layer, heads in enumerate(model.attention_maps(ids), start=1)
+        for head, weights in enumerate(heads, start=1)
+    }
 
 
 def written(ids: np.ndarray, letters: int = LETTERS) -> list[str]:
     """Ids as letters, the bar as |."""
     return ["|" if i == letters else "abcdefghijklmnopqrstuvwxyz"[i] for i in ids]
+
+
+def loss_picture(found: dict[str, dict[str, Any]], path: Path) -> None:
+    """The losses of the three models, step by step."""
+    from nn.plot import curves
+
+    series = {name: (range(1, STEPS + 1), result["history"].losses) for name, result in found.items()}
+    curves(series, path, title="copy and reverse: cross-entropy", x_label="step", y_label="loss")
+
+
+def attention_picture(model: nn.GPT, path: Path) -> None:
+    """What each position of one sequence looks at, head by head."""
+    from nn.plot import maps
+
+    ids, _ = sequences(np.random.default_rng(5), 1, "reverse", LENGTH, LETTERS)
+    names = written(ids[0])
+    title = "what each position looks at while reversing"
+    maps(attention_maps(model, ids[0]), path, title, x_labels=names, y_labels=names)
 
 
 def main() -> None:
@@ -111,21 +127,10 @@ def main() -> None:
     for name, result in found.items():
         print(f"{name:28}{result['loss']:8.4f}{result['accuracy']:16.1%}")
     print(f"guessing: {1 / LETTERS:.1%}")
-    folder = Path("out/copy_reverse")
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        from nn.plot import curves, maps
-
-        series = {name: (range(1, STEPS + 1), result["history"].losses) for name, result in found.items()}
-        curves(series, folder / "loss.svg", title="copy and reverse: cross-entropy", x_label="step", y_label="loss")
-        ids, _ = sequences(np.random.default_rng(5), 1, "reverse", LENGTH, LETTERS)
-        names = written(ids[0])
-        maps(attention_maps(found["reverse"]["model"], ids[0]), folder / "attention.png",
-             title="what each position looks at while reversing", x_labels=names, y_labels=names)  # fmt: skip
-    except ImportError as error:
-        print(error)
-    else:
-        print(f"pictures: {folder / 'loss.svg'}, {folder / 'attention.png'}")
+    save_pictures(Path("out/copy_reverse"), {
+        "loss.svg": lambda path: loss_picture(found, path),
+        "attention.png": lambda path: attention_picture(found["reverse"]["model"], path),
+    })  # fmt: skip
 
 
 if __name__ == "__main__":

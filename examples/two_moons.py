@@ -16,6 +16,7 @@ import numpy as np
 
 import nn
 from autograd import no_grad, relu
+from examples.pictures import save_pictures
 from nn import functional as F
 
 STEPS = 300
@@ -96,15 +97,10 @@ def main() -> None:
     print(found["model"])
     print(f"loss {found['history'].losses[0]:.4f} → {found['loss']:.4f} in {found['history'].steps} steps")
     print(f"right on {found['accuracy']:.1%} of the training points and {found['test accuracy']:.1%} of 1,000 others")
-    folder = Path("out/two_moons")
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        found["history"].plot(folder / "loss.svg", title="two moons: binary cross-entropy")
-        picture(found, folder / "boundary.png")
-    except ImportError as error:
-        print(error)
-    else:
-        print(f"pictures: {folder / 'loss.svg'}, {folder / 'boundary.png'}")
+    save_pictures(Path("out/two_moons"), {
+        "loss.svg": lambda path: found["history"].plot(path, title="two moons: binary cross-entropy"),
+        "boundary.png": lambda path: picture(found, path),
+    })  # fmt: skip
 
 
 if __name__ == "__main__":

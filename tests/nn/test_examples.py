@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from examples import char_gpt, copy_reverse, two_moons
+from examples.pictures import save_pictures
 
 
 def test_two_moons_are_told_apart():
@@ -64,6 +65,14 @@ def test_sequences():
     assert ids[0, 3] == 8
     assert targets[0].tolist() == [-1, -1, -1, *first[::-1]]
     assert copy_reverse.written(ids[0])[3] == "|"
+
+
+def test_without_matplotlib_the_pictures_say_what_is_missing(tmp_path, capsys):
+    def paint(path):
+        raise ImportError("plots need matplotlib: pip install 'handgrad[plot]'")
+
+    save_pictures(tmp_path / "out", {"loss.svg": paint})
+    assert capsys.readouterr().out == "plots need matplotlib: pip install 'handgrad[plot]'\n"
 
 
 @pytest.mark.parametrize("example", [two_moons, copy_reverse, char_gpt])
