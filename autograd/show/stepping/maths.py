@@ -9,7 +9,7 @@ from typing import Any
 
 from autograd.show.numbers import MINUS
 from autograd.show.stepping.formula import Formula
-from autograd.show.stepping.valued import Operand
+from autograd.show.stepping.valued import Operand, operand_of
 from autograd.show.stepping.writers import ATOM, POWER, PRODUCT, SIGN, SIMPLE_NAME, Writer, product_sign
 from autograd.show.text import xml
 
@@ -42,18 +42,25 @@ class MathML(Writer):
         return f'<mi mathvariant="normal">{xml(name)}</mi>'
 
     def operand(self, operand: Operand) -> tuple[int, str]:
-        if operand.is_gradient:
-            return ATOM, slope_mathml(operand.symbol.partition("/")[0].removeprefix("∂"), operand.name)
+        if operand.of is not None:
+            return SIGN, slope_mathml(after_d(_top_of(operand)), self.after_d(operand.of))
         if operand.nested is not None:
             return self.unbracketed(operand.nested)
         return ATOM, symbol_mathml(operand.symbol)
+
+    def after_d(self, operand: Operand) -> str:
+        """What follows the ∂ below a slope: a name, or an expression in brackets."""
+        if operand.nested is None:
+            return after_d(operand.symbol)
+        return str(self.bracketed(self.write(operand.nested)))
 
     def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
         sign = product_sign(self.formula, left, op, right).strip()
         return f"<mo>{'·' if sign == '×' else sign}</mo>"
 
     def quotient(self, left: ast.expr, right: ast.expr) -> tuple[int, str]:
-        return PRODUCT, f"<mfrac>{row(self.write(left))}{row(self.write(right))}</mfrac>"
+        above, below = (f'<mrow displaystyle="true">{self.write(side)}</mrow>' for side in (left, right))
+        return PRODUCT, f"<mfrac>{above}{below}</mfrac>"  # at full size: a slope above the line stays readable
 
     def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, str]:
         return POWER, f"<msup>{row(self.write(base, ATOM))}{row(self.write(exponent))}</msup>"
@@ -89,15 +96,29 @@ def row(written: str) -> str:
     return f"<mrow>{written}</mrow>"
 
 
-def slope_mathml(top: str, name: str) -> str:
-    """∂L over ∂K; an expression above or below stands in brackets."""
-    above, below = (
-        symbol_mathml(part)
-        if SIMPLE_NAME.fullmatch(part)
-        else f'<mo stretchy="false">(</mo>{symbol_mathml(part)}<mo stretchy="false">)</mo>'
-        for part in (top, name)
-    )
+def slope_mathml(above: str, below: str) -> str:
+    """∂L over ∂K, of two symbols as `after_d` writes them."""
     return f"<mfrac><mrow><mo>∂</mo>{above}</mrow><mrow><mo>∂</mo>{below}</mrow></mfrac>"
+
+
+def after_d(name: str) -> str:
+    """A name after ∂; in brackets if it is more than a word."""
+    symbol = symbol_mathml(name)
+    if SIMPLE_NAME.fullmatch(name):
+        return symbol
+    return f'<mo stretchy="false">(</mo>{symbol}<mo stretchy="false">)</mo>'
+
+
+def written_after_d(symbol: Formula) -> str:
+    """The same of a node's symbol, which may be an expression."""
+    operand = operand_of(symbol, symbol.tree)
+    assert operand is not None
+    return MathML(symbol).after_d(operand)
+
+
+def _top_of(gradient: Operand) -> str:
+    """The L of ∂L/∂K."""
+    return gradient.symbol.partition("/")[0].removeprefix("∂")
 
 
 def symbol_mathml(name: str) -> str:
@@ -109,7 +130,7 @@ def symbol_mathml(name: str) -> str:
     found = WORD_INDEX.fullmatch(name)
     if found:
         return f'<msub><mi>{found[1]}</mi><mi mathvariant="normal">{xml(found[2])}</mi></msub>'
-    if name.endswith(".T") and len(name) > 2:
+    if name.endswith(".T") and SIMPLE_NAME.fullmatch(name[:-2]):
         return f"<msup>{row(symbol_mathml(name[:-2]))}<mi>⊤</mi></msup>"
     if name in GREEK:
         return f"<mi>{GREEK[name]}</mi>"
@@ -141,8 +162,10 @@ class Latex(Writer):
         return rf"\operatorname{{{latex_escaped(name)}}}"
 
     def operand(self, operand: Operand) -> tuple[int, str]:
-        if operand.is_gradient:
-            return ATOM, latex_slope(operand.symbol.partition("/")[0].removeprefix("∂"), operand.name)
+        if operand.of is not None:
+            nested = operand.of.nested
+            below = latex_after_d(operand.of.symbol) if nested is None else self.bracketed(self.write(nested))
+            return SIGN, rf"\frac{{\partial {latex_after_d(_top_of(operand))}}}{{\partial {below}}}"
         if operand.nested is not None:
             return self.unbracketed(operand.nested)
         return ATOM, latex_symbol(operand.symbol)
@@ -163,12 +186,9 @@ class Latex(Writer):
         return rf"\left({written}\right)"
 
 
-def latex_slope(top: str, name: str) -> str:
-    above, below = (
-        latex_symbol(part) if SIMPLE_NAME.fullmatch(part) else rf"\left({latex_symbol(part)}\right)"
-        for part in (top, name)
-    )
-    return rf"\frac{{\partial {above}}}{{\partial {below}}}"
+def latex_after_d(name: str) -> str:
+    """A name after ∂; in brackets if it is more than a word."""
+    return latex_symbol(name) if SIMPLE_NAME.fullmatch(name) else rf"\left({latex_symbol(name)}\right)"
 
 
 def latex_symbol(name: str) -> str:

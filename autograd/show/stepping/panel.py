@@ -13,13 +13,14 @@ import numpy as np
 from autograd.show import why
 from autograd.show.stepping.figures import entries_html, numbers_line, value_html
 from autograd.show.stepping.formula import Formula
-from autograd.show.stepping.maths import math, slope_mathml, symbol_mathml, written
+from autograd.show.stepping.maths import after_d, math, slope_mathml, symbol_mathml, written, written_after_d
 from autograd.show.stepping.pieces import one_page
 from autograd.show.stepping.sentences import asked_of, in_words
 from autograd.show.stepping.stepper import Stepper
 from autograd.show.stepping.walk import BACKWARD, Contribution, Step
 from autograd.show.text import clipped, visible, xml
 from autograd.show.value_cards import is_small
+from autograd.value import Value
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
 LONGEST_LINE = 90  # characters of a code line
@@ -42,7 +43,7 @@ class Panels:
             f"<p>First <b>forward</b>: {_steps(forward)}. Each computes one card from the cards above it.</p>",
         ]
         if backward:
-            slope = math(slope_mathml(self.words.top, "x"), f"d {self.words.top} by d x")
+            slope = math(self._slope_by(after_d("x")), f"d {self.words.top} by d x")
             lines += [
                 f'<p>Then <b class="hg-grad-word">backward</b>: {_steps(backward)}. Each sends the gradient of '
                 f"{root} one card further up. Everything orange is a gradient.</p>",
@@ -73,11 +74,12 @@ class Panels:
         )
 
     def _forward(self, step: Step) -> str:
-        name = symbol_mathml(step.name)
         if step.formula is None:
             inner = f'<div class="hg-line">{value_html(step.value, "hg-answer")}</div>'
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
-        symbols = math(f"{name}<mo>=</mo>{written(step.formula)}", f"{step.name} = {step.formula.text}")
+        name, made = written(self.words.symbol(step.node)), written(step.formula)
+        told = made if name == made else f"{name}<mo>=</mo>{made}"  # what has no name is called by its formula
+        symbols = math(told, f"{step.name} = {step.formula.text}")
         return (
             f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3><div class="hg-sym">{symbols}</div>'
             f"{numbers_line(step.formula, step.value, is_gradient=False)}"
@@ -129,8 +131,10 @@ class Panels:
         assert contribution.formula is not None
         general = ""
         if np.ndim(step.value) == 0 and np.ndim(contribution.value) == 0 and not contribution.formula.is_operand:
-            local = slope_mathml(step.name, contribution.operand)
-            general = f"{slope_mathml(self.words.top, step.name)}<mo>·</mo>{local}<mo>=</mo>"
+            here, there = self._after_d(step.node), self._after_d(contribution.parent)
+            if contribution.operand != self.words.name(contribution.parent):  # one of several, by number
+                there = after_d(contribution.operand)
+            general = f"{self._slope_by(here)}<mo>·</mo>{slope_mathml(here, there)}<mo>=</mo>"
         parts = "".join(
             f'<div class="hg-part">{_equation(symbol_mathml(name), "=", part, f"{name} = {part.text}")}</div>'
             for name, part in contribution.parts
@@ -140,7 +144,7 @@ class Panels:
         return f'<div class="hg-sym">{self._rule(contribution, general)}</div>{parts}'
 
     def _rule(self, contribution: Contribution, general: str = "") -> str:
-        slope = slope_mathml(self.words.top, self.words.name(contribution.parent))
+        slope = self._slope_by(self._after_d(contribution.parent))
         assert contribution.formula is not None
         return _equation(slope, "+=", contribution.formula, contribution.symbols, general)
 
@@ -253,7 +257,14 @@ class Panels:
         )
 
     def _slope(self, node: Any) -> str:
-        return math(slope_mathml(self.words.top, self.words.name(node)), self.words.slope(node))
+        return math(self._slope_by(self._after_d(node)), self.words.slope(node))
+
+    def _slope_by(self, below: str) -> str:
+        """The gradient of the root by what `after_d` wrote."""
+        return slope_mathml(after_d(self.words.top), below)
+
+    def _after_d(self, node: Value) -> str:
+        return written_after_d(self.words.symbol(node))
 
 
 def _equation(left: str, sign: str, right: Formula, spoken: str, between: str = "") -> str:

@@ -34,13 +34,14 @@ NAMED = {"inf": np.inf, "nan": np.nan, "∞": np.inf, "−∞": -np.inf, "NaN": 
 
 @dataclass(frozen=True)
 class Operand:
-    """What a mark stands for. `nested` is an unnamed operand's own expression, shown in place of a symbol."""
+    """What a mark stands for. `nested` is an unnamed operand's own expression, shown in place of a symbol; `of` is
+    what a gradient is the gradient of."""
 
     symbol: str
     value: Any
     is_gradient: bool = False
     nested: ast.expr | None = None
-    name: str = ""  # of what the gradient belongs to
+    of: Operand | None = None
 
 
 class NoNumbers(Exception):

@@ -59,6 +59,10 @@ class Words:
             name = self.top
         return clipped(visible(name or self.names.in_a_sentence(x)), LONGEST_NAME)
 
+    def symbol(self, x: Value) -> Formula:
+        """A node as formulas show it: by its name, or by the expression that stands in place of one."""
+        return Formula(ast.Name(self._mark(x), ast.Load()), self.operands)
+
     def slope(self, x: Value) -> str:
         """The symbol of a node's gradient: `∂L/∂K`."""
         name = self.name(x)
@@ -108,11 +112,14 @@ class Words:
         """An operand as the rule sees it: a mark, or a plain short number as it is."""
         if not isinstance(x, Value | np.ndarray) and not literal(x).startswith("√"):
             return Ranked(_number(x), x)
+        return Ranked(ast.Name(self._mark(x), ast.Load()), self.data(x))
+
+    def _mark(self, x: Any) -> str:
         mark = self._marks.get(id(x))
         if mark is None:
             mark = self._marks[id(x)] = f"{MARK}{len(self._marks)}"
             self.operands[mark] = self._described(x)
-        return Ranked(ast.Name(mark, ast.Load()), self.data(x))
+        return mark
 
     def _described(self, x: Any) -> Operand:
         if not isinstance(x, Value):
@@ -127,7 +134,7 @@ class Words:
 
     def _gradient(self, node: Value, gradient: Any) -> Ranked:
         mark = f"{MARK}g{id(node)}"
-        self.operands[mark] = Operand(self.slope(node), gradient, is_gradient=True, name=self.name(node))
+        self.operands[mark] = Operand(self.slope(node), gradient, is_gradient=True, of=self.operands[self._mark(node)])
         return Ranked(ast.Name(mark, ast.Load()), gradient)
 
 

@@ -167,7 +167,23 @@ def test_a_partial_derivative_is_by_one_operand():
     assert alone.operand == "v"
     steps = step(ag.exp(v * v))
     text = re.sub(r"<[^>]+>", "", Panels(steps).panel(steps[-1]))
-    assert "∂(v * v)∂(first v)" in text and "∂(v * v)∂(second v)" in text and "∂(v * v)∂v" not in text
+    assert "∂(v·v)∂(first v)" in text and "∂(v·v)∂(second v)" in text and "∂(v·v)∂v" not in text
+
+
+def test_a_product_without_a_name_has_one_writing_in_all_of_mathematics():
+    x, y = Value(np.eye(2), name="X"), Value(np.ones((2, 2)), name="Y")
+    steps = step((x @ y.T / 3.0).sum())
+    panels = "".join(map(Panels(steps).panel, steps))
+    formulas = re.sub(r"<[^>]+>", "", " ".join(re.findall(r"<math.*?</math>", panels)))
+    assert "∂(X·Y⊤)" in formulas and "@" not in formulas and ".T" not in formulas
+    assert "X·Y⊤=X·Y⊤" not in formulas  # what has no name is not called by its formula first
+
+
+def test_a_gradient_is_bracketed_before_it_is_turned():
+    x, y = Value(np.eye(2), name="X"), Value(np.ones((2, 2)), name="Y")
+    (turned,) = next(one for one in step((x @ y.T).sum()) if one.kind == "backward" and one.name == "Y.T").contributions
+    assert re.sub(r"<[^>]+>", "", written(turned.formula)) == "(∂L∂(Y⊤))⊤"
+    assert written(turned.formula, Latex).startswith(r"{\left(\frac{")
 
 
 def test_latex():
