@@ -32,6 +32,23 @@ def _walk(tree: Any, flat: list[Any]) -> Any:
     return type(tree)(_walk(part, flat) for part in tree)
 
 
+def paths(structure: Any) -> list[str]:
+    """How each leaf is reached, in the order of `flatten`.
+
+    >>> paths(flatten({"w": [1.0, 2.0], "b": 3.0})[1])
+    ["['w'][0]", "['w'][1]", "['b']"]
+    """
+    if structure is LEAF:
+        return [""]
+    if isinstance(structure, dict):
+        parts = [(f"[{key!r}]", part) for key, part in structure.items()]
+    elif hasattr(structure, "_fields"):  # a namedtuple
+        parts = [(f".{name}", part) for name, part in zip(structure._fields, structure)]
+    else:
+        parts = [(f"[{i}]", part) for i, part in enumerate(structure)]
+    return [step + path for step, part in parts for path in paths(part)]
+
+
 def leaves_like(tree: Any, structure: Any, what: str = "this") -> list[Any]:
     """The leaves of a tree in the order of a structure that `flatten` gave: dicts by key, whatever their own order.
 

@@ -20,18 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from .probe import Probe
+from .probe import Probe, usual_step
 
 Array = np.ndarray[Any, Any]
 
 RUNG = 8.0  # each step of the ladder is so many times the one before
 BEND = 1e-4  # a first look that bends more than this much of the slope is looked at again
 POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladder is evaluated
-
-
-def usual_step(scale: Array, epsilon: float) -> Array:
-    """The central difference's compromise between truncation and rounding, scaled to each entry."""
-    return epsilon ** (1 / 3) * scale
 
 
 @dataclass
@@ -50,20 +45,15 @@ class Look:
         return (self.up == 0) & (self.down == 0)
 
 
-def look(probe: Probe, places: Array, step: float | None, beside: Array | None = None) -> tuple[Look, Array]:
-    """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype.
-
-    `beside` are rows of all inputs that are replayed along with them; their changes come second.
-    """
+def look(probe: Probe, places: Array, step: float | None) -> Look:
+    """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype."""
     native = step is not None
     x, scale = (probe.x, probe.scale) if places is probe.places else (probe.x[places], probe.scale[places])
     epsilon = probe.epsilon(native)
     h = usual_step(scale, epsilon) if step is None else np.full(x.shape, step)
     h = really_added(probe, x, h, native)
-    n = len(places)
-    changes = probe.entries(places, np.array([x + h, x - h]), native, beside)
-    up, down, changes = changes[:n], changes[n : 2 * n], changes[2 * n :]
-    return Look(up, down, (up - down) / (h + h), (up + down) / h, 4 * epsilon * probe.size / h), changes
+    up, down = probe.entries(places, np.array([x + h, x - h]), native).reshape(2, len(places))
+    return Look(up, down, (up - down) / (h + h), (up + down) / h, 4 * epsilon * probe.size / h)
 
 
 def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:

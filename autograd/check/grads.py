@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradientError
-from .differences import Look, look, taylor_slope, usual_step
+from .differences import look, taylor_slope
 from .directions import EVERY, places_to_judge
+from .faithful import is_faithful, repeats
 from .probe import Probe
 from .report import Part, Report
-from .subject import Array, Subject, cotangents
-from .verdict import VERDICTS, WRONG, Judged, judge
+from .subject import Subject, cotangents
+from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge
 
 MODES = ("reverse", "forward")
 
@@ -39,10 +40,10 @@ def check_grads(
         raise ValueError(f'mode is "reverse" or "forward"; got {mode!r}')
     if step is not None and not step > 0:
         raise ValueError(f"step is a positive number, or None to have it fitted; got {step!r}")
-    subject = Subject(f, inputs)
-    report = check_subject(subject, step, seed, mode)
-    if order == 2 and report.ok:
-        report = _second_order(subject, report, step, seed)
+    with Subject(f, inputs) as subject:
+        report = check_subject(subject, step, seed, mode)
+        if order == 2 and report.ok:
+            report = _second_order(subject, report, step, seed)
     return report
 
 
@@ -81,10 +82,12 @@ def check_subject(
         probe = Probe(subject, weights)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=weights)
         gradient = probe.flat(engine if given is None else given)
-        looked = _first_look(probe, gradient, step, seed, report)
-        if looked is None:
+        if not _trust(probe, seed, report):
             return report
-        places, seen = looked
+        places = probe.places if max(map(math.prod, probe.shapes)) <= EVERY else (
+            places_to_judge(probe, gradient, seed, report.notes)
+        )  # fmt: skip
+        seen = look(probe, places, step)
         judged = judge(probe, gradient, places, seen, step)
         report.verdict = VERDICTS[judged.worst]
         report.notes += judged.notes
@@ -114,33 +117,23 @@ def _unweighted(engine: list[Any], weights: tuple[Any, ...]) -> tuple[list[Any],
     return [g if g is None else g / used[0] for g in engine], tuple(u if u is None else 1.0 for u in weights)
 
 
-def _first_look(
-    probe: Probe, gradient: Array, step: float | None, seed: int, report: Report
-) -> tuple[Array, Look] | None:
-    """The places to judge, and a first look at them; by calls where the replay cannot be trusted.
-
-    None, and the verdict, if the function does not repeat itself.
-    """
-    places: Array | None = None
-    seen: Look | None = None
-    if max(map(math.prod, probe.shapes)) <= EVERY:
-        places = probe.places
-    moved = _moved_both_ways(probe, seed)
-    if places is not None and step is None:
-        seen, replayed = look(probe, places, step, moved)
-    else:
-        replayed = probe.changes(moved, native=True)
-    if not _replay_holds(probe, moved, replayed):
-        if not _repeats(probe.subject):
-            report.verdict = "nondeterministic"
-            report.notes.insert(0, RANDOM)
-            return None
-        probe.replay = seen = None
-        report.by = "calls"
-        report.notes.append(BY_CALLS)
-    if places is None:
-        places = places_to_judge(probe, gradient, seed, report.notes)
-    return places, seen or look(probe, places, step)[0]
+def _trust(probe: Probe, seed: int, report: Report) -> bool:
+    """Find out whether differences may be made by replay, or by calls; False, and the verdict, if by neither."""
+    if is_faithful(probe, seed):
+        return True
+    subject = probe.subject
+    subject.raised = None
+    if not repeats(subject):
+        report.verdict = VERDICTS[NONDETERMINISTIC]
+        how = "gave different results; fix the seed of whatever is random"
+        if subject.raised is not None:
+            how = f"did not both succeed: one raised {type(subject.raised).__name__}: {subject.raised}"
+        report.notes.insert(0, f"two calls with the same inputs {how}")
+        return False
+    probe.replay = None
+    report.by = "calls"
+    report.notes.append("the function decides in Python, or reads .data: every entry was done by calling it")
+    return True
 
 
 def _compare_engine(report: Report, engine: Judged, subject: Subject) -> None:
@@ -152,44 +145,6 @@ def _compare_engine(report: Report, engine: Judged, subject: Subject) -> None:
     elif report.verdict == "wrong":
         report.diagnosis += patterns(report, subject)
         report.notes.append("the engine agrees with the differences; the formula does not")
-
-
-RANDOM = "two calls with the same inputs gave different results; fix the seed of whatever is random"
-BY_CALLS = "the function decides in Python, or reads .data: every entry was done by calling it"
-
-
-def _moved_both_ways(probe: Probe, seed: int) -> Array:
-    """All inputs moved a little, each entry up or down at random; and all moved the other way."""
-    (signs,) = cotangents(seed + 1, (probe.x.shape,))
-    moves = np.copysign(usual_step(probe.scale, probe.coarse), signs)
-    return np.array([probe.x + moves, probe.x - moves])
-
-
-def _replay_holds(probe: Probe, moved: Array, replayed: Array) -> bool:
-    """Whether the recorded graph says what the function says, called with every input moved a little.
-
-    A replay freezes Python's branches and random numbers. Moved both ways, every entry that sits on a branch crosses
-    it; and a function that is random differs from its record.
-    """
-    slack = 64 * probe.coarse * probe.size
-    for called, expected in zip(probe.by_calls(moved), replayed.tolist()):
-        near = abs(called - expected) <= slack + 1e-3 * abs(expected) * probe.coarse ** (1 / 3)
-        if not near and not (math.isnan(called) and math.isnan(expected)):
-            return False
-    return True
-
-
-def _repeats(subject: Subject) -> bool:
-    """Whether the function gives the same numbers each time it is called with the same inputs."""
-    first = subject.at((), subject.call_again)
-    for _ in range(4):
-        again = subject.at((), subject.call_again)
-        if first is None or again is None or len(first) != len(again):
-            return False
-        for a, b in zip(first, again):
-            if (a is None) != (b is None) or (a is not None and not np.array_equal(a, b, equal_nan=True)):
-                return False
-    return True
 
 
 def _remark_zeros(report: Report, judged: Judged) -> None:

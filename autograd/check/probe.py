@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..op import shape_of
-from ..value import Value
 from .replay import Replay
 from .subject import Array, Subject
 
@@ -93,15 +92,13 @@ class Probe:
 
     # --- perturbations --------------------------------------------------------------------------------------
 
-    def entries(self, places: Array, values: Array, native: bool = False, beside: Array | None = None) -> Array:
+    def entries(self, places: Array, values: Array, native: bool = False) -> Array:
         """The changes of the sum with one entry moved, all else as it was: `places[i]` to `values[0, i]`, for all i;
         then to `values[1, i]`, and so on.
-
-        The changes for the rows `beside` come after them: from the same replay, where that is small.
         """
         portion = 8 if self.replay is None else self.replay.portion
         if values.size <= portion and values.size * self.x.size <= TOGETHER:
-            return self.changes(self._rows(places, values, beside), native)
+            return self.changes(self._rows(places, values), native)
         places, values = np.tile(places, len(values)), values.reshape(-1)
         changes = np.empty(values.size)
         source = np.searchsorted(self.starts, places, side="right") - 1
@@ -110,25 +107,22 @@ class Probe:
             for i in range(0, len(mine), portion):
                 some = mine[i : i + portion]
                 changes[some] = self._entries_of_source(k, places[some], values[some], native)
-        return changes if beside is None else np.concatenate([changes, self.changes(beside, native)])
+        return changes
 
-    def _rows(self, places: Array, values: Array, beside: Array | None) -> Array:
-        """All inputs in a row, once for each of the values, with that entry moved; and the rows `beside`."""
-        n = values.size
-        rows = np.empty((n if beside is None else n + len(beside), self.x.size))
+    def _rows(self, places: Array, values: Array) -> Array:
+        """All inputs in a row, once for each of the values, with that entry moved."""
+        rows = np.empty((values.size, self.x.size))
         rows[:] = self.x
         if places is self.places:  # the rows of one move are a square, and what it moves is the diagonal
-            rows[:n].reshape(len(values), len(places) ** 2)[:, :: len(places) + 1] = values
+            rows.reshape(len(values), len(places) ** 2)[:, :: len(places) + 1] = values
         else:
-            rows[np.arange(n), np.tile(places, len(values))] = values.reshape(n)
-        if beside is not None:
-            rows[n:] = beside
+            rows[np.arange(values.size), np.tile(places, len(values))] = values.reshape(-1)
         return rows
 
     def _entries_of_source(self, k: int, places: Array, values: Array, native: bool) -> Array:
         """The changes with entries of source k moved, one in each row; only that source gets an array of rows."""
         if self.replay is None:
-            return self.changes(self._rows(places, values[None], None), native)
+            return self.changes(self._rows(places, values[None]), native)
         n = len(values)
         rows = np.empty((n, self.starts[k + 1] - self.starts[k]))
         rows[:] = self.x[self.starts[k] : self.starts[k + 1]]
@@ -176,6 +170,11 @@ class Probe:
                     change = np.where(np.equal(out, before), 0.0, change)
                 total += float(np.vdot(u, change))
         return total
+
+
+def usual_step(scale: Array, epsilon: float) -> Array:
+    """The central difference's compromise between truncation and rounding, scaled to each entry."""
+    return epsilon ** (1 / 3) * scale
 
 
 def in_a_row(data: list[Any]) -> Array:

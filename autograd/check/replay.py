@@ -31,6 +31,7 @@ class Replay:
     def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
         self.outs = [out if isinstance(out, Value) else None for out in outs]  # a plain result never changes
         self.nodes = made_from(self.outs, stop=sources)
+        self.known = {*sources, *self.nodes}
         widest = max([getattr(node._data, "size", 1) for node in (*sources, *self.nodes)])
         self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +16,7 @@ from ..derivatives import Trace
 from ..errors import DataError
 from ..op import as_plain
 from ..recording import enable_grad, modes
-from ..tree import LEAF, flatten, unflatten
+from ..tree import LEAF, flatten, paths, unflatten
 from ..value import Value
 from .replay import Replay, made_from
 
@@ -28,7 +29,7 @@ class Subject(Trace):
 
     Real numbers and arrays are varied, on copies. A leaf Value is varied itself (so that a function may also reach it
     from outside, as a module reaches its parameters) and gets its own data back, the same object. Whole numbers,
-    booleans, text and None are held as they are.
+    booleans, text and None are held as they are. Nobody may write into what is varied until the `with` block ends.
     """
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
@@ -38,53 +39,90 @@ class Subject(Trace):
         self.sources: list[Value] = []
         self.names: list[str] = []
         self.structure: Any = None  # where no input is nested
+        self.raised: Exception | None = None  # what the function last raised at other numbers
         given: Sequence[Any] = args
+        called = names_of_inputs(f, len(args))
         if any(issubclass(kind, (list, tuple, dict)) for kind in set(map(type, args))):
             given, self.structure = flatten(list(args))
-        self.parameters = parameters_of(f) if len(given) == len(args) else ()
-        self.leaves = [self._door(i, x) for i, x in enumerate(given)]
+            called = [name + path for name, part in zip(called, self.structure) for path in paths(part)]
+        self.leaves = [self._door(name, x) for name, x in zip(called, given)]
         self._notice_shared_memory(given)
         if not self.sources:
             raise DataError(
-                "there is nothing to check: no input is a real number, a float array or a leaf Value. "
-                "Write 3.0 for 3, or x.astype(float)."
+                "there is nothing to check: no input is a real number, a float array or a leaf Value that requires a "
+                "gradient. Write 3.0 for 3, or x.astype(float)."
             )
         self.structures = [(LEAF, 1)] * len(self.sources)
+        self._held = [source._data for source in self.sources]
+        self._locked = [data for data in self._held if data.__class__ is np.ndarray and data.flags.writeable]
+        for data in self._locked:
+            data.flags.writeable = False
+        try:
+            self._record()
+        except BaseException:
+            self.release()
+            raise
+
+    def _record(self) -> None:
         self.outs, self.out_structure = self.call()
+        for name, source, data in zip(self.names, self.sources, self._held):
+            if source._data is not data:
+                raise self._edited(name)
         self.results = [real_array(out) for out in self.outs]
         if not any(result is not None for result in self.results):
             raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
         self.replay = Replay(self.sources, self.outs)
 
+    def _edited(self, what: str = "an input") -> DataError:
+        return DataError(
+            f"{self.title} edits {what} in place, so that no two calls see the same numbers. Write a new array, "
+            "x = x - step, in place of x -= step or out=x."
+        )
+
+    def release(self) -> None:
+        """Give the caller's arrays back: the same objects, open to be written to."""
+        for data in self._locked:
+            data.flags.writeable = True
+        for source, data in zip(self.sources, self._held):
+            source._data = data
+
+    def __enter__(self) -> Subject:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        self.release()
+        if is_about_writing(error):  # a rule that edits what it is given
+            raise self._edited() from error
+
     # --- inputs ---------------------------------------------------------------------------------------------
 
-    def _door(self, place: int, x: Any) -> Any:
+    def _door(self, name: str, x: Any) -> Any:
         """What the function is given in place of x."""
         if is_float_array(x) or isinstance(x, (float, np.floating)):
-            return self._vary(Value(x), place)
+            return self._vary(Value(x), name)
         if isinstance(x, Value):
             if not x.requires_grad or x.dtype.kind != "f":
                 return x
             if x.op is not None:
-                self.notes.append(f"input {place} was computed by {x.op.name}; it is varied as if it were given")
-                return self._vary(Value(x._data, name=x.name), place)
+                self.notes.append(f"{name} was computed by {x.op.name}; it is varied as if it were given")
+                return self._vary(Value(x._data, name=x.name), name)
             if x in self.sources:
-                self.notes.append(
-                    f"input {place} is the same Value as {self.names[self.sources.index(x)]}: both vary together"
-                )
+                other = self.names[self.sources.index(x)]
+                self.notes.append(f"{name} is the same Value as {other}: both vary together")
                 return x
-            return self._vary(x, place)
+            return self._vary(x, name)
         if isinstance(x, int | np.integer) and not isinstance(x, bool):
-            self.notes.append(f"input {place} is the whole number {x}; it is held. Write {float(x)} to vary it")
+            self.notes.append(f"{name} is the whole number {x}; it is held. Write {float(x)} to vary it")
+        elif isinstance(x, np.ndarray) and x.dtype.kind in "iu":
+            self.notes.append(f"{name} holds whole numbers; it is held. Write {name}.astype(float) to vary it")
         elif not isinstance(x, np.ndarray | bool | str | None):
-            raise DataError(f"input {place} is a {type(x).__name__}; give numbers, arrays or Values: {x!r:.60}")
+            raise DataError(f"{name} is a {type(x).__name__}; give numbers, arrays or Values: {x!r:.60}")
         return x
 
-    def _vary(self, source: Value, place: int) -> Value:
-        """Known by its own name, else the parameter's where each takes one input, else its place."""
-        named = self.parameters[place] if place < len(self.parameters) else f"input {place}"
+    def _vary(self, source: Value, name: str) -> Value:
+        """Known by its own name, else by the function's for it."""
         self.sources.append(source)
-        self.names.append(source.name or named)
+        self.names.append(source.name or name)
         return source
 
     def _notice_shared_memory(self, given: Sequence[Any]) -> None:
@@ -109,10 +147,15 @@ class Subject(Trace):
     def call(self) -> tuple[list[Any], Any]:
         """Call the function on the sources as they are now; its results, taken apart."""
         args = self.arguments(self.leaves)
-        if modes.recording:
-            return flatten(self._run(self.f, args, {}))
-        with enable_grad():
-            return flatten(self._run(self.f, args, {}))
+        try:
+            if modes.recording:
+                return flatten(self._run(self.f, args, {}))
+            with enable_grad():
+                return flatten(self._run(self.f, args, {}))
+        except ValueError as error:
+            if is_about_writing(error):
+                raise self._edited() from error
+            raise
 
     def at(self, data: Iterable[Array], ask: Callable[[], T]) -> T | None:
         """What `ask` says while the sources have other data; then they have their own again, the same objects.
@@ -124,7 +167,8 @@ class Subject(Trace):
             for source, new in zip(self.sources, data):
                 source._data = new if new.ndim else as_plain(new)
             return ask()
-        except (ArithmeticError, ValueError):  # a step outside of where the function is defined
+        except Exception as error:  # a step outside of where the function is defined
+            self.raised = error
             return None
         finally:
             for source, old in zip(self.sources, before):
@@ -186,10 +230,16 @@ def is_float_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
 
 
-def parameters_of(f: Callable[..., Any]) -> Sequence[str]:
-    """The names of a function's parameters, where it tells."""
+def is_about_writing(error: BaseException | None) -> bool:
+    """Whether it was raised because somebody wrote into a locked array."""
+    return isinstance(error, ValueError) and "read-only" in str(error)  # says NumPy, and whoever passes it on
+
+
+def names_of_inputs(f: Callable[..., Any], count: int) -> list[str]:
+    """What a function calls its inputs, where it tells; else their places."""
     code = getattr(f, "__code__", None)
-    return code.co_varnames[: code.co_argcount] if code is not None else getattr(f, "names", ())
+    names = getattr(f, "names", ()) if code is None else code.co_varnames[inspect.ismethod(f) : code.co_argcount]
+    return [*names[:count], *(f"input {i}" for i in range(len(names), count))]
 
 
 def real_array(out: Any) -> Any:

@@ -339,10 +339,9 @@ def test_a_branch_far_away_keeps_the_replay():
     assert report.ok and report.by == "replay"
 
 
-def test_a_bad_batch_of_an_op_cannot_fool_the_check(monkeypatch):
+def test_a_bad_batch_of_an_op_is_loud(monkeypatch):
     monkeypatch.setattr(OPS["matmul"], "batch", lambda op, n, x, y: np.zeros((n, 2, 2)))
-    report = check_grads(lambda x, y: x @ y, draw(2, 2), draw(2, 2))
-    assert report.ok and report.by == "calls"
+    assert not check_grads(lambda x, y: x @ y, draw(2, 2), draw(2, 2)).ok
 
 
 # --- inputs -------------------------------------------------------------------------------------------------
@@ -361,7 +360,7 @@ def test_inputs_are_restored_bit_for_bit():
     np.testing.assert_array_equal(leaf.grad, np.ones((2, 2)))
 
 
-def test_inputs_are_restored_after_an_exception():
+def test_a_function_that_succeeds_only_once_is_reported_and_its_input_restored():
     leaf = Value(2.0)
     calls = []
 
@@ -371,8 +370,9 @@ def test_inputs_are_restored_after_an_exception():
             raise RuntimeError("no")
         return x * 2
 
-    with pytest.raises(RuntimeError, match="no"):
-        check_grads(f, leaf)
+    report = check_grads(f, leaf)
+    assert report.verdict == "nondeterministic"
+    assert "one raised RuntimeError: no" in report.notes[0]
     assert leaf.data == 2.0
 
 

@@ -1,0 +1,104 @@
+"""Whether the recorded graph speaks for the function.
+
+A replay freezes what Python decided, what was read through `.data`, and what was drawn at random. So the function is
+called again with every input moved a little, and once more with every input moved the other way: an entry that sits on
+a branch crosses it one way or the other. If each call records the graph that is known already (the same ops, settings
+and constants), then a replay says what a call would say. No number is compared with a tolerance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..op import Op
+from ..value import Value, own
+from .probe import Probe, usual_step
+from .replay import Replay, made_from
+from .subject import Array, Subject, cotangents
+
+
+def is_faithful(probe: Probe, seed: int) -> bool:
+    """Whether a replay of the recorded graph gives what calls of the function would give."""
+    subject = probe.subject
+    constants = [_constants(node, subject.replay) for node in subject.replay.nodes]
+    for data in zip(*probe.by_source(_moved_both_ways(probe, seed), native=True)):
+        called = subject.at(data, subject.call)
+        if called is None or called[1] != subject.out_structure or not _same_graph(subject, constants, called[0]):
+            return False
+    return all(_repeats_itself(node) for node in subject.replay.nodes if getattr(node.op, "custom", False))
+
+
+def repeats(subject: Subject) -> bool:
+    """Whether the function gives the same numbers each time it is called with the same inputs."""
+    calls = [subject.at((), subject.call_again) for _ in range(5)]
+    return calls[0] is not None and all(same(calls[0], again) for again in calls)
+
+
+def _moved_both_ways(probe: Probe, seed: int) -> Array:
+    """All inputs moved a little, each entry up or down at random; and all moved the other way."""
+    (signs,) = cotangents(seed + 1, (probe.x.shape,))
+    moves = np.copysign(usual_step(probe.scale, probe.coarse), signs)
+    return np.array([probe.x + moves, probe.x - moves])
+
+
+def _constants(node: Value, replay: Replay) -> list[Any]:
+    """What a node was given that was not computed here, copied: a function may edit what it closes over."""
+    return [None if isinstance(x, Value) and x in replay.known else own(data_of(x)) for x in node.inputs]
+
+
+def _same_graph(subject: Subject, constants: list[list[Any]], outs: list[Any]) -> bool:
+    """Whether one more call, which gave `outs`, recorded the graph of the first again."""
+    replay = subject.replay
+    nodes = made_from(outs, stop=subject.sources)
+    if len(nodes) != len(replay.nodes):
+        return False
+    twins: dict[Any, Any] = dict(zip(subject.sources, subject.sources))
+    for old, new, kept in zip(replay.nodes, nodes, constants):
+        if old is new or not _same_op(old.op, new.op):  # one that is there already, this call did not compute
+            return False
+        twins[old] = new
+        news = new.inputs
+        if len(news) != len(kept):
+            return False
+        for a, b, constant in zip(old.inputs, news, kept):
+            twin = twins.get(a) if isinstance(a, Value) else None
+            if twin is not b and (twin is not None or not same(constant, data_of(b))):
+                return False
+    for before, out, result in zip(replay.outs, outs, subject.results):
+        twin = twins.get(before)
+        if twin is not out and (twin is not None or not same(result, data_of(out))):
+            return False  # a plain number that moved has left the graph on its way
+    return True
+
+
+def _same_op(old: Op | None, new: Op | None) -> bool:
+    if old is new:
+        return True
+    assert old is not None and new is not None
+    return old.base is new.base and old.settings.keys() == new.settings.keys() and all(
+        same(value, new.settings[key]) for key, value in old.settings.items()
+    )  # fmt: skip
+
+
+def _repeats_itself(node: Value) -> bool:
+    """Whether a user's forward function gives the same for the same: it may draw numbers of its own."""
+    assert node.op is not None
+    return same(node.op.compute(*map(data_of, node.inputs)), node._data)
+
+
+def data_of(x: Any) -> Any:
+    """The numbers of an input or a result, which may be plain already."""
+    return x._data if isinstance(x, Value) else x
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two constants or settings are equal: numbers, arrays, texts, slices, and tuples of them."""
+    if a.__class__ is not b.__class__:
+        return False
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    return bool(a == b or (a != a and b != b))
