@@ -30,7 +30,7 @@ L
 draw(L)
 
 # %% [markdown]
-# The row marked `grad` is empty: nobody has asked yet.
+# The row marked `grad` shows a dash: nobody has asked yet.
 #
 # ## One nudge
 #

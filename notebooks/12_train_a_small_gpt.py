@@ -11,6 +11,7 @@ from exercise import check
 
 import nn
 from autograd import draw, no_grad, step
+from nn.plot import maps
 
 text = "the cat sleeps. the dog sleeps. the cat eats. the dog eats. the bird sings. " * 4
 letters = sorted(set(text))
@@ -84,14 +85,18 @@ continued("the cat ")
 sentence = "the cat sleep"[: BLOCK + 1]
 seen = np.array([letters.index(letter) for letter in sentence])
 with no_grad():
-    logits = model(seen[None, :-1])
-table = logits.data[0]
-chances = np.exp(table - table.max(axis=-1, keepdims=True))
-chances /= chances.sum(axis=-1, keepdims=True)
+    chances = nn.functional.softmax(model(seen[:-1])).data
 fig, axes = plt.subplots(figsize=(6, 2.6))
 axes.bar(range(len(seen) - 1), chances[np.arange(len(seen) - 1), seen[1:]])
 axes.set(xticks=range(len(seen) - 1), xticklabels=list(sentence[1:]), ylim=(0, 1), ylabel="probability of the letter")
 fig
+
+# %% [markdown]
+# And what does each letter look at, to know? A row is a letter that asks; it sees itself and what came before.
+
+# %%
+last_layer = {f"head {i}": head for i, head in enumerate(model.attention_maps(seen[:-1])[-1], start=1)}
+maps(last_layer, title="the attention of the last layer", x_labels=sentence[:-1], y_labels=sentence[:-1])
 
 # %% [markdown]
 # ## Exercises
