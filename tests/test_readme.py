@@ -90,6 +90,14 @@ def test_every_block_of_a_page_runs_and_says_the_truth(path, tmp_path, monkeypat
     run_page(path.read_text(encoding="utf-8"), str(path))
 
 
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda path: path.name)
+def test_a_page_names_files_that_are_there(path):
+    named = re.findall(r"`([\w.<>*]+/[\w.<>*/]*)`|\]\(([\w./]+)\)", path.read_text(encoding="utf-8"))
+    paths = {re.sub(r"<\w+>", "*", quoted or linked) for quoted, linked in named}
+    missing = [name for name in sorted(paths) if not name.startswith("out/") and not any(ROOT.glob(name.rstrip("/")))]
+    assert paths and not missing
+
+
 def test_the_readme_shows_checked_results():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert sum(">>> " in block or bool(CLAIM.search(block)) for _, block in blocks(text)) > 0
