@@ -85,11 +85,16 @@ class Expr:
 
     @property
     def size(self) -> int:
-        return np.size(self.value)
+        return np.size(self._known())
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.asarray(self.value).dtype
+        return np.asarray(self._known()).dtype
+
+    def _known(self) -> Any:
+        if self.value is UNKNOWN:
+            raise DataError(f"nobody gave {str(self)!r} a number, so it has no size and no dtype")
+        return self.value
 
     @property
     def T(self) -> Expr:

@@ -182,3 +182,10 @@ def test_a_concatenation_says_its_axis_unless_it_is_the_usual_one():
     assert str(Expr.__apply__(beside, exprs)) == "concatenate([x, y], axis=-1)"
     assert str(Expr.__apply__(beside, (Expr("x"), Expr("y")))) == "concatenate([x, y], axis=-1)"
     assert str(Expr.__apply__(concatenate([tall, tall]).op, (exprs[0], exprs[0]))) == "concatenate([x, x])"
+
+
+def test_a_rule_that_asks_for_a_size_needs_a_node():
+    mean = Op("my_mean", forward=np.mean, vjp=lambda g, out, x: (g / x.size + 0 * x,), register=False)
+    with pytest.raises(DataError, match=r"depends on the shapes of its inputs \(x\)"):
+        rule(mean)
+    assert str(rule(mean(Value(np.ones(3))))[0]) == "g / 3 + 0 * x"
