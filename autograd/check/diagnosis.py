@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from ..errors import DataError
+from ..expr import own_names, rule
 from ..op import apply
 from ..recording import record_lines
-from ..value import Value
+from ..value import Value, counter
 from .replay import made_from
-from .report import Part, Report
+from .report import Entry, Part, Report
 from .subject import Subject
-from .verdict import VERDICTS, WRONG
+from .verdict import KINK, VERDICTS, WRONG
 
 Array = np.ndarray[Any, Any]
 
 MANY = 500  # in a graph of more nodes, ops of the same shape are tried only a few times
+LONGEST_RULE = 200  # characters; a rule with large constants in it is not printed
 
 
 def diagnose_wrong(report: Report, subject: Subject) -> None:
@@ -29,18 +33,38 @@ def diagnose_wrong(report: Report, subject: Subject) -> None:
             "the result itself is not finite: run the function under autograd.detect_nan() to see which op made it so"
         )
         return
-    found = first_wrong_op(subject, report.seed)
-    if found is not None:
-        node, local = found
-        report.culprit = node.op.name  # type: ignore[union-attr]
-        report.diagnosis.append(_blame(node, local))
-    elif report.by == "calls":
-        report.diagnosis.append(
-            "every op's own rule is right, so a path is missing from the graph: look for .data, float(), detach() or "
-            "plain NumPy between the inputs and the result"
+    run = _Run(subject)
+    trials = []
+    for trial in run.trials(report.seed):
+        if trial.wrong is not None:
+            report.culprit = trial.op.name
+            report.diagnosis.append(trial.blame(trial.wrong))
+            return
+        trials.append(trial)
+    report.diagnosis.append(f"every op's own rule is right{_then_why(report, run, trials)}")
+
+
+def _then_why(report: Report, run: _Run, trials: list[_Trial]) -> str:
+    """How a gradient can be wrong although the rule of every op is right on the numbers it saw."""
+    if any(np.isnan(part.judged.gradient[part.rows]).any() for part in report.parts):
+        for trial in trials:
+            if trial.infinite is not None:
+                return trial.zero_times_infinity(trial.infinite)
+    if report.by == "calls":
+        if run.made_before is not None:
+            return (
+                f", but there is a path too many: what {run.made_before} made of an input before this call of "
+                f"{run.subject.title} is used in it again. It does not move with the input, and the gradient says it "
+                "does: compute it inside, or detach() it"
+            )
+        return (
+            ", so a path is missing from the graph: look for .data, float(), detach() or plain NumPy between the "
+            "inputs and the result"
         )
-    else:
-        report.diagnosis.append("every op's own rule is right on the values it saw: look for a hook, or detach()")
+    for trial in trials:
+        if trial.kink is not None:
+            return trial.at_its_kink(trial.kink)
+    return " on the values it saw: look for a hook, or detach()"
 
 
 def _forgotten_g(report: Report, subject: Subject) -> list[str]:
@@ -75,7 +99,7 @@ class _Compared:
 
     def __init__(self, part: Part) -> None:
         j, rows = part.judged, part.rows
-        self.name, self.shape, self.by_formula = part.name, part.shape, part.engine is not None
+        self.name, self.shape = part.name, part.shape
         self.gradient, self.slope = j.gradient[rows].reshape(part.shape), j.slope[rows].reshape(part.shape)
         self.error = np.where(np.isfinite(j.error[rows]), j.error[rows], 0.0).reshape(part.shape)
         self.wrong = (j.verdict[rows] == WRONG).reshape(part.shape)
@@ -96,11 +120,7 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         yield f"{c.name}: the gradient is {g[bad][0]} where the differences are {too}"
         return
     if not np.any(np.abs(g[c.wrong]) > 1e-12 * np.abs(d[c.wrong])):
-        cut = "a path is cut (detach(), .data, no_grad, or a rule that gives None)"
-        yield (
-            f"{c.name}: no gradient arrives{'' if c.wrong.all() else ' at some entries'}, yet it counts: "
-            f"{'the formula leaves a path out' if c.by_formula else cut}"
-        )
+        yield f"{c.name}: no gradient arrives{'' if c.wrong.all() else ' at some entries'}, yet it counts"
     yield from _ratios(c, subject)
     if c.wrong.sum() == 1 and c.wrong.size > 2:
         index = [int(i[0]) for i in np.nonzero(c.wrong)]
@@ -159,64 +179,117 @@ def _moved(c: _Compared, every: list[_Compared]) -> Iterator[str]:
 # --- the op at fault ----------------------------------------------------------------------------------------
 
 
-def first_wrong_op(subject: Subject, seed: int) -> tuple[Value, Report] | None:
-    """The oldest node whose own rule disagrees with differences of its own forward function, and that report."""
-    with record_lines():
-        outs, _ = subject.call()
-    nodes = made_from(outs, stop=subject.sources)
-    tried: dict[Any, int] = {}
-    for node in nodes:
-        key = (node.op, tuple(np.shape(getattr(x, "_data", x)) for x in node.inputs))
-        tried[key] = tried.get(key, 0) + 1
-        if len(nodes) > MANY and tried[key] > 3:
-            continue
-        local = _check_locally(node, seed)
-        if local is not None and local.verdict == VERDICTS[WRONG]:
-            return node, local
-    return None
+class _Run:
+    """One more call of the function, with the lines of its code."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._begun = next(counter)
+        with record_lines():
+            outs, _ = subject.call()
+        self._nodes = made_from(outs, stop=subject.sources)
+
+    def trials(self, seed: int) -> Iterator[_Trial]:
+        """Each op by itself, on the values it really saw, the oldest first."""
+        tried: dict[Any, int] = {}
+        for node in self._nodes:
+            key = (node.op, tuple(np.shape(getattr(x, "_data", x)) for x in node.inputs))
+            tried[key] = tried.get(key, 0) + 1
+            if len(self._nodes) > MANY and tried[key] > 3:
+                continue
+            if node.op.differentiable and any(map(_is_real, node.inputs)):  # type: ignore[union-attr]
+                yield _Trial(node, seed)
+
+    @property
+    def made_before(self) -> str | None:
+        """The last op that was applied to something that moves before the call, and whose result the call used."""
+        moving: set[Any] = set(self.subject.sources)
+        found = None
+        for node in self._nodes:
+            if not moving.isdisjoint(node.parents):
+                moving.add(node)
+                if node.stamp < self._begun:
+                    found = node.op.name  # type: ignore[union-attr]
+        return found
 
 
-def _check_locally(node: Value, seed: int) -> Report | None:
-    """The op of one node by itself, on the values it really saw."""
-    from .grads import check_subject
+class _Trial:
+    """The op of one node by itself, and a report on its own rule."""
 
-    op, inputs = node.op, node.inputs
-    assert op is not None
-    varied = [i for i, x in enumerate(inputs) if isinstance(x, Value) and x.dtype.kind == "f"]
-    if not varied or not op.differentiable:
-        return None
-    plain = [x._data if isinstance(x, Value) else x for x in inputs]
+    def __init__(self, node: Value, seed: int) -> None:
+        from .grads import check_subject
 
-    def alone(*xs: Any) -> Any:
-        filled = dict(zip(varied, xs))
-        return apply(op, tuple(filled.get(i, x) for i, x in enumerate(plain)))
+        assert node.op is not None
+        self.op, self.line = node.op, node.line
+        self.plain = tuple(x._data if isinstance(x, Value) else x for x in node.inputs)
+        self.names = own_names(self.op, len(self.plain))
+        varied = [i for i, x in enumerate(node.inputs) if _is_real(x)]
 
-    alone.__name__ = op.name
-    local = Subject(alone, [plain[i] for i in varied])
-    names = [op.names[min(i, len(op.names) - 1)] for i in varied] if op.names else local.names
-    local.names = [f"{n}[{i}]" if op.variadic else n for i, n in zip(varied, names)]
-    return check_subject(local, None, seed, "reverse", diagnose=False)
+        def alone(*xs: Any) -> Any:
+            filled = dict(zip(varied, xs))
+            return apply(self.op, tuple(filled.get(i, x) for i, x in enumerate(self.plain)))
+
+        alone.__name__ = self.op.name
+        local = Subject(alone, [self.plain[i] for i in varied])
+        local.names = [self.names[i] for i in varied]
+        self.report = check_subject(local, None, seed, "reverse", diagnose=False)
+
+    @property
+    def wrong(self) -> Entry | None:
+        """An entry for which the rule is wrong. Where the op itself is not finite, no rule could be right."""
+        return self._first(lambda entry: entry.verdict == VERDICTS[WRONG] and math.isfinite(entry.difference))
+
+    @property
+    def infinite(self) -> Entry | None:
+        """An entry for which the rule gives an infinity, or NaN."""
+        return self._first(lambda entry: not math.isfinite(entry.gradient))
+
+    @property
+    def kink(self) -> Entry | None:
+        return self._first(lambda entry: entry.verdict == VERDICTS[KINK])
+
+    def _first(self, holds: Callable[[Entry], bool]) -> Entry | None:
+        return None if self.report.ok else next(filter(holds, self.report.failures), None)
+
+    # --- sentences ------------------------------------------------------------------------------------------
+
+    def blame(self, worst: Entry) -> str:
+        where = f", used in {self.line}" if self.line else ""
+        return (
+            f"the first op whose own rule is wrong is {self.op.name}{where}. Its rule{self._rule_text(worst)} gives "
+            f"{worst.gradient:.6g} for {worst.where}; differences give {worst.difference:.6g}"
+        )
+
+    def zero_times_infinity(self, entry: Entry) -> str:
+        return (
+            f", but {self._called} has no finite derivative at {self._number(entry)}, and infinity times a zero that "
+            "arrives there, as from a where() that chose the other branch, is NaN. Keep such numbers out of it too: "
+            f"write where(..., {entry.input}, 1.0) in the place of {entry.input}"
+        )
+
+    def at_its_kink(self, entry: Entry) -> str:
+        return (
+            f", but {self._called} is at its kink, {self._number(entry)}: it has no derivative there, and its rule "
+            "takes one slope of several. Kinks may cancel in the result; what the rules take there does not"
+        )
+
+    @property
+    def _called(self) -> str:
+        return f"{self.op.name}, used in {self.line}," if self.line else self.op.name
+
+    def _number(self, entry: Entry) -> str:
+        """What the op saw there: `x[0] = 2`."""
+        return f"{entry.where} = {np.asarray(self.plain[self.names.index(entry.input)])[entry.index]:.6g}"
+
+    def _rule_text(self, entry: Entry) -> str:
+        """The rule for one input as a person would write it, where it prints."""
+        try:
+            with np.errstate(all="ignore"):
+                text = str(rule(self.op, self.plain)[self.names.index(entry.input)])
+        except DataError:  # a user's rule may do what text cannot
+            return ""
+        return f" `{text}`" if len(text) <= LONGEST_RULE else ""
 
 
-def _blame(node: Value, local: Report) -> str:
-    """One sentence that names the op, its rule, the line that used it, and the numbers."""
-    op = node.op
-    assert op is not None
-    worst = local.failures[0]
-    where = f", used in {node.line}" if node.line else ""
-    return (
-        f"the first op whose own rule is wrong is {op.name}{where}. Its rule{_rule_text(op, worst.input)} gives "
-        f"{worst.gradient:.6g} for {worst.where}; differences give {worst.difference:.6g}"
-    )
-
-
-def _rule_text(op: Any, name: str) -> str:
-    """The rule for one input as a person would write it, where it prints."""
-    from ..expr import rule
-
-    try:
-        texts = dict(zip(op.names, rule(op)))
-    except Exception:  # a user's rule may do what text cannot
-        return ""
-    text = texts.get(name)
-    return f" `{text}`" if text is not None else ""
+def _is_real(x: Any) -> bool:
+    return isinstance(x, Value) and x.dtype.kind == "f"

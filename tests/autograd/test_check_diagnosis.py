@@ -110,6 +110,26 @@ def test_the_line_and_the_rule_are_shown(op):
     assert "`2 * g * x ** 2`" in text
 
 
+def test_the_rule_is_shown_with_the_sizes_it_saw(op):
+    mean = op("my_mean", lambda x: x.mean(), lambda g, out, x: (g / x.size + 0 * x + 0.1,))
+    assert "Its rule `g / 3 + 0 * x + 0.1` gives" in said(lambda x: mean(x), draw(3))
+
+
+def test_a_rule_of_one_of_many_inputs_is_shown(op):
+    def vjp(g, out, *xs):
+        return (g, 2 * g, g)
+
+    add = op("add_all", lambda *xs: sum(xs), vjp)
+    text = said(lambda a, b, c: add(a, b, c), 1.0, 2.0, 3.0)
+    assert "Its rule `2 * g` gives 2 for xs[1]; differences give 1" in text
+
+
+def test_a_long_rule_is_not_printed(op):
+    spoilt = np.arange(100.0)
+    f = op("long", lambda x: x * spoilt, lambda g, out, x: (g * (2 * spoilt),))
+    assert "Its rule gives" in said(f, draw(100))
+
+
 def test_the_first_wrong_op_is_named_not_a_later_one(op):
     first = op("first_wrong", lambda x: x**3, lambda g, out, x: (2 * g * x**2,))
     then = op("then_wrong", lambda x: x**2, lambda g, out, x: (g * x,))
@@ -136,6 +156,51 @@ def test_a_hook_that_edits_gradients_is_hinted_at():
     report = check_grads(f, 1.5)
     assert report.verdict == "wrong" and report.culprit is None
     assert "look for a hook" in str(report)
+
+
+class TestEveryRuleIsRight:
+    """What makes a gradient wrong when no rule is."""
+
+    def test_a_value_made_before_the_call(self):
+        leaf = Value(draw(3))
+        twice = leaf * 2
+        text = said(lambda p: (p * twice).sum(), leaf)
+        assert "there is a path too many: what mul made of an input before this call" in text
+        assert "missing" not in text
+
+    @pytest.mark.parametrize("make", [Value, np.array])
+    def test_a_function_that_remembers(self, make):
+        kept = {}
+
+        def remembers(x):
+            y = kept.setdefault("y", ag.exp(x))
+            return (x * y).sum()
+
+        assert "what exp made of an input before this call of remembers" in said(remembers, make(draw(3)))
+
+    def test_what_was_made_before_of_other_leaves_is_nobody_s_fault(self):
+        weight = Value(draw(3)) * 2
+        text = said(lambda p: (p * p.data * weight).sum(), draw(3))
+        assert "too many" not in text and "a path is missing" in text
+
+    @pytest.mark.parametrize("point, where", [(0.0, "x = 0"), (np.array([1.0, 0.0]), r"x[1] = 0")])
+    def test_kinks_that_cancel(self, point, where):
+        text = said(lambda x: ag.sum(ag.relu(x) - ag.relu(-x)), point)
+        assert "every op's own rule is right, but relu, used in" in text
+        assert f"is at its kink, {where}" in text
+        assert "hook" not in text and "detach" not in text
+
+    def test_an_infinite_derivative_in_the_branch_not_chosen(self):
+        text = said(lambda x: ag.where(x > 0, ag.sqrt(x), 0.0).sum(), np.array([0.0, 1.0]))
+        assert "but sqrt, used in" in text and "has no finite derivative at x[0] = 0" in text
+        assert "write where(..., x, 1.0) in the place of x" in text
+        kept_out = lambda x: ag.where(x > 0, ag.sqrt(ag.where(x > 0, x, 1.0)), 0.0).sum()  # noqa: E731
+        assert check_grads(kept_out, np.array([-1.0, 1.0])).ok
+
+    @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+    def test_a_branch_not_chosen_that_is_not_finite(self):
+        text = said(lambda x: ag.where(ag.equal(x, 0), 1.0, ag.sin(x) / x).sum(), np.array([0.0, 1.0]))
+        assert "but div, used in" in text and "has no finite derivative at y[0] = 0" in text
 
 
 def test_values_are_left_alone_by_the_search(op):

@@ -96,7 +96,7 @@ class TestShape:
         report = check_formula(lambda x, y: (x * y).sum(), lambda x, y: (y, None), self.V, self.V + 1)
         assert {(e.input, e.gradient) for e in report.failures} == {("y", 0.0)}
         assert "the formula gave None for y: that counts as zero everywhere" in report.notes
-        assert "y: no gradient arrives, yet it counts: the formula leaves a path out" in report.diagnosis
+        assert "y: no gradient arrives, yet it counts" in report.diagnosis
         assert check_formula(lambda x, y: (x * x).sum(), lambda x, y: (2 * x, None), self.V, self.V + 1).ok
 
 
