@@ -33,7 +33,11 @@ def check_formula(
     >>> report.verdict, report.entries[0].ratio
     ('wrong', 0.666666...)
     """
-    subject = Subject(f, inputs)
+    with Subject(f, inputs) as subject:
+        return _checked(subject, my_gradient, step, seed)
+
+
+def _checked(subject: Subject, my_gradient: Callable[..., Any], step: float | None, seed: int) -> Report:
     shapes = [np.shape(r) for r in subject.results if r is not None]
     if len(shapes) != 1 or len(subject.results) != 1:
         raise DataError(f"check_formula takes a function with one result; {subject.title} gave {len(subject.results)}")

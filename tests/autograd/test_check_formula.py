@@ -151,6 +151,12 @@ def test_the_formula_cannot_change_the_inputs():
     np.testing.assert_array_equal(x, X)
 
 
+def test_a_leaf_can_be_written_to_afterwards():
+    leaf = ag.Value(X)
+    check_formula(lambda x: (x * x).sum(), lambda x: 2 * x, leaf)
+    assert leaf.data.flags.writeable
+
+
 class TestTorch:
     """The same gradient by every way that people write it in torch."""
 
