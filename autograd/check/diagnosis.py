@@ -16,7 +16,7 @@ from ..recording import record_lines
 from ..value import Value, counter
 from .replay import made_from
 from .report import Entry, Part, Report
-from .subject import Subject
+from .subject import Subject, cotangents
 from .verdict import KINK, VERDICTS, WRONG
 
 Array = np.ndarray[Any, Any]
@@ -25,8 +25,12 @@ MANY = 500  # in a graph of more nodes, ops of the same shape are tried only a f
 LONGEST_RULE = 200  # characters; a rule with large constants in it is not printed
 
 
-def diagnose_wrong(report: Report, subject: Subject) -> None:
-    """Write into the report what the wrong numbers look like and which op made them."""
+def diagnose_wrong(report: Report, subject: Subject, primal: Subject | None = None) -> None:
+    """Write into the report what the wrong numbers look like and which op made them.
+
+    Where the function is itself a gradient, `primal` is what it is the gradient of: the rules of its ops are then
+    looked at as functions, too.
+    """
     report.diagnosis += _forgotten_g(report, subject) or patterns(report, subject)
     if not all(np.isfinite(result).all() for result in subject.results if result is not None):
         report.diagnosis.append(
@@ -35,7 +39,7 @@ def diagnose_wrong(report: Report, subject: Subject) -> None:
         return
     run = _Run(subject)
     trials = []
-    for trial in run.trials(report.seed):
+    for trial in itertools.chain(run.trials(report.seed), _Run(primal).trials(report.seed, order=2) if primal else ()):
         if trial.wrong is not None:
             report.culprit = trial.op.name
             report.diagnosis.append(trial.blame(trial.wrong))
@@ -189,7 +193,7 @@ class _Run:
             outs, _ = subject.call()
         self._nodes = made_from(outs, stop=subject.sources)
 
-    def trials(self, seed: int) -> Iterator[_Trial]:
+    def trials(self, seed: int, order: int = 1) -> Iterator[_Trial]:
         """Each op by itself, on the values it really saw, the oldest first."""
         tried: dict[Any, int] = {}
         for node in self._nodes:
@@ -198,7 +202,7 @@ class _Run:
             if len(self._nodes) > MANY and tried[key] > 3:
                 continue
             if node.op.differentiable and any(map(_is_real, node.inputs)):  # type: ignore[union-attr]
-                yield _Trial(node, seed)
+                yield _Trial(node, seed, order)
 
     @property
     def made_before(self) -> str | None:
@@ -214,13 +218,13 @@ class _Run:
 
 
 class _Trial:
-    """The op of one node by itself, and a report on its own rule."""
+    """The op of one node by itself, and a report on its own rule; to the order 2, on the gradient of that rule."""
 
-    def __init__(self, node: Value, seed: int) -> None:
+    def __init__(self, node: Value, seed: int, order: int = 1) -> None:
         from .grads import check_subject
 
         assert node.op is not None
-        self.op, self.line = node.op, node.line
+        self.op, self.line, self.order = node.op, node.line, order
         self.plain = tuple(x._data if isinstance(x, Value) else x for x in node.inputs)
         self.names = own_names(self.op, len(self.plain))
         varied = [i for i, x in enumerate(node.inputs) if _is_real(x)]
@@ -229,8 +233,11 @@ class _Trial:
             filled = dict(zip(varied, xs))
             return apply(self.op, tuple(filled.get(i, x) for i, x in enumerate(self.plain)))
 
-        alone.__name__ = self.op.name
-        local = Subject(alone, [self.plain[i] for i in varied])
+        def pulled(*xs: Any) -> Any:
+            local = Subject(alone, xs)
+            return local.taped_gradients(cotangents(seed, tuple(map(np.shape, local.results))))
+
+        local = Subject(alone if order == 1 else pulled, [self.plain[i] for i in varied])
         local.names = [self.names[i] for i in varied]
         self.report = check_subject(local, None, seed, "reverse", diagnose=False)
 
@@ -255,9 +262,14 @@ class _Trial:
 
     def blame(self, worst: Entry) -> str:
         where = f", used in {self.line}" if self.line else ""
+        if self.order == 1:
+            what, gives = "whose own rule is wrong", f"Its rule{self._rule_text(worst)} gives"
+        else:
+            what = "whose rule has a wrong gradient of its own"
+            gives = f"Does the rule{self._rule_text(worst)} leave the graph (.data, detach())? It gives"
         return (
-            f"the first op whose own rule is wrong is {self.op.name}{where}. Its rule{self._rule_text(worst)} gives "
-            f"{worst.gradient:.6g} for {worst.where}; differences give {worst.difference:.6g}"
+            f"the first op {what} is {self.op.name}{where}. {gives} {worst.gradient:.6g} for "
+            f"{'∇' * (self.order - 1)}{worst.where}; differences give {worst.difference:.6g}"
         )
 
     def zero_times_infinity(self, entry: Entry) -> str:

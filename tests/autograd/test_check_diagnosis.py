@@ -7,6 +7,9 @@ import pytest
 
 import autograd as ag
 from autograd import OPS, Value, check_grads, custom_op
+from autograd.check.diagnosis import diagnose_wrong
+from autograd.check.grads import check_subject
+from autograd.check.subject import Subject
 
 RNG = np.random.default_rng(1)
 
@@ -134,6 +137,22 @@ def test_the_first_wrong_op_is_named_not_a_later_one(op):
     first = op("first_wrong", lambda x: x**3, lambda g, out, x: (2 * g * x**2,))
     then = op("then_wrong", lambda x: x**2, lambda g, out, x: (g * x,))
     assert check_grads(lambda x: then(first(x)).sum(), draw(3)).culprit == "first_wrong"
+
+
+@pytest.mark.parametrize("leave", [lambda x: x.data, lambda x: x.detach()])
+def test_a_rule_whose_own_gradient_is_wrong_is_named(op, leave):
+    def vjp(g, out, x):
+        return (3 * g * (leave(x) if isinstance(x, Value) else x) ** 2,)
+
+    cube = op("left_cube", lambda x: x**3, vjp)
+    first = Subject(lambda x: cube(ag.sin(x)).sum(), [draw(3)])
+    second = Subject(lambda x: Subject(first.f, [x]).taped_gradients([1.0]), first.leaves)
+    report = check_subject(second, None, 0, "reverse", diagnose=False)
+    assert report.verdict == "wrong"
+    diagnose_wrong(report, second, primal=first)
+    assert report.culprit == "left_cube"
+    assert "the first op whose rule has a wrong gradient of its own is left_cube, used in" in report.diagnosis[-1]
+    assert "Does the rule `3 * g * x ** 2` leave the graph" in report.diagnosis[-1]
 
 
 def test_a_large_graph_is_searched_in_time(op):
