@@ -26,6 +26,7 @@ Array = np.ndarray[Any, Any]
 
 RUNG = 8.0  # each step of the ladder is so many times the one before
 BEND = 1e-4  # a first look that bends more than this much of the slope is looked at again
+FAINT = 1e-6  # a jump of the slope by less than this much of it is no kink, but a bend close by
 POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladder is evaluated
 
 
@@ -95,13 +96,18 @@ def climb(probe: Probe, places: Array) -> Climb:
     up, down, up2, down2 = np.moveaxis(moved, 1, 0)
     real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # a step that rounding swallowed is no step
     with np.errstate(all="ignore"):
+        rounding = (sigma + epsilon * np.fmax(np.abs(up2), np.abs(down2))) / real
         near = (up - down) / (steps[..., 0] - steps[..., 1])
         far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
-        slope, error = longest_consistent((4 * near - far) / 3, 3 * sigma / real)
-        right, right_error = longest_consistent((4 * up - up2) / (2 * real), 4 * sigma / real)
-        left, left_error = longest_consistent(-(4 * down - down2) / (2 * real), 4 * sigma / real)
-        jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * sigma / real)
-        jump = np.where(jump == 0, cliff(near, 3 * sigma / real), jump)
+        slope, error = longest_consistent((4 * near - far) / 3, 3 * rounding)
+        right, right_error = longest_consistent((4 * up - up2) / (2 * real), 4 * rounding)
+        left, left_error = longest_consistent(-(4 * down - down2) / (2 * real), 4 * rounding)
+        jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * rounding)
+        jump[np.abs(jump) <= FAINT * np.maximum(np.abs(left), np.abs(right))] = 0.0
+        upright = cliff(near, 3 * rounding)
+        jump = np.where(jump == 0, upright, jump)
+        left, right = (np.where(np.abs(side) > 0.1 * np.abs(upright), np.copysign(np.inf, side), side)
+                       if upright.any() else side for side in (left, right))  # fmt: skip
     has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
     # At the edge of a domain no step to one side has a value.
     one_sided = has_right ^ has_left
@@ -143,20 +149,17 @@ def kink(jumps: Array, bounds: Array) -> Array:
     At a kink the fitted jump stays as the step shrinks (or grows: a cusp, a step); elsewhere it falls as h³. It must
     be seen on three rungs on end, and by every shorter step that could see it: a kink close by is not a kink here.
     """
-    found = np.zeros(len(jumps))
     size = np.abs(jumps)
-    for row in range(len(jumps)):
-        s, b = size[row], bounds[row]
-        for j in range(len(s) - 2):
-            three, noise = s[j : j + 3], b[j : j + 3]
-            if not (np.isfinite(three).all() and (three > 4 * noise).all() and three[2] > 30 * noise[2]):
-                continue
-            if not (0.4 < three[0] / three[1] < 1.2 * RUNG and 0.4 < three[1] / three[2] < 1.2 * RUNG):
-                continue
-            shorter = [i for i in range(j) if np.isfinite(s[i]) and 4 * b[i] < 0.3 * three[0]]
-            if all(s[i] > 0.4 * three[0] for i in shorter):
-                found[row] = jumps[row, j]
-                break
+    seen = np.isfinite(size) & (size > 4 * bounds)
+    found = np.zeros(len(jumps))
+    for j in reversed(range(jumps.shape[1] - 2)):  # the shortest that fits has the last word
+        first, second, third = size[:, j : j + 3].T
+        fits = seen[:, j : j + 3].all(axis=1) & (third > 30 * bounds[:, j + 2])
+        fits &= (0.4 < first / second) & (first / second < 1.2 * RUNG)
+        fits &= (0.4 < second / third) & (second / third < 1.2 * RUNG)
+        could_see = np.isfinite(size[:, :j]) & (4 * bounds[:, :j] < 0.3 * first[:, None])
+        fits &= (~could_see | (size[:, :j] > 0.4 * first[:, None])).all(axis=1)
+        found[fits] = jumps[fits, j]
     return found
 
 
@@ -165,13 +168,13 @@ def cliff(slopes: Array, bounds: Array) -> Array:
 
     Then the difference quotient grows and grows as the step shrinks, on each of the three shortest rungs.
     """
-    found = np.zeros(len(slopes))
-    for row, (slope, bound) in enumerate(zip(np.abs(slopes), bounds)):
-        seen = np.flatnonzero(np.isfinite(slope))[:3]
-        steep = slope[seen]
-        if len(seen) == 3 and (steep > 30 * bound[seen]).all() and steep[0] > 1.8 * steep[1] > 3.24 * steep[2]:
-            found[row] = slopes[row, seen[0]]
-    return found
+    shortest = np.argsort(~np.isfinite(slopes), axis=1, kind="stable")[:, :3]
+    three, bound = (np.take_along_axis(array, shortest, axis=1) for array in (slopes, bounds))
+    if three.shape[1] < 3:
+        return np.zeros(len(slopes))
+    steep = np.abs(three)
+    grows = (steep[:, 0] > 1.8 * steep[:, 1]) & (steep[:, 1] > 1.8 * steep[:, 2])
+    return np.where(np.isfinite(three).all(axis=1) & (steep > 30 * bound).all(axis=1) & grows, three[:, 0], 0.0)
 
 
 SPACINGS = (64.0, 1e6, 1e9, 1e12)  # of the points of a difference table, in rounding units
@@ -183,7 +186,8 @@ def noise(probe: Probe) -> float:
     """The rounding error of the weighted sum, measured: from tables of differences along one random direction.
 
     Differences of a smooth function die out from order to order, those of noise do not (Moré and Wild, 2011). Rounding
-    may also come in steps, as when a large number is added and taken away again: so tables of several spacings.
+    may also come in steps, as when a large number is added and taken away again: so tables of several spacings, up to
+    where the function itself turns between two points.
     """
     x = probe.x
     epsilon = probe.epsilon()
@@ -192,9 +196,21 @@ def noise(probe: Probe) -> float:
     spacings = epsilon * np.array([s for s in SPACINGS if s * epsilon < 1e-3])
     points = (spacings[:, None, None] * (TABLE + np.array(CENTRES)[:, None])).reshape(-1, 1)
     tables = probe.changes(x + points * own).reshape(len(spacings), len(CENTRES), len(TABLE))
-    measured = [float(np.median([noise_of(table) for table in group])) for group in tables]
-    floor = 0.5 * epsilon * probe.size if probe.finite else 0.5 * epsilon
-    return max(*measured, floor, 1e-300)
+    largest = 0.5 * epsilon * probe.size
+    for i, group in enumerate(tables):
+        measured = float(np.median([noise_of(table) for table in group]))
+        if i and measured > largest:
+            bend = _bend(tables[i - 1])  # grows with the square of the spacing, if it is the function's own
+            if bend > 8 * largest and bend * (spacings[i] / spacings[i - 1]) ** 2 > 0.1 * measured:
+                break
+        largest = max(largest, measured)
+    return max(largest, 1e-300)
+
+
+def _bend(group: Array) -> float:
+    """The second differences of tables of a smooth function; 0 where none is smooth."""
+    smooth = [table for table in group if np.isfinite(table).all() and not noise_of(table)]
+    return float(np.median([np.abs(np.diff(table, 2)).max() for table in smooth])) if smooth else 0.0
 
 
 def noise_of(table: Array) -> float:

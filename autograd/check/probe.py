@@ -41,9 +41,19 @@ class Probe:
         self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
         self.size = math.sqrt(sum([float(np.vdot(r, r)) for r in subject.results if r is not None]))
-        self.finite = math.isfinite(self.size)
+        self.finite = self.partly_finite = True
+        if not math.isfinite(self.size):
+            self._measure_finite_results()
         self.coarse = coarsest_unit(*data, *subject.results)
         self.before = self._in_float64() if self.coarse > EPS64 else subject.results
+
+    def _measure_finite_results(self) -> None:
+        """Where the sum of squares overflows, or some result is infinite or NaN: the size of those that are finite."""
+        every = in_a_row([r for r in self.subject.results if r is not None])
+        finite = every[np.isfinite(every)]
+        self.finite, self.partly_finite = finite.size == every.size, finite.size > 0
+        largest = float(np.abs(finite).max(initial=0.0))
+        self.size = largest * math.sqrt(float(np.sum((finite / largest) ** 2))) if largest else 0.0
 
     def _in_float64(self) -> list[Any]:
         """The results of a replay in float64, from which its changes are counted."""
@@ -69,19 +79,45 @@ class Probe:
         """One gradient per source as one long row; zeros for None."""
         return in_a_row([np.zeros(shape) if g is None else g for g, shape in zip(gradients, self.shapes)])
 
+    def rounding(self, places: Array, slope: Array, error: Array) -> Array:
+        """How far rounding may have moved the engine's gradient at some places, where the slope is known to `error`.
+
+        In a coarse dtype: as far as it is from the engine's own answer in float64 for the same inputs, if that is right.
+        In float64: as far as any gradient of the same input moves when the inputs do by two ulps.
+        """
+        if self.coarse == EPS64:
+            return 8 * self.largest_of_input(self._wobble, places)
+        fine = self._gradient_at(self.by_source(self.x))
+        if fine is None:
+            return np.zeros(places.shape)
+        native, fine = self._gradient()[places], fine[places]
+        right = np.abs(fine - slope) <= 3 * error + 1e-6 * np.maximum(np.abs(fine), np.abs(slope))
+        return 4 * finite_or_zero(np.where(right, np.abs(native - fine), 0.0))
+
+    def largest_of_input(self, sizes: Array, places: Array) -> Array:
+        """For some places, the largest of the sizes that belong to the same input."""
+        tops = np.array([sizes[a:b].max(initial=0.0) for a, b in zip(self.starts, self.starts[1:])])
+        return tops[np.searchsorted(self.starts, places, side="right") - 1]
+
     @functools.cached_property
-    def wobble(self) -> Array:
-        """The rounding error of the engine's gradient, measured: how much it moves when the inputs do by two ulps."""
+    def _wobble(self) -> Array:
         moved = np.zeros(self.x.size)
-        engine = self.flat(self.subject.gradients(self.weights))
+        engine = self._gradient()
         for sign in (1.0, -1.0):
-            near = self.x + sign * 2 * self.coarse * np.where(np.isfinite(self.x), np.abs(self.x), 0.0)
-            data = self.by_source(near, native=True)
-            gradients = self.subject.at(data, lambda: self.subject.gradients_again(self.weights))
-            if gradients is not None:
-                gap = np.abs(self.flat(gradients) - engine)
-                moved = np.maximum(moved, np.where(np.isfinite(gap), gap, 0.0))
+            near = self.x + sign * 2 * self.coarse * finite_or_zero(np.abs(self.x))
+            again = self._gradient_at(self.by_source(near, native=True))
+            if again is not None:
+                moved = np.maximum(moved, finite_or_zero(np.abs(again - engine)))
         return moved
+
+    def _gradient(self) -> Array:
+        """The engine's gradient once more."""
+        return self.flat(self.subject.gradients(self.weights))
+
+    def _gradient_at(self, data: list[Array]) -> Array | None:
+        """The engine's gradient at other inputs; None if the function does not work there."""
+        gradients = self.subject.at(data, lambda: self.subject.gradients_again(self.weights))
+        return None if gradients is None else self.flat(gradients)
 
     @functools.cached_property
     def largest_inside(self) -> float:
@@ -170,6 +206,11 @@ class Probe:
                     change = np.where(np.equal(out, before), 0.0, change)
                 total += float(np.vdot(u, change))
         return total
+
+
+def finite_or_zero(x: Array) -> Array:
+    """The numbers that are finite; zero for the others."""
+    return np.where(np.isfinite(x), x, 0.0)
 
 
 def usual_step(scale: Array, epsilon: float) -> Array:

@@ -9,6 +9,7 @@ nondeterministic  two evaluations at the same place differ
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from .complex_step import complex_slopes
 from .differences import BEND, Climb, Look, climb
-from .probe import Probe
+from .probe import Probe, finite_or_zero
 
 Array = np.ndarray[Any, Any]
 
@@ -36,14 +37,14 @@ class Judged:
     error: Array  # a bound on its error
     verdict: Array  # of small integers: PASS, PRECISION, ...
     worst: int = PASS
-    zero: Array | None = None  # where a difference cannot tell the gradient from zero; None: nowhere
+    zero: Array | None = None  # where the gradient is zero, or the rounding of a zero, and rightly; None: nowhere
     sides: dict[int, tuple[float, float]] = field(default_factory=dict)  # one-sided derivatives, where they count
     notes: list[str] = field(default_factory=list)
 
 
 def rounding_of(epsilon: float) -> tuple[float, float]:
     """What a right gradient may be off by: relative to itself, and to the largest of all."""
-    return 1e-7 if epsilon < 1e-12 else 1000 * epsilon, 16 * epsilon
+    return 1e-7 if epsilon < 1e-12 else min(1000 * epsilon, 0.02), 16 * epsilon
 
 
 def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float | None = None) -> Judged:
@@ -59,24 +60,25 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise
     clear = agrees & (seen.noise <= 0.01 * size)
     judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8))
-    if not clear.all():
+    if not clear.all() or not math.isfinite(largest) or not probe.finite:
         clear |= agrees & seen.still & (g == 0)
+        clear &= np.isfinite(g)
+        judged.zero = clear & (g == 0)
         judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
         doubtful = np.flatnonzero(~_held(judged, probe) & ~clear)
         at_step = seen.slope[doubtful]
-        _look_closer(probe, judged, doubtful, largest)
+        _look_closer(probe, judged, doubtful, gradient)
         if step is not None:
             _hold_against_step(judged, doubtful, at_step, step)
+        if not probe.finite:
+            _doubt_the_infinite(probe, judged)
         judged.worst = int(judged.verdict.max(initial=PASS))
-        judged.zero = size <= judged.error
     return judged
 
 
 def _largest(gradient: Array) -> float:
-    """The size of the largest entry that is finite."""
-    size = np.abs(gradient)
-    largest = float(np.maximum.reduce(size, initial=0.0))
-    return largest if math.isfinite(largest) else float(size[np.isfinite(size)].max(initial=0.0))
+    """The size of the largest entry; infinite or NaN if there is one such."""
+    return float(np.maximum.reduce(np.abs(gradient), initial=0.0))
 
 
 def _held(judged: Judged, probe: Probe) -> Array:
@@ -89,17 +91,15 @@ def _held(judged: Judged, probe: Probe) -> Array:
     return held
 
 
-def _look_closer(probe: Probe, judged: Judged, doubtful: Array, largest: float) -> None:
+def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array) -> None:
     """Climb the ladder for the entries that a first look did not settle."""
     if not doubtful.size:
         return
     places, g = judged.places[doubtful], judged.gradient[doubtful]
     climbed = climb(probe, places)
-    relative, absolute = rounding_of(probe.coarse)
     slope, error = climbed.slope, climbed.error
-    slack = absolute * largest + 8 * probe.wobble[places]
-    visible = _visible(probe, places, largest, climbed.noise)
-    verdict = _compare(g, slope, error, relative, slack, visible)
+    scales = _Scales(probe, places, gradient, climbed)
+    verdict = _compare(g, slope, error, scales)
     verdict[(climbed.jump != 0) & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
     # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
@@ -110,33 +110,66 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, largest: float) 
     if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:
         fine = np.isfinite(exact) & (np.abs(exact - slope[unsure]) <= 10 * error[unsure] + 1e-3 * np.abs(exact))
         unsure, exact = unsure[fine], exact[fine]
-        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * visible[unsure]
-        verdict[unsure] = _compare(g[unsure], exact, error[unsure], relative, slack[unsure], np.inf)
+        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * scales.visible[unsure]
+        verdict[unsure] = _compare(g[unsure], exact, error[unsure], scales.exactly(unsure))
     judged.slope[doubtful], judged.error[doubtful], judged.verdict[doubtful] = slope, error, verdict
+    assert judged.zero is not None
+    judged.zero[doubtful] = (verdict == PASS) & (np.abs(g) <= scales.slack + scales.rounding)
     for i in np.flatnonzero((climbed.jump != 0) | climbed.one_sided):
         judged.sides[int(doubtful[i])] = float(climbed.left[i]), float(climbed.right[i])
     _explain(judged, climbed, verdict, probe)
 
 
-def _compare(g: Array, slope: Array, error: Array, relative: float, slack: Array, visible: Any) -> Array:
+class _Scales:
+    """What the numbers of a comparison are large or small beside, for each entry that is looked at closely."""
+
+    def __init__(self, probe: Probe, places: Array, gradient: Array, climbed: Climb) -> None:
+        sizes = finite_or_zero(np.abs(gradient))
+        # Noise tells of numbers inside f that were larger than its results: those cancelled.
+        inside = max(probe.size, climbed.noise / probe.epsilon()) / np.maximum(1.0, np.abs(probe.x[places]))
+        self.relative, absolute = rounding_of(probe.coarse)
+        self.slack = absolute * sizes.max(initial=0.0)
+        self.rounding = probe.rounding(places, climbed.slope, climbed.error)  # of the engine's gradient, measured
+        self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # how much of itself that may be
+        self.nothing = 1e3 * probe.coarse * inside  # a rounding as small as that says nothing of the gradient
+        # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or
+        # beside f itself, if what stands there as a gradient is no more than rounding.
+        self.visible = 1e-6 * probe.largest_of_input(sizes, places)
+        self.natural = 1e-7 * inside
+
+    def exactly(self, some: Array) -> _Scales:
+        """The same for some of the entries, where the slope is exact: then whatever is small is seen."""
+        some_of = copy.copy(self)
+        some_of.rounding, some_of.nothing = self.rounding[some], self.nothing[some]
+        some_of.visible = some_of.natural = np.full(some.shape, np.inf)
+        return some_of
+
+
+def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
     """Verdicts from a gradient, a slope and the bound on the slope's error."""
     size = np.maximum(np.abs(g), np.abs(slope))
-    agrees = np.abs(g - slope) <= 3 * error + relative * size + slack
-    settled = (error <= 0.1 * size) | (error <= visible)
+    gap = np.abs(g - slope)
+    slack = 3 * error + scales.relative * size + scales.slack
+    rounded = gap <= slack + scales.rounding
+    agrees = gap <= slack
+    agrees |= rounded & (scales.rounding <= np.maximum(scales.excused * size, scales.nothing))
+    is_zero = np.abs(g) <= scales.slack + scales.rounding
+    settled = (error <= 0.1 * size) | (error <= scales.visible) | (is_zero & (error <= scales.natural))
     known = np.isfinite(slope)
-    verdict = np.where(agrees, np.where(settled, PASS, PRECISION), WRONG)
+    verdict = np.where(agrees & settled, PASS, np.where(rounded, PRECISION, WRONG))
     verdict = np.where(known, verdict, PRECISION)
     # NaN is a failure, whatever the differences say; an infinite gradient is one where the slope is finite.
     return np.where(np.isnan(g) | (np.isinf(g) & known), WRONG, verdict)
 
 
-def _visible(probe: Probe, places: Array, largest: float, noise: float) -> Array:
-    """How small an error must be for a zero to count as seen: small beside the gradient, or beside f itself.
-
-    Noise tells of numbers inside f that were larger than its results: those cancelled.
-    """
-    natural = 1e-7 * max(probe.size, noise / probe.epsilon()) / np.maximum(1.0, np.abs(probe.x[places]))
-    return np.maximum(1e-6 * largest, natural)
+def _doubt_the_infinite(probe: Probe, judged: Judged) -> None:
+    """Where f is infinite or NaN there is nothing to hold a gradient against: at best, what else f gives."""
+    judged.verdict[np.isinf(judged.gradient)] = PRECISION
+    if not probe.partly_finite:
+        judged.verdict[judged.verdict == PASS] = PRECISION
+        judged.zero = None
+    if (judged.verdict == PRECISION).any():
+        judged.notes.append("the function itself is not finite here")
 
 
 def _hold_against_step(judged: Judged, doubtful: Array, at_step: Array, step: float) -> None:
@@ -154,11 +187,9 @@ def _hold_against_step(judged: Judged, doubtful: Array, at_step: Array, step: fl
 
 def _explain(judged: Judged, climbed: Climb, verdict: Array, probe: Probe) -> None:
     """Say once, in words, what a number cannot."""
-    if not (verdict == PRECISION).any():
+    if not (verdict == PRECISION).any() or not probe.finite:
         return
-    if not probe.finite:
-        judged.notes.append("the function itself is not finite here")
-    elif climbed.one_sided.any():
+    if climbed.one_sided.any():
         judged.notes.append("every step to one side leaves the domain; only a one-sided derivative exists")
     else:
         judged.notes.append("rounding hides the derivative from differences: try float64, or smaller numbers")
