@@ -9,7 +9,7 @@ import numpy as np
 
 from autograd.show.numbers import MINUS, Table, cell, dimensions, full, rough, short, table
 from autograd.show.stepping.formula import Formula
-from autograd.show.stepping.pieces import Piece, merged, one_page
+from autograd.show.stepping.pieces import Piece, merged, one_page, units
 from autograd.show.text import xml
 from autograd.show.value_cards import is_small, norm
 
@@ -25,18 +25,8 @@ def numbers_line(formula: Formula, result: Any, is_gradient: bool = True) -> str
 
 
 def _grouped(pieces: list[Piece]) -> str:
-    """Each number with the signs before it, so that a line wraps between such pairs only."""
-    groups = [""]
-    for index, piece in enumerate(pieces):
-        closing = isinstance(piece, str) and piece.startswith((")", ",")) and index > 0
-        if isinstance(piece, str) and not closing and index > 0:
-            groups.append("")
-        if closing and isinstance(piece, str) and not piece.endswith(")"):
-            sign = piece[0]
-            groups[-1] += _piece(sign)
-            groups.append("")
-            piece = piece[1:]
-        groups[-1] += _piece(piece)
+    """Each number with the signs before it, so that a line wraps between such groups only."""
+    groups = ("".join(map(_piece, unit)) for unit in units(pieces))
     return "".join(f'<span class="hg-q">{group}</span>' for group in groups if group)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 
 from autograd.show.numbers import Table, table
-from autograd.show.stepping.pieces import Piece, merged, one_page, shown
+from autograd.show.stepping.pieces import SIGNS, Piece, merged, one_page, shown, units
 from autograd.show.text import columns
 from autograd.show.value_cards import is_small
 
-SIGNS = "=≈→"  # a line too wide breaks before these first
 _ENDS_IN_SIGN = re.compile(f"(.*) ([{SIGNS}] )")
-OPERATORS = (*SIGNS, *"+−×⊙·/^@*", "**", "+=")  # and never after one of these
 HANG = "  "  # before the later lines of a formula that takes several
 
 Picture = list[str]  # lines of equal length
-Unit = list[Picture]  # pictures that no line end may part
 
 
 def beside(pieces: Iterable[Piece], width: int) -> Picture:
@@ -32,14 +29,15 @@ def beside(pieces: Iterable[Piece], width: int) -> Picture:
 
 def flowed(pieces: Iterable[Piece], width: int) -> Picture:
     """As much in each row as fits, broken at the spaces of the texts; only one thing too wide by itself is wider."""
-    rows: list[list[Unit]] = [[]]
-    for unit in _units(pieces):
+    rows: list[list[Picture]] = [[]]
+    for unit in units(pieces):
         room = width - (columns(HANG) if len(rows) > 1 else 0)
-        if rows[-1] and _width(picture for one in [*rows[-1], unit] for picture in one) > room:
+        if rows[-1] and _width([*rows[-1], *map(block_of, unit)]) > room:
             rows.append([])
-        rows[-1].append(unit if rows[-1] else _without_space(unit))
-    lines = [_row([picture for unit in row for picture in unit]) for row in rows if row]
-    return [(HANG if index else "") + line for index, row in enumerate(lines) for line in row]
+        if not rows[-1] and isinstance(unit[0], str):
+            unit[0] = unit[0].lstrip()
+        rows[-1] += map(block_of, unit)
+    return [(HANG if index else "") + line for index, row in enumerate(rows) if row for line in _row(row)]
 
 
 def block_of(piece: Piece) -> Picture:
@@ -79,33 +77,6 @@ def _sides(pieces: list[Piece]) -> list[list[Piece]]:
         else:
             sides[-1].append(piece)
     return sides
-
-
-def _units(pieces: Iterable[Piece]) -> Iterator[Unit]:
-    """Parted at spaces, except after an operator: a line begins with one and does not end with one."""
-    unit: Unit = []
-    for picture in _words(pieces):
-        starts = picture[0].startswith(" ") and len(picture) == 1
-        if starts and unit and not (len(unit) == 1 and unit[0][0].strip() in OPERATORS):
-            yield unit
-            unit = []
-        unit.append(picture)
-    if unit:
-        yield unit
-
-
-def _words(pieces: Iterable[Piece]) -> Iterator[Picture]:
-    """Texts as words, each with the spaces before it; other pieces as they are."""
-    for piece in pieces:
-        if isinstance(piece, str):
-            yield from ([word] for word in re.findall(r" *[^ ]+| +$", piece))
-        else:
-            yield block_of(piece)
-
-
-def _without_space(unit: Unit) -> Unit:
-    first, *others = unit
-    return [[first[0].lstrip()], *others] if len(first) == 1 else unit
 
 
 def _width(pictures: Iterable[Picture]) -> int:

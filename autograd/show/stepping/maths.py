@@ -17,7 +17,9 @@ GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
 }  # fmt: skip
-TWO_LETTERS = re.compile(r"([A-Za-z])_?([A-Z]|\d+)")  # WK, x1: a letter and its index
+LONG = 52  # characters of a formula that would not fit a panel at its usual size
+TWO_LETTERS = re.compile(r"([A-Za-z])_?([A-Z]|\d+|(?<=[A-Z])[a-z])")  # WK, x1, Wh: a letter and its index
+PATH = re.compile(r"(?:[\w#]+\.)+?([^\W\d][\w#]*(?:\.\d+)*)")  # attention.query.weight, and its last word
 WORD_INDEX = re.compile(r"([A-Za-z])_(\w+)")  # W_out
 
 
@@ -46,7 +48,13 @@ class MathML(Writer):
             return SIGN, slope_mathml(after_d(_top_of(operand)), self.after_d(operand.of))
         if operand.nested is not None:
             return self.unbracketed(operand.nested)
-        return ATOM, symbol_mathml(operand.symbol)
+        return ATOM, symbol_mathml(self.shortest(operand.symbol))
+
+    def shortest(self, name: str) -> str:
+        """The last word of a path, `weight`, unless another operand of the formula ends in the same."""
+        marks = (part.id for part in ast.walk(self.formula.tree) if isinstance(part, ast.Name))
+        names = {self.formula.operands[mark].symbol for mark in marks if mark in self.formula.operands}
+        return name if any(last_word(other) == last_word(name) for other in names - {name}) else last_word(name)
 
     def after_d(self, operand: Operand) -> str:
         """What follows the ∂ below a slope: a name, or an expression in brackets."""
@@ -102,8 +110,8 @@ def slope_mathml(above: str, below: str) -> str:
 
 
 def after_d(name: str) -> str:
-    """A name after ∂; in brackets if it is more than a word."""
-    symbol = symbol_mathml(name)
+    """A name after ∂, of a path its last word; in brackets if it is more than that."""
+    symbol = symbol_mathml(last_word(name))
     if SIMPLE_NAME.fullmatch(name):
         return symbol
     return f'<mo stretchy="false">(</mo>{symbol}<mo stretchy="false">)</mo>'
@@ -119,6 +127,12 @@ def written_after_d(symbol: Formula) -> str:
 def _top_of(gradient: Operand) -> str:
     """The L of ∂L/∂K."""
     return gradient.symbol.partition("/")[0].removeprefix("∂")
+
+
+def last_word(name: str) -> str:
+    """`weight` of `attention.query.weight`: a formula has no room for paths, and its heading says them in full."""
+    found = None if name.endswith(".T") else PATH.fullmatch(name)
+    return found[1] if found else name
 
 
 def symbol_mathml(name: str) -> str:
@@ -142,8 +156,10 @@ def symbol_mathml(name: str) -> str:
 
 
 def math(content: str, spoken: str) -> str:
-    """The element round it, with a text for screen readers that know no MathML."""
-    return f'<math displaystyle="true" aria-label="{xml(spoken)}">{row(content)}</math>'
+    """The element round it, with a text for screen readers that know no MathML. MathML has no line breaks, so what is
+    long is set smaller."""
+    long = ' class="hg-long"' if len(re.sub(r"<[^>]+>", "", content)) > LONG else ""
+    return f'<math displaystyle="true"{long} aria-label="{xml(spoken)}">{row(content)}</math>'
 
 
 class Latex(Writer):

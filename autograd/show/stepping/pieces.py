@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,9 @@ class Number:
 
 Piece = str | Number
 
+SIGNS = "=≈→"  # a line too wide breaks before these first
+OPERATORS = (*SIGNS, *"+−×⊙·/^@*", "**", "+=")  # and never after one of these
+
 
 def merged(pieces: Iterable[Piece]) -> list[Piece]:
     """Neighbouring texts as one; a negative number after a sign in brackets: `−20 × (−2)`."""
@@ -36,6 +40,29 @@ def merged(pieces: Iterable[Piece]) -> list[Piece]:
         else:
             joined.append(piece)
     return joined
+
+
+def units(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """What no line end may part: pieces parted at the spaces of the texts, except after an operator. A line begins
+    with one and does not end with one."""
+    unit: list[Piece] = []
+    for piece in _words(pieces):
+        if isinstance(piece, str) and piece.startswith(" ") and unit and not _is_operator(unit):
+            yield unit
+            unit = []
+        unit.append(piece)
+    if unit:
+        yield unit
+
+
+def _words(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Texts as words, each with the spaces before it; numbers as they are."""
+    for piece in pieces:
+        yield from re.findall(r" *[^ ]+| +$", piece) if isinstance(piece, str) else [piece]
+
+
+def _is_operator(unit: list[Piece]) -> bool:
+    return len(unit) == 1 and isinstance(unit[0], str) and unit[0].strip() in OPERATORS
 
 
 def _ends_in_sign(piece: Piece) -> bool:

@@ -58,7 +58,7 @@ class Writer:
                 turned = self.turned_before(inner, view)
                 return self.view(inner, view) if turned is None else self.unbracketed(turned)
             case ast.Subscript(value=inner, slice=index):
-                return ATOM, self.join(self.write(inner, ATOM), self.setting(f"[{unparsed_index(index)}]"))
+                return ATOM, self.join(self.write(inner, ATOM), self.setting(f"[{index_text(index)}]"))
             case ast.Call(func=ast.Name(id=name)):
                 return self.call(name, tree)
             case ast.Constant(value=value):
@@ -82,11 +82,14 @@ class Writer:
     def call(self, name: str, tree: ast.Call) -> tuple[int, Any]:
         """`f(x, axis=0)`; settings that say only that axes are kept are left out."""
         if name == "scatter":
-            where = self.setting(f" at [{unparsed_index(tree.args[1])}], 0 elsewhere")
+            where = self.setting(f" at [{index_text(tree.args[1])}], 0 elsewhere")
             return COMPARED, self.join(self.write(tree.args[0]), where)
         if name == "broadcast_to":
-            shape = unparsed_index(tree.args[1]).strip("()").replace(", ", "×").rstrip(",")
-            return COMPARED, self.join(self.write(tree.args[0], SUM), self.setting(f" spread over {shape}"))
+            spread = self.setting(f" spread over {shape_text(tree.args[1])}")
+            return COMPARED, self.join(self.write(tree.args[0], SUM), spread)
+        if name == "reshape":
+            as_ = self.setting(f", {shape_text(tree.args[1])})")
+            return ATOM, self.join(self.function(name), self.setting("("), self.write(tree.args[0]), as_)
         arguments: list[Any] = []
         for argument in tree.args:
             numeric = any(is_mark(part) for part in ast.walk(argument) if isinstance(part, ast.expr))
@@ -232,10 +235,22 @@ def unparsed(tree: ast.expr) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)).replace("-", MINUS)
 
 
+def index_text(index: ast.expr) -> str:
+    """What stands between the brackets of `x[:, 1:3]`."""
+    if isinstance(index, ast.Subscript) and isinstance(index.value, ast.Name) and index.value.id == "s_":
+        index = index.slice
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return ", ".join(map(unparsed_index, parts))
+
+
+def shape_text(shape: ast.expr) -> str:
+    """`(2, 3)` as `2×3`."""
+    return unparsed_index(shape).strip("()").replace(", ", "×").rstrip(",")
+
+
 def unparsed_index(tree: ast.expr) -> str:
-    """An index, shape or axis as people write it: without the brackets of a lone tuple, long arrays by their ends."""
-    if isinstance(tree, ast.Subscript) and isinstance(tree.value, ast.Name) and tree.value.id == "s_":
-        tree = tree.slice
+    """A shape, axis or part of an index as people write it: without the brackets of a lone tuple, long arrays by their
+    ends."""
     text = unparsed(tree.elts[0] if isinstance(tree, ast.Tuple) and len(tree.elts) == 1 else tree)
     text = re.sub(r"\barray\((\[[^()]*\])\)", r"\1", text)
     return text if len(text) <= 40 else f"{text[:22]}…{text[-12:]}"

@@ -17,6 +17,7 @@ from autograd import Value, cli, step
 from autograd.errors import StepError
 from autograd.show.stepping.maths import Latex, MathML, math, symbol_mathml, written
 from autograd.show.stepping.panel import Panels
+from autograd.show.stepping.pieces import units
 from autograd.show.stepping.player import Player
 from autograd.show.stepping.terminal import describe
 from autograd.show.stepping.views import describe_step
@@ -132,6 +133,7 @@ def test_mathml_is_well_formed_for_every_rule():
 def test_names_become_mathematics():
     assert symbol_mathml("WK") == "<msub><mi>W</mi><mi>K</mi></msub>"
     assert symbol_mathml("x12") == "<msub><mi>x</mi><mn>12</mn></msub>"
+    assert symbol_mathml("Wh") == "<msub><mi>W</mi><mi>h</mi></msub>" and "msub" not in symbol_mathml("ln")
     assert symbol_mathml("gamma") == "<mi>γ</mi>"
     assert symbol_mathml("√2") == "<msqrt><mn>2</mn></msqrt>"
     assert "<script>" not in symbol_mathml("<script>")
@@ -184,6 +186,40 @@ def test_a_gradient_is_bracketed_before_it_is_turned():
     (turned,) = next(one for one in step((x @ y.T).sum()) if one.kind == "backward" and one.name == "Y.T").contributions
     assert re.sub(r"<[^>]+>", "", written(turned.formula)) == "(∂L∂(Y⊤))⊤"
     assert written(turned.formula, Latex).startswith(r"{\left(\frac{")
+
+
+def shown_text(markup):
+    return re.sub(r"<[^>]+>", "", markup)
+
+
+def test_a_path_is_its_last_word_in_a_formula_unless_two_end_alike():
+    x, weight = Value(np.eye(2), name="x"), Value(np.ones((2, 2)), name="up.weight")
+    product = step((x @ weight).sum())[0]
+    assert shown_text(written(product.formula)) == "x·weight" and "x @ up.weight" in product.formula.text
+    alike = step((Value(np.eye(2), name="down.weight") @ weight).sum())[0]
+    assert shown_text(written(alike.formula)) == "down.weight·up.weight"
+    block = step((Value(1.0, name="blocks.0") * 2.0).exp())[0]
+    assert shown_text(written(block.formula)) == "blocks.0·2"  # a number alone would say nothing
+
+
+def test_an_index_stands_in_its_own_brackets_only():
+    x = Value(np.ones((3, 4)), name="X")
+    (taken, _, _, back) = step(x[:, 1:3].sum())
+    assert shown_text(written(taken.formula)) == "X[:, 1:3]" and "X[:, 1:3]" in str(taken)
+    assert back.contributions[0].symbols.endswith("at [:, 1:3], 0 elsewhere")
+
+
+def test_a_long_formula_is_set_smaller_since_mathml_has_no_line_breaks():
+    steps = step(long_rules())
+    panels = [Panels(steps).panel(one) for one in steps]
+    assert any('class="hg-long"' in panel for panel in panels) and not all('class="hg-long"' in one for one in panels)
+
+
+def test_a_line_of_numbers_wraps_before_its_signs_in_a_page_too():
+    pieces = step(long_rules())[-3].contributions[0].formula.pieces()
+    assert len(pieces) > 5
+    for unit in units(pieces):
+        assert not (isinstance(unit[-1], str) and unit[-1].rstrip().endswith(tuple("⊙×+−·^")))
 
 
 def test_latex():
