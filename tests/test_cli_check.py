@@ -4,8 +4,9 @@ import textwrap
 
 import pytest
 
+from autograd.check.inputs import NoInputs, inputs_of
 from autograd.cli import main
-from autograd.cli.check import inputs_of, layer_recipes, tasks_of_layers
+from autograd.cli.check import layer_recipes, tasks_of_layers
 
 FILE = """
     import numpy as np
@@ -51,8 +52,8 @@ def test_every_function_that_says_where(file, capsys):
         ["softened", "pass"],
         ["made", "pass"],
     ]
-    assert "nowhere" not in said
     assert "3 checked, 12 entries: all pass." in said
+    assert "not checked: nowhere (x has no default; give check_inputs)" in said
 
 
 def test_one_function_to_second_order(file, capsys):
@@ -65,6 +66,73 @@ def test_a_wrong_gradient_is_exit_status_1(file, capsys):
     said = capsys.readouterr().out
     assert "1 did not pass" in said
     assert "leaves: wrong  (1 entry of 1 input, seed 4)" in said and "a path is missing" in said
+
+
+TROUBLE = """
+    import numpy as np
+
+    def good(x=2.0):
+        return x * x
+
+    def raises(x=1.0):
+        raise RuntimeError("boo")
+
+    def ends(x=1.0):
+        raise SystemExit(3)
+
+    def whole(x=3):
+        return x * x
+
+    def by_name(x, y):
+        return x * y
+
+    by_name.check_inputs = {"y": np.ones(3), "x": 2.0}
+
+    def too_few(x, y):
+        return x * y
+
+    too_few.check_inputs = (2.0,)
+
+    def no_inputs_made(x):
+        return x
+
+    no_inputs_made.check_inputs = lambda: 1 / 0
+
+    def keywords(*, x=1.0):
+        return x * x
+
+    def main():
+        pass
+"""
+
+
+def test_one_function_that_fails_does_not_stop_the_others(file, capsys):
+    assert main(["check", file(TROUBLE)]) == 1
+    said = capsys.readouterr().out
+    outcomes = dict(line.split(maxsplit=1) for line in said.splitlines()[1:8])
+    assert outcomes["raises"] == "raised RuntimeError: boo"
+    assert outcomes["ends"] == "raised SystemExit: 3"
+    assert outcomes["whole"].startswith("raised DataError: there is nothing to check")
+    assert outcomes["too_few"].startswith("raised TypeError: ") and "'y'" in said
+    assert outcomes["no_inputs_made"] == "raised ZeroDivisionError: division by zero"
+    assert outcomes["good"].split()[:2] == ["pass", "1"] and outcomes["by_name"].split()[:2] == ["pass", "4"]
+    assert "7 checked, 5 entries: 5 did not pass." in said
+    assert "Traceback" not in said and "raises failed: RuntimeError: boo (" in said and "mine.py:8)" in said
+
+
+def test_what_is_not_checked_is_said_and_why(file, capsys):
+    main(["check", file(TROUBLE)])
+    said = capsys.readouterr().out
+    assert "not checked: keywords (x can be given by keyword only, as a setting; inputs are given by place)" in said
+    assert "not checked: main (it takes no inputs)" in said
+
+
+@pytest.mark.parametrize("seed", ["-1", "1.5", "soon"])
+def test_a_seed_that_is_none(file, capsys, seed):
+    with pytest.raises(SystemExit) as stop:
+        main(["check", file(FILE), f"--seed={seed}"])
+    assert stop.value.code == 2
+    assert f"a seed is a whole number from 0 on; got '{seed}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -81,7 +149,8 @@ def test_what_cannot_be_checked_is_exit_status_2(file, capsys, what, message):
 
 def test_a_file_that_says_nowhere(file, capsys):
     assert main(["check", file("def f(x): return x")]) == 2
-    assert "no function of mine.py says where to check it" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "no function of mine.py says where to check it: f (x has no default; give check_inputs)" in said
 
 
 def test_a_file_that_fails_or_is_not_there(file, capsys, tmp_path):
@@ -120,9 +189,45 @@ def test_a_layer_without_recipe_is_not_forgotten(monkeypatch):
         tasks_of_layers(1, 0)
 
 
-def test_inputs_are_looked_for():
-    def f(x, y=1.0): ...
+class TestInputsOf:
+    """The one place where a function says at which inputs it is to be checked."""
 
-    assert inputs_of(f) is None
-    f.check_inputs = 3.0
-    assert inputs_of(f) == (3.0,)
+    @staticmethod
+    def f(x, y=1.0, *, flag=True): ...
+
+    def test_defaults(self):
+        assert inputs_of(lambda x=2.0, y=3: ...) == (2.0, 3)
+        with pytest.raises(NoInputs, match="x has no default"):
+            inputs_of(self.f)
+
+    @pytest.mark.parametrize(
+        "said, inputs",
+        [
+            (3.0, (3.0,)),
+            ([3.0, 4.0], (3.0, 4.0)),
+            (lambda: (3.0,), (3.0,)),
+            ({"y": 4.0, "x": 3.0}, (3.0, 4.0)),
+            ({"x": 3.0}, (3.0, 1.0)),
+            ({"weight": 3.0}, ({"weight": 3.0},)),
+        ],
+    )
+    def test_check_inputs(self, said, inputs):
+        def f(x, y=1.0): ...
+
+        f.check_inputs = said
+        assert inputs_of(f) == inputs
+
+    @pytest.mark.parametrize(
+        "f, reason",
+        [
+            (lambda x, y: ..., "x and y have no default; give check_inputs"),
+            (lambda x=1.0, *, n: ..., "n has no default; give check_inputs"),
+            (lambda *xs: ..., "xs has no default; give check_inputs"),
+            (lambda **settings: ..., "it takes no inputs"),
+            (iter, "its parameters are not known; give check_inputs"),
+        ],
+    )
+    def test_the_reason(self, f, reason):
+        with pytest.raises(NoInputs) as caught:
+            inputs_of(f)
+        assert str(caught.value) == reason

@@ -2,6 +2,7 @@
 
 grads.py         check_grads and assert_grads: how a check goes
 formula.py       check_formula: somebody's own derivation
+inputs.py        where a function says that it is to be checked
 subject.py       the function under check: its inputs, one recorded run, the engine's gradients
 replay.py        the recorded graph on many inputs at once
 probe.py         how much the weighted sum of the results changes: by replay, or by calls

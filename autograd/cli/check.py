@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
-from autograd.cli.script import run_script
+from autograd.cli.script import failed, run_script
 
 if TYPE_CHECKING:
     from autograd.check import Report
+
+LONGEST_REASON = 60  # characters of what a function raised, in the table; below it there is room for all
 
 
 def register(subparsers: Subparsers) -> None:
@@ -26,8 +28,14 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("what", nargs="?", metavar="FILE.py[:FUNCTION]", help="a file, and perhaps one function in it")
     parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
     parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")
-    parser.add_argument("--seed", type=int, default=0, help="of the random weights on the results (default: 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="of the random weights on the results (default: 0)")
     parser.set_defaults(run=run)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"a seed is a whole number from 0 on; got {text!r}")
+    return int(text)
 
 
 @dataclass
@@ -40,28 +48,31 @@ class Task:
 
 @dataclass
 class Line:
-    """What came of a task."""
+    """What came of a task. `trouble` is all there is to say of one that did not pass."""
 
     name: str
     verdict: str
-    entries: int
-    gap: float
-    seconds: float
-    bad: Report | None
+    trouble: str = ""
+    entries: int = 0
+    gap: float = 0.0
+    seconds: float = 0.0
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.all == bool(arguments.what):
         raise CommandError("give a file (FILE.py or FILE.py:function), or --all")
+    unchecked: dict[str, str] = {}
     if arguments.all:
         tasks = [*tasks_of_ops(arguments.order, arguments.seed), *tasks_of_layers(arguments.order, arguments.seed)]
     else:
-        tasks = tasks_of_file(arguments.what, arguments.order, arguments.seed)
+        tasks, unchecked = tasks_of_file(arguments.what, arguments.order, arguments.seed)
     lines = [done(task) for task in _with_progress(tasks)]
     print(table(lines))
+    for name, reason in unchecked.items():
+        print(f"not checked: {name} ({reason})")
     for line in lines:
-        if line.bad is not None:
-            print(f"\n{line.bad}")
+        if line.trouble:
+            print(f"\n{line.trouble}")
     return int(any(line.verdict != "pass" for line in lines))
 
 
@@ -74,16 +85,18 @@ def _with_progress(tasks: list[Task]) -> Any:
 
 
 def done(task: Task) -> Line:
-    """Check one task; the worst of its reports speaks for it."""
+    """Check one task; the worst of its reports speaks for it. What it raises is an outcome too."""
     from autograd.check.verdict import VERDICTS
 
     begin = time.perf_counter()
-    reports = list(task.reports())
+    try:
+        reports = list(task.reports())
+    except (Exception, SystemExit) as error:
+        return Line(task.name, f"raised {type(error).__name__}: {error}", trouble=str(failed(task.name, error)))
     worst = max(reports, key=lambda report: VERDICTS.index(report.verdict))
     return Line(
-        task.name, worst.verdict, sum(report.count for report in reports),
-        max(_visible_gap(report) for report in reports),
-        time.perf_counter() - begin, None if worst.ok else worst,
+        task.name, worst.verdict, "" if worst.ok else str(worst), sum(report.count for report in reports),
+        max(_visible_gap(report) for report in reports), time.perf_counter() - begin,
     )  # fmt: skip
 
 
@@ -92,11 +105,20 @@ def _visible_gap(report: Report) -> float:
     return 0.0 if any("zero everywhere" in note for note in report.notes) else report.worst
 
 
+def shortened(text: str) -> str:
+    """One line of bounded length."""
+    line = text.partition("\n")[0]
+    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
+
+
 def table(lines: list[Line]) -> str:
     """The outcome in columns, and a sentence below."""
     width = max((len(line.name) for line in lines), default=8)
     rows = [f"{'':<{width}}  {'verdict':<16}  {'entries':>8}  {'gap':>8}  {'time':>8}"]
     for line in lines:
+        if line.verdict.startswith("raised"):
+            rows.append(f"{line.name:<{width}}  {shortened(line.verdict)}")
+            continue
         gap = f"{line.gap:.0e}" if line.verdict == "pass" else ""
         rows.append(
             f"{line.name:<{width}}  {line.verdict:<16}  {line.entries:>8,}  {gap:>8}  {line.seconds * 1e3:>5.0f} ms"
@@ -111,8 +133,10 @@ def table(lines: list[Line]) -> str:
 # --- functions of a file ------------------------------------------------------------------------------------
 
 
-def tasks_of_file(what: str, order: int, seed: int) -> list[Task]:
-    """A task for the function that is named, or for every function of the file that says where."""
+def tasks_of_file(what: str, order: int, seed: int) -> tuple[list[Task], dict[str, str]]:
+    """A task for the function that is named, or for every function of the file that says where; and why the others
+    have none.
+    """
     path, _, name = what.partition(":") if ":" in what[2:] else (what, "", "")
     made = run_script(Path(path))
     functions = {key: f for key, f in made.items() if inspect.isfunction(f) and f.__module__ == made["__name__"]}
@@ -120,46 +144,41 @@ def tasks_of_file(what: str, order: int, seed: int) -> list[Task]:
         if not callable(made.get(name)):
             known = ", ".join(functions) or "none"
             raise CommandError(f"{Path(path).name} has no function {name!r}; it has {known}")
-        chosen = {name: made[name]}
+        functions = {name: made[name]}
     else:
-        chosen = {key: f for key, f in functions.items() if not key.startswith("_") and inputs_of(f) is not None}
-        if not chosen:
-            raise CommandError(
-                f"no function of {Path(path).name} says where to check it. Give all its parameters defaults, "
-                "def f(x=2.0), or write f.check_inputs = (2.0, np.ones(3)) below it"
-            )
-    return [_task_of_function(key, f, order, seed) for key, f in chosen.items()]
+        functions = {key: f for key, f in functions.items() if not key.startswith("_")}
+    unchecked = {key: reason for key, f in functions.items() if (reason := why_unchecked(f)) is not None}
+    tasks = [_task_of_function(key, f, order, seed) for key, f in functions.items() if key not in unchecked]
+    if not tasks:
+        reasons = ", ".join(f"{key} ({reason})" for key, reason in unchecked.items()) or "there is none"
+        raise CommandError(
+            f"no function of {Path(path).name} says where to check it: {reasons}. Give all its parameters defaults, "
+            f"def f(x=2.0), or write {name or 'f'}.check_inputs = (...) with one input for each, below it"
+        )
+    return tasks, unchecked
+
+
+def why_unchecked(f: Callable[..., Any]) -> str | None:
+    """Why a function cannot be checked, where it does not say at which inputs."""
+    from autograd.check.inputs import NoInputs, inputs_of
+
+    try:
+        inputs_of(f)
+    except NoInputs as unsaid:
+        return str(unsaid)
+    except Exception:  # a check_inputs() of the user's that fails does so again when the function is checked
+        return None
+    return None
 
 
 def _task_of_function(name: str, f: Callable[..., Any], order: int, seed: int) -> Task:
-    inputs = inputs_of(f)
-    if inputs is None:
-        parameters = ", ".join(inspect.signature(f).parameters)
-        raise CommandError(
-            f"where should {name}({parameters}) be checked? Give all its parameters defaults, or write "
-            f"{name}.check_inputs = (...) with one input for each, below it"
-        )
-
     def reports() -> Iterator[Report]:
         from autograd.check import check_grads
+        from autograd.check.inputs import inputs_of
 
-        yield check_grads(f, *inputs, order=order, seed=seed)
+        yield check_grads(f, *inputs_of(f), order=order, seed=seed)
 
     return Task(name, reports)
-
-
-def inputs_of(f: Callable[..., Any]) -> tuple[Any, ...] | None:
-    """Where a function is to be checked: its `check_inputs`, or the defaults of all its parameters; None if unsaid."""
-    said = getattr(f, "check_inputs", None)
-    if said is not None:
-        said = said() if callable(said) else said
-        return tuple(said) if isinstance(said, tuple | list) else (said,)
-    parameters = [
-        p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    if not parameters or any(p.default is p.empty for p in parameters):
-        return None
-    return tuple(p.default for p in parameters)
 
 
 # --- every op and every layer -------------------------------------------------------------------------------

@@ -165,15 +165,17 @@ def _as_value(chosen: Any, called: str) -> Value:
 
 def _result_of(function: Callable[..., Any], called: str) -> Any:
     """What a function gives at its defaults (or `check_inputs`), the floats and float arrays among them as Values."""
-    from autograd.cli.check import inputs_of
+    from autograd.check.inputs import NoInputs, inputs_of
 
     parameters = [
         p for p in signature(function).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    given = inputs_of(function) if parameters else ()
-    if given is None:
-        unsaid = ", ".join(p.name for p in parameters if p.default is p.empty)
-        raise CommandError(f"{called} needs a default for {unsaid} to start from, such as {parameters[0].name}=0.7")
+    try:
+        given = inputs_of(function) if parameters else ()
+    except NoInputs:
+        unsaid = ", ".join(p.name for p in signature(function).parameters.values() if p.default is p.empty)
+        example = f"{parameters[0].name}=0.7"
+        raise CommandError(f"{called} needs a default for {unsaid} to start from, such as {example}") from None
     try:
         return function(*(_varied(x, p.name) for x, p in zip(given, parameters)))
     except Exception as error:

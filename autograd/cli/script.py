@@ -31,11 +31,11 @@ def run_script(path: Path) -> dict[str, Any]:
         sys.path.remove(folder)
 
 
-def failed(what: str, error: Exception) -> CommandError:
-    """An error in the user's code, with the line of it that they wrote."""
+def failed(what: str, error: BaseException) -> CommandError:
+    """An error in the user's code, with the line of it that they wrote, if it came to that."""
     if isinstance(error, SyntaxError) and error.filename:
         return CommandError(f"{what} failed: {type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})")
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if not frame.filename.startswith((OURS, "<frozen"))]
-    last = (theirs or frames)[-1]
-    return CommandError(f"{what} failed: {type(error).__name__}: {error} ({last.filename}:{last.lineno})")
+    place = f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""
+    return CommandError(f"{what} failed: {type(error).__name__}: {error}{place}")
