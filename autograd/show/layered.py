@@ -22,6 +22,7 @@ SWEEPS = 4
 _place = operator.attrgetter("place")
 WAY_POINTS_PER_CARD = 4  # more than this on average, and long edges go straight
 TIP = 9.0  # room for an arrowhead
+LABEL_END = 18.0  # of an edge, visible on either side of its label
 
 
 @dataclass(slots=True)
@@ -58,11 +59,11 @@ def solve(problem: Problem) -> Placement:
     sideways = problem.direction == "LR"
     spots = {key: _Spot(key, *_across(size, sideways)) for key, size in problem.sizes.items()}
     _rank(spots, problem.links)
-    routes = _routes(spots, problem.links)
+    routes = _routes(spots, problem.links, sideways)
     ranks = _ranks(spots, routes)
     _order(ranks)
     _settle(ranks)
-    tops = _tops(ranks)
+    tops = _tops(ranks, _gaps(spots, problem.links, sideways))
     boxes = {key: _box(spot, tops, sideways) for key, spot in spots.items()}
     curves, labels = {}, {}
     ports = _ports(problem.links, spots)
@@ -108,7 +109,7 @@ def _rank(spots: dict[str, _Spot], links: Sequence[Link]) -> None:
         spot.rank -= lowest
 
 
-def _routes(spots: dict[str, _Spot], links: Sequence[Link]) -> dict[str, list[_Spot]]:
+def _routes(spots: dict[str, _Spot], links: Sequence[Link], sideways: bool) -> dict[str, list[_Spot]]:
     """Way-points of the edges that jump ranks; also tells each spot its neighbours."""
     jumps = sum(max(0, spots[link.head].rank - spots[link.tail].rank - 1) for link in links)
     bends = jumps <= WAY_POINTS_PER_CARD * len(spots)
@@ -118,7 +119,8 @@ def _routes(spots: dict[str, _Spot], links: Sequence[Link]) -> dict[str, list[_S
         ways = range(tail.rank + 1, head.rank) if bends else ()
         way = [_Spot(link.key, WAY_GAP, 0.0, rank, gap=WAY_GAP / 2) for rank in ways]
         if way and link.label:
-            way[len(way) // 2].breadth = link.label.width
+            middle = way[len(way) // 2]
+            middle.breadth, middle.depth = _across(link.label, sideways)
         if way:
             routes[link.key] = way
         for upper, lower in zip([tail, *way], [*way, head]):
@@ -206,13 +208,24 @@ def _pack(rank: list[_Spot], wanted: list[float]) -> None:
             edge += spot.breadth + spot.gap
 
 
-def _tops(ranks: list[list[_Spot]]) -> list[tuple[float, float]]:
+def _gaps(spots: dict[str, _Spot], links: Sequence[Link], sideways: bool) -> dict[int, float]:
+    """Per rank how far the next is away: so far that the label of an edge between the two fits, and its ends show."""
+    gaps: dict[int, float] = defaultdict(lambda: RANK_GAP)
+    for link in links:
+        if link.label:
+            rank, (_, depth) = spots[link.tail].rank, _across(link.label, sideways)
+            if spots[link.head].rank == rank + 1:
+                gaps[rank] = max(gaps[rank], depth + 2 * LABEL_END)
+    return gaps
+
+
+def _tops(ranks: list[list[_Spot]], gaps: dict[int, float]) -> list[tuple[float, float]]:
     """Per rank where it begins and how deep it is."""
     tops, along = [], 0.0
-    for rank in ranks:
+    for index, rank in enumerate(ranks):
         depth = max((spot.depth for spot in rank), default=0.0)
         tops.append((along, depth))
-        along += depth + RANK_GAP
+        along += depth + gaps[index]
     return tops
 
 

@@ -90,6 +90,17 @@ def test_labels_of_two_edges_side_by_side_both_sit_on_their_lines():
         assert placed.boxes["u"].right + 10 < centre[0] - room / 2 < centre[0] + room / 2 < placed.boxes["loss"].x - 10
 
 
+@pytest.mark.parametrize("direction", ["TB", "LR"])
+def test_layers_make_room_for_labels(direction):
+    text = "A * (g − sum(g * A, axis=1))"
+    picture = scene([*DIAMOND, ("d", "f"), ("a", "f")], direction=direction)
+    named = tuple(replace(edge, label=text) for edge in picture.edges)
+    placed = arrange(replace(picture, edges=named), engine="layered")
+    room = Size(mono_width(text, LABEL_SIZE), LABEL_HEIGHT)
+    for centre in placed.labels.values():
+        assert not any(Box.about(centre, room).touches(box) for box in placed.boxes.values())
+
+
 def test_a_label_leaves_the_name_of_a_frame_free():
     scope = Scope("s", "feed_forward", "FeedForward", ("b", "c"))
     picture = scene([("a", "b"), ("b", "c"), ("c", "d")], scopes=(scope,))
