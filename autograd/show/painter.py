@@ -19,7 +19,7 @@ from autograd.show.cards import Edge, Legend, Scene, Scope
 from autograd.show.geometry import Box, Curve, Placement, Point
 from autograd.show.layout import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, scope_label, scope_patch
 from autograd.show.svg import caption, document, n, next_drawing_number, p, rectangle, text
-from autograd.show.text import mono_width, sans_width, xml
+from autograd.show.text import mono_width, sans_width, wrapped, xml
 
 __all__ = ["badge", "paint", "paint_card", "paint_edge", "paint_legend"]
 
@@ -35,6 +35,7 @@ EDGE_STYLES = {  # token, width, dashes, where the arrowhead is, its length
     "forward": ("ink", 3.0, "", "head", 12),
 }
 NOTE_TEXT, NOTE_LINE = 12, 19
+NARROWEST_NOTE = 460  # pixels that a note may take under a small drawing
 LEGEND_HEIGHT = 30
 
 
@@ -167,9 +168,10 @@ def _below(scene: Scene, placed: Placement) -> _Below:
     if scene.legend:
         below.svg, below.width = paint_legend(scene.legend, y + 12)
         y += LEGEND_HEIGHT
-    for note in notes:
-        below.svg += caption(14, y + 10, note, "muted", size=NOTE_TEXT)
-        below.width = max(below.width, sans_width(note, NOTE_TEXT) + 28)
+    room = max(placed.width, NARROWEST_NOTE) - 28
+    for line in (line for note in notes for line in wrapped(note, lambda text: sans_width(text, NOTE_TEXT) <= room)):
+        below.svg += caption(14, y + 10, line, "muted", size=NOTE_TEXT)
+        below.width = max(below.width, sans_width(line, NOTE_TEXT) + 28)
         y += NOTE_LINE
     below.height = y - placed.height + (6 if notes else 0)
     return below

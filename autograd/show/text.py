@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 from html import escape as _html_escape
 
 MONO_ADVANCE = 0.608  # em, the widest of the platforms' monospace fonts
@@ -115,6 +116,23 @@ def mono_width(text: str, size: float = 13) -> float:
 
 def sans_width(text: str, size: float = 10.5) -> float:
     return columns(text) * size * SANS_ADVANCE
+
+
+def wrapped(text: str, fits: Callable[[str], bool]) -> list[str]:
+    """The text in lines that fit, broken at spaces; a word that fits nowhere has a line to itself.
+
+    >>> wrapped("as many words as fit", lambda line: len(line) <= 8)
+    ['as many', 'words as', 'fit']
+    """
+    first, *words = text.split(" ")
+    lines = [first]
+    for word in words:
+        longer = f"{lines[-1]} {word}"
+        if fits(longer):
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def xml(text: str) -> str:

@@ -13,6 +13,7 @@ from autograd.show.cards import LONGEST_LABEL
 from autograd.show.labels import Names
 from autograd.show.numbers import rough
 from autograd.show.operands import literal
+from autograd.show.painter import NARROWEST_NOTE
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -558,6 +559,15 @@ def test_the_svg_is_xml_with_title_description_and_text_as_text():
     titles = [title.text for title in root.iter(f"{SVG}title")]
     assert any(title.startswith("Q = X @ WQ, result; value rows 0.1, 0; 0, 0.1; gradient rows") for title in titles)
     assert {"Q", "= X @ WQ", "parameter", "0.1"} <= set(texts(draw(loss).svg))
+
+
+def test_a_long_note_under_a_small_drawing_takes_several_lines():
+    drawing = draw(Value(1.0, name="x") * 2.0, edges="rule")
+    picture = ElementTree.fromstring(drawing.svg)
+    assert float(picture.get("width")) <= NARROWEST_NOTE
+    texts = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert drawing.scene.notes[0] not in texts
+    assert " ".join(drawing.scene.notes) in " ".join(texts)  # and every word is there
 
 
 def test_ids_differ_between_drawings_on_one_page():
