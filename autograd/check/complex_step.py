@@ -20,6 +20,7 @@ from .replay import Replay, batched
 Array = np.ndarray[Any, Any]
 
 TINY = 1e-150
+UNDERFLOW = float(np.finfo(np.float64).tiny) / TINY  # a slope smaller than this may come out as 0
 
 
 def complex_slopes(probe: Probe, places: Array) -> Array | None:

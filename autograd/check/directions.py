@@ -1,7 +1,9 @@
 """Large inputs: not every entry by itself, but all of them at once along random directions of ±1.
 
-Whatever the error of a gradient is, one such direction misses it with probability at most ½ (its largest part counts
-with either sign, and not both can cancel the rest), so n directions miss it with probability at most 2^-n.
+Whatever the error of a gradient is, one such direction shows at least its largest part with probability ½ or more (that
+part counts with either sign, and not both can cancel the rest), so n directions miss it with probability at most 2^-n.
+What they can show is limited by the rounding of the function, which grows with the number of entries: a report says how
+large an error must be to be seen.
 """
 
 from __future__ import annotations
@@ -29,44 +31,58 @@ def places_to_judge(probe: Probe, gradient: Array, seed: int, notes: list[str]) 
         if stop - start <= EVERY:
             chosen.append(np.arange(start, stop))
             continue
+        directions = Directions(probe, gradient, rng)
         some = {start + int(np.argmax(np.abs(gradient[start:stop]))), *rng.integers(start, stop, SINGLES).tolist()}
-        some |= _suspects(probe, gradient, np.arange(start, stop), rng)
+        some |= directions.suspects(np.arange(start, stop))
         chosen.append(np.array(sorted(some)))
         notes.append(
             f"{probe.subject.names[k]} has {stop - start:,} entries: {TRIES} random directions of ±1 and {len(some)} "
-            f"single entries were tried; an error is missed with probability at most 2^-{TRIES} ≈ {0.5**TRIES:.0e}"
+            f"single entries were tried. An error of {directions.slack:.2g} or more in some entry is missed with "
+            f"probability at most 2^-{TRIES} ≈ {0.5**TRIES:.0e}; kinks were looked for in the single entries"
         )
     return np.concatenate(chosen)
 
 
-def _suspects(probe: Probe, gradient: Array, places: Array, rng: np.random.Generator) -> set[int]:
-    """Entries at fault: a direction that fails is halved until one entry is left."""
-    found: set[int] = set()
-    for _ in range(TRIES):
-        some = places
-        if _agrees(probe, gradient, some, rng):
-            continue
-        while some.size > 1:
-            half = some[: some.size // 2]
-            some = some[some.size // 2 :] if _agrees(probe, gradient, half, rng) else half
-        found.add(int(some[0]))
-        if len(found) == SUSPECTS:
-            break
-    return found
+class Directions:
+    """Whether a gradient agrees with differences along random directions, and how well they can tell."""
 
+    def __init__(self, probe: Probe, gradient: Array, rng: np.random.Generator) -> None:
+        self.probe, self.gradient, self.rng = probe, gradient, rng
+        self.slack = 0.0  # the largest that was needed to agree
 
-def _agrees(probe: Probe, gradient: Array, places: Array, rng: np.random.Generator) -> bool:
-    """Whether g·v is the derivative along one random v of ±1 on these places, as a central difference sees it."""
-    v = np.zeros(probe.x.size)
-    v[places] = np.where(np.isfinite(probe.x[places]), rng.choice([-1.0, 1.0], places.size), 0.0)
-    expected = float(gradient @ v)
-    norm = float(np.linalg.norm(gradient[places]))
-    relative, absolute = rounding_of(probe.coarse)
-    for shorter in (1.0, 16.0, 256.0, 4096.0):  # a long step may truncate, or cross a kink
-        h = probe.epsilon() ** (1 / 3) / shorter
-        up, down = probe.changes(np.stack([probe.x + h * v, probe.x - h * v]))
-        rounding = 8 * probe.epsilon() * probe.size / h
-        slack = relative * max(norm, abs(expected)) + absolute * norm + rounding
-        if abs((up - down) / (2 * h) - expected) <= slack:
-            return True
-    return False
+    def suspects(self, places: Array) -> set[int]:
+        """Entries at fault: a direction that fails is halved until one entry is left."""
+        found: set[int] = set()
+        for _ in range(TRIES):
+            some = places
+            if self._agrees(some):
+                continue
+            while some.size > 1:
+                half = some[: some.size // 2]
+                some = some[some.size // 2 :] if self._agrees(half) else half
+            found.add(int(some[0]))
+            if len(found) == SUSPECTS:
+                break
+        return found
+
+    def _agrees(self, places: Array) -> bool:
+        """Whether g·v is the derivative along one random v of ±1 on these places, as a central difference sees it."""
+        probe = self.probe
+        v = np.zeros(probe.x.size)
+        v[places] = np.where(np.isfinite(probe.x[places]), self.rng.choice([-1.0, 1.0], places.size), 0.0)
+        expected = float(self.gradient @ v)
+        norm = float(np.linalg.norm(self.gradient[places]))
+        relative, absolute = rounding_of(probe.coarse)
+        longest = np.inf
+        for shorter in (1.0, 16.0, 256.0, 4096.0):
+            h = probe.epsilon() ** (1 / 3) / shorter
+            up, down = probe.changes(np.stack([probe.x + h * v, probe.x - h * v]))
+            rounding = 8 * probe.epsilon() * probe.size / h
+            slack = relative * max(norm, abs(expected)) + absolute * norm + rounding
+            gap = abs((up - down) / (2 * h) - expected)
+            # A long step may truncate, or cross a kink: such a gap shrinks with the step, that of an error does not.
+            if gap <= min(slack, longest / 4):
+                self.slack = max(self.slack, slack)
+                return True
+            longest = min(longest, gap)  # NaN where the step leaves the domain
+        return False

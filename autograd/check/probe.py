@@ -79,10 +79,15 @@ class Probe:
         """One gradient per source as one long row; zeros for None."""
         return in_a_row([np.zeros(shape) if g is None else g for g, shape in zip(gradients, self.shapes)])
 
+    def agree(self, gradients: list[Any], others: list[Any]) -> bool:
+        """Whether two gradients are the same but for rounding."""
+        one, two = self.flat(gradients), self.flat(others)
+        return np.allclose(one, two, rtol=1e3 * self.coarse, atol=self.coarse * np.abs(one).max(), equal_nan=True)
+
     def rounding(self, places: Array, slope: Array, error: Array) -> Array:
         """How far rounding may have moved the engine's gradient at some places, where the slope is known to `error`.
 
-        In a coarse dtype: as far as it is from the engine's own answer in float64 for the same inputs, if that is right.
+        In a coarse dtype: as far as it is from the engine's answer for the same inputs in float64, if that is right.
         In float64: as far as any gradient of the same input moves when the inputs do by two ulps.
         """
         if self.coarse == EPS64:

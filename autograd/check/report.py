@@ -50,7 +50,7 @@ class Entry:
         return f"{self.input}[{', '.join(map(str, self.index))}]" if self.index else self.input
 
 
-@dataclass
+@dataclass(eq=False)
 class Part:
     """The findings for one input, at one order: those of the places from `start` to `stop`."""
 
@@ -87,7 +87,7 @@ class Part:
             )  # fmt: skip
 
 
-@dataclass
+@dataclass(eq=False)
 class Report:
     """The outcome of a check; `print(report)` says all there is to say.
 
@@ -143,10 +143,13 @@ class Report:
         gaps = [0.0]
         for part in self.parts:
             gradient, slope = part.judged.gradient[part.rows], part.judged.slope[part.rows]
+            same = gradient == slope
+            if part.judged.zero is not None:  # beside nothing, rounding is no gap
+                same |= part.judged.zero[part.rows]
             if gradient.size:
                 with np.errstate(all="ignore"):
                     size = np.maximum(np.abs(slope), np.max(np.abs(gradient)))
-                    gap = np.where(gradient == slope, 0.0, np.abs(gradient - slope) / size)
+                    gap = np.where(same, 0.0, np.abs(gradient - slope) / size)
                 gaps.append(float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"))
         return max(gaps)
 

@@ -252,13 +252,17 @@ def real_array(out: Any) -> Any:
     return None
 
 
-@functools.lru_cache(maxsize=64)
 def cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[Any, ...]:
     """A weight for each entry of each result: between 0.5 and 1.5 in size, of either sign.
 
     All ones would be blind to softmax and layer norm, whose gradients for them are zero. The weights have few binary
     digits, so that every dtype holds them exactly.
     """
+    few = sum([math.prod(shape) for shape in shapes if shape is not None]) <= 4096
+    return _few_cotangents(seed, shapes) if few else _cotangents(seed, shapes)
+
+
+def _cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[Any, ...]:
     rng = np.random.default_rng(seed)
     weights: list[Any] = []
     for shape in shapes:
@@ -269,3 +273,6 @@ def cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[A
         u.setflags(write=False)
         weights.append(u if shape else float(u))
     return tuple(weights)
+
+
+_few_cotangents = functools.lru_cache(maxsize=64)(_cotangents)  # drawing them takes as long as a small check

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .complex_step import complex_slopes
+from .complex_step import UNDERFLOW, complex_slopes
 from .differences import BEND, Climb, Look, climb
-from .probe import Probe, finite_or_zero
+from .probe import EPS64, Probe, finite_or_zero
 
 Array = np.ndarray[Any, Any]
 
@@ -60,7 +60,7 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise
     clear = agrees & (seen.noise <= 0.01 * size)
     judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8))
-    if not clear.all() or not math.isfinite(largest) or not probe.finite:
+    if not (clear.all() and 0 < largest < math.inf and probe.finite):
         clear |= agrees & seen.still & (g == 0)
         clear &= np.isfinite(g)
         judged.zero = clear & (g == 0)
@@ -110,14 +110,14 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:
         fine = np.isfinite(exact) & (np.abs(exact - slope[unsure]) <= 10 * error[unsure] + 1e-3 * np.abs(exact))
         unsure, exact = unsure[fine], exact[fine]
-        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * scales.visible[unsure]
+        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * scales.visible[unsure] + UNDERFLOW
         verdict[unsure] = _compare(g[unsure], exact, error[unsure], scales.exactly(unsure))
     judged.slope[doubtful], judged.error[doubtful], judged.verdict[doubtful] = slope, error, verdict
     assert judged.zero is not None
-    judged.zero[doubtful] = (verdict == PASS) & (np.abs(g) <= scales.slack + scales.rounding)
+    judged.zero[doubtful] = (verdict == PASS) & scales.is_zero(g, slope, error)
     for i in np.flatnonzero((climbed.jump != 0) | climbed.one_sided):
         judged.sides[int(doubtful[i])] = float(climbed.left[i]), float(climbed.right[i])
-    _explain(judged, climbed, verdict, probe)
+    _explain(judged, climbed, scales, verdict, probe)
 
 
 class _Scales:
@@ -131,11 +131,15 @@ class _Scales:
         self.slack = absolute * sizes.max(initial=0.0)
         self.rounding = probe.rounding(places, climbed.slope, climbed.error)  # of the engine's gradient, measured
         self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # how much of itself that may be
-        self.nothing = 1e3 * probe.coarse * inside  # a rounding as small as that says nothing of the gradient
+        self.nothing = 1e3 * probe.coarse * inside  # or how much in all, where the slope is zero
         # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or
         # beside f itself, if what stands there as a gradient is no more than rounding.
         self.visible = 1e-6 * probe.largest_of_input(sizes, places)
         self.natural = 1e-7 * inside
+
+    def is_zero(self, g: Array, slope: Array, error: Array) -> Array:
+        """Where the slope is zero as far as can be seen, and the gradient is too but for rounding."""
+        return (np.abs(g) <= self.slack + self.rounding) & (np.abs(slope) <= 3 * error + 1e-6 * self.nothing)
 
     def exactly(self, some: Array) -> _Scales:
         """The same for some of the entries, where the slope is exact: then whatever is small is seen."""
@@ -151,9 +155,9 @@ def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
     gap = np.abs(g - slope)
     slack = 3 * error + scales.relative * size + scales.slack
     rounded = gap <= slack + scales.rounding
+    is_zero = scales.is_zero(g, slope, error)
     agrees = gap <= slack
-    agrees |= rounded & (scales.rounding <= np.maximum(scales.excused * size, scales.nothing))
-    is_zero = np.abs(g) <= scales.slack + scales.rounding
+    agrees |= rounded & (scales.rounding <= np.where(is_zero, scales.nothing, scales.excused * size))
     settled = (error <= 0.1 * size) | (error <= scales.visible) | (is_zero & (error <= scales.natural))
     known = np.isfinite(slope)
     verdict = np.where(agrees & settled, PASS, np.where(rounded, PRECISION, WRONG))
@@ -185,11 +189,20 @@ def _hold_against_step(judged: Judged, doubtful: Array, at_step: Array, step: fl
         )
 
 
-def _explain(judged: Judged, climbed: Climb, verdict: Array, probe: Probe) -> None:
+def _explain(judged: Judged, climbed: Climb, scales: _Scales, verdict: Array, probe: Probe) -> None:
     """Say once, in words, what a number cannot."""
-    if not (verdict == PRECISION).any() or not probe.finite:
+    unclear = verdict == PRECISION
+    if not unclear.any() or not probe.finite:
         return
-    if climbed.one_sided.any():
-        judged.notes.append("every step to one side leaves the domain; only a one-sided derivative exists")
+    error = probe.subject.raised
+    if error is not None:
+        said = f"near by, the function raises {type(error).__name__}: {error}"
+    elif climbed.one_sided.any():
+        said = "every step to one side leaves the domain; only a one-sided derivative exists"
+    elif (scales.rounding[unclear] <= climbed.error[unclear]).any():
+        said = "rounding hides the derivative from differences: try float64, or smaller numbers"
+    elif probe.coarse > EPS64:
+        said = "rounding explains it: in float64 the same rules give the right gradient"
     else:
-        judged.notes.append("rounding hides the derivative from differences: try float64, or smaller numbers")
+        said = "the gradient itself is uncertain: it moves by as much when the inputs do by their last digit"
+    judged.notes.append(said)
