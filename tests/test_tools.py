@@ -8,7 +8,8 @@ import pytest
 
 from autograd import OPS
 from tools import fuzz, mutants, oracles
-from tools.graphs import MAKERS, build
+from tools.graphs import build
+from tools.makers import MAKERS
 from tools.program import Leaf, Program, Step
 
 

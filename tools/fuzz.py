@@ -26,7 +26,8 @@ import autograd as ag
 from autograd import OPS
 
 from .child import in_a_child
-from .graphs import MAKERS, apply, build
+from .graphs import apply, build
+from .makers import MAKERS
 from .oracles import Answer, Unsupported, installed, leaf_data
 from .program import Program, literal
 

@@ -62,7 +62,7 @@ class Program:
         used = {i for step in self.steps for i in step.reads}
         found = []
         for i, value in enumerate(values):
-            if i not in used and not _is_boolean(value) and isinstance(self.nodes[i], Step):
+            if i not in used and not is_boolean(value) and isinstance(self.nodes[i], Step):
                 shape = tuple(value.shape) if hasattr(value, "shape") else ()
                 weights = np.random.default_rng((self.seed, i)).uniform(0.5, 1.5, shape)
                 found.append((i, weights))
@@ -139,5 +139,5 @@ def literal(x: Any) -> str:
     return repr(x)
 
 
-def _is_boolean(value: Any) -> bool:
+def is_boolean(value: Any) -> bool:
     return isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
