@@ -11,12 +11,13 @@ from autograd.show.numbers import MINUS
 from autograd.show.stepping.formula import Formula
 from autograd.show.stepping.valued import Operand, operand_of
 from autograd.show.stepping.writers import ATOM, POWER, PRODUCT, SIGN, SIMPLE_NAME, Writer, product_sign
-from autograd.show.text import xml
+from autograd.show.text import clipped, xml
 
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
 }  # fmt: skip
+LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
 LONG = 52  # characters of a formula that would not fit a panel at its usual size
 TWO_LETTERS = re.compile(r"([A-Za-z])_?([A-Z]|\d+|(?<=[A-Z])[a-z])")  # WK, x1, Wh: a letter and its index
 PATH = re.compile(r"(?:[\w#]+\.)+?([^\W\d][\w#]*(?:\.\d+)*)")  # attention.query.weight, and its last word
@@ -152,7 +153,7 @@ def symbol_mathml(name: str) -> str:
         return f"<mi>{name}</mi>"
     if name.startswith("√") and name[1:].isdigit():
         return f"<msqrt><mn>{name[1:]}</mn></msqrt>"
-    return f'<mi mathvariant="normal">{xml(name)}</mi>'
+    return f'<mi mathvariant="normal">{xml(clipped(name, LONGEST_SYMBOL))}</mi>'
 
 
 def math(content: str, spoken: str) -> str:

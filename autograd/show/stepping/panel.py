@@ -38,10 +38,13 @@ class Panels:
         forward = sum(step.kind != BACKWARD for step in steps)
         backward = len(steps) - forward
         root = xml(self.words.name(self.stepper.root))
-        lines = [
-            f"<h2>How {root} comes about, and what changes it</h2>",
-            f"<p>First <b>forward</b>: {_steps(forward)}. Each computes one card from the cards above it.</p>",
-        ]
+        lines = [f"<h2>How {root} comes about, and what changes it</h2>"]
+        if not steps:
+            lines.append(f"<p>There is nothing to compute: {root} was given. By itself it changes one to one.</p>")
+        if forward:
+            lines.append(
+                f"<p>First <b>forward</b>: {_steps(forward)}. Each computes one card from the cards above it.</p>"
+            )
         if backward:
             slope = math(self._slope_by(after_d("x")), f"d {self.words.top} by d x")
             lines += [

@@ -202,6 +202,19 @@ def test_a_path_is_its_last_word_in_a_formula_unless_two_end_alike():
     assert shown_text(written(block.formula)) == "blocks.0·2"  # a number alone would say nothing
 
 
+def test_a_long_name_is_shortened_in_a_formula_and_not_in_its_heading():
+    name = "weights_of_the_first_layer_of_it"
+    steps = step((Value(2.0, name=name) * 3.0).exp())
+    panel = Panels(steps).panel(steps[-1])
+    formulas = shown_text(" ".join(re.findall(r"<math.*?</math>", panel)))
+    assert "weights_of…yer_of_it" in formulas and name not in formulas and f"<b>{name}</b>" in panel
+
+
+def test_a_leaf_alone_has_nothing_to_step_through():
+    told = Panels(step(Value(3.0, name="a"))).start()
+    assert "nothing to compute" in told and "0 steps" not in told
+
+
 def test_an_index_stands_in_its_own_brackets_only():
     x = Value(np.ones((3, 4)), name="X")
     (taken, _, _, back) = step(x[:, 1:3].sum())
