@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TypeAlias
 
 from autograd.version import __version__
@@ -27,6 +28,18 @@ COMMANDS = ("example", "errata", "draw", "step", "play", "check", "doctor", "doc
 
 class CommandError(Exception):
     """A command was used in a way it cannot follow; the message tells its user what to type instead."""
+
+
+def deliver(page: str, output: Path | None) -> None:
+    """Print a page, or write it to the file that `-o` names and say so."""
+    if output is None:
+        sys.stdout.write(page)
+        return
+    try:
+        output.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"cannot write {output}: {error.strerror}; give another file to -o") from None
+    print(f"wrote {output}")
 
 
 def parser() -> argparse.ArgumentParser:

@@ -4,7 +4,6 @@ import argparse
 import dataclasses
 import inspect
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from importlib import import_module
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd import Value
-from autograd.cli import CommandError, Subparsers
+from autograd.cli import Subparsers, deliver
 from autograd.expr import Expr, own_names, rule
 from autograd.op import OPS, Op
 
@@ -58,16 +57,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    page = reference(import_module(name) for name in MODULES)
-    if arguments.output is None:
-        sys.stdout.write(page)
-        return
-    try:
-        arguments.output.write_text(page, encoding="utf-8")
-    except OSError as error:
-        remedy = "give another file to -o"
-        raise CommandError(f"cannot write {arguments.output}: {error.strerror}; {remedy}") from None
-    print(f"wrote {arguments.output}")
+    deliver(reference(import_module(name) for name in MODULES), arguments.output)
 
 
 class Group(NamedTuple):

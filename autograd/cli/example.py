@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError
+from autograd.cli import CommandError, Subparsers
 from autograd.errors import HandgradError
 from autograd.version import __version__
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 HOME = Path(__file__).resolve().parents[2]      # the folder that holds autograd/ and, in the source, examples/
 
 
-def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "example", help="run a worked example, or check it against the printed worksheet",
         description="Run a worked example: 1 to 6, cat_sleeps, or all. Without a name, list them.")
