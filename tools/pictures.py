@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from autograd import draw, step
-from autograd.show.export import BROWSER_FLAGS, BROWSERS
+from autograd.cli.doctor import find_chromium
+from autograd.show.export import BROWSER_FLAGS
 from examples import example3_full_backprop, gpt_graph
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
@@ -17,9 +17,9 @@ STEP = 24  # the page opens where the scores send gradients to queries and keys
 
 def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) -> None:
     """A screenshot of a page, by whatever browser there is."""
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    browser = find_chromium()
     if browser is None:
-        raise SystemExit(f"{picture.name} needs one of these on PATH: {', '.join(BROWSERS)}")
+        raise SystemExit(f"{picture.name} needs a Chromium or Chrome; `handgrad doctor` tells how to get one")
     subprocess.run(
         [browser, *BROWSER_FLAGS, f"--user-data-dir={page.parent}/profile", f"--window-size={width},{height}",
          "--virtual-time-budget=3000", f"--screenshot={picture}", f"{page.as_uri()}#step={STEP}"],

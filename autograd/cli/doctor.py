@@ -18,8 +18,7 @@ State = Literal["ok", "missing", "broken"]
 HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and nn/
 OLDEST_PYTHON = (3, 11)
 OLDEST_NUMPY = 2
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-CHROMIUM_APPLICATIONS = (
+CHROMIUM_APPLICATIONS = (  # where macOS has them, not on PATH
     "/Applications/Chromium.app/Contents/MacOS/Chromium",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 )
@@ -137,15 +136,17 @@ def check_graphviz() -> Finding:
 
 def find_chromium() -> str | None:
     """The path of a Chromium or Chrome on this machine, or None."""
-    candidates = (*map(shutil.which, CHROMIUM_NAMES), *filter(Path.exists, map(Path, CHROMIUM_APPLICATIONS)))
+    from autograd.show.export import BROWSERS
+
+    candidates = (*map(shutil.which, BROWSERS), *filter(Path.exists, map(Path, CHROMIUM_APPLICATIONS)))
     return next((str(path) for path in candidates if path), None)
 
 
 def check_chromium() -> Finding:
     path = find_chromium()
     if path is None:
-        remedy = "only our own page tests need it; on Debian: apt install chromium"
-        return Finding("Chromium", "missing", "not found", remedy)
+        purpose = "not found; for our page tests, and for PNG and PDF where CairoSVG is missing"
+        return Finding("Chromium", "missing", purpose, "on Debian: apt install chromium")
     try:
         answer = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError) as error:
