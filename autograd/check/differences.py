@@ -103,7 +103,8 @@ def climb(probe: Probe, places: Array) -> Climb:
         right, right_error = longest_consistent((4 * up - up2) / (2 * real), 4 * rounding)
         left, left_error = longest_consistent(-(4 * down - down2) / (2 * real), 4 * rounding)
         jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * rounding)
-        jump[np.abs(jump) <= FAINT * np.maximum(np.abs(left), np.abs(right))] = 0.0
+        faint = np.abs(right - left) <= 3 * (right_error + left_error) + FAINT * np.maximum(np.abs(left), np.abs(right))
+        jump[faint] = 0.0
         upright = cliff(near, 3 * rounding)
         jump = np.where(jump == 0, upright, jump)
         left, right = (np.where(np.abs(side) > 0.1 * np.abs(upright), np.copysign(np.inf, side), side)
@@ -199,18 +200,15 @@ def noise(probe: Probe) -> float:
     largest = 0.5 * epsilon * probe.size
     for i, group in enumerate(tables):
         measured = float(np.median([noise_of(table) for table in group]))
-        if i and measured > largest:
-            bend = _bend(tables[i - 1])  # grows with the square of the spacing, if it is the function's own
-            if bend > 8 * largest and bend * (spacings[i] / spacings[i - 1]) ** 2 > 0.1 * measured:
-                break
+        if i and measured > 0.1 * _range(group) and _range(tables[i - 1]) > 30 * largest:
+            break  # no noise: what was seen clearly from closer by turns between these points
         largest = max(largest, measured)
     return max(largest, 1e-300)
 
 
-def _bend(group: Array) -> float:
-    """The second differences of tables of a smooth function; 0 where none is smooth."""
-    smooth = [table for table in group if np.isfinite(table).all() and not noise_of(table)]
-    return float(np.median([np.abs(np.diff(table, 2)).max() for table in smooth])) if smooth else 0.0
+def _range(group: Array) -> float:
+    """How much tables of function values vary."""
+    return float(np.median(np.ptp(group, axis=1)))
 
 
 def noise_of(table: Array) -> float:

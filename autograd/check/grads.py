@@ -59,7 +59,8 @@ def assert_grads(
 
 def insist_settings(step: Any, seed: Any) -> None:
     """What every check takes: a step, if any, and a seed."""
-    if step is not None and not (isinstance(step, int | float | np.floating) and 0 < step < math.inf):
+    numbers = int | float | np.number
+    if step is not None and (isinstance(step, bool) or not isinstance(step, numbers) or not 0 < step < math.inf):
         raise ValueError(f"step is a positive number, or None to have it fitted; got {step!r}")
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ValueError(f"seed is a whole number from 0 on; got {seed!r}")
@@ -133,7 +134,6 @@ def _trust(probe: Probe, seed: int, report: Report) -> bool:
     if is_faithful(probe, seed):
         return True
     subject = probe.subject
-    subject.raised = None
     if not repeats(subject):
         report.verdict = VERDICTS[NONDETERMINISTIC]
         how = "gave different results; fix the seed of whatever is random"

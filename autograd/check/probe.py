@@ -88,7 +88,7 @@ class Probe:
         """How far rounding may have moved the engine's gradient at some places, where the slope is known to `error`.
 
         In a coarse dtype: as far as it is from the engine's answer for the same inputs in float64, if that is right.
-        In float64: as far as any gradient of the same input moves when the inputs do by two ulps.
+        In float64: as far as any gradient of the same input moves if every number recorded is off by its last digit.
         """
         if self.coarse == EPS64:
             return 8 * self.largest_of_input(self._wobble, places)
@@ -106,13 +106,13 @@ class Probe:
 
     @functools.cached_property
     def _wobble(self) -> Array:
-        moved = np.zeros(self.x.size)
+        """How far the gradient moves if every number that was recorded is off by its last digit."""
         engine = self._gradient()
-        for sign in (1.0, -1.0):
-            near = self.x + sign * 2 * self.coarse * finite_or_zero(np.abs(self.x))
-            again = self._gradient_at(self.by_source(near, native=True))
-            if again is not None:
-                moved = np.maximum(moved, finite_or_zero(np.abs(again - engine)))
+        rng = np.random.default_rng(self.x.size)
+        moved = np.zeros(self.x.size)
+        for _ in range(3):
+            jittered = self.flat(self.subject.jittered(self.weights, rng))
+            moved = np.maximum(moved, finite_or_zero(np.abs(jittered - engine)))
         return moved
 
     def _gradient(self) -> Array:

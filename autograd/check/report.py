@@ -173,7 +173,7 @@ class Report:
         return lines
 
     def _taylor(self) -> Iterator[str]:
-        if not self.ok and self.taylor is not None:
+        if self.verdict == "wrong" and self.taylor is not None:
             yield f"the Taylor remainder falls with slope {self.taylor:.2f} (2: the gradient is right, 1: it is wrong)"
 
     def _kinks(self) -> Iterator[str]:

@@ -100,7 +100,8 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     slope, error = climbed.slope, climbed.error
     scales = _Scales(probe, places, gradient, climbed)
     verdict = _compare(g, slope, error, scales)
-    verdict[(climbed.jump != 0) & ~np.isnan(g)] = KINK
+    kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump is a bend that is too close by to be told from one
+    verdict[kinked & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
     # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
     hidden = np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside
@@ -114,8 +115,9 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
         verdict[unsure] = _compare(g[unsure], exact, error[unsure], scales.exactly(unsure))
     judged.slope[doubtful], judged.error[doubtful], judged.verdict[doubtful] = slope, error, verdict
     assert judged.zero is not None
-    judged.zero[doubtful] = (verdict == PASS) & scales.is_zero(g, slope, error)
-    for i in np.flatnonzero((climbed.jump != 0) | climbed.one_sided):
+    unseen = np.abs(slope) <= 3 * error + 1e-6 * scales.nothing
+    judged.zero[doubtful] = (verdict == PASS) & unseen & scales.lost(g, slope, error)
+    for i in np.flatnonzero(kinked | climbed.one_sided):
         judged.sides[int(doubtful[i])] = float(climbed.left[i]), float(climbed.right[i])
     _explain(judged, climbed, scales, verdict, probe)
 
@@ -131,21 +133,21 @@ class _Scales:
         self.slack = absolute * sizes.max(initial=0.0)
         self.rounding = probe.rounding(places, climbed.slope, climbed.error)  # of the engine's gradient, measured
         self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # how much of itself that may be
-        self.nothing = 1e3 * probe.coarse * inside  # or how much in all, where the slope is zero
+        self.nothing = max(1e-7, 1e3 * probe.coarse) * inside  # what is little beside the numbers in f
         # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or
-        # beside f itself, if what stands there as a gradient is no more than rounding.
+        # beside the numbers in f, if what stands there as a gradient is no more than rounding.
         self.visible = 1e-6 * probe.largest_of_input(sizes, places)
-        self.natural = 1e-7 * inside
 
-    def is_zero(self, g: Array, slope: Array, error: Array) -> Array:
-        """Where the slope is zero as far as can be seen, and the gradient is too but for rounding."""
-        return (np.abs(g) <= self.slack + self.rounding) & (np.abs(slope) <= 3 * error + 1e-6 * self.nothing)
+    def lost(self, g: Array, slope: Array, error: Array) -> Array:
+        """Where gradient and slope are no more than the rounding of a zero, beside the numbers in f."""
+        zero = self.slack + self.rounding
+        return (np.abs(g) <= zero) & (np.abs(slope) <= zero + 3 * error) & (self.rounding <= self.nothing)
 
     def exactly(self, some: Array) -> _Scales:
         """The same for some of the entries, where the slope is exact: then whatever is small is seen."""
         some_of = copy.copy(self)
         some_of.rounding, some_of.nothing = self.rounding[some], self.nothing[some]
-        some_of.visible = some_of.natural = np.full(some.shape, np.inf)
+        some_of.visible = np.full(some.shape, np.inf)
         return some_of
 
 
@@ -155,10 +157,9 @@ def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
     gap = np.abs(g - slope)
     slack = 3 * error + scales.relative * size + scales.slack
     rounded = gap <= slack + scales.rounding
-    is_zero = scales.is_zero(g, slope, error)
-    agrees = gap <= slack
-    agrees |= rounded & (scales.rounding <= np.where(is_zero, scales.nothing, scales.excused * size))
-    settled = (error <= 0.1 * size) | (error <= scales.visible) | (is_zero & (error <= scales.natural))
+    lost = scales.lost(g, slope, error)
+    agrees = (gap <= slack) | (rounded & (lost | (scales.rounding <= scales.excused * size)))
+    settled = (error <= 0.1 * size) | (error <= scales.visible) | (lost & (error <= scales.nothing))
     known = np.isfinite(slope)
     verdict = np.where(agrees & settled, PASS, np.where(rounded, PRECISION, WRONG))
     verdict = np.where(known, verdict, PRECISION)
