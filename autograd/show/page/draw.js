@@ -40,7 +40,8 @@
 
   // --- arrangement: ranks, order, places (as layered.py does it) -------------------------------------------
 
-  const RANK_GAP = 44, CARD_GAP = 22, WAY = 14, TIP = 9, SWEEPS = 6;
+  const RANK_GAP = 44, CARD_GAP = 22, WAY = 14, TIP = 9, SWEEPS = 6, LABEL_HEIGHT = 16, LABEL_END = 18;
+  const labelWidth = words => words.length * 6.7 + 6;
 
   function arrange(graph) {
     const spots = new Map(graph.order.map(key => {
@@ -73,6 +74,11 @@
       edge.way = [];
       for (let rank = tail.rank + 1; rank < head.rank; rank++)
         edge.way.push({ breadth: WAY, depth: 0, rank, centre: 0, above: [], below: [], gap: WAY / 2 });
+      const middle = edge.way[Math.floor(edge.way.length / 2)];
+      if (middle && edge.label) {
+        const long = labelWidth(edge.label);
+        [middle.breadth, middle.depth] = across ? [LABEL_HEIGHT, long] : [long, LABEL_HEIGHT];
+      }
       edge.way.forEach(put);
       const chain = [tail, ...edge.way, head];
       for (let i = 1; i < chain.length; i++) { chain[i - 1].below.push(chain[i]); chain[i].above.push(chain[i - 1]); }
@@ -104,13 +110,19 @@
           return near.length ? mean(near, other => other.centre) : spot.centre;
         }));
     }
+    // So far away that the label of an edge to the next rank fits, and the ends of the edge show.
+    const gaps = new Map(), gapAfter = rank => gaps.get(rank) || RANK_GAP;
+    for (const { tail, head, label } of graph.edges) {
+      const rank = spots.get(tail).rank, room = label ? (across ? labelWidth(label) : LABEL_HEIGHT) + 2 * LABEL_END : 0;
+      if (spots.get(head).rank === rank + 1) gaps.set(rank, Math.max(gapAfter(rank), room));
+    }
     const tops = [];
     let along = 0;
-    for (const rank of ranks) {
+    ranks.forEach((rank, index) => {
       const depth = Math.max(0, ...rank.map(spot => spot.depth));
       tops.push([along, depth]);
-      along += depth + RANK_GAP;
-    }
+      along += depth + gapAfter(index);
+    });
     const turn = ([x, y]) => across ? [y, x] : [x, y];
     const placed = { boxes: {}, curves: [] };
     spots.forEach((spot, key) => {
@@ -192,8 +204,8 @@
     make("path", { d, class: "hg-s-" + token, fill: "none", "stroke-width": width, "stroke-dasharray": dash || "none" }, group);
     make("path", { d: "M" + text([to, side(1), side(-1)]).join("L") + "Z", class: "hg-f-" + token }, group);
     if (label && words) {
-      const wide = words.length * 6.7 + 6;
-      make("rect", { x: label[0] - wide / 2, y: label[1] - 8, width: wide, height: 16, rx: 3, class: "hg-f-surface", "fill-opacity": 0.85 }, group);
+      const wide = labelWidth(words);
+      make("rect", { x: label[0] - wide / 2, y: label[1] - 8, width: wide, height: LABEL_HEIGHT, rx: 3, class: "hg-f-surface" }, group);
       make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": 11, class: "hg-f-grad" }, group).textContent = words;
     }
   }
@@ -218,6 +230,13 @@
     mark();
   }
 
+  function frameRound(keys, inner, roomy) {
+    const around = [...keys.map(key => boxes[key]), ...inner], [pad, below] = roomy ? [14, 25] : [6, 20];
+    const x = Math.min(...around.map(b => b.x)) - pad, y = Math.min(...around.map(b => b.y)) - pad;
+    return { x, y, w: Math.max(...around.map(b => b.x + b.w)) - x + pad, h: Math.max(...around.map(b => b.y + b.h)) - y + below };
+  }
+  const meet = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+
   let frames = [];
   function paintFrames() {
     frames = [];
@@ -230,17 +249,17 @@
     const drawn = [];
     for (const [key, keys] of outer) {
       if (closed.has(key)) continue;
-      const around = keys.map(one => boxes[one]);
-      for (const [inner, frame] of drawn) if (data.modules[inner].parent === key) around.push(frame);
-      const x = Math.min(...around.map(b => b.x)) - 14, y = Math.min(...around.map(b => b.y)) - 14;
-      const frame = { x, y, w: Math.max(...around.map(b => b.x + b.w)) - x + 14, h: Math.max(...around.map(b => b.y + b.h)) - y + 25 };
-      drawn.push([key, frame]);
+      const results = keys.filter(one => data.modules[one] || !["parameter", "constant"].includes(data.cards[one].role));
+      const inner = drawn.filter(([one]) => data.modules[one].parent === key).map(([, frame]) => frame);
+      const strangers = Object.keys(boxes).filter(one => !keys.includes(one)).map(one => boxes[one]);
+      const frame = frameRound(keys, inner, results.length > 1), small = frameRound(results, inner, results.length > 1);
+      drawn.push([key, strangers.some(box => meet(frame, box)) ? small : frame]);   // parameters may stand among others
     }
     for (const [key, frame] of drawn.reverse()) {
       frames.push(frame);
       const group = make("g", { class: "hg-frame", tabindex: 0, role: "button", "aria-label": "close " + data.modules[key].name, "data-close": key }, world);
       make("rect", { x: frame.x, y: frame.y, width: frame.w, height: frame.h, rx: 12, class: "hg-f-scope-fill hg-s-scope-line", "stroke-width": 1.3 }, group);
-      const name = make("text", { x: frame.x + 12, y: frame.y + frame.h - 8, "font-size": 12, "font-weight": 600, class: "hg-f-muted" }, group);
+      const name = make("text", { x: frame.x + 12, y: frame.y + frame.h - 6, "font-size": 12, "font-weight": 600, class: "hg-f-muted" }, group);
       name.textContent = "− " + data.modules[key].name + (data.modules[key].kind ? "  " + data.modules[key].kind : "");
     }
   }

@@ -125,6 +125,33 @@ def test_opened_cards_do_not_overlap(drive, gpt_page):
     assert overlaps[0] > 10 and overlaps[1] == 0
 
 
+def test_a_frame_with_one_result_cuts_no_stranger(drive):
+    block = nn.TransformerBlock(4, 2, rng=0)
+    page = draw((block(Value(np.ones((1, 3, 4)), name="x")) ** 2).mean(), collapse=False).html()
+    touched = drive(page, """
+        const box = e => e.getBoundingClientRect();
+        const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+        const inside = (a, b) => a.left < b.left && b.right < a.right && a.top < b.top && b.bottom < a.bottom;
+        const frames = all(".hg-frame").filter(one => /norm/.test(one.dataset.close + one.ariaLabel));
+        const crossed = frames.flatMap(frame => all(".hg-node").map(box)
+            .filter(node => meet(box(frame), node) && !inside(box(frame), node)));
+        return [frames.length, crossed.length];""")  # fmt: skip
+    assert touched == [2, 0]
+
+
+@pytest.mark.parametrize("direction", ["LR", "TB"])
+def test_labels_cover_no_card_when_the_page_lays_out(drive, direction):
+    model = nn.Sequential(nn.Linear(3, 2, rng=0), nn.Linear(2, 1, rng=1))
+    page = draw((model(Value(np.ones((2, 3)), name="x")) ** 2).mean(), edges="rule", collapse=1, direction=direction)
+    covered = drive(page.html(), """
+        click([...document.querySelectorAll("button")].find(one => one.textContent === "open all"));
+        const box = e => e.getBoundingClientRect();
+        const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+        const labels = all(".hg-edge text").map(box), nodes = all(".hg-node").map(box);
+        return [labels.length, labels.filter(one => nodes.some(node => meet(one, node))).length];""")  # fmt: skip
+    assert covered == [8, 0]
+
+
 def test_hovering_tells_value_gradient_op_rule_and_line(drive):
     a, b = Value(2.0, name="a"), Value(1 / 3, name="b")
     with autograd.record_lines():
