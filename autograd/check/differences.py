@@ -156,8 +156,8 @@ def kink(jumps: Array, bounds: Array) -> Array:
     for j in reversed(range(jumps.shape[1] - 2)):  # the shortest that fits has the last word
         first, second, third = size[:, j : j + 3].T
         fits = seen[:, j : j + 3].all(axis=1) & (third > 30 * bounds[:, j + 2])
-        fits &= (0.4 < first / second) & (first / second < 1.2 * RUNG)
-        fits &= (0.4 < second / third) & (second / third < 1.2 * RUNG)
+        fits &= (first / second > 0.4) & (first / second < 1.2 * RUNG)
+        fits &= (second / third > 0.4) & (second / third < 1.2 * RUNG)
         could_see = np.isfinite(size[:, :j]) & (4 * bounds[:, :j] < 0.3 * first[:, None])
         fits &= (~could_see | (size[:, :j] > 0.4 * first[:, None])).all(axis=1)
         found[fits] = jumps[fits, j]
@@ -200,15 +200,21 @@ def noise(probe: Probe) -> float:
     largest = 0.5 * epsilon * probe.size
     for i, group in enumerate(tables):
         measured = float(np.median([noise_of(table) for table in group]))
-        if i and measured > 0.1 * _range(group) and _range(tables[i - 1]) > 30 * largest:
-            break  # no noise: what was seen clearly from closer by turns between these points
+        if i and _turns(tables[i - 1], group, spacings[i] / spacings[i - 1], largest, measured):
+            break
         largest = max(largest, measured)
     return max(largest, 1e-300)
 
 
-def _range(group: Array) -> float:
-    """How much tables of function values vary."""
-    return float(np.median(np.ptp(group, axis=1)))
+def _turns(closer: Array, wider: Array, ratio: float, known: float, measured: float) -> bool:
+    """Whether what looks like noise in wider tables is the function itself, which closer ones still resolve.
+
+    Its second differences grow with the square of the spacing, so those of the closer tables foretell it; or there is
+    nothing but noise in the wider tables where the closer ones show next to none.
+    """
+    bend, close = (float(np.median(size)) for size in (np.abs(np.diff(closer, 2)).max(axis=1), np.ptp(closer, axis=1)))
+    foretold = bend > 8 * known and bend * ratio**2 > 0.1 * measured
+    return foretold or (close > 30 * known and measured > 0.1 * float(np.median(np.ptp(wider, axis=1))))
 
 
 def noise_of(table: Array) -> float:

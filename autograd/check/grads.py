@@ -18,6 +18,7 @@ from .subject import Subject, cotangents
 from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge
 
 MODES = ("reverse", "forward")
+BY_CALLS = "the function decides in Python, reads .data, or uses Values made before: every entry was done by calling it"
 ERRATIC = "a rule gave two gradients for the same numbers: does it draw at random, or keep something from call to call?"
 
 
@@ -87,10 +88,9 @@ def check_subject(
         weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
     with np.errstate(all="ignore"):
         pulled = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
-        engine, left = _unweighted(pulled, weights)
-        probe = Probe(subject, left)
+        probe = Probe(subject, weights, pulled)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=probe.weights)
-        gradient = probe.flat(engine if given is None else given)
+        gradient = probe.engine if given is None else probe.flat(given)
         if not _trust(probe, seed, report):
             return report
         places = probe.places if max(map(math.prod, probe.shapes)) <= EVERY else (
@@ -101,15 +101,15 @@ def check_subject(
         report.verdict = VERDICTS[judged.worst]
         report.notes += judged.notes
         for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
-            own = None if given is None else engine[k]
+            own = None if given is None else probe.engine[start:stop]
             report.parts.append(Part(subject.names[k], probe.shapes[k], judged, start, stop, own))
         if report.ok:
             _remark_zeros(report, judged)
         else:
             report.taylor = taylor_slope(probe, gradient, seed)
         if given is not None:
-            _compare_engine(report, judge(probe, probe.flat(engine), places, seen, step), subject)
-        elif not report.ok and mode == "reverse" and not probe.agree(pulled, subject.gradients(weights)):
+            _compare_engine(report, judge(probe, probe.engine, places, seen, step), subject)
+        elif not report.ok and mode == "reverse" and not probe.repeats():
             report.verdict = VERDICTS[NONDETERMINISTIC]
             report.notes.insert(0, ERRATIC)
         elif report.verdict == "wrong" and diagnose:
@@ -117,16 +117,6 @@ def check_subject(
 
             diagnose_wrong(report, subject)
     return report
-
-
-def _unweighted(engine: list[Any], weights: tuple[Any, ...]) -> tuple[list[Any], tuple[Any, ...]]:
-    """The gradients, and the weights they belong to. That of a single scalar result is divided out again: people know
-    its gradient as it is. It was weighted all the same, for a rule that forgets `g` is right where g is 1.
-    """
-    used = [u for u in weights if u is not None]
-    if len(used) != 1 or np.ndim(used[0]):
-        return engine, weights
-    return [g if g is None else g / used[0] for g in engine], tuple(u if u is None else 1.0 for u in weights)
 
 
 def _trust(probe: Probe, seed: int, report: Report) -> bool:
@@ -143,7 +133,7 @@ def _trust(probe: Probe, seed: int, report: Report) -> bool:
         return False
     probe.replay = None
     report.by = "calls"
-    report.notes.append("the function decides in Python, or reads .data: every entry was done by calling it")
+    report.notes.append(BY_CALLS)
     return True
 
 
@@ -181,7 +171,11 @@ def _second_order(subject: Subject, first: Report, step: float | None, seed: int
     gradient.__name__ = f"the gradient of {subject.title}"
     second = Subject(gradient, subject.arguments(subject.leaves))
     second.names = subject.names
-    report = check_subject(second, step, seed + 1, "reverse")
+    report = check_subject(second, step, seed + 1, "reverse", diagnose=False)
+    if report.verdict == "wrong":
+        from .diagnosis import diagnose_wrong
+
+        diagnose_wrong(report, second, primal=subject)
     for part in report.parts:
         part.order = 2
     report.function, report.order, report.mode, report.seed = subject.title, 2, first.mode, seed

@@ -26,9 +26,16 @@ class Probe:
     no rounding.
     """
 
-    def __init__(self, subject: Subject, weights: tuple[Any, ...]) -> None:
+    def __init__(self, subject: Subject, weights: tuple[Any, ...], pulled: list[Any]) -> None:
         self.subject = subject
-        self.weights = weights
+        self.pulled_with = self.weights = weights
+        # The weight of a single scalar result is divided out again: people know its gradient as it is. It was weighted
+        # all the same, for a rule that forgets `g` is right where g is 1.
+        self.divisor = 1.0
+        used = [u for u in weights if u is not None]
+        if len(used) == 1 and used[0].__class__ is float:
+            self.divisor = used[0]
+            self.weights = tuple([None if u is None else 1.0 for u in weights])
         self.replay: Replay | None = subject.replay  # None: it cannot be trusted
         data = [s._data for s in subject.sources]
         self.x = in_a_row(data)
@@ -46,6 +53,7 @@ class Probe:
             self._measure_finite_results()
         self.coarse = coarsest_unit(*data, *subject.results)
         self.before = self._in_float64() if self.coarse > EPS64 else subject.results
+        self.engine = self.unweighted(pulled)  # its gradient
 
     def _measure_finite_results(self) -> None:
         """Where the sum of squares overflows, or some result is infinite or NaN: the size of those that are finite."""
@@ -79,10 +87,15 @@ class Probe:
         """One gradient per source as one long row; zeros for None."""
         return in_a_row([np.zeros(shape) if g is None else g for g, shape in zip(gradients, self.shapes)])
 
-    def agree(self, gradients: list[Any], others: list[Any]) -> bool:
-        """Whether two gradients are the same but for rounding."""
-        one, two = self.flat(gradients), self.flat(others)
-        return np.allclose(one, two, rtol=1e3 * self.coarse, atol=self.coarse * np.abs(one).max(), equal_nan=True)
+    def unweighted(self, pulled: list[Any]) -> Array:
+        """What the engine pulled back, as the gradient of the sum."""
+        return self.flat(pulled) if self.divisor == 1.0 else self.flat(pulled) / self.divisor
+
+    def repeats(self) -> bool:
+        """Whether the engine gives the same gradient once more, but for rounding."""
+        again = self.unweighted(self.subject.gradients(self.pulled_with))
+        slack = self.coarse * np.abs(again).max(initial=0.0)
+        return np.allclose(self.engine, again, rtol=1e3 * self.coarse, atol=slack, equal_nan=True)
 
     def rounding(self, places: Array, slope: Array, error: Array) -> Array:
         """How far rounding may have moved the engine's gradient at some places, where the slope is known to `error`.
@@ -95,9 +108,10 @@ class Probe:
         fine = self._gradient_at(self.by_source(self.x))
         if fine is None:
             return np.zeros(places.shape)
-        native, fine = self._gradient()[places], fine[places]
-        right = np.abs(fine - slope) <= 3 * error + 1e-6 * np.maximum(np.abs(fine), np.abs(slope))
-        return 4 * finite_or_zero(np.where(right, np.abs(native - fine), 0.0))
+        native, fine = self.engine[places], fine[places]
+        off = np.abs(native - fine)
+        right = np.abs(fine - slope) <= 3 * error + 1e-6 * np.maximum(np.abs(fine), np.abs(slope)) + 1e-3 * off
+        return 4 * finite_or_zero(np.where(right, off, 0.0))
 
     def largest_of_input(self, sizes: Array, places: Array) -> Array:
         """For some places, the largest of the sizes that belong to the same input."""
@@ -107,22 +121,17 @@ class Probe:
     @functools.cached_property
     def _wobble(self) -> Array:
         """How far the gradient moves if every number that was recorded is off by its last digit."""
-        engine = self._gradient()
         rng = np.random.default_rng(self.x.size)
         moved = np.zeros(self.x.size)
         for _ in range(3):
-            jittered = self.flat(self.subject.jittered(self.weights, rng))
-            moved = np.maximum(moved, finite_or_zero(np.abs(jittered - engine)))
+            jittered = self.unweighted(self.subject.jittered(self.pulled_with, rng))
+            moved = np.maximum(moved, finite_or_zero(np.abs(jittered - self.engine)))
         return moved
-
-    def _gradient(self) -> Array:
-        """The engine's gradient once more."""
-        return self.flat(self.subject.gradients(self.weights))
 
     def _gradient_at(self, data: list[Array]) -> Array | None:
         """The engine's gradient at other inputs; None if the function does not work there."""
-        gradients = self.subject.at(data, lambda: self.subject.gradients_again(self.weights))
-        return None if gradients is None else self.flat(gradients)
+        pulled = self.subject.at(data, lambda: self.subject.gradients_again(self.pulled_with))
+        return None if pulled is None else self.unweighted(pulled)
 
     @functools.cached_property
     def largest_inside(self) -> float:

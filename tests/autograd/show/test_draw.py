@@ -549,6 +549,18 @@ def test_q_k_and_v_share_a_row_and_the_scope_a_frame():
     assert card_of(drawing, "X").key not in scope.members
 
 
+def test_operands_keep_their_order_left_to_right_with_labels_too():
+    drawing = draw(attention(), direction="LR", edges="rule")
+    place = {card.name: drawing.placement.boxes[card.key].y for card in drawing.scene.cards}
+    assert place["Q"] < place["K"] < place["V"]
+
+
+def test_entries_keep_their_order_even_where_that_crosses_edges():
+    drawing = autograd.zoom(autograd.softmax(Value(np.eye(2), name="x")))
+    place = {card.name: drawing.placement.boxes[card.key].y for card in drawing.scene.cards}
+    assert place["x[0,0]"] < place["x[0,1]"] < place["x[1,0]"] < place["x[1,1]"]
+
+
 def test_the_svg_is_xml_with_title_description_and_text_as_text():
     loss = attention()
     loss.backward()

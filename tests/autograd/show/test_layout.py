@@ -130,7 +130,7 @@ def test_crossings_are_counted():
     assert crossings([across, across]) == 0 and crossings([across, down, beside]) == 2 and crossings([]) == 0
 
 
-def test_operands_leave_their_order_where_it_costs_several_crossings():
+def test_operands_leave_their_order_where_it_costs_more_crossings_than_it_keeps():
     pairs = [("a", "e"), ("a", "d"), ("c", "e"), ("d", "f"), ("e", "f"), ("b", "c"), ("a", "c"), ("b", "e")]
     picture = scene(pairs, direction="LR")
     sizes = {one.key: measure(one) for one in picture.cards}

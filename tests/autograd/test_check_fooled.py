@@ -1,0 +1,357 @@
+"""What could fool a gradient check, and must not: wrong gradients that look right, and right ones that look wrong."""
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import Value, check_formula, check_grads, custom_op
+from autograd.check.subject import cotangents
+from autograd.errors import DataError
+from autograd.op import OPS
+
+V = np.array([0.5, 1.0, 2.0])
+
+
+def squares(x):
+    return (x * x).sum()
+
+
+@pytest.fixture
+def own_op():
+    """Make a custom op for one test."""
+    made = []
+
+    def make(vjp, forward=np.sin):
+        made.append(f"own_{len(made)}")
+        return custom_op(made[-1], forward=forward, vjp=vjp)
+
+    yield make
+    for name in made:
+        OPS.pop(name, None)
+
+
+# --- gradients that buy their own tolerance -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.1, 2.0, 100.0])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_factor_is_wrong_in_every_dtype(dtype, factor):
+    assert check_formula(squares, lambda x: 2 * factor * x, V.astype(dtype)).verdict == "wrong"
+
+
+def test_a_rule_that_draws_at_random_is_nondeterministic(own_op):
+    rng = np.random.default_rng(0)
+    for rule in (lambda g, out, x: (rng.normal(size=3),), lambda g, out, x: (g * np.cos(x) * rng.uniform(-2, 2),)):
+        report = check_grads(own_op(rule), V)
+        assert report.verdict == "nondeterministic"
+        assert "a rule gave two gradients for the same numbers" in str(report)
+
+
+def test_a_rule_that_jumps_with_the_last_digit_does_not_pass(own_op):
+    report = check_grads(own_op(lambda g, out, x: (g * (np.cos(x) + np.sin(1e17 * x)),)), V)
+    assert not report.ok
+    assert "it moves by as much when the inputs do by their last digit" in str(report)
+
+
+@pytest.mark.parametrize("spoil", [lambda g: g * np.inf, lambda g: np.array([g[0], -np.inf, g[2]])])
+def test_an_infinite_gradient_is_wrong(spoil, own_op):
+    assert check_formula(squares, lambda x: spoil(2 * x), V).verdict == "wrong"
+    assert check_grads(own_op(lambda g, out, x: (spoil(g * np.cos(x)),)), V).verdict == "wrong"
+
+
+@pytest.mark.parametrize("f, x", [(ag.exp, 1000.0), (lambda x: ag.sqrt((x * x).sum()), np.array([3e160, 4e160]))])
+def test_nothing_passes_where_the_function_is_infinite(f, x):
+    with np.errstate(over="ignore"):
+        report = check_grads(f, x)
+    assert report.verdict == "precision"
+    assert "the function itself is not finite here" in report.notes
+    assert "that is right" not in str(report)
+
+
+def test_results_that_are_finite_are_judged_beside_those_that_are_not():
+    def f(x):
+        return [x * x, Value(np.array([-np.inf]), requires_grad=False)]
+
+    assert check_grads(f, V).ok
+
+
+@pytest.mark.parametrize("constant", [1e12, 1e15, 1e17])
+def test_what_a_large_constant_hides_is_not_called_right(constant):
+    assert not check_formula(lambda x: squares(x) + constant, lambda x: 200 * x, V).ok
+    report = check_formula(lambda x: abs(squares(x) + constant), lambda x: 200 * x, V)  # abs takes no complex step
+    assert not report.ok and "that is right" not in str(report)
+
+
+def test_a_small_input_is_not_lost_beside_a_large_one():
+    report = check_formula(lambda x, y: 1e6 * x + 1e-9 * y * y, lambda x, y: (1e6, 2e-7 * y), 1.0, 1.0)
+    assert [e.verdict for e in report.entries] == ["pass", "wrong"]
+
+
+# --- functions that turn quickly ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [500.0, 5e3, 5e4])
+def test_a_function_that_turns_quickly(k):
+    def f(x):
+        return (x * x + ag.sin(k * x) / k).sum()
+
+    assert check_grads(f, V).ok
+    assert check_formula(f, lambda x: 2 * x, V).verdict == "wrong"
+
+
+@pytest.mark.parametrize("x", [12345.6, 1e8, 1e10])
+def test_a_sine_far_from_zero(x, own_op):
+    assert check_grads(ag.sin, np.array([x])).ok
+    assert check_grads(own_op(lambda g, out, x: (g * np.cos(x) * 1.1,)), np.array([x])).verdict == "wrong"
+
+
+def test_rounding_in_steps_is_noise_still():
+    def f(x):
+        return (abs(x + 1e10) - 1e10).sum()  # abs takes no complex step
+
+    assert check_grads(f, V).ok
+    assert check_formula(f, lambda x: 1.01 * np.ones(3), V).verdict == "wrong"
+
+
+# --- coarse dtypes ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("logit", range(9, 20))
+def test_saturation_in_float32_is_not_called_wrong(logit):
+    x = np.array([logit, 0, -5], np.float32)
+    for f in (ag.softmax, ag.sigmoid, ag.tanh, lambda x: ag.tanh(x).sum()):
+        report = check_grads(f, x)
+        assert report.verdict in ("pass", "precision"), report
+        assert report.by == "replay"
+
+
+@pytest.mark.parametrize("f", [ag.var, ag.std, lambda x: ag.layer_norm(x, 1.0, 0.0), lambda x: ((x - 300) ** 2).sum()])
+def test_cancellation_in_float32_is_not_called_wrong(f):
+    for seed in range(8):
+        x = np.random.default_rng(seed).normal(300, 1, 6).astype(np.float32)
+        assert check_grads(f, x).verdict in ("pass", "precision")
+
+
+def test_a_rule_that_is_wrong_by_little_is_wrong_in_float32_too(own_op):
+    wrong = own_op(lambda g, out, x: (g * (1.001 - out * out),), forward=np.tanh)
+    assert check_grads(wrong, np.array([0.3, 1.0, 9.0], np.float32)).verdict == "wrong"
+
+
+# --- kinks --------------------------------------------------------------------------------------------------
+
+HUBER = {"huber": lambda x: ag.where(abs(x) < 1, 0.5 * x * x, abs(x) - 0.5).sum()}
+SMOOTH = {"x|x|": lambda x: (x * abs(x)).sum(), "relu²": lambda x: (ag.relu(x) ** 2).sum()}
+
+
+@pytest.mark.parametrize("name, centre", [("huber", 1.0), ("x|x|", 0.0), ("relu²", 0.0)])
+@pytest.mark.parametrize("distance", [1e-10, 1e-9, 1e-8, 1e-7, -1e-8])
+def test_a_bend_close_by_is_no_kink(name, centre, distance):
+    f = (HUBER | SMOOTH)[name]
+    assert check_grads(f, np.array([centre + distance])).ok
+    assert check_grads(f, np.array([centre + distance, 0.7])).ok
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e-20, 1e-100])
+def test_tiny_inputs_have_no_kinks(scale):
+    for f in (squares, lambda x: ag.layer_norm(x, 1.0, 0.0), lambda x: (1 / x).sum() * scale):
+        assert check_grads(f, V * scale).verdict in ("pass", "precision")
+
+
+def test_a_jump_is_said_to_be_upright():
+    report = check_grads(lambda x: (x > 0) * 1.0 + x, 0.0)
+    assert report.verdict == "kink"
+    assert "the slope is 1 to the left and inf to the right" in str(report)
+
+
+def test_kinks_of_many_entries_at_once():
+    report = check_grads(lambda x: ag.relu(x), np.concatenate([np.zeros(5), V]))
+    assert [e.verdict for e in report.entries] == ["kink"] * 5 + ["pass"] * 3
+
+
+# --- whether the recorded graph speaks for the function -----------------------------------------------------
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e10])
+def test_a_detached_path_shows_however_large_the_loss(offset):
+    def f(x, w):
+        return (x.detach() * x).sum() + ((w - offset) ** 2).sum()
+
+    report = check_grads(f, V, V)
+    assert report.by == "calls" and not report.ok
+
+
+def test_a_plain_result_that_moves_has_left_the_graph():
+    report = check_grads(lambda x: [x * x, float(x) ** 2], 3.0)
+    assert report.by == "calls" and report.verdict == "wrong"
+
+
+def test_what_a_function_closes_over_may_not_change_between_calls():
+    counter = np.zeros(3)
+
+    def f(x):
+        counter[:] += 1
+        return x * counter
+
+    assert check_grads(f, V).verdict == "nondeterministic"
+
+
+def test_a_forward_function_that_draws_is_nondeterministic(own_op):
+    rng = np.random.default_rng(0)
+    noisy = own_op(lambda g, out, x: (g,), forward=lambda x: x + 1e-9 * rng.normal(size=np.shape(x)))
+    assert check_grads(noisy, V).verdict == "nondeterministic"
+
+
+def test_a_value_made_before_the_call_does_not_move_with_its_leaf():
+    leaf = Value(V)
+    before = leaf * 2
+    assert check_grads(lambda p: (p * before).sum(), leaf).verdict == "wrong"
+
+
+def test_an_index_that_was_computed_is_part_of_the_graph():
+    def f(x):
+        return x[np.argsort(x.data)[::-1][:2]].sum()
+
+    assert check_grads(f, V).by == "replay"
+    assert check_grads(f, np.array([1.0, 1.0, 1.0])).by == "calls"  # a tie: the order changes with every step
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_constants_and_settings_that_stay_keep_the_replay(dtype):
+    weight = np.arange(3.0, dtype=dtype)
+
+    def f(x):
+        return (x[:, None] * np.eye(3, dtype=dtype) + weight)[1:, ::2].sum(axis=0)
+
+    assert check_grads(f, V.astype(dtype)).by == "replay"
+
+
+# --- functions that edit, raise or end ----------------------------------------------------------------------
+
+
+def edits_data(x):
+    x.data[0] = 1.0
+    return x * 2
+
+
+def steps(x):
+    x.data -= 0.1
+    return x * 2
+
+
+def assigns(x):
+    x.data = x.data - 0.1
+    return x * 2
+
+
+@pytest.mark.parametrize("f", [edits_data, steps, assigns])
+def test_a_function_that_edits_its_input_is_told_so(f):
+    leaf = Value(V)
+    data, before = leaf.data, V.copy()
+    for given in (leaf, V):
+        with pytest.raises(DataError, match=f"{f.__name__} edits .* in place"):
+            check_grads(f, given)
+    assert leaf.data is data and data.flags.writeable
+    np.testing.assert_array_equal(data, before)
+    np.testing.assert_array_equal(V, before)
+
+
+def test_ops_and_rules_that_edit_their_input_are_told_so(own_op):
+    forward = own_op(lambda g, out, x: (2 * g,), forward=lambda x: np.multiply(x, 2, out=x))
+    rule = own_op(lambda g, out, x: (g * np.cos(np.multiply(x, 1, out=x)),))
+    for op in (forward, rule):
+        leaf = Value(V)
+        with pytest.raises(DataError, match="in place"):
+            check_grads(op, leaf)
+        assert leaf.data.flags.writeable
+        np.testing.assert_array_equal(leaf.data, V)
+
+
+def test_inputs_are_open_again_after_every_kind_of_end():
+    leaf = Value(V)
+    check_grads(squares, leaf, order=2)
+    check_formula(squares, lambda x: 2 * x, leaf)
+    with pytest.raises(ZeroDivisionError):
+        check_grads(lambda x: 1 / 0, leaf)
+    leaf.data -= 0.0
+
+
+@pytest.mark.parametrize("kind", [ValueError, AssertionError, IndexError, RuntimeError])
+def test_what_a_function_raises_near_by_is_named(kind):
+    def f(x):
+        if x.data > 1:
+            raise kind("above one")
+        return x * x
+
+    report = check_grads(f, 1.0)
+    assert report.verdict == "precision"
+    assert f"the function raises {kind.__name__}: above one" in str(report)
+
+
+# --- names and settings -------------------------------------------------------------------------------------
+
+
+def test_inputs_are_called_what_the_function_calls_them():
+    class Model:
+        def loss(self, x, y):
+            return x.detach() * y
+
+    assert check_grads(Model().loss, 2.0, 3.0).failures[0].input == "x"
+    nested = check_grads(lambda p, q: p["w"][1] * q, {"b": 1.0, "w": [2.0, 3.0]}, 4.0)
+    assert [part.name for part in nested.parts] == ["p['b']", "p['w'][0]", "p['w'][1]", "q"]
+
+
+def test_arrays_of_whole_numbers_are_held_and_that_is_said():
+    report = check_grads(lambda ids, w: w[ids].sum(), np.array([0, 2]), V)
+    assert report.ok and "ids holds whole numbers; it is held" in str(report)
+
+
+@pytest.mark.parametrize("settings, words", [({"seed": None}, "seed is"), ({"seed": -1}, "seed is"),
+    ({"seed": 0.5}, "seed is"), ({"step": "a"}, "step is"), ({"step": np.inf}, "step is"), ({"step": True}, "step is"),
+    ({"step": -1.0}, "step is"), ({"order": True}, "order is"), ({"order": 3}, "order is"), ({"mode": "x"}, "mode is")])
+def test_settings_that_are_none_are_refused(settings, words):
+    with pytest.raises(ValueError, match=words):
+        check_grads(squares, V, **settings)
+
+
+def test_reports_can_be_compared():
+    report = check_grads(squares, V)
+    assert report == report and report != check_grads(squares, V)
+
+
+# --- zeros --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("f", [lambda x: (x - x).sum(), lambda x: ag.layer_norm(x, 1.0, 0.0).sum(),
+                               lambda x: ag.softmax(x).sum(), lambda x: squares(x) * 0.0])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zeros_that_are_right_are_remarked_and_have_no_gap(f, dtype):
+    for seed in range(10):
+        report = check_grads(f, np.random.default_rng(seed).normal(size=(3, 4)).astype(dtype))
+        assert report.ok, report
+        assert "the gradient of x is zero everywhere, and that is right" in str(report)
+        assert report.worst == 0.0
+
+
+# --- large inputs -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [0.1, 0.01, 0.001])
+def test_one_wrong_entry_of_many_is_found(error):
+    x = np.random.default_rng(3).normal(size=20_000)
+    x[7] = 1.0
+    factor = np.where(np.arange(x.size) == 7, 1 + error, 1.0)
+    report = check_formula(squares, lambda x: 2 * x * factor, x)
+    assert [e.index for e in report.failures] == [(7,)]
+
+
+def test_directions_say_how_large_an_error_must_be():
+    x = np.full(20_000, 1e3)
+    report = check_grads(squares, x)
+    (note,) = (note for note in report.notes if "random directions" in note)
+    seen = float(note.partition("An error of ")[2].partition(" ")[0])
+    assert 1e-3 < seen < 100 and "kinks were looked for in the single entries" in note
+
+
+def test_the_weights_of_large_results_are_not_kept():
+    assert cotangents(0, ((8,),)) is cotangents(0, ((8,),))
+    assert cotangents(0, ((10_000,),)) is not cotangents(0, ((10_000,),))
