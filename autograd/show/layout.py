@@ -8,6 +8,7 @@ machine that laid it out.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,6 @@ from autograd.show.text import clipped, mono_width, sans_width, visible
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
 ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
-ORDER_IS_WORTH = 1  # crossing of edges; where that order costs more, it is given up
 LABEL_SIZE, LABEL_HEIGHT = 11, 16
 MARGIN, SCOPE_MARGIN = 14, 26
 SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
@@ -36,20 +36,33 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
     problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
     solved, frames = _with_frames(scene, problem, engine)
-    if problem.ordered and (crossed := crossings(solved.curves.values())) > ORDER_IS_WORTH:
-        free = _with_frames(scene, replace(problem, ordered=False), engine)
-        if crossings(free[0].curves.values()) < crossed - ORDER_IS_WORTH:
-            solved, frames = free
+    if len(scene.cards) <= ORDERED_MOST and (disorder := _disorder(solved, problem)):
+        other = _with_frames(scene, replace(problem, ordered=not problem.ordered), engine)
+        if _disorder(other[0], problem) < disorder:
+            solved, frames = other
     rooms = {link.key: link.label for link in problem.links if link.label}
     names = [scope_patch(scope, frames[scope.key]) for scope in scene.scopes if scope.key in frames]
     labels = on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
     return _framed(replace(solved, labels=labels), frames, rooms)
 
 
+
+
 def _is_ordered(scene: Scene) -> bool:
-    """May operands stand in their order? Left to right, labels side by side would bend edges round cards to keep it."""
+    """Do operands stand in their order, if nothing speaks against it? Left to right, labels side by side may bend edges
+    round cards to keep it."""
     bent = scene.direction == "LR" and any(edge.label for edge in scene.edges)
     return len(scene.cards) <= ORDERED_MOST and not bent
+
+
+def _disorder(placed: Placement, problem: Problem) -> int:
+    """How often edges cross, and, which is worse, how many operands stand in another order than in their expression."""
+    operands: dict[str, dict[str, float]] = defaultdict(dict)
+    for link in problem.links:
+        x, y = placed.boxes[link.tail].centre
+        operands[link.head][link.tail] = x if problem.direction == "TB" else y
+    pairs = (pair for places in operands.values() for pair in itertools.combinations(places.values(), 2))
+    return crossings(placed.curves.values()) + 2 * sum(second < first for first, second in pairs)
 
 
 def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Placement, dict[str, Box]]:
