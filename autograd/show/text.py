@@ -59,6 +59,8 @@ def abridged(text: str, longest: int) -> str:
     >>> abridged("the_first_operand * the_second_operand", 30)
     'the_fir…operand * the_se…erand'
     """
+    if len(text) <= longest:
+        return text
     text = _with_short_names(text, longest)
     while len(text) > longest:
         pairs = [(start, end) for start, end in _brackets(text) if text[start:end] != ELLIPSIS]
