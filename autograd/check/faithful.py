@@ -15,19 +15,19 @@ import numpy as np
 from ..op import Op
 from ..value import Value, own
 from .probe import Probe, usual_step
-from .replay import Replay, made_from
+from .replay import Replay
 from .subject import Array, Subject, cotangents
 
 
 def is_faithful(probe: Probe, seed: int) -> bool:
     """Whether a replay of the recorded graph gives what calls of the function would give."""
     subject = probe.subject
-    constants = [_constants(node, subject.replay) for node in subject.replay.nodes]
+    constants = {node: _constants(node, subject.replay) for node in subject.replay.nodes}
     for data in zip(*probe.by_source(_moved_both_ways(probe, seed), native=True)):
         called = subject.at(data, subject.call)
         if called is None or called[1] != subject.out_structure or not _same_graph(subject, constants, called[0]):
             return False
-    return all(_repeats_itself(node) for node in subject.replay.nodes if getattr(node.op, "custom", False))
+    return all(_repeats_itself(node) for node in constants if getattr(node.op, "custom", False))
 
 
 def repeats(subject: Subject) -> bool:
@@ -49,35 +49,35 @@ def _constants(node: Value, replay: Replay) -> list[Any]:
     return [None if isinstance(x, Value) and x in replay.known else own(data_of(x)) for x in node.inputs]
 
 
-def _same_graph(subject: Subject, constants: list[list[Any]], outs: list[Any]) -> bool:
+def _same_graph(subject: Subject, constants: dict[Value, list[Any]], outs: list[Any]) -> bool:
     """Whether one more call, which gave `outs`, recorded the graph of the first again."""
-    replay = subject.replay
-    nodes = made_from(outs, stop=subject.sources)
-    if len(nodes) != len(replay.nodes):
-        return False
     twins: dict[Any, Any] = dict(zip(subject.sources, subject.sources))
-    for old, new, kept in zip(replay.nodes, nodes, constants):
-        if old is new or not _same_op(old.op, new.op):  # one that is there already, this call did not compute
-            return False
-        twins[old] = new
-        news = new.inputs
-        if len(news) != len(kept):
-            return False
-        for a, b, constant in zip(old.inputs, news, kept):
-            twin = twins.get(a) if isinstance(a, Value) else None
-            if twin is not b and (twin is not None or not same(constant, data_of(b))):
+    pairs = list(zip(subject.replay.outs, outs, subject.results))
+    while pairs:
+        old, new, constant = pairs.pop()
+        computed = isinstance(old, Value) and (old in twins or old in constants)
+        if not computed:  # a number, an array, a leaf made by the function
+            if not same(constant, data_of(new)):
                 return False
-    for before, out, result in zip(replay.outs, outs, subject.results):
-        twin = twins.get(before)
-        if twin is not out and (twin is not None or not same(result, data_of(out))):
-            return False  # a plain number that moved has left the graph on its way
+        elif old in twins:
+            if twins[old] is not new:
+                return False
+        elif old is new or not isinstance(new, Value) or not _same_op(old.op, new.op):
+            return False  # what is there already, this call did not compute
+        else:
+            twins[old] = new
+            kept, news = constants[old], new.inputs
+            if len(news) != len(kept):
+                return False
+            pairs += zip(old.inputs, news, kept)
     return True
 
 
 def _same_op(old: Op | None, new: Op | None) -> bool:
     if old is new:
         return True
-    assert old is not None and new is not None
+    if old is None or new is None:
+        return False
     return old.base is new.base and old.settings.keys() == new.settings.keys() and all(
         same(value, new.settings[key]) for key, value in old.settings.items()
     )  # fmt: skip

@@ -36,6 +36,7 @@ class Probe:
         if len(used) == 1 and used[0].__class__ is float:
             self.divisor = used[0]
             self.weights = tuple([None if u is None else 1.0 for u in weights])
+        self._weights_in_rows = [None if u is None else np.asarray(u).reshape(-1) for u in self.weights]
         self.replay: Replay | None = subject.replay  # None: it cannot be trusted
         data = [s._data for s in subject.sources]
         self.x = in_a_row(data)
@@ -191,13 +192,13 @@ class Probe:
         assert self.replay is not None
         total: Any = None
         before = self.subject.results if native else self.before
-        for out, old, u in zip(self.replay.run(rows, given), before, self.weights):
+        for out, old, u in zip(self.replay.run(rows, given), before, self._weights_in_rows):
             if out is None or u is None:
                 continue
-            change = (out - old).reshape(rows, np.size(u))
+            change = (out - old).reshape(rows, u.size)
             if not self.finite:  # an infinity that stays one has not changed
                 change = np.where((out == old).reshape(change.shape), 0.0, change)
-            weighted = change.dot(np.reshape(u, -1))
+            weighted = change.dot(u)
             total = weighted if total is None else total + weighted
         return np.zeros(rows) if total is None else total
 

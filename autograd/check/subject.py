@@ -40,12 +40,23 @@ class Subject(Trace):
         self.names: list[str] = []
         self.structure: Any = None  # where no input is nested
         self.raised: Exception | None = None  # what the function last raised at other numbers
-        given: Sequence[Any] = args
-        called = names_of_inputs(f, len(args))
+        self._locked: list[Array] = []  # of the caller's arrays
+        self._held: list[Any] = []  # the data of the sources
+        try:
+            self._take(args)
+            self._record()
+        except BaseException:
+            self.release()
+            raise
+
+    def _take(self, args: Sequence[Any]) -> None:
+        """Bring every input through the door."""
+        given = args
+        names = names_of_inputs(self.f, len(args))
         if any(issubclass(kind, (list, tuple, dict)) for kind in set(map(type, args))):
             given, self.structure = flatten(list(args))
-            called = [name + path for name, part in zip(called, self.structure) for path in paths(part)]
-        self.leaves = [self._door(name, x) for name, x in zip(called, given)]
+            names = [name + path for name, part in zip(names, self.structure) for path in paths(part)]
+        self.leaves = [self._door(name, x) for name, x in zip(names, given)]
         self._notice_shared_memory(given)
         if not self.sources:
             raise DataError(
@@ -54,14 +65,6 @@ class Subject(Trace):
             )
         self.structures = [(LEAF, 1)] * len(self.sources)
         self._held = [source._data for source in self.sources]
-        self._locked = [data for data in self._held if data.__class__ is np.ndarray and data.flags.writeable]
-        for data in self._locked:
-            data.flags.writeable = False
-        try:
-            self._record()
-        except BaseException:
-            self.release()
-            raise
 
     def _record(self) -> None:
         self.outs, self.out_structure = self.call()
@@ -82,7 +85,7 @@ class Subject(Trace):
     def release(self) -> None:
         """Give the caller's arrays back: the same objects, open to be written to."""
         for data in self._locked:
-            data.flags.writeable = True
+            data.setflags(write=True)
         for source, data in zip(self.sources, self._held):
             source._data = data
 
@@ -98,7 +101,12 @@ class Subject(Trace):
 
     def _door(self, name: str, x: Any) -> Any:
         """What the function is given in place of x."""
-        if is_float_array(x) or isinstance(x, (float, np.floating)):
+        if is_float_array(x):
+            source = Value(x)
+            if x.ndim:
+                source._data.setflags(write=False)  # a copy that nobody else knows
+            return self._vary(source, name)
+        if isinstance(x, (float, np.floating)):
             return self._vary(Value(x), name)
         if isinstance(x, Value):
             if not x.requires_grad or x.dtype.kind != "f":
@@ -110,6 +118,9 @@ class Subject(Trace):
                 other = self.names[self.sources.index(x)]
                 self.notes.append(f"{name} is the same Value as {other}: both vary together")
                 return x
+            if isinstance(x._data, np.ndarray) and x._data.flags.writeable:
+                self._locked.append(x._data)
+                x._data.setflags(write=False)
             return self._vary(x, name)
         if isinstance(x, int | np.integer) and not isinstance(x, bool):
             self.notes.append(f"{name} is the whole number {x}; it is held. Write {float(x)} to vary it")
