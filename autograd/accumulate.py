@@ -26,7 +26,13 @@ PENDING: Any = object()  # stands in `.grad` while nothing has arrived
 
 
 def backward(root: Value, cotangent: Any = None) -> None:
-    """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
+    """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between.
+
+    >>> x = Value(3.0)
+    >>> backward(x * x)
+    >>> x.grad
+    6.0
+    """
     seed = cotangent_for(root, cotangent)
     grads: dict[Value, Any] = {}
     try:

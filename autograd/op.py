@@ -37,7 +37,7 @@ _CACHE_LIMIT = 512  # bound variants kept per op; shapes and axes repeat, so a r
 
 
 class Op:
-    """One operation: how it reads, its forward function, its rule, and where to test it.
+    """One operation: how it reads, its forward function, its rule, and where to test it. See `custom_op` for your own.
 
     forward     plain floats or arrays in, plain data out; settings (`axis`, `shape`) are keyword-only
     vjp         the rule: one callable giving a tuple (None: no gradient flows to that input), or, where a gradient

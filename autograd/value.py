@@ -29,6 +29,10 @@ class edits:
 class Value:
     """A node of the computation graph: a float or an array, its gradient, and the op and inputs that made it.
 
+    grad           a plain float or array; None until a backward pass reaches it
+    op             the op that made it, bound to its settings; None for a leaf
+    requires_grad  whether gradients flow to it
+
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
     >>> loss = a * b + a**2
     >>> loss.backward()
@@ -169,21 +173,25 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The size along each axis: `(2, 3)`; `()` for a scalar."""
         data = self._data
         return data.shape if data.__class__ is ndarray else np.shape(data)
 
     @property
     def ndim(self) -> int:
+        """The number of axes; 0 for a scalar."""
         data = self._data
         return data.ndim if data.__class__ is ndarray else np.ndim(data)
 
     @property
     def size(self) -> int:
+        """How many numbers it holds."""
         data = self._data
         return data.size if data.__class__ is ndarray else 1
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The kind of number it holds: float64, unless the data came in another precision."""
         return np.asarray(self._data).dtype
 
     @property

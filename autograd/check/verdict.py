@@ -54,13 +54,16 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     """
     g = gradient[places]
     size = np.abs(g)
-    largest = _largest(gradient)
+    largest = float(np.maximum.reduce(np.abs(gradient), initial=0.0))
+    usual = 0 < largest < math.inf and probe.finite
+    if not usual:
+        largest = float(finite_or_zero(np.abs(gradient)).max(initial=0.0))
     relative, absolute = rounding_of(probe.coarse)
     agrees = np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise)
     agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise
     clear = agrees & (seen.noise <= 0.01 * size)
     judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8))
-    if not (clear.all() and 0 < largest < math.inf and probe.finite):
+    if not usual or not clear.all():
         clear |= agrees & seen.still & (g == 0)
         clear &= np.isfinite(g)
         judged.zero = clear & (g == 0)
@@ -74,11 +77,6 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
             _doubt_the_infinite(probe, judged)
         judged.worst = int(judged.verdict.max(initial=PASS))
     return judged
-
-
-def _largest(gradient: Array) -> float:
-    """The size of the largest entry; infinite or NaN if there is one such."""
-    return float(np.maximum.reduce(np.abs(gradient), initial=0.0))
 
 
 def _held(judged: Judged, probe: Probe) -> Array:

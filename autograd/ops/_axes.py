@@ -113,10 +113,8 @@ def are_small(x):
     bound = _bound_of_exponents(x.dtype, size)
     if not bound:
         return False
-    if size < 4 * LARGE:
-        row = x.reshape(-1)
-        if row.dot(row) < bound * bound:
-            return True
+    if size < 4 * LARGE and np.vdot(x, x) < bound * bound:  # vdot: it may overflow in silence
+        return True
     return size >= LARGE and np.maximum.reduce(x, axis=None) < bound and np.minimum.reduce(x, axis=None) > -bound
 
 

@@ -94,7 +94,11 @@ matmul = Op("matmul", "x @ y",
 
 
 def outer(x, y):
-    """The product of each number of x with each of y."""
+    """The product of each number of x with each of y.
+
+    >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
+    [[3.0, 4.0], [6.0, 8.0]]
+    """
     return reshape(x, (-1, 1)) * reshape(y, (1, -1))
 
 

@@ -59,6 +59,11 @@ def test_an_infinite_gradient_is_wrong(spoil, own_op):
     assert check_grads(own_op(lambda g, out, x: (spoil(g * np.cos(x)),)), V).verdict == "wrong"
 
 
+def test_an_infinite_entry_excuses_no_other():
+    report = check_formula(squares, lambda x: np.array([np.inf, 3.0, 4.0]), V)
+    assert [e.verdict for e in report.entries] == ["wrong", "wrong", "pass"]
+
+
 @pytest.mark.parametrize("f, x", [(ag.exp, 1000.0), (lambda x: ag.sqrt((x * x).sum()), np.array([3e160, 4e160]))])
 def test_nothing_passes_where_the_function_is_infinite(f, x):
     with np.errstate(over="ignore"):
