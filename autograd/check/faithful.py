@@ -52,24 +52,23 @@ def _constants(node: Value, replay: Replay) -> list[Any]:
 def _same_graph(subject: Subject, constants: dict[Value, list[Any]], outs: list[Any]) -> bool:
     """Whether one more call, which gave `outs`, recorded the graph of the first again."""
     twins: dict[Any, Any] = dict(zip(subject.sources, subject.sources))
-    pairs = list(zip(subject.replay.outs, outs, subject.results))
-    while pairs:
-        old, new, constant = pairs.pop()
-        computed = isinstance(old, Value) and (old in twins or old in constants)
-        if not computed:  # a number, an array, a leaf made by the function
-            if not same(constant, data_of(new)):
+    waiting = [zip(subject.replay.outs, outs, subject.results)]
+    while waiting:
+        for old, new, constant in waiting.pop():
+            twin = twins.get(old) if isinstance(old, Value) else None
+            if twin is not None:
+                if twin is not new:
+                    return False
+            elif not isinstance(old, Value) or old not in constants:  # not computed: a number, an array, a new leaf
+                if not same(constant, data_of(new)):
+                    return False
+            elif old is new or not isinstance(new, Value) or not _same_op(old.op, new.op):
+                return False  # what is there already, this call did not compute
+            elif len(inputs := new.inputs) != len(kept := constants[old]):
                 return False
-        elif old in twins:
-            if twins[old] is not new:
-                return False
-        elif old is new or not isinstance(new, Value) or not _same_op(old.op, new.op):
-            return False  # what is there already, this call did not compute
-        else:
-            twins[old] = new
-            kept, news = constants[old], new.inputs
-            if len(news) != len(kept):
-                return False
-            pairs += zip(old.inputs, news, kept)
+            else:
+                twins[old] = new
+                waiting.append(zip(old.inputs, inputs, kept))
     return True
 
 
