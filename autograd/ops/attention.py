@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, rank_of, shape_of
-from ._axes import number
+from ._rows import number
 from ._stash import Stash
 from .elementwise import where
 from .fused import _softmax, inner, softmax, softmax_pull

@@ -7,7 +7,8 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, nothing, rank_of, shape_of
-from ._axes import are_small, limits, negative_axes, ones, row_tops, row_totals, tall
+from ._axes import negative_axes
+from ._rows import are_small, limits, ones, row_tops, row_totals, tall
 from .arithmetic import not_equal
 from .elementwise import exp, log, maximum, where
 from .linear import flat, matmul, outer, product

@@ -7,8 +7,8 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
-from ._axes import are_small, limits, number, ones
 from ._blocks import pieces
+from ._rows import are_small, limits, number, ones
 from ._stash import Stash
 from .attention import attention, checked_mask, is_boolean, mask_and_causal
 from .shape import broadcast_to, expand_dims, reshape, split, swapaxes

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..op import Op, Sample, rank_of, shape_of
-from ._axes import LARGE, tall
+from ._rows import LARGE, tall
 from .reduce import sum_
 from .shape import broadcast_to, expand_dims, reshape
 

@@ -5,8 +5,9 @@ import numpy as np
 from ..errors import ShapeError
 from ..op import Op, Sample, by_definition, rank_of, shape_of
 from . import _blocks
-from ._axes import mean_products, ones, plain_number, tall, tools_for
+from ._axes import plain_number
 from ._blocks import pieces
+from ._rows import mean_products, ones, tall, tools_for
 from ._stash import Stash
 from .fused import summed
 from .reduce import mean

@@ -4,8 +4,8 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..op import Op, Sample, rank_of, shape_of
-from . import _axes
-from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, ones, row_sums, tall
+from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, plain_number
+from ._rows import ones, row_sums, tall
 
 alias = Op("alias", "x",
            forward=lambda x: x,
@@ -317,14 +317,14 @@ PICKED = [np.s_[0], np.s_[..., 1:], np.s_[::-1], np.s_[:, None, -1], np.array([0
           (slice(None), np.array([0, 0, 2])), np.array([[True, False, True], [False, True, True]])]  # fmt: skip
 
 getitem = Op("getitem", "x[index]",
-             door=lambda x, index: ((x,), {"index": as_index(x, index)}),
+             door=lambda x, index: ((x,), {"index": as_index(index)}),
              forward=_getitem,
              vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
              samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem,
              doc="A part of x, `x[index]`: slices, whole numbers, masks, arrays of indices, as in NumPy.")
 
 scatter = Op("scatter", "scatter(x, index, shape)",
-             door=lambda x, index, shape: ((x,), {"index": as_index(x, index), "shape": tuple(shape)}),
+             door=lambda x, index, shape: ((x,), {"index": as_index(index), "shape": tuple(shape)}),
              forward=_scatter,
              vjp=lambda g, out, x, *, index, shape: (getitem(g, index),),
              samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
@@ -359,7 +359,7 @@ def _pad_door(x, width, mode="constant", constant_values=0.0):
                          f"got {width!r}") from None
     if pairs.min(initial=0) < 0:
         raise ShapeError(f"pad: a border cannot be narrower than 0; got width {width!r}. Index with a slice to cut.")
-    value = _axes.plain_number("pad", "constant_values", constant_values)
+    value = plain_number("pad", "constant_values", constant_values)
     return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "constant_values": value}
 
 

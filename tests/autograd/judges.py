@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd import Value, vjp
 from autograd.op import OPS, Op, Sample
-from autograd.ops import _axes, _blocks, linear
+from autograd.ops import _blocks, _rows, linear
 
 Function = Callable[..., Any]
 
@@ -91,8 +91,8 @@ def assert_close(got: Any, expected: Any, what: str = "", tolerance: float = 1e-
 def everything_is_large() -> Iterator[None]:
     """Pieces of three numbers, and the ways that only many numbers take."""
     bounds = {
-        **{(_blocks, "BLOCK"): 3 * 8, (_axes, "LARGE"): 1, (linear, "LARGE"): 1},
-        **{(_axes, "SMALL"): 0, (_axes, "SHORT"): 0},
+        **{(_blocks, "BLOCK"): 3 * 8, (_rows, "LARGE"): 1, (linear, "LARGE"): 1},
+        **{(_rows, "SMALL"): 0, (_rows, "SHORT"): 0},
     }
     before = {(module, name): getattr(module, name) for module, name in bounds}
     try:
