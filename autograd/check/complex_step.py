@@ -7,8 +7,8 @@ on its own samples: complex step and central difference must agree.
 
 from __future__ import annotations
 
-import functools
 import warnings
+import weakref
 from typing import Any
 
 import numpy as np
@@ -61,9 +61,17 @@ def _slopes(probe: Probe, replay: Replay, places: Array) -> Any:
     return total
 
 
-@functools.cache
 def takes_complex(op: Op) -> bool:
     """Whether the op's forward function is also right on complex arrays, as its own samples show."""
+    if op not in _found:
+        _found[op] = _is_right_on_complex(op)
+    return _found[op]
+
+
+_found: weakref.WeakKeyDictionary[Op, bool] = weakref.WeakKeyDictionary()  # a user's op may come and go
+
+
+def _is_right_on_complex(op: Op) -> bool:
     if OPS.get(op.name) is not op or not op.samples:
         return False
     tried = False

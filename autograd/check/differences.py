@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .probe import Probe, usual_step
+from .probe import EPS64, Probe, usual_step
 
 Array = np.ndarray[Any, Any]
 
@@ -59,7 +59,7 @@ def look(probe: Probe, places: Array, step: float | None) -> Look:
 
 def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:
     """What a step comes to after rounding, in float64 or, for calls and native replays, in the inputs' own dtype."""
-    if probe.coarse > 1e-15 and (native or probe.replay is None):
+    if probe.epsilon(native) > EPS64:
         dtype = min((s.dtype for s in probe.subject.sources), key=lambda d: d.itemsize)
         return (x + steps).astype(dtype).astype(np.float64) - x
     return (x + steps) - x

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .differences import noise
 from .probe import Probe
 from .verdict import rounding_of
 
@@ -48,41 +49,47 @@ class Directions:
 
     def __init__(self, probe: Probe, gradient: Array, rng: np.random.Generator) -> None:
         self.probe, self.gradient, self.rng = probe, gradient, rng
-        self.slack = 0.0  # the largest that was needed to agree
+        self.noise = 8 * probe.epsilon() * probe.size + 6 * noise(probe)
+        self.slack = 0.0  # how large an error must be to be seen
 
     def suspects(self, places: Array) -> set[int]:
-        """Entries at fault: a direction that fails is halved until one entry is left."""
+        """Entries at fault: a direction that fails is halved, towards the half that fails by more, down to one."""
         found: set[int] = set()
         for _ in range(TRIES):
             some = places
-            if self._agrees(some):
+            gap, slack = self._try(some)
+            self.slack = max(self.slack, slack)
+            if not gap:
                 continue
             while some.size > 1:
-                half = some[: some.size // 2]
-                some = some[some.size // 2 :] if self._agrees(half) else half
+                halves = some[: some.size // 2], some[some.size // 2 :]
+                some = max(halves, key=lambda half: float(np.divide(*self._try(half))))
             found.add(int(some[0]))
             if len(found) == SUSPECTS:
                 break
         return found
 
-    def _agrees(self, places: Array) -> bool:
-        """Whether g·v is the derivative along one random v of ±1 on these places, as a central difference sees it."""
+    def _try(self, places: Array) -> tuple[float, float]:
+        """How far g·v is from the derivative along one random v of ±1 on these places, and how far rounding reaches.
+
+        The gap is 0 if it may all be rounding, at a step that is short enough.
+        """
         probe = self.probe
         v = np.zeros(probe.x.size)
         v[places] = np.where(np.isfinite(probe.x[places]), self.rng.choice([-1.0, 1.0], places.size), 0.0)
         expected = float(self.gradient @ v)
         norm = float(np.linalg.norm(self.gradient[places]))
         relative, absolute = rounding_of(probe.coarse)
-        longest = np.inf
-        for shorter in (1.0, 16.0, 256.0, 4096.0):
+        smallest = np.inf
+        tried = []
+        for shorter in (1 / 64, 1.0, 16.0, 256.0, 4096.0):
             h = probe.epsilon() ** (1 / 3) / shorter
             up, down = probe.changes(np.stack([probe.x + h * v, probe.x - h * v]))
-            rounding = 8 * probe.epsilon() * probe.size / h
-            slack = relative * max(norm, abs(expected)) + absolute * norm + rounding
-            gap = abs((up - down) / (2 * h) - expected)
+            slack = relative * max(norm, abs(expected)) + absolute * norm + self.noise / h
+            gap = abs(float(up - down) / (2 * h) - expected)
             # A long step may truncate, or cross a kink: such a gap shrinks with the step, that of an error does not.
-            if gap <= min(slack, longest / 4):
-                self.slack = max(self.slack, slack)
-                return True
-            longest = min(longest, gap)  # NaN where the step leaves the domain
-        return False
+            if gap <= min(slack, smallest / 4):
+                return 0.0, slack
+            smallest = min(smallest, gap)  # NaN where the step leaves the domain
+            tried.append((gap, slack))
+        return min(tried, key=lambda pair: pair[0] / pair[1])

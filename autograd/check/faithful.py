@@ -8,11 +8,12 @@ and constants), then a replay says what a call would say. No number is compared 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from ..op import Op
+from ..op import Op, as_plain
 from ..value import Value, own
 from .probe import Probe, usual_step
 from .replay import Replay
@@ -25,22 +26,28 @@ def is_faithful(probe: Probe, seed: int) -> bool:
     constants = {node: _constants(node, subject.replay) for node in subject.replay.nodes}
     for data in zip(*probe.by_source(_moved_both_ways(probe, seed), native=True)):
         called = subject.at(data, subject.call)
-        if called is None or called[1] != subject.out_structure or not _same_graph(subject, constants, called[0]):
+        if called is None or called[1] != subject.out_structure:
             return False
-    return all(_repeats_itself(node) for node in constants if getattr(node.op, "custom", False))
+        twins = _twins(subject, constants, called[0])
+        if twins is None or not _own_ops_hold(subject, data, twins.values()):
+            return False
+    return all(same(node.op.compute(*map(data_of, node.inputs)), node._data) for node in constants)  # type: ignore[union-attr]
 
 
 def repeats(subject: Subject) -> bool:
     """Whether the function gives the same numbers each time it is called with the same inputs."""
     subject.raised = None  # whatever it was, it was raised at other inputs
     calls = [subject.at((), subject.call_again) for _ in range(5)]
-    return calls[0] is not None and all(same(calls[0], again) for again in calls)
+    return all(again is not None and same(subject.results, again) for again in calls)
 
 
 def _moved_both_ways(probe: Probe, seed: int) -> Array:
-    """All inputs moved a little, each entry up or down at random; and all moved the other way."""
-    (signs,) = cotangents(seed + 1, (probe.x.shape,))
-    moves = np.copysign(usual_step(probe.scale, probe.coarse), signs)
+    """All inputs moved a little, each entry up or down at random; and all moved the other way.
+
+    By different lengths: what was equal is so no more, and sums change.
+    """
+    (weights,) = cotangents(seed + 1, (probe.x.shape,))
+    moves = usual_step(probe.scale, probe.coarse) * weights
     return np.array([probe.x + moves, probe.x - moves])
 
 
@@ -49,27 +56,28 @@ def _constants(node: Value, replay: Replay) -> list[Any]:
     return [None if isinstance(x, Value) and x in replay.known else own(data_of(x)) for x in node.inputs]
 
 
-def _same_graph(subject: Subject, constants: dict[Value, list[Any]], outs: list[Any]) -> bool:
-    """Whether one more call, which gave `outs`, recorded the graph of the first again."""
+def _twins(subject: Subject, constants: dict[Value, list[Any]], outs: list[Any]) -> dict[Any, Value] | None:
+    """The node of one more call, which gave `outs`, for each node of the first; None if it recorded another graph."""
     twins: dict[Any, Any] = dict(zip(subject.sources, subject.sources))
-    waiting = [zip(subject.replay.outs, outs, subject.results)]
+    real = [part for part in zip(subject.replay.outs, outs, subject.results) if part[2] is not None]
+    waiting: list[Iterable[tuple[Any, Any, Any]]] = [real]
     while waiting:
         for old, new, constant in waiting.pop():
             twin = twins.get(old) if isinstance(old, Value) else None
             if twin is not None:
                 if twin is not new:
-                    return False
+                    return None
             elif not isinstance(old, Value) or old not in constants:  # not computed: a number, an array, a new leaf
                 if not same(constant, data_of(new)):
-                    return False
+                    return None
             elif old is new or not isinstance(new, Value) or not _same_op(old.op, new.op):
-                return False  # what is there already, this call did not compute
+                return None  # what is there already, this call did not compute
             elif len(inputs := new.inputs) != len(kept := constants[old]):
-                return False
+                return None
             else:
                 twins[old] = new
                 waiting.append(zip(old.inputs, inputs, kept))
-    return True
+    return twins
 
 
 def _same_op(old: Op | None, new: Op | None) -> bool:
@@ -82,10 +90,17 @@ def _same_op(old: Op | None, new: Op | None) -> bool:
     )  # fmt: skip
 
 
-def _repeats_itself(node: Value) -> bool:
-    """Whether a user's forward function gives the same for the same: it may draw numbers of its own."""
-    assert node.op is not None
-    return same(node.op.compute(*map(data_of, node.inputs)), node._data)
+def _own_ops_hold(subject: Subject, data: Iterable[Array], nodes: Iterable[Value]) -> bool:
+    """Whether the ops that a user made give the same for the same inputs, now that all else is as it was: they may draw
+    numbers of their own, or read inputs that they are not given.
+    """
+    moved = {source: as_plain(new) for source, new in zip(subject.sources, data)}
+    for node in nodes:
+        if node.op is not None and getattr(node.op, "custom", False):
+            inputs = [moved[x] if isinstance(x, Value) and x in moved else data_of(x) for x in node.inputs]
+            if not same(node.op.compute(*inputs), node._data):
+                return False
+    return True
 
 
 def data_of(x: Any) -> Any:

@@ -89,6 +89,10 @@ def check_subject(
     with np.errstate(all="ignore"):
         pulled = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
         probe = Probe(subject, weights, pulled)
+        if not probe.finite and given is None and diagnose:
+            finite = _of_finite_results(subject, weights)
+            if finite is not weights:
+                return check_subject(subject, step, seed, mode, weights=finite)
         report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=probe.weights)
         gradient = probe.engine if given is None else probe.flat(given)
         if not _trust(probe, seed, report):
@@ -119,6 +123,16 @@ def check_subject(
     return report
 
 
+def _of_finite_results(subject: Subject, weights: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The weights without those of results that are infinite or NaN, if there are others: such results do not move."""
+    finite: list[Any] = [u if u is None else np.where(np.isfinite(r), u, 0.0) for u, r in zip(weights, subject.results)]
+    left = [(u, old) for u, old in zip(finite, weights) if u is not None]
+    if not any(np.any(u) for u, _ in left) or all(np.array_equal(u, old) for u, old in left):
+        return weights
+    subject.notes.append("results that are not finite were left out")
+    return tuple(u if u is None or u.ndim else float(u) for u in finite)
+
+
 def _trust(probe: Probe, seed: int, report: Report) -> bool:
     """Find out whether differences may be made by replay, or by calls; False, and the verdict, if by neither."""
     if is_faithful(probe, seed):
@@ -131,7 +145,7 @@ def _trust(probe: Probe, seed: int, report: Report) -> bool:
             how = f"did not both succeed: one raised {type(subject.raised).__name__}: {subject.raised}"
         report.notes.insert(0, f"two calls with the same inputs {how}")
         return False
-    probe.replay = None
+    probe.give_up_replay()
     report.by = "calls"
     report.notes.append(BY_CALLS)
     return True

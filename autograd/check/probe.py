@@ -38,6 +38,7 @@ class Probe:
             self.weights = tuple([None if u is None else 1.0 for u in weights])
         self._weights_in_rows = [None if u is None else np.asarray(u).reshape(-1) for u in self.weights]
         self.replay: Replay | None = subject.replay  # None: it cannot be trusted
+        self.calls_are_native = True  # made with the inputs' own dtypes
         data = [s._data for s in subject.sources]
         self.x = in_a_row(data)
         # What the step of each entry is scaled to: at least 1, and 0 for an infinite entry, which cannot move.
@@ -73,7 +74,17 @@ class Probe:
 
     def epsilon(self, native: bool = False) -> float:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""
-        return self.coarse if native or self.replay is None else EPS64
+        return self.coarse if native or (self.replay is None and self.calls_are_native) else EPS64
+
+    def give_up_replay(self) -> None:
+        """From here on, call the function: in float64, where it answers in float64."""
+        self.replay = None
+        if self.coarse > EPS64:
+            outs = self.subject.at(self.by_source(self.x), self.subject.call_again)
+            if outs is not None and [(shape_of(r), FLOAT64) for r in self.subject.results if r is not None] == [
+                (shape_of(out), np.asarray(out).dtype) for out in outs if out is not None
+            ]:
+                self.before, self.calls_are_native = outs, False
 
     def by_source(self, whole: Array, native: bool = False) -> list[Array]:
         """A long row, or many, taken apart: one array for each source, in its shape (and its own dtype: `native`)."""
@@ -116,6 +127,11 @@ class Probe:
 
     def largest_of_input(self, sizes: Array, places: Array) -> Array:
         """For some places, the largest of the sizes that belong to the same input."""
+        if len(self.shapes) == 1:
+            return np.full(places.shape, np.maximum.reduce(sizes, initial=0.0))
+        if places is self.places and min(map(math.prod, self.shapes)):
+            counts = [stop - start for start, stop in zip(self.starts, self.starts[1:])]
+            return np.repeat(np.maximum.reduceat(sizes, self.starts[:-1]), counts)
         tops = np.array([sizes[a:b].max(initial=0.0) for a, b in zip(self.starts, self.starts[1:])])
         return tops[np.searchsorted(self.starts, places, side="right") - 1]
 
@@ -204,11 +220,11 @@ class Probe:
 
     def by_calls(self, rows: Array) -> list[float]:
         """The same by calling the function itself, row by row; NaN where it raises or gives other shapes."""
-        return [self._by_call(data) for data in zip(*self.by_source(rows, native=True))]
+        return [self._by_call(data) for data in zip(*self.by_source(rows, self.calls_are_native))]
 
     def _by_call(self, data: tuple[Array, ...]) -> float:
         outs = self.subject.at(data, self.subject.call_again)
-        results = self.subject.results
+        results = self.subject.results if self.calls_are_native else self.before
         if outs is None or len(outs) != len(results):
             return math.nan
         total = 0.0

@@ -78,11 +78,28 @@ def batched(node: Value, rows: int, known: Mapping[Any, Array]) -> Array | None:
             data.append(x._data)
     if not stacked:
         return None
+    if len(stacked) < len(data):
+        data = _widened(data, stacked)
     if op.batch is not None:
         out = _aligned(op, rows, data, stacked) if op.batch == "align" else _by_callable(op, rows, data, stacked)
         if out is not None and shape_of(out) == (rows, *shape_of(node._data)):
             return out
     return _looped(op, rows, data, stacked)
+
+
+def _widened(data: list[Any], stacked: list[int]) -> list[Any]:
+    """What is not moved, in the precision of what is: an op that computes in the dtype of one of its inputs must not
+    round a float64 step away.
+    """
+    moved = np.result_type(*(data[i] for i in stacked))
+    return [
+        x.astype(np.promote_types(x.dtype, moved), copy=False) if i not in stacked and _is_real_array(x) else x
+        for i, x in enumerate(data)
+    ]
+
+
+def _is_real_array(x: Any) -> bool:
+    return x.__class__ is np.ndarray and x.dtype.kind == "f"
 
 
 def _aligned(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..backprop import refuse_stale, walk
+from ..backprop import refuse_stale, run_leaf_hooks, walk
 from ..derivatives import Trace
 from ..errors import DataError
 from ..op import as_plain
@@ -84,7 +84,7 @@ class Subject(Trace):
 
     def release(self) -> None:
         """Give the caller's arrays back: the same objects, open to be written to."""
-        for data in self._locked:
+        for data in sorted(self._locked, key=lambda array: array.base is not None):  # a view opens after its base
             data.setflags(write=True)
         for source, data in zip(self.sources, self._held):
             source._data = data
@@ -225,6 +225,7 @@ class Subject(Trace):
         order = [node for node in reversed(nodes) if node.requires_grad]
         refuse_stale(order)
         walk(order, grads)
+        run_leaf_hooks(grads)
         return [grads.get(source) for source in self.sources]
 
     def pushed(self, cotangents: Sequence[Any]) -> list[Any]:
@@ -263,6 +264,8 @@ def names_of_inputs(f: Callable[..., Any], count: int) -> list[str]:
     """What a function calls its inputs, where it tells; else their places."""
     code = getattr(f, "__code__", None)
     names = getattr(f, "names", ()) if code is None else code.co_varnames[inspect.ismethod(f) : code.co_argcount]
+    if not isinstance(names, list | tuple):
+        names = ()
     return [*names[:count], *(f"input {i}" for i in range(len(names), count))]
 
 

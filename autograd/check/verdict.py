@@ -26,6 +26,9 @@ Array = np.ndarray[Any, Any]
 VERDICTS = ("pass", "precision", "kink", "wrong", "nondeterministic")
 PASS, PRECISION, KINK, WRONG, NONDETERMINISTIC = range(len(VERDICTS))
 
+SEEN = 1e-3  # a slope is seen if its error is no more than this much of it
+LITTLE = 1e-6  # a gradient is as good as zero if it is no more than this much of the others
+
 
 @dataclass
 class Judged:
@@ -53,18 +56,22 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
     `places` are sorted.
     """
     g = gradient[places]
-    size = np.abs(g)
-    largest = float(np.maximum.reduce(np.abs(gradient), initial=0.0))
+    sizes = np.abs(gradient)
+    size = sizes[places]
+    largest = float(np.maximum.reduce(sizes, initial=0.0))
     usual = 0 < largest < math.inf and probe.finite
     if not usual:
-        largest = float(finite_or_zero(np.abs(gradient)).max(initial=0.0))
+        sizes = finite_or_zero(sizes)
+        largest = float(sizes.max(initial=0.0))
     relative, absolute = rounding_of(probe.coarse)
-    agrees = np.abs(g - seen.slope) <= relative * size + (absolute * largest + seen.noise)
-    agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * largest) + 2 * seen.noise
-    clear = agrees & (seen.noise <= 0.01 * size)
+    of_input = probe.largest_of_input(sizes, places)
+    agrees = np.abs(g - seen.slope) <= relative * size + (absolute * of_input + seen.noise)
+    agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * of_input) + 2 * seen.noise
+    clear = agrees & (seen.noise <= SEEN * size)
     judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8))
     if not usual or not clear.all():
-        clear |= agrees & seen.still & (g == 0)
+        zero = (g == 0) & (probe.engine[places] == 0) & (seen.noise <= LITTLE * largest)
+        clear |= agrees & seen.still & zero
         clear &= np.isfinite(g)
         judged.zero = clear & (g == 0)
         judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
@@ -109,8 +116,9 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:
         fine = np.isfinite(exact) & (np.abs(exact - slope[unsure]) <= 10 * error[unsure] + 1e-3 * np.abs(exact))
         unsure, exact = unsure[fine], exact[fine]
-        slope[unsure], error[unsure] = exact, 1e-12 * np.abs(exact) + 1e-6 * scales.visible[unsure] + UNDERFLOW
-        verdict[unsure] = _compare(g[unsure], exact, error[unsure], scales.exactly(unsure))
+        slope[unsure] = exact
+        error[unsure] = 1e-12 * np.abs(exact) + LITTLE * scales.visible[unsure] + 1e-8 * scales.nothing[unsure]
+        verdict[unsure] = _compare(g[unsure], exact, error[unsure], scales.of(unsure))
     judged.slope[doubtful], judged.error[doubtful], judged.verdict[doubtful] = slope, error, verdict
     assert judged.zero is not None
     unseen = np.abs(slope) <= 3 * error + 1e-6 * scales.nothing
@@ -128,24 +136,29 @@ class _Scales:
         # Noise tells of numbers inside f that were larger than its results: those cancelled.
         inside = max(probe.size, climbed.noise / probe.epsilon()) / np.maximum(1.0, np.abs(probe.x[places]))
         self.relative, absolute = rounding_of(probe.coarse)
-        self.slack = absolute * sizes.max(initial=0.0)
+        of_input = probe.largest_of_input(sizes, places)
+        self.slack = absolute * of_input
         self.rounding = probe.rounding(places, climbed.slope, climbed.error)  # of the engine's gradient, measured
         self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # how much of itself that may be
-        self.nothing = max(1e-7, 1e3 * probe.coarse) * inside  # what is little beside the numbers in f
-        # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or
-        # beside the numbers in f, if what stands there as a gradient is no more than rounding.
-        self.visible = 1e-6 * probe.largest_of_input(sizes, places)
+        self.nothing = max(1e-7, 1e3 * probe.coarse) * inside + UNDERFLOW  # what is little beside the numbers in f
+        # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or, if
+        # what stands there as a gradient is no more than rounding, beside the numbers in f. By calls nobody knows that
+        # an input has no path to the result, so there it must be small beside the largest gradient.
+        self.visible = LITTLE * of_input
+        self.unseen = self.nothing if probe.replay is not None else np.full(places.shape, LITTLE * sizes.max())
+        self.engine = probe.engine[places]
 
     def lost(self, g: Array, slope: Array, error: Array) -> Array:
         """Where gradient and slope are no more than the rounding of a zero, beside the numbers in f."""
         zero = self.slack + self.rounding
-        return (np.abs(g) <= zero) & (np.abs(slope) <= zero + 3 * error) & (self.rounding <= self.nothing)
+        said = np.maximum(np.abs(g), np.abs(self.engine))  # a formula and the engine must agree on that
+        return (said <= zero) & (np.abs(slope) <= zero + 3 * error) & (self.rounding <= self.nothing)
 
-    def exactly(self, some: Array) -> _Scales:
-        """The same for some of the entries, where the slope is exact: then whatever is small is seen."""
+    def of(self, some: Array) -> _Scales:
+        """The same for some of the entries."""
         some_of = copy.copy(self)
-        some_of.rounding, some_of.nothing = self.rounding[some], self.nothing[some]
-        some_of.visible = np.full(some.shape, np.inf)
+        for name in ("slack", "rounding", "nothing", "visible", "unseen", "engine"):
+            setattr(some_of, name, getattr(self, name)[some])
         return some_of
 
 
@@ -157,7 +170,7 @@ def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
     rounded = gap <= slack + scales.rounding
     lost = scales.lost(g, slope, error)
     agrees = (gap <= slack) | (rounded & (lost | (scales.rounding <= scales.excused * size)))
-    settled = (error <= 0.1 * size) | (error <= scales.visible) | (lost & (error <= scales.nothing))
+    settled = (error <= SEEN * size) | (error <= scales.visible) | (lost & (error <= scales.unseen))
     known = np.isfinite(slope)
     verdict = np.where(agrees & settled, PASS, np.where(rounded, PRECISION, WRONG))
     verdict = np.where(known, verdict, PRECISION)

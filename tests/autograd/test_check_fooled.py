@@ -5,6 +5,7 @@ import pytest
 
 import autograd as ag
 from autograd import Value, check_formula, check_grads, custom_op
+from autograd.check import complex_step
 from autograd.check.subject import cotangents
 from autograd.errors import DataError
 from autograd.op import OPS
@@ -92,6 +93,32 @@ def test_a_small_input_is_not_lost_beside_a_large_one():
     assert [e.verdict for e in report.entries] == ["pass", "wrong"]
 
 
+@pytest.mark.parametrize("dtype, scale", [(np.float16, 200.0), (np.float32, 2e6), (np.float64, 1e15)])
+def test_a_large_gradient_of_one_input_excuses_no_other(dtype, scale):
+    def f(x, y):
+        return scale * x + y * y
+
+    assert check_grads(f, dtype(1), dtype(1)).verdict in ("pass", "precision")
+    for factor in (0.0, 0.25, -1.0):
+        assert not check_formula(f, lambda x, y, k=factor: (scale, 2 * k * y), dtype(1), dtype(1)).ok
+    assert check_grads(lambda x, y: 1e6 * y + 5 * abs(x) + x, 0.0, 1.0).verdict == "kink"
+
+
+@pytest.mark.parametrize("offset", [1e8, 1e10, 1e12, 1e15])
+def test_a_zero_is_not_right_because_a_constant_hides_what_it_should_be(offset):
+    report = check_formula(lambda x: squares(x) + offset, lambda x: 0 * x, V)
+    assert not report.ok and "that is right" not in str(report)
+    assert not check_formula(lambda x: squares(x) + offset, lambda x: 2 * x * 1.008, V).ok
+
+
+def test_a_lost_path_beside_a_large_loss_is_not_called_zero():
+    def f(x, w):
+        return (x * x).sum() * 1e3 + 0.01 * (w.detach() ** 2).sum()
+
+    for dtype in (np.float32, np.float64):
+        assert check_grads(f, V.astype(dtype), V.astype(dtype)).verdict == "wrong"
+
+
 # --- functions that turn quickly ----------------------------------------------------------------------------
 
 
@@ -140,6 +167,28 @@ def test_cancellation_in_float32_is_not_called_wrong(f):
 def test_a_rule_that_is_wrong_by_little_is_wrong_in_float32_too(own_op):
     wrong = own_op(lambda g, out, x: (g * (1.001 - out * out),), forward=np.tanh)
     assert check_grads(wrong, np.array([0.3, 1.0, 9.0], np.float32)).verdict == "wrong"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_float32_beside_float64_steps(seed):
+    """An op that computes in the dtype of one input must not round away the step of another."""
+    rng = np.random.default_rng(seed)
+    x, w = rng.normal(size=(30, 8)).astype(np.float32), rng.normal(size=(8, 8)).astype(np.float32)
+    gamma, beta = np.ones(8, np.float32), np.zeros(8, np.float32)
+    assert check_grads(lambda w, g, b: (ag.layer_norm(x @ w, g, b) * x).sum(), w, gamma, beta).ok
+
+
+@pytest.mark.parametrize("offset", [0.0, 1000.0])
+def test_calls_are_made_in_float64_where_the_function_can(offset):
+    def leaky(x):
+        return ag.where(x.data > 0, x, 0.1 * x).sum() + offset
+
+    for seed in range(10):
+        x = np.random.default_rng(seed).normal(size=6).astype(np.float32) * np.float32(0.01)
+        assert check_grads(leaky, x).verdict in ("pass", "precision")
+    weights = np.arange(3, dtype=np.float32)
+    report = check_grads(lambda x: (x[np.argsort(x.data)] * weights).sum(), np.zeros(3, np.float32))
+    assert report.by == "calls" and not report.ok
 
 
 # --- kinks --------------------------------------------------------------------------------------------------
@@ -210,6 +259,55 @@ def test_a_value_made_before_the_call_does_not_move_with_its_leaf():
     leaf = Value(V)
     before = leaf * 2
     assert check_grads(lambda p: (p * before).sum(), leaf).verdict == "wrong"
+
+
+def test_a_result_that_was_edited_in_place_is_not_what_was_recorded():
+    def f(x):
+        h = x * 2
+        h.data[h.data > 1.5] = 0
+        return h.sum()
+
+    report = check_grads(f, V)
+    assert report.by == "calls" and report.verdict == "wrong"
+
+
+def test_an_op_that_reads_what_it_is_not_given(own_op):
+    q = Value(V)
+    sly = own_op(lambda g, out, x: (g * q.data,), forward=lambda x: x * q.data)
+    assert check_grads(lambda x, _: sly(x), V, q).verdict == "wrong"
+
+
+def test_hooks_of_leaves_belong_to_the_gradient():
+    leaf = Value(V)
+    leaf.hook(lambda g: 2 * g)
+    assert check_grads(squares, leaf).verdict == "wrong"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_tie_is_seen_with_every_seed(seed):
+    assert check_grads(lambda x: x[int(np.argmax(x.data))] * 1.0, np.array([1.0, 1.0]), seed=seed).verdict == "kink"
+
+
+def test_results_that_are_no_real_numbers_do_not_matter():
+    report = check_grads(lambda x: (x * x, "text", 3, x.data > 1, np.arange(2)), V)
+    assert report.ok and report.by == "replay"
+
+
+def test_a_function_that_differs_on_its_first_call_is_nondeterministic():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return x * (1.0 if len(calls) == 1 else 2.0)
+
+    assert check_grads(f, V).verdict == "nondeterministic"
+
+
+@pytest.mark.parametrize("f", [lambda q: q + np.array([0.0, -np.inf, 0.0]),
+                               lambda q: ag.log_softmax(q + np.array([0.0, -np.inf, 0.0]))])
+def test_results_that_are_infinite_are_left_out(f):
+    report = check_grads(f, V)
+    assert report.ok and "results that are not finite were left out" in report.notes
 
 
 def test_an_index_that_was_computed_is_part_of_the_graph():
@@ -305,6 +403,16 @@ def test_inputs_are_called_what_the_function_calls_them():
     assert [part.name for part in nested.parts] == ["p['b']", "p['w'][0]", "p['w'][1]", "q"]
 
 
+def test_a_callable_may_have_names_of_another_kind():
+    class Model:
+        names = {"x": 1}
+
+        def __call__(self, x):
+            return x * x
+
+    assert [part.name for part in check_grads(Model(), 2.0).parts] == ["input 0"]
+
+
 def test_arrays_of_whole_numbers_are_held_and_that_is_said():
     report = check_grads(lambda ids, w: w[ids].sum(), np.array([0, 2]), V)
     assert report.ok and "ids holds whole numbers; it is held" in str(report)
@@ -349,12 +457,32 @@ def test_one_wrong_entry_of_many_is_found(error):
     assert [e.index for e in report.failures] == [(7,)]
 
 
+@pytest.mark.parametrize("offset", [1e5, 1e7])
+def test_one_wrong_entry_of_many_in_noise(offset):
+    """Differences of (x + offset) - offset are rounded: a direction that fails must not lead to noise."""
+    x = np.random.default_rng(0).normal(size=20_000)
+
+    def f(x):
+        return (((x + offset) - offset) ** 2).sum()
+
+    assert check_grads(f, x).ok
+    assert [e.index for e in check_formula(f, lambda x: 2 * x + (np.arange(x.size) == 777), x).failures] == [(777,)]
+
+
 def test_directions_say_how_large_an_error_must_be():
     x = np.full(20_000, 1e3)
     report = check_grads(squares, x)
     (note,) = (note for note in report.notes if "random directions" in note)
     seen = float(note.partition("An error of ")[2].partition(" ")[0])
     assert 1e-3 < seen < 100 and "kinks were looked for in the single entries" in note
+
+
+def test_ops_that_come_and_go_are_not_kept(own_op):
+    for _ in range(3):
+        assert check_grads(own_op(lambda g, out, x: (2 * g * np.cos(x),)), V).verdict == "wrong"
+    alive = [op for op in complex_step._found if getattr(op, "custom", False)]
+    known = {op.name for op in OPS.values()}
+    assert {op.name for op in alive} <= known
 
 
 def test_the_weights_of_large_results_are_not_kept():

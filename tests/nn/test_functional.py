@@ -165,6 +165,15 @@ def test_ignored_targets_count_for_nothing():
     np.testing.assert_array_equal(v.grad[[1, 3]], 0.0)
 
 
+@pytest.mark.parametrize("reduction", ["sum", "none"])
+def test_the_losses_of_targets_that_are_not_ignored(reduction):
+    z, y = np.random.default_rng(0).normal(size=(3, 4)), np.array([2, 0, 3])
+    each = np.log(np.exp(z).sum(axis=1)) - z[np.arange(3), y]
+    each[1] = 0.0
+    expected = each.sum() if reduction == "sum" else each
+    np.testing.assert_allclose(F.cross_entropy(z, y, reduction=reduction, ignore_index=0), expected, rtol=1e-12)
+
+
 def test_one_target_left_is_its_own_mean():
     z = np.array([[0.3, -1.0, 2.0], [1.0, 1.0, 1.0]])
     left = F.cross_entropy(z, [2, -1], ignore_index=-1)
