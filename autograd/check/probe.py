@@ -16,6 +16,7 @@ from .subject import Array, Subject
 FLOAT64 = np.dtype(np.float64)
 EPS64 = float(np.finfo(FLOAT64).eps)
 TOGETHER = 1 << 15  # so many numbers, and all inputs are perturbed in one replay
+FEW = 8  # so few numbers an input, and they are not worth a replay of their own
 
 
 class Probe:
@@ -168,6 +169,12 @@ class Probe:
             return self.changes(self._rows(places, values), native)
         places, values = np.tile(places, len(values)), values.reshape(-1)
         changes = np.empty(values.size)
+        if self.x.size < FEW * len(self.shapes):  # mostly scalars: one replay for as many of them as there is room for
+            portion = max(8, min(portion, 4 * TOGETHER // self.x.size))
+            for i in range(0, values.size, portion):
+                rows = self._rows(places[i : i + portion], values[None, i : i + portion])
+                changes[i : i + portion] = self.changes(rows, native)
+            return changes
         source = np.searchsorted(self.starts, places, side="right") - 1
         for k in range(len(self.shapes)):
             mine = np.flatnonzero(source == k)
