@@ -27,6 +27,7 @@ VERDICTS = ("pass", "precision", "kink", "wrong", "nondeterministic")
 PASS, PRECISION, KINK, WRONG, NONDETERMINISTIC = range(len(VERDICTS))
 
 SEEN = 1e-3  # a slope is seen if its error is no more than this much of it
+ENOUGH = 1000  # entries that are looked at closely before it is asked whether that is enough
 LITTLE = 1e-6  # a gradient is as good as zero if it is no more than this much of the others
 
 
@@ -77,12 +78,17 @@ def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float 
         judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
         doubtful = np.flatnonzero(~_held(judged, probe) & ~clear)
         at_step = seen.slope[doubtful]
-        _look_closer(probe, judged, doubtful, gradient)
+        for start in range(0, doubtful.size, ENOUGH):
+            _look_closer(probe, judged, doubtful[start : start + ENOUGH], gradient)
+            if judged.verdict.max() >= KINK:
+                _leave(judged, seen, doubtful[start + ENOUGH :])
+                break
         if step is not None:
             _hold_against_step(judged, doubtful, at_step, step)
         if not probe.finite:
             _doubt_the_infinite(probe, judged)
         judged.worst = int(judged.verdict.max(initial=PASS))
+        judged.notes = list(dict.fromkeys(judged.notes))
     return judged
 
 
@@ -97,9 +103,7 @@ def _held(judged: Judged, probe: Probe) -> Array:
 
 
 def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array) -> None:
-    """Climb the ladder for the entries that a first look did not settle."""
-    if not doubtful.size:
-        return
+    """Climb the ladder for entries that a first look did not settle."""
     places, g = judged.places[doubtful], judged.gradient[doubtful]
     climbed = climb(probe, places)
     slope, error = climbed.slope, climbed.error
@@ -126,6 +130,17 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     for i in np.flatnonzero(kinked | climbed.one_sided):
         judged.sides[int(doubtful[i])] = float(climbed.left[i]), float(climbed.right[i])
     _explain(judged, climbed, scales, verdict, probe)
+
+
+def _leave(judged: Judged, seen: Look, others: Array) -> None:
+    """Leave entries at what a first look says of them: a thousand were looked at closely, and not all are right."""
+    if not others.size:
+        return
+    g, slope = judged.gradient[others], judged.slope[others]
+    size = np.maximum(np.abs(g), np.abs(slope))
+    clear = (np.abs(g - slope) > 1e-3 * size + 10 * seen.noise[others]) & (np.abs(seen.bend[others]) <= 0.01 * size)
+    judged.verdict[others] = np.where(clear, WRONG, PRECISION)
+    judged.notes.append(f"{others.size:,} more entries were not looked at closely")
 
 
 class _Scales:

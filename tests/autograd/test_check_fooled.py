@@ -5,7 +5,7 @@ import pytest
 
 import autograd as ag
 from autograd import Value, check_formula, check_grads, custom_op
-from autograd.check import complex_step
+from autograd.check import complex_step, verdict
 from autograd.check.subject import cotangents
 from autograd.errors import DataError
 from autograd.op import OPS
@@ -467,6 +467,17 @@ def test_one_wrong_entry_of_many_in_noise(offset):
 
     assert check_grads(f, x).ok
     assert [e.index for e in check_formula(f, lambda x: 2 * x + (np.arange(x.size) == 777), x).failures] == [(777,)]
+
+
+def test_a_thousand_wrong_entries_are_enough_to_know(monkeypatch):
+    monkeypatch.setattr(verdict, "ENOUGH", 10)
+    x = np.random.default_rng(0).normal(size=50)
+    report = check_formula(squares, lambda x: 4 * x, x)
+    assert {e.verdict for e in report.entries} == {"wrong"}
+    assert "40 more entries were not looked at closely" in report.notes
+    assert "twice too large" in str(report)
+    kinks = check_grads(ag.relu, np.zeros(50))
+    assert [e.verdict for e in kinks.entries] == ["kink"] * 10 + ["precision"] * 40
 
 
 def test_directions_say_how_large_an_error_must_be():
