@@ -226,7 +226,10 @@ class Jax:
 
     def answer(self, program: Program, second: bool) -> Answer:
         jax, jnp = self.jax, self.jnp
-        leaves = [jnp.asarray(x) for x in leaf_data(program)]
+        data = leaf_data(program)
+        if any(map(_has_subnormal, data)):
+            raise Unsupported("XLA takes numbers near the smallest for zero")
+        leaves = [jnp.asarray(x) for x in data]
 
         def loss(leaves: list[Any]) -> Any:
             values = program.run(leaves, self.apply)
@@ -251,6 +254,11 @@ class Jax:
             if hasattr(home, op):
                 return getattr(home, op)(*operands, **settings)
         raise Unsupported(op)
+
+
+def _has_subnormal(x: Any) -> bool:
+    size = np.abs(np.asarray(x))
+    return bool(((size > 0) & (size < np.finfo(size.dtype).tiny)).any())
 
 
 def _jax_attention(jax: Any, jnp: Any, q: Any, k: Any, v: Any, mask: Any, causal: bool) -> Any:
