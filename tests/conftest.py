@@ -20,6 +20,17 @@ settings.register_profile("intense", max_examples=2000, **SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever drives a browser is a `page` test; what tries an op on more than two of its samples is `slow`."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("page")
+        given = item.callspec.params if hasattr(item, "callspec") else {}
+        if "sample" in given and "op" in given and given["sample"] not in given["op"].samples[:2]:
+            item.add_marker("slow")
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium to drive; without one the test is skipped and the summary says so."""

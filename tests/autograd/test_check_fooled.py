@@ -460,6 +460,7 @@ def test_one_wrong_entry_of_many_is_found(error):
     assert [e.index for e in report.failures] == [(7,)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [1e5, 1e7])
 def test_one_wrong_entry_of_many_in_noise(offset):
     """Differences of (x + offset) - offset are rounded: a direction that fails must not lead to noise."""

@@ -68,17 +68,20 @@ def test_deep_chains_repr(deep):
     assert len(repr(deep[1])) < 100
 
 
+@pytest.mark.slow
 def test_deep_chains_copy(deep):
     assert len(topological(copy.deepcopy(deep[1]))) == DEEP + 1
     assert len(topological(pickle.loads(pickle.dumps(deep[1])))) == DEEP + 1
     assert copy.copy(deep[1]).parents == deep[1].parents
 
 
+@pytest.mark.slow
 def test_deep_chains_draw(deep):
     drawing = draw(deep[1])
     assert len(drawing.dot) < 1_000_000  # it shows the ends and says how much it left out
 
 
+@pytest.mark.slow
 def test_deep_chains_are_freed():
     """10⁶ nodes, in a process of its own, since a fault would be a crash of the interpreter; in a thread too."""
     program = """

@@ -6,6 +6,7 @@ from importlib import metadata
 import pytest
 
 pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow  # each test starts a pytest of its own
 
 GOOD_AND_BAD = """
     import numpy as np

@@ -22,6 +22,7 @@ def test_scalars_and_arrays_train_the_same_network():
     harness.assert_same({make.__name__: answer_after(make()) for make in ours})
 
 
+@pytest.mark.slow
 def test_the_scalar_gpt_is_the_one_on_arrays_and_on_another_engine():
     contenders = (w2_microgpt.with_tuples, w2_microgpt.with_handgrad, w2_microgpt.with_handgrad_arrays)
     harness.assert_same({make.__name__: answer_after(make()) for make in contenders})
@@ -34,6 +35,7 @@ def test_every_way_to_write_the_block_is_the_hand_written_one(tokens, width):
     harness.assert_same({name: contender.answer() for name, contender in contenders.items()})
 
 
+@pytest.mark.slow
 def test_the_deep_chain_is_measured():
     row = w6_deep.measure(US, 1000)
     assert set(row) == set(w6_deep.KEYS)

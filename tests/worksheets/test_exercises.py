@@ -21,6 +21,7 @@ def answer(name, function, **given):
     return result, stream.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "heading", "exercise"), [
     (example.name, heading, exercise) for example in EXAMPLES for heading, exercise in example.module.EXERCISES])
 def test_every_exercise_prints_and_returns_its_answer(name, heading, exercise):
@@ -124,6 +125,7 @@ def test_example_6_learns_all_patterns():
     assert result["first_all_right"] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"pre_norm": True}, {"causal": True, "seed": 4}])
 def test_example_6_gradients_against_differences(given):
     six = find("6").module

@@ -32,6 +32,7 @@ def worksheet(example, **given):
     return stream.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_main_prints_the_worksheet(example):
     text = worksheet(example)

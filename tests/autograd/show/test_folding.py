@@ -219,6 +219,7 @@ def test_without_modules_it_shows_both_ends_and_counts_the_rest():
     assert {"x"} <= set(names(drawing))
 
 
+@pytest.mark.slow
 def test_depth_is_no_limit():
     x = Value(1.0, name="x")
     for _ in range(100_000):
