@@ -107,14 +107,18 @@ def climb(probe: Probe, places: Array) -> Climb:
         jump[faint] = 0.0
         upright = cliff(near, 3 * rounding)
         jump = np.where(jump == 0, upright, jump)
-        left, right = (np.where(np.abs(side) > 0.1 * np.abs(upright), np.copysign(np.inf, side), side)
-                       if upright.any() else side for side in (left, right))  # fmt: skip
+        left, right = _endless(left, upright), _endless(right, upright)
     has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
     # At the edge of a domain no step to one side has a value.
     one_sided = has_right ^ has_left
     slope = np.where(one_sided, np.where(has_right, right, left), slope)
     error = np.where(one_sided, np.where(has_right, right_error, left_error), error)
     return Climb(slope, error, left, right, jump, one_sided, ~np.any(moved, axis=(1, 2)), h[:, -1], sigma)
+
+
+def _endless(side: Array, upright: Array) -> Array:
+    """One-sided slopes, infinite where the function jumps or stands upright on that side."""
+    return np.where((upright != 0) & (np.abs(side) > 0.1 * np.abs(upright)), np.copysign(np.inf, side), side)
 
 
 def ladder(x: Array, epsilon: float) -> Array:
