@@ -165,7 +165,6 @@ def lab(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.page
 def test_stepping_in_jupyterlab(lab, chromium):
     """Run a cell, click Next in its output, read the step."""
     from tests.browser import Browser

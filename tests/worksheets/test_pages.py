@@ -225,7 +225,6 @@ addEventListener("load", () => {
 
 
 @pytest.mark.slow
-@pytest.mark.page
 @pytest.mark.parametrize("width", [1280, 420])
 def test_the_page_shows_every_picture_and_fits(out, width, chromium, tmp_path):
     folder, _ = out

@@ -154,7 +154,6 @@ WHERE = "document.querySelector('.hg-where b')?.innerText"
 RECEIVING = "[...document.querySelectorAll('.hg-is-receiving')].map(card => card.textContent).join()"
 
 
-@pytest.mark.page
 def test_buttons_and_keys(page):
     at = page()
     assert "forward" in at.text("#hg-panel") and at.js("handgrad.position") == 0
@@ -178,7 +177,6 @@ def test_buttons_and_keys(page):
     assert at.js(pressed) == "false"
 
 
-@pytest.mark.page
 def test_space_presses_the_button_that_has_the_focus(page):
     at = page()
     at.click("#hg-next")
@@ -186,7 +184,6 @@ def test_space_presses_the_button_that_has_the_focus(page):
     assert at.js("handgrad.position") == 2 and at.js(WHERE) == "Forward 2 of 14"
 
 
-@pytest.mark.page
 def test_a_step_shows_rule_numbers_and_ledger(page):
     at = page("#step=27")
     panel = at.text("#hg-panel")
@@ -205,7 +202,6 @@ def test_a_step_shows_rule_numbers_and_ledger(page):
     assert "0 × 0 + 1.768×10−4 × 0.1 = 1.768×10−5" in at.text(".hg-arith")
 
 
-@pytest.mark.page
 def test_values_and_gradients_fill_in(page):
     at = page()
     score = "[...document.querySelectorAll('.hg-card')].find(c => c.textContent.startsWith('score')).textContent"
@@ -218,7 +214,6 @@ def test_values_and_gradients_fill_in(page):
     assert "0.001768" not in at.js(score)
 
 
-@pytest.mark.page
 def test_links_and_slider(page):
     at = page("#step=12")
     assert at.js("handgrad.position") == 12 and at.js("document.querySelector('#hg-slider').value") == "12"
@@ -233,7 +228,6 @@ def test_links_and_slider(page):
         at.wait(f"handgrad.position === {({'#step=9999': 28, '#in=77&step=2': 2}).get(nonsense, 0)}")
 
 
-@pytest.mark.page
 def test_cards_take_focus_and_enter(page):
     at = page()
     keys = at.js("[...document.querySelectorAll('.hg-card[tabindex]')].map(c => c.getAttribute('aria-label'))")
@@ -245,7 +239,6 @@ def test_cards_take_focus_and_enter(page):
     assert at.js("handgrad.position") in (15, 28)
 
 
-@pytest.mark.page
 def test_a_screen_reader_hears_each_step(page):
     at = page("#step=27")
     said = at.text("#hg-status")
@@ -257,7 +250,6 @@ def test_a_screen_reader_hears_each_step(page):
     assert at.js(f"{buttons}.every(b => b.innerText.trim() || b.getAttribute('aria-label'))")
 
 
-@pytest.mark.page
 def test_guess_first(page):
     at = page("#step=26")
     at.key("g")
@@ -285,7 +277,6 @@ def test_guess_first(page):
     assert not at.js("document.body.classList.contains('hg-hide')")
 
 
-@pytest.mark.page
 def test_opening_a_softmax(page):
     at = page("#step=18")
     at.click(".hg-open")
@@ -299,7 +290,6 @@ def test_opening_a_softmax(page):
     assert at.js("document.querySelectorAll('.hg-is-now').length") >= 2
 
 
-@pytest.mark.page
 def test_narrow_screens(page):
     at = page("#step=27", width=390, height=844, phone=True)
     assert at.js("document.documentElement.scrollWidth") <= 390
@@ -316,7 +306,6 @@ def test_narrow_screens(page):
     assert box[0] >= 0 and box[1] <= 390
 
 
-@pytest.mark.page
 def test_dark_and_light(page):
     at = page("#step=27", dark=True)
     surface = "getComputedStyle(document.body).backgroundColor"
@@ -328,7 +317,6 @@ def test_dark_and_light(page):
     at.js("localStorage.clear()")
 
 
-@pytest.mark.page
 def test_paper(page, tmp_path):
     at = page("#step=27", dark=True)
     at.pdf(tmp_path / "step.pdf")
@@ -339,7 +327,6 @@ def test_paper(page, tmp_path):
     at.call("Emulation.setEmulatedMedia", media="")
 
 
-@pytest.mark.page
 def test_hostile_names_in_the_browser(page, tmp_path):
     path = tmp_path / "hostile.html"
     step(hostile_graph(), title=HOSTILE).save(path)
@@ -350,7 +337,6 @@ def test_hostile_names_in_the_browser(page, tmp_path):
     assert at.js("document.documentElement.scrollWidth") <= 1366
 
 
-@pytest.mark.page
 @pytest.mark.slow
 def test_a_thousand_steps_open_and_move_quickly(page, tmp_path):
     if hasattr(os, "getloadavg") and os.getloadavg()[0] > (os.cpu_count() or 1):
@@ -383,14 +369,12 @@ def test_a_thousand_steps_open_and_move_quickly(page, tmp_path):
     assert min(opened) < 2000 and min(pressed) < 50
 
 
-@pytest.mark.page
 def test_pictures_as_png(chromium, tmp_path):
     made = step(Value(2.0, name="a") * 3.0).save_all(tmp_path, "png")
     assert [path.name for path in made] == ["1-forward-L.png", "2-backward-L.png"]
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in made)
 
 
-@pytest.mark.page
 def test_the_widget_follows_the_page_and_moves_it(page, tmp_path):
     """The widget's module with a model that stands in for Python's."""
     module = files("autograd.show").joinpath("page", "step_widget.js").read_text(encoding="utf-8")
