@@ -113,7 +113,7 @@ def check_subject(
             report.taylor = taylor_slope(probe, gradient, seed)
         if given is not None:
             _compare_engine(report, judge(probe, probe.engine, places, seen, step), subject)
-        elif not report.ok and mode == "reverse" and not probe.repeats():
+        elif not report.ok and mode == "reverse" and not probe.engine_repeats():
             report.verdict = VERDICTS[NONDETERMINISTIC]
             report.notes.insert(0, ERRATIC)
         elif report.verdict == "wrong" and diagnose:

@@ -104,7 +104,7 @@ class Probe:
         """What the engine pulled back, as the gradient of the sum."""
         return self.flat(pulled) if self.divisor == 1.0 else self.flat(pulled) / self.divisor
 
-    def repeats(self) -> bool:
+    def engine_repeats(self) -> bool:
         """Whether the engine gives the same gradient once more, but for rounding."""
         again = self.unweighted(self.subject.gradients(self.pulled_with))
         slack = self.coarse * np.abs(again).max(initial=0.0)
