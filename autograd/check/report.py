@@ -180,8 +180,9 @@ class Report:
         for entry in self.failures:
             if entry.verdict == "kink":
                 inside = "lies between them" if entry.between else "does not lie between them"
+                left, right = entry.left + 0.0, entry.right + 0.0  # no -0
                 yield (
-                    f"{entry.where} is at a kink: the slope is {entry.left:.6g} to the left and {entry.right:.6g} to "
+                    f"{entry.where} is at a kink: the slope is {left:.6g} to the left and {right:.6g} to "
                     f"the right; the gradient {entry.gradient:.6g} {inside}"
                 )
                 break

@@ -222,6 +222,7 @@ def test_a_jump_is_said_to_be_upright():
 
 def test_a_jump_leaves_the_slopes_of_other_entries_alone():
     report = check_grads(lambda x: (x[0] > 0) * 1.0 + abs(x[1]) + x[2] ** 1.5, np.zeros(3))
+    assert "x[0] is at a kink: the slope is 0 to the left and inf to the right" in str(report)
     assert (report.entries[1].left, report.entries[1].right) == pytest.approx((-1.0, 1.0))
     assert report.entries[2].verdict == "precision" and abs(report.entries[2].right) < 1.0
 
