@@ -199,8 +199,8 @@ def walk_in_slots(order: list[Value], grads: dict[Value, Any]) -> None:
         if g is PENDING:
             node.grad = None
             continue
-        label = node.label
-        if label is not None and label.hooks:
+        note = node._note
+        if note is not None and note.hooks:
             g = node.grad = run_hooks(node, g)
         rule = node.op.vjp  # type: ignore[union-attr]
         a = node._a

@@ -79,7 +79,7 @@ def walk(
         g = grads.pop(node, None)
         if g is None:  # nothing arrived: every path from the root ended in an op that passes no gradient on
             continue
-        if node.label is not None and node.label.hooks:
+        if node._note is not None and node._note.hooks:
             g = run_hooks(node, g)
         walked.append((node, g))
         # Step 2: the chain rule. The op's rule turns it into one contribution per input, added to what was there.
@@ -170,7 +170,7 @@ def insist_broadcast(dx: Any, x: Value) -> None:
 
 def run_hooks(node: Value, g: Any) -> Any:
     """Let the hooks of a node see its gradient, and replace it."""
-    for hook in node.label.hooks:  # type: ignore[union-attr]
+    for hook in node._note.hooks:  # type: ignore[union-attr]
         replaced = hook(g)
         if replaced is not None:
             g = replaced if isinstance(g, Value) else conform(as_data(replaced), node)
@@ -180,7 +180,7 @@ def run_hooks(node: Value, g: Any) -> Any:
 def run_leaf_hooks(grads: dict[Value, Any]) -> None:
     """The hooks of the leaves, whose gradients are complete when the walk is."""
     for leaf, g in grads.items():
-        if leaf.label is not None and leaf.label.hooks:
+        if leaf._note is not None and leaf._note.hooks:
             grads[leaf] = run_hooks(leaf, g)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .graph import edited_inputs, topological
-from .recording import Label
+from .recording import Note
 from .value import Value, counter, new, own
 
 
@@ -37,8 +37,8 @@ def edited_since(root: Value) -> list[Value]:
 
 
 def _fields(node: Value) -> tuple[Any, ...]:
-    label = node.label and node.label.but(scope=None, hooks=())
-    return type(node), node._data, node.grad, label, node.requires_grad
+    note = node._note and node._note.but(scope=None, hooks=())
+    return type(node), node._data, node.grad, note, node.requires_grad
 
 
 def _places(node: Value, place: dict[Value, _Place]) -> tuple[Any, ...]:
@@ -49,9 +49,9 @@ class _Place(int):
     """A row number in a pickled graph."""
 
 
-def _leaf(cls: type[Value], data: Any, grad: Any, label: Label | None, requires_grad: bool) -> Value:
+def _leaf(cls: type[Value], data: Any, grad: Any, note: Note | None, requires_grad: bool) -> Value:
     node: Value = new(cls)
-    node._data, node.grad, node.label, node.requires_grad = data, grad, label, requires_grad
+    node._data, node.grad, node._note, node.requires_grad = data, grad, note, requires_grad
     node.op = node._a = node._b = None
     node.stamp = next(counter)
     return node

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from .recording import Label, Scope, scope
+from .recording import Note, Scope, scope
 from .value import Value
 
-__all__ = ["Label", "Scope", "leaves", "scope", "topological"]
+__all__ = ["Note", "Scope", "leaves", "scope", "topological"]
 
 by_stamp = attrgetter("stamp")
 

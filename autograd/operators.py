@@ -65,7 +65,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         node._a = self
         node._b = other
         node.stamp = next(counter)
-        node.label = None
+        node._note = None
         node.requires_grad = needs and op.vjp is not nothing
         if opened:
             settle(node)

@@ -51,10 +51,10 @@ class Scope:
         return f"<scope {self.path or '(root)'}: {self.kind}>"
 
 
-class Label:
+class Note:
     """What people know a node by: its name, the module call and source line that made it, hooks on its gradient.
 
-    Nodes made in one module call share one Label; a node that gets a name or a hook gets a Label of its own.
+    Nodes made in one module call share one Note; a node that gets a name or a hook gets a Note of its own.
     """
 
     __slots__ = ("hooks", "line", "name", "scope")
@@ -68,19 +68,19 @@ class Label:
     ) -> None:
         self.name, self.scope, self.line, self.hooks = name, scope, line, hooks
 
-    def but(self, **changes: Any) -> Label:
+    def but(self, **changes: Any) -> Note:
         """A copy with some fields changed."""
-        return Label(**{"name": self.name, "scope": self.scope, "line": self.line, "hooks": self.hooks} | changes)
+        return Note(**{"name": self.name, "scope": self.scope, "line": self.line, "hooks": self.hooks} | changes)
 
 
 class _Modes(threading.local):
     """The modes in force in this thread."""
 
     recording = True
-    label: Label | None = None
+    note: Note | None = None
     lines = False
     finite = False
-    unusual = False  # whether one of them asks more of a node than a label
+    unusual = False  # whether one of them asks more of a node than a note
 
 
 modes = _Modes()
@@ -162,31 +162,31 @@ class scope:  # a class, not a @contextmanager, so that one can be entered again
 
     def __init__(self, name: str, kind: str = "", module: Any = None) -> None:
         self._about = name, kind, module
-        self._open: list[tuple[Scope, Label | None]] = []  # one for each time it was entered
+        self._open: list[tuple[Scope, Note | None]] = []  # one for each time it was entered
 
     def __enter__(self) -> Scope:
         name, kind, module = self._about
-        around = modes.label
+        around = modes.note
         here = Scope(name, kind, None if around is None else around.scope, module)
         self._open.append((here, around))
         opened.add(here)
-        modes.label = Label(None, here)
+        modes.note = Note(None, here)
         return here
 
     def __exit__(self, *error: object) -> None:
-        here, modes.label = self._open.pop()
+        here, modes.note = self._open.pop()
         opened.discard(here)
 
 
 def settle(node: Value) -> None:
     """Finish a new node according to the modes of this thread."""
-    node.label = modes.label
+    node._note = modes.note
     if not modes.unusual:
         return
     if modes.finite:
         _insist_finite(node)
     if modes.lines:
-        node.label = (modes.label or Label()).but(line=_user_line())
+        node._note = (modes.note or Note()).but(line=_user_line())
     if not modes.recording:
         if _shares(node):  # a view such as p.T: now a leaf, it must not be a second door to p's numbers
             node._data = node._data.copy()

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
 from .op import Op, as_plain, nothing
-from .recording import Label, Scope, opened, settle
+from .recording import Note, Scope, opened, settle
 
 ndarray = np.ndarray
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
@@ -42,14 +42,14 @@ class Value:
 
     # One slot each for the first two inputs: a tuple per node would double the memory of a scalar graph.
     # With three or more inputs, `_a` is the tuple of them all, and `_b` the list of their plain data.
-    __slots__ = ("_a", "_b", "_data", "grad", "label", "op", "requires_grad", "stamp")
+    __slots__ = ("_a", "_b", "_data", "_note", "grad", "op", "requires_grad", "stamp")
     __array_priority__ = 1000.0
 
     _a: Any
     _b: Any
     _data: Any
     grad: Any
-    label: Label | None
+    _note: Note | None
     op: Op | None
     requires_grad: bool
     stamp: int
@@ -88,7 +88,7 @@ class Value:
         self.grad = None
         self.op = self._a = self._b = None
         self.stamp = next(counter)
-        self.label = None if name is None else Label(name)
+        self._note = None if name is None else Note(name)
         self.requires_grad = requires_grad
 
     # --- what it holds --------------------------------------------------------------------------------------
@@ -126,23 +126,23 @@ class Value:
     @property
     def name(self) -> str | None:
         """The name people know it by, or None."""
-        return None if self.label is None else self.label.name
+        return None if self._note is None else self._note.name
 
     @name.setter
     def name(self, name: str | None) -> None:
         if name is not None:
             insist_text(name)
-        self.label = (self.label or Label()).but(name=name)
+        self._note = (self._note or Note()).but(name=name)
 
     @property
     def scope(self) -> Scope | None:
         """The module call that made this node, or None."""
-        return None if self.label is None else self.label.scope
+        return None if self._note is None else self._note.scope
 
     @property
     def line(self) -> str | None:
         """The source line that made this node, if `record_lines()` was on."""
-        return None if self.label is None else self.label.line
+        return None if self._note is None else self._note.line
 
     @property
     def inputs(self) -> tuple[Any, ...]:
@@ -219,13 +219,13 @@ class Value:
 
         Returns a function that removes the hook.
         """
-        self.label = (self.label or Label()).but(hooks=(*(self.label.hooks if self.label else ()), f))
+        self._note = (self._note or Note()).but(hooks=(*(self._note.hooks if self._note else ()), f))
 
         def remove() -> None:
-            if self.label is not None and f in self.label.hooks:
-                hooks = list(self.label.hooks)
+            if self._note is not None and f in self._note.hooks:
+                hooks = list(self._note.hooks)
                 hooks.remove(f)  # one of them: the same function may be there twice
-                self.label = self.label.but(hooks=tuple(hooks))
+                self._note = self._note.but(hooks=tuple(hooks))
 
         return remove
 
@@ -405,7 +405,7 @@ def made(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
     node._a = a
     node._b = b
     node.stamp = next(counter)
-    node.label = None
+    node._note = None
     node.requires_grad = needs and op.base.vjp is not nothing
     if opened:
         settle(node)

@@ -16,7 +16,7 @@ import numpy as np
 
 from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import Label, Scope, modes, opened
+from autograd.recording import Note, Scope, modes, opened
 
 Self = TypeVar("Self", bound="Module")
 Way = tuple[Any, ...]  # the attribute names, indices and keys that lead from a module to something it holds
@@ -64,20 +64,20 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`; every node made meanwhile remembers that it was made here."""
         # This is `with scope(name, kind, self):` written out, since every call of every layer pays for it.
-        around = modes.label
+        around = modes.note
         parent = None if around is None else around.scope
         name = "" if parent is None else self._name_in(parent)
         here = Scope(name, self.__class__.__name__, parent, self)
         try:
             opened.add(here)
-            modes.label = Label(None, here)
+            modes.note = Note(None, here)
             return self.forward(*args, **kwargs)
         except HandgradError as error:
             if here.path and not hasattr(error, "__notes__"):
                 error.add_note(f"in {here.path} ({here.kind})")
             raise
         finally:
-            modes.label = around
+            modes.note = around
             opened.discard(here)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -205,8 +205,8 @@ class Module:
 
     def _called(self) -> str:
         """How a message refers to this module: its dotted name in the call that is running, and its kind."""
-        label = modes.label
-        here = None if label is None else label.scope
+        note = modes.note
+        here = None if note is None else note.scope
         named = here is not None and here.module is self and here.path
         return f"{here.path}: {self._kind()}" if here is not None and named else self._kind()
 

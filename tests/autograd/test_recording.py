@@ -17,7 +17,7 @@ def modes_are_closed():
     """A test that leaves a mode open fails here and not in its neighbour."""
     yield
     assert not opened
-    assert (modes.recording, modes.label, modes.lines, modes.finite) == (True, None, False, False)
+    assert (modes.recording, modes.note, modes.lines, modes.finite) == (True, None, False, False)
 
 
 class TestNoGrad:

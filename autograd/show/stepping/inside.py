@@ -70,7 +70,7 @@ def _replayed(step: Step) -> Any:
         assert node.op is not None
         twin = apply(node.op, tuple(twins[x] if isinstance(x, Value) else x for x in node.inputs))
         if isinstance(twin, Value):
-            twin.label = node.label
+            twin._note = node._note
             twins[node] = twin
     return twins.get(step.node)
 

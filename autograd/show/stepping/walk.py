@@ -229,7 +229,7 @@ class Walk:
                 g = grads.get(node)
                 if g is None:
                     continue
-                if node.label is not None and node.label.hooks:
+                if node._note is not None and node._note.hooks:
                     g = run_hooks(node, g)
                 self.incoming[node] = g
                 for parent, value in contributions(node, g):
@@ -243,7 +243,7 @@ class Walk:
         for index in range(len(self.sent) - 1, -1, -1):
             node, parent, value, before, total = self.sent[index]
             if parent.op is None and parent not in self.incoming:
-                if parent.label is not None and parent.label.hooks:
+                if parent._note is not None and parent._note.hooks:
                     total = run_hooks(parent, total)
                     self.sent[index] = (node, parent, value, before, total)
                 self.incoming[parent] = total
