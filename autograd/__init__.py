@@ -38,7 +38,7 @@ globals().update(OPS, **_FUNCTIONS)  # exp, softmax, ...: one function per op of
 _LAZY = {
     "check_grads": "check", "check_formula": "check", "assert_grads": "check", "Report": "check",
     "custom_op": "custom",
-    "draw": "show", "draw_diff": "show", "zoom": "show", "step": "show", "explain": "show",
+    "draw": "drawing", "draw_diff": "drawing", "zoom": "drawing", "step": "stepping", "explain": "stepping",
 }  # fmt: skip
 
 __all__ = sorted([

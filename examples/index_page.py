@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.show.theme import MONO, SANS, variables_css
+from autograd.drawing.paint.theme import MONO, SANS, variables_css
 from examples.checking.errata import SHORTCUTS, clean, distinct, own_operands
 from examples.checking.sheet import VERDICTS, load, names
 from examples.checking.verdict import FAILED

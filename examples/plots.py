@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.show.theme import MONO, SANS, css, fill, stroke
+from autograd.drawing.paint.theme import MONO, SANS, css, fill, stroke
 
 LINES = ("parameter-line", "input-line", "bad", "ink")     # orange is for gradients only
 DASHES = ("", "7 4", "2 4", "10 3 2 3")                    # nothing by colour alone

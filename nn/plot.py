@@ -14,7 +14,7 @@ try:
 except ImportError as error:
     raise ImportError("plots need matplotlib: pip install 'handgrad[plot]'") from error
 
-from autograd.show.theme import light
+from autograd.drawing.paint.theme import light
 
 COLOURS = [light(token) for token in ("parameter-line", "input-line", "bad", "ink")]  # orange is for gradients
 DASHES = ["-", "--", ":", "-."]  # nothing by colour alone

@@ -26,7 +26,8 @@ PARTS = {
     "value": "The graph",
     "accumulate": "The graph",
     "derivatives": "Derivatives of functions",
-    "show": "Drawings and steps",
+    "drawing": "Drawings",
+    "stepping": "Steps and explanations",
     "check": "Gradient checks",
     "recording": "What is recorded",
     "custom": "What an op is",
@@ -103,7 +104,7 @@ def groups(module: ModuleType) -> list[Group]:
 
 
 def part_of(member: Any) -> str:
-    """The part of `autograd` that something was written in: "show" for a function of autograd/show/drawing.py."""
+    """The part of `autograd` that something was written in: "drawing" for a function of autograd/drawing/."""
     if isinstance(member, Op):
         families = [part for part in PARTS if part.startswith("ops.")]
         return next(part for part in families if _has(import_module(f"autograd.{part}"), member))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from autograd.cli import CommandError, Subparsers
 
 if TYPE_CHECKING:
-    from autograd.show.stepping import Stepper
+    from autograd.stepping import Stepper
 
 
 def register(subparsers: Subparsers) -> None:
@@ -50,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
 def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     """Step through a Value in the way the user asked for."""
     from autograd.cli.draw import misspelled
+    from autograd.drawing.choices import UnknownChoice
     from autograd.errors import HandgradError
-    from autograd.show.choices import UnknownChoice
-    from autograd.show.stepping.player import typed_place
+    from autograd.stepping.player import typed_place
 
     try:
         stepper = made(root, arguments, **options)
@@ -69,7 +69,7 @@ def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
 
 def made(root: Any, arguments: argparse.Namespace, **options: Any) -> Stepper:
     from autograd.cli.draw import as_collapse
-    from autograd.show.stepping import step
+    from autograd.stepping import step
 
     collapse = list(map(as_collapse, arguments.collapse or [])) or None
     backward = not arguments.forward and root.size == 1
@@ -83,7 +83,7 @@ def shown(stepper: Stepper, arguments: argparse.Namespace) -> int:
         path = stepper.save(arguments.html)
         print(f"{path}: {len(stepper)} steps; open it in a browser")
         return 0
-    from autograd.show.stepping.player import Player, can_play
+    from autograd.stepping.player import Player, can_play
 
     if arguments.text or not can_play():
         first = max(0, stepper.position - 1)

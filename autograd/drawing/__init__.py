@@ -1,0 +1,27 @@
+"""The graph as a picture: `draw`, `zoom`, `draw_diff`.
+
+    Values ──reader──▶ Scene ──layout.arrange──▶ Placement ──paint.painter──▶ SVG text
+                     (scene.py)             (layout/geometry.py)
+
+    reader       `Reader(root, Options(...)).scene()`: a graph as cards and edges
+    folding      which nodes share a card: modules, repeats, sums; `choices`: what a caller picks by name
+    value_cards  a node, module or constant as a Card; `flow`: what travels along each edge
+    scene        Card, Row, Block, Edge, Scope, Scene: plain data; `measure(card)`
+    layout/      `arrange(scene)`: Graphviz, or our own layers
+    paint/       `paint(scene, placed)`: SVG; colours and fonts in `theme`
+    drawing      `draw` and the Drawing it returns; `zooming`, `diff`: other pictures
+    files        saving as SVG, PNG, PDF; `dot`, `mermaid` and `page`: other forms of a drawing
+"""
+
+from typing import Any
+
+_LAZY = {"draw": "drawing", "Drawing": "drawing", "draw_diff": "diff", "zoom": "zooming"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        found = globals()[name] = getattr(import_module(f".{_LAZY[name]}", __name__), name)
+        return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,182 @@
+"""`draw`: the computation graph of anything, as a picture."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from autograd.drawing import dot as public_dot
+from autograd.drawing import files as export
+from autograd.drawing import mermaid
+from autograd.drawing import page as draw_page
+from autograd.drawing.folding import Collapse
+from autograd.drawing.layout.arrange import arrange
+from autograd.drawing.layout.geometry import Placement
+from autograd.drawing.options import MAX_NODES, Options
+from autograd.drawing.page import MOST_OPEN, Outline
+from autograd.drawing.paint import compact, painter
+from autograd.drawing.paint.svg import next_drawing_number
+from autograd.drawing.reader import COMPACT_FROM, Reader
+from autograd.drawing.scene import Scene
+from autograd.value import Value
+
+SLIDE = (1240, 590)  # pixels a slide has to spare
+READABLE = 0.7  # of full size; below it, numbers are too small to read from a seat
+
+
+def draw(
+    root: Value,
+    *,
+    collapse: Collapse = None,
+    direction: str | None = None,
+    detail: str = "full",
+    edges: str | None = None,
+    max_nodes: int = MAX_NODES,
+    names: Mapping[str, Any] | None = None,
+    flow: bool | float = False,
+    inputs: Iterable[Any] = (),
+    chains: bool | None = None,
+    digits: int = 4,
+    title: str = "",
+    engine: str | None = None,
+) -> Drawing:
+    """A picture of the graph that ends in `root`: one card per value, with its expression, value and
+    gradient.
+
+    collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
+                ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False never folds;
+                by default the modules of a long model fold, so that it fits on a page, unless `edges` or a
+                `max_nodes` of more than 300 ask for what is in them
+    direction   "TB" or "LR"; by default top to bottom when tables are shown, else left to right
+    detail      "full", or "brief" for slides: name, expression and the gradient's size
+    edges       "rule" writes the op's own rule on each edge, "numbers" the arithmetic of the last backward
+    max_nodes   above so many cards the drawing folds by itself, and says so
+    names       more names, such as `locals()`
+    flow        draws each edge as wide as the gradient that flowed along it; a number sets the widest
+    inputs      leaves (or their names) to show as inputs
+    chains      whether long scalar sums fold into one card; by default in drawings of more than 30 nodes
+    engine      "pygraphviz", "dot" or "layered"; by default the first that is there
+
+    >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    >>> loss = a * b + a
+    >>> loss.backward()
+    >>> drawing = draw(loss)
+    >>> drawing.svg.startswith("<svg")
+    True
+    >>> [card.name or card.expression for card in drawing.scene.cards]
+    ['a', 'b', 'a * b', 'a * b + a']
+    """
+    options = Options(collapse, direction, detail, edges, max_nodes, names, flow, inputs, chains, digits, title)
+    return Drawing(Reader(root, options), engine)
+
+
+class Drawing:
+    """A drawn graph. In a notebook it shows itself; `save` writes it by extension."""
+
+    def __init__(self, source: Reader | Scene, engine: str | None = None) -> None:
+        self.reader = source if isinstance(source, Reader) else None
+        self.scene = source.scene() if isinstance(source, Reader) else source
+        self._engine = engine
+        self._number = next_drawing_number()
+
+    @functools.cached_property
+    def placement(self) -> Placement:
+        """Where everything stands."""
+        sizes = compact.sizes(self._words) if self.is_compact else None
+        return arrange(self.scene, sizes, engine=self._engine)
+
+    @functools.cached_property
+    def _words(self) -> dict[str, list[str]]:
+        return compact.words(self.scene)
+
+    @property
+    def is_compact(self) -> bool:
+        """So many cards that each gets two lines of text instead of its tables?"""
+        return len(self.scene.cards) > COMPACT_FROM
+
+    @functools.cached_property
+    def svg(self) -> str:
+        """The picture: self-contained, accessible, light and dark."""
+        return self.themed("auto")
+
+    def themed(self, theme: str) -> str:
+        """The SVG with the theme fixed to "light" or "dark", or following the reader's system ("auto")."""
+        if self.is_compact:
+            return compact.paint(self.scene, self._words, self.placement, f"hg-{self._number}", theme)
+        return painter.paint(self.scene, self.placement, prefix=f"hg-{self._number}", theme_name=theme)
+
+    @functools.cached_property
+    def dot(self) -> str:
+        """The graph as DOT, complete and legible in any Graphviz."""
+        return public_dot.write(self.scene)
+
+    @functools.cached_property
+    def mermaid(self) -> str:
+        """The graph as a Mermaid flowchart, for Markdown pages that render it."""
+        return mermaid.write(self.scene)
+
+    @property
+    def has_modules(self) -> bool:
+        """Are there modules, and few enough nodes to open them all in a page?"""
+        return self.reader is not None and _can_open(self.reader)
+
+    @functools.cached_property
+    def outline(self) -> Outline | None:
+        """What a page may open and close; None without modules, and when the numbers have changed since."""
+        if self.reader is None or not self.has_modules:
+            return None
+        outline = Outline(self.reader)
+        return outline if outline.agrees_with(self.scene) else None
+
+    def html(self) -> str:
+        """One self-contained page: hover, search, pan and zoom, modules that open and close."""
+        return draw_page.write(self)
+
+    def save(self, path: str | os.PathLike[str], *, theme: str = "light") -> Path:
+        """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all.
+
+        A PNG or PDF has the colours of `theme`, "light" or "dark"; an SVG follows its reader unless "dark"
+        is asked for.
+        """
+        return export.save(self, Path(path), theme)
+
+    @property
+    def advice(self) -> str:
+        """What would make this drawing readable on a slide; "" if it already is."""
+        return self.advise(lambda option, value: f"{option}={json.dumps(value)}", "draw() of an earlier value")
+
+    def advise(self, spelled: Callable[[str, Any], str], part: str) -> str:
+        """The advice with its options `spelled` as the caller types them, and the words for drawing a `part`."""
+        width, height = self.placement.width, self.placement.height
+        fit = min(SLIDE[0] / max(width, 1), SLIDE[1] / max(height, 1))
+        if fit >= READABLE:
+            return ""
+        options = []
+        if self.reader is not None:
+            chosen = self.reader.options
+            if chosen.detail == "full" and len(self.scene.cards) <= 20:
+                options.append(spelled("detail", "brief"))
+            if self.has_modules and self.scene.scopes and not chosen.collapse:
+                options.append(spelled("collapse", 1))
+        options.append(f"a smaller part: {part}")
+        return (
+            f"{width:.0f}×{height:.0f} px: on a slide its numbers would be {13 * fit:.0f} px high. "
+            f"What helps: {', or '.join(options)}"
+        )
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"image/svg+xml": self.svg, "text/plain": repr(self)}
+
+    def __repr__(self) -> str:
+        cards = len(self.scene.cards)
+        placed = "placement" in vars(self)  # known once it was painted; a repr does not lay out a graph
+        advice = f"; {self.advice}" if placed and self.advice else ""
+        return f"<Drawing of {cards} card{'s' if cards != 1 else ''}: {self.scene.title}{advice}>"
+
+
+def _can_open(reader: Reader) -> bool:
+    return len(reader.nodes) <= MOST_OPEN and any(node.scope is not None and node.scope.path for node in reader.nodes)

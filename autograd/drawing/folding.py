@@ -1,0 +1,387 @@
+"""Which nodes share a card: modules that collapse, blocks that repeat, scalar sums, and what is left out.
+
+`fold(nodes, …)` gives a `Folded`: every node's card key, and the groups among them. Nothing here knows how
+a card looks.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from autograd.formula.numbers import count
+from autograd.recording import Scope
+from autograd.value import Value
+
+SHORTEST_CHAIN = 4  # unnamed additions in a row that fold into one sum
+CHAINS_FROM = 30  # nodes from which sums fold by themselves
+LONGEST_OPEN = 20  # cards from end to end; a longer drawing is a strip that no page shows, so its modules fold
+LONGEST_FOLDED = 12  # and they fold from the inside out, until it is no longer than this
+
+Collapse = Any  # None, a depth, a name or pattern, several of these, or a predicate on scopes
+
+
+@dataclass
+class Group:
+    """Nodes that share one card. `kind`: "module", "sum" (its last node is the result) or "rest" (left
+    out)."""
+
+    key: str
+    kind: str
+    members: list[Value]
+    scope: Scope | None = None
+    absorbed: list[Value] = field(default_factory=list)  # leaves used nowhere else
+    copies: list[Group] = field(default_factory=list)  # the modules that repeat, in order
+
+    @property
+    def result(self) -> Value:
+        return self.members[-1]
+
+    @property
+    def name(self) -> str:
+        if self.scope is None:
+            return ""
+        if not self.copies:
+            return self.scope.path or self.scope.kind
+        first, last = (_numbered(copy.scope) for copy in (self.copies[0], self.copies[-1]))
+        return f"{first[0]}[{first[1]}…{last[1]}]"
+
+
+@dataclass
+class Folded:
+    """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded by itself."""
+
+    nodes: list[Value]
+    key_of: dict[Value, str]
+    groups: dict[str, Group]
+    note: str = ""
+
+    def shows(self, node: Value) -> bool:
+        """Does the node have a card that spells its expression out?"""
+        group = self.groups.get(self.key_of[node])
+        return group is None or (group.kind == "sum" and node is group.result)
+
+    def stand_ins(self) -> dict[Value, str]:
+        """How other expressions refer to a result hidden in a module, or to an unnamed one that is left out."""
+        found = {}
+        for group in self.groups.values():
+            for node in group.members if group.kind != "sum" else ():
+                if group.kind == "module" or not node.name:
+                    found[node] = group.name or "…"
+        return found
+
+    @property
+    def size(self) -> int:
+        return len(set(self.key_of.values()))
+
+    @property
+    def length(self) -> int:
+        """Cards on the longest way from a leaf to the result."""
+        reached: dict[str, int] = {}
+        for node in self.nodes:
+            key = self.key_of[node]
+            before = (reached[self.key_of[x]] for x in node.parents if self.key_of[x] != key)
+            reached[key] = max(reached.get(key, 1), 1 + max(before, default=0))
+        return max(reached.values())
+
+
+def fold(
+    nodes: Sequence[Value],
+    *,
+    collapse: Collapse = None,
+    max_nodes: int,
+    shorten: bool = True,
+    chains: bool | None = None,
+    keep: Callable[[Value], bool] = lambda leaf: False,
+    repeats: bool = True,
+) -> Folded:
+    """Decides the cards of a graph, oldest node first. Leaves for which `keep` holds stay visible; without
+    `repeats`, copies of a module keep a card each; without `shorten`, a model stays open however long it is."""
+    nodes = list(nodes)
+    users = _users(nodes)
+    keys = {node: f"n{index}" for index, node in enumerate(nodes)}
+
+    def folded_by(collapse: Collapse) -> Folded:
+        folded = _collapse(nodes, keys, users, chooser(collapse), keep, repeats)
+        if chains or (chains is None and folded.size > min(CHAINS_FROM, max_nodes)):
+            _fold_sums(folded, users)
+        return folded
+
+    folded = folded_by(collapse)
+    if collapse is None:
+        folded = _readable(folded, folded_by, max_nodes, shorten)
+    if folded.size <= max_nodes:
+        return folded
+    hidden = _leave_out(folded, users, max_nodes)
+    if hidden:
+        folded.note = (
+            f"{count(len(nodes))} nodes, {count(hidden)} of them left out; max_nodes={len(nodes)} draws them all"
+        )
+    return folded
+
+
+def _readable(opened: Folded, folded_by: Callable[[int], Folded], max_nodes: int, shorten: bool) -> Folded:
+    """What a drawing shows where the caller has not said what to fold: every module open while that fits on a page,
+    else as many as do, inner ones folded first."""
+    deepest = _deepest(opened.nodes)
+    too_many = opened.size > max_nodes
+    if not deepest or not (too_many or (shorten and opened.length > LONGEST_OPEN)):
+        return opened
+    fitting = [(depth, folded) for depth in range(deepest, 0, -1) if (folded := folded_by(depth)).size <= max_nodes]
+    short = [(depth, folded) for depth, folded in fitting if folded.length <= LONGEST_FOLDED]
+    if not fitting or not (short or too_many or fitting[-1][1].length <= opened.length / 2):
+        return opened  # folding would hide much and help little
+    depth, folded = short[0] if short else fitting[-1]
+    how = "collapse=… opens them" if too_many else "collapse=False opens them all"
+    if not too_many and depth < deepest:
+        how += f", collapse={depth + 1} only the outermost"
+    folded.note = f"{count(len(opened.nodes))} nodes, shown folded to {count(folded.size)}; {how}"
+    return folded
+
+
+def every_module(nodes: Sequence[Value], keep: Callable[[Value], bool]) -> list[Group]:
+    """A group for each call that could fold, at any depth, and one (key `x…`) for each run of copies."""
+    users = _users(nodes)
+    keys = {node: f"n{index}" for index, node in enumerate(nodes)}
+    found: list[Group] = []
+    for depth in range(1, _deepest(nodes) + 1):
+        for group in _collapse(list(nodes), keys, users, chooser(depth), keep).groups.values():
+            if group.copies:
+                found += [replace(group, key=f"x{group.key[1:]}"), *group.copies]
+            else:
+                found.append(group)
+    return found
+
+
+def depth_of(scope: Scope) -> int:
+    """1 for a module called by hand, or by a model (which has no name of its own and counts 0)."""
+    return sum(1 for one in scope.chain() if one.name)
+
+
+def _users(nodes: Iterable[Value]) -> dict[Value, list[Value]]:
+    users: dict[Value, list[Value]] = defaultdict(list)
+    for node in nodes:
+        for x in node.parents:
+            users[x].append(node)
+    return users
+
+
+def chooser(collapse: Collapse) -> Callable[[Scope], bool]:
+    """The caller's `collapse` as a predicate: is this call one card?"""
+    if collapse is None or collapse is False:
+        return lambda scope: False
+    if collapse is True:
+        return lambda scope: True
+    if isinstance(collapse, int):
+        return lambda scope: depth_of(scope) >= collapse
+    if isinstance(collapse, str):
+        return lambda scope: any(fnmatch.fnmatchcase(text, collapse) for text in (scope.path, scope.name, scope.kind))
+    if callable(collapse):
+        return lambda scope: bool(collapse(scope))
+    if isinstance(collapse, Iterable):
+        choosers = [chooser(part) for part in collapse]
+        return lambda scope: any(chooser(scope) for chooser in choosers)
+    raise TypeError(
+        "collapse: expected a depth (1 folds every outermost module), a name or pattern such as 'blocks.*', "
+        f"a list of these, or a function of a scope; got {collapse!r}"
+    )
+
+
+def _deepest(nodes: Iterable[Value]) -> int:
+    scopes = {id(node.scope): node.scope for node in nodes if node.scope is not None}
+    return max((depth_of(scope) for scope in scopes.values()), default=0)
+
+
+def _collapse(
+    nodes: list[Value],
+    keys: dict[Value, str],
+    users: dict[Value, list[Value]],
+    chosen: Callable[[Scope], bool],
+    keep: Callable[[Value], bool],
+    repeats: bool = True,
+) -> Folded:
+    """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into
+    it."""
+    calls: dict[int, Scope | None] = {}
+
+    def call_of(scope: Scope) -> Scope | None:
+        if scope.serial not in calls:
+            calls[scope.serial] = next((one for one in reversed(list(scope.chain())) if chosen(one)), None)
+        return calls[scope.serial]
+
+    groups: dict[str, Group] = {}
+    key_of = dict(keys)
+    for node in nodes:
+        call = call_of(node.scope) if node.scope is not None and node.op is not None else None
+        if call is not None:
+            key = f"m{call.serial}"
+            groups.setdefault(key, Group(key, "module", [], call)).members.append(node)
+            key_of[node] = key
+    for leaf in nodes:
+        if leaf.op is None and users[leaf] and not keep(leaf):
+            first, *others = {key_of[user] for user in users[leaf]}
+            if not others and first in groups:
+                groups[first].absorbed.append(leaf)
+                key_of[leaf] = first
+    folded = Folded(nodes, key_of, groups)
+    if repeats:
+        _fold_repeats(folded)
+    return folded
+
+
+# --- repeated modules -------------------------------------------------------------------------------------
+
+
+def _numbered(scope: Scope | None) -> tuple[str, int]:
+    """`blocks.2` as ("blocks", 2); a number of -1 says that the name has none."""
+    found = re.fullmatch(r"(.*?)\.?\[?(\d+)\]?", scope.path if scope else "")
+    return (found[1], int(found[2])) if found else ("", -1)
+
+
+def _likeness(group: Group) -> Any:
+    """What two calls must share to be copies of each other."""
+    scope = group.scope
+    assert scope is not None
+    ops = tuple(node.op.name for node in group.members if node.op)
+    sizes = tuple(sorted(np.shape(leaf.data) for leaf in group.absorbed))
+    outer = scope.parent.serial if scope.parent else -1
+    return outer, scope.kind, _numbered(scope)[0], ops, sizes, group.result.shape
+
+
+def _fold_repeats(folded: Folded) -> None:
+    """Copies that follow one another, or stand side by side on the same inputs, become one card."""
+    before, after = _neighbours(folded)
+    runs: list[list[Group]] = []
+    for group in folded.groups.values():
+        last = runs[-1][-1] if runs else None
+        if (
+            last is not None
+            and _is_next_copy(group, last)
+            and (after[last.key] == {group.key} or before[last.key] == before[group.key])
+        ):
+            runs[-1].append(group)
+        else:
+            runs.append([group])
+    for run in runs:
+        if len(run) > 1:
+            _merge(folded, run)
+
+
+def _is_next_copy(group: Group, last: Group) -> bool:
+    number = _numbered(group.scope)[1]
+    return number >= 0 and number == _numbered(last.scope)[1] + 1 and _likeness(group) == _likeness(last)
+
+
+def _neighbours(folded: Folded) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
+    before, after = defaultdict(set), defaultdict(set)
+    for node in folded.nodes:
+        head = folded.key_of[node]
+        for x in node.parents:
+            tail = folded.key_of[x]
+            if tail != head:
+                before[head].add(tail)
+                after[tail].add(head)
+    return before, after
+
+
+def _merge(folded: Folded, run: list[Group]) -> None:
+    whole = Group(
+        run[0].key,
+        "module",
+        [node for group in run for node in group.members],
+        run[0].scope,
+        [leaf for group in run for leaf in group.absorbed],
+        run,
+    )
+    for group in run:
+        del folded.groups[group.key]
+    folded.groups[whole.key] = whole
+    for node in (*whole.members, *whole.absorbed):
+        folded.key_of[node] = whole.key
+
+
+# --- scalar sums ------------------------------------------------------------------------------------------
+
+
+def _fold_sums(folded: Folded, users: dict[Value, list[Value]]) -> None:
+    """A run of unnamed scalar additions, with the products that feed it, becomes one card: its last
+    node's."""
+    inner = {node: _sum_above(node, folded, users) for node in folded.nodes}
+    for top in reversed(folded.nodes):
+        if not _is_sum(top, folded) or inner[top] is not None:
+            continue
+        members = _sum_members(top, inner)
+        if sum(1 for node in members if node.op and node.op.name == "add") > SHORTEST_CHAIN:
+            group = Group(folded.key_of[top], "sum", members)
+            folded.groups[group.key] = group
+            for node in members:
+                folded.key_of[node] = group.key
+
+
+def _is_sum(node: Value, folded: Folded) -> bool:
+    return (
+        node.op is not None
+        and node.op.name == "add"
+        and not np.ndim(node.data)
+        and folded.key_of[node] not in folded.groups
+    )
+
+
+def _sum_above(node: Value, folded: Folded, users: dict[Value, list[Value]]) -> Value | None:
+    """The addition this unnamed, once-used scalar product or addition goes into."""
+    if (
+        node.op is None
+        or node.op.name not in ("add", "mul")
+        or node.name
+        or np.ndim(node.data)
+        or len(users[node]) != 1
+        or folded.key_of[node] in folded.groups
+    ):
+        return None
+    user = users[node][0]
+    return user if _is_sum(user, folded) and user.scope is node.scope else None
+
+
+def _sum_members(top: Value, inner: dict[Value, Value | None]) -> list[Value]:
+    members, stack = [], [top]
+    while stack:
+        node = stack.pop()
+        members.append(node)
+        if node.op is not None and node.op.name == "add":
+            stack += [x for x in node.parents if inner.get(x) is node]
+    return sorted(members, key=lambda node: node.stamp)
+
+
+# --- what is left out -------------------------------------------------------------------------------------
+
+
+def _leave_out(folded: Folded, users: dict[Value, list[Value]], max_nodes: int) -> int:
+    """Keeps both ends of the computation; what lies between becomes one card. Returns how many nodes it
+    hides."""
+    made = list(dict.fromkeys(folded.key_of[node] for node in folded.nodes if node.op is not None))
+    end = max(1, max_nodes // 4)
+    middle = set(made[end : len(made) - end])
+    hidden = [node for node in folded.nodes if folded.key_of[node] in middle]
+    for leaf in folded.nodes:
+        if (
+            leaf.op is None
+            and folded.key_of[leaf] not in folded.groups
+            and all(folded.key_of[user] in middle for user in users[leaf])
+            and users[leaf]
+        ):
+            hidden.append(leaf)
+    if not middle:
+        return 0
+    for key in middle:
+        folded.groups.pop(key, None)
+    rest = Group("rest", "rest", hidden)
+    folded.groups["rest"] = rest
+    for node in hidden:
+        folded.key_of[node] = "rest"
+    return len(hidden)

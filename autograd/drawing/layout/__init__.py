@@ -1,0 +1,1 @@
+"""Where cards and edges go: `arrange(scene)`, by Graphviz or by our own layers."""

@@ -1,0 +1,211 @@
+"""Where cards and edges go: `arrange(scene)` gives boxes, curves and label places.
+
+Three engines behind one interface: the Graphviz inside pygraphviz's wheel, a `dot` program on PATH, and our
+own layered layout, which stands in where neither is found or where the graph is too large for them. All
+take boxes of fixed size: the cards are measured by us, so that no picture depends on the fonts of the
+machine that laid it out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from autograd.drawing.layout import layered
+from autograd.drawing.layout.edge_labels import on_their_lines
+from autograd.drawing.layout.geometry import Box, Link, Placement, Problem, crossings
+from autograd.drawing.layout.graphviz import GraphvizMissing, solve_with_graphviz
+from autograd.drawing.scene import Scene, Scope, Size, measure
+from autograd.formula.text import clipped, mono_width, sans_width, visible
+
+GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
+ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
+LABEL_SIZE, LABEL_HEIGHT = 11, 16
+MARGIN, SCOPE_MARGIN = 14, 26
+SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
+SCOPE_TEXT = 12
+CLUSTER_TRIES = 4
+
+
+def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str | None = None) -> Placement:
+    """Places a scene. `sizes` may give a card more room than it needs now; `engine` forces one of
+    `ENGINES`."""
+    given = sizes or {}
+    sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
+    problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
+    solved, frames = _with_frames(scene, problem, engine)
+    if len(scene.cards) <= ORDERED_MOST and (disorder := _disorder(solved, problem)):
+        other = _with_frames(scene, replace(problem, ordered=not problem.ordered), engine)
+        if _disorder(other[0], problem) < disorder:
+            solved, frames = other
+    rooms = {link.key: link.label for link in problem.links if link.label}
+    names = [scope_patch(scope, frames[scope.key]) for scope in scene.scopes if scope.key in frames]
+    labels = on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
+    return _framed(replace(solved, labels=labels), frames, rooms)
+
+
+
+
+def _is_ordered(scene: Scene) -> bool:
+    """Do operands stand in their order, if nothing speaks against it? Left to right, labels side by side may bend edges
+    round cards to keep it."""
+    bent = scene.direction == "LR" and any(edge.label for edge in scene.edges)
+    return len(scene.cards) <= ORDERED_MOST and not bent
+
+
+def _disorder(placed: Placement, problem: Problem) -> int:
+    """How often edges cross, and, which is worse, how many operands stand in another order than in their expression."""
+    operands: dict[str, dict[str, float]] = defaultdict(dict)
+    for link in problem.links:
+        x, y = placed.boxes[link.tail].centre
+        operands[link.head][link.tail] = x if problem.direction == "TB" else y
+    pairs = (pair for places in operands.values() for pair in itertools.combinations(places.values(), 2))
+    return crossings(placed.curves.values()) + 2 * sum(second < first for first, second in pairs)
+
+
+def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Placement, dict[str, Box]]:
+    """Frames are drawn round where cards fell; only scopes with a stranger too near become clusters.
+
+    Clusters keep strangers out at the price of bent edges and inputs pushed aside, so as few as will do:
+    the smallest crowded scope first, a few times over.
+    """
+    clustered: list[Scope] = []
+    tried = []
+    for _ in range(CLUSTER_TRIES):
+        solved = _solve(replace(problem, clusters=[scope.members for scope in clustered]), engine)
+        frames = _frames(scene.scopes, solved.boxes)
+        crowded = [scope for scope in scene.scopes if _is_crowded(scope, scene.scopes, frames, solved.boxes)]
+        tried.append((len(crowded), solved.width * solved.height, solved, frames, crowded))
+        more = [scope for scope in crowded if scope not in clustered]
+        if not more or solved.engine == "layered":
+            break
+        few = len(crowded) <= CLUSTER_TRIES
+        clustered += [min(more, key=lambda scope: len(scope.members))] if few else more
+    _, _, solved, frames, crowded = min(tried, key=lambda attempt: attempt[:2])
+    hidden = {_sort(scope) for scope in crowded}  # a frame for some copies of a module and not for others misleads
+    shown = {scope.key for scope in scene.scopes if _sort(scope) not in hidden}
+    return solved, {key: frame for key, frame in frames.items() if key in shown}
+
+
+def _sort(scope: Scope) -> tuple[str, int]:
+    return scope.kind or scope.name, scope.name.count(".")
+
+
+def _links(scene: Scene) -> list[Link]:
+    """Edge weights make the computation a straight spine; what comes from outside stands above the parameters, and a
+    parameter that several cards share above those that each of them owns."""
+    roles = {card.key: card.role for card in scene.cards}
+    scopes: dict[str, set[str]] = {card.key: set() for card in scene.cards}
+    for scope in scene.scopes:
+        for key in scope.members:
+            scopes[key].add(scope.key)
+    heads: dict[str, set[str]] = defaultdict(set)  # of each parameter
+    for edge in scene.edges:
+        if roles[edge.tail] == "parameter":
+            heads[edge.tail].add(edge.head)
+    with_parameters: set[str] = set().union(*heads.values())
+    with_own: set[str] = set().union(*(users for users in heads.values() if len(users) == 1))
+    links = []
+    for edge in scene.edges:
+        role = roles[edge.tail]
+        weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
+        enters, leaves = scopes[edge.head] - scopes[edge.tail], scopes[edge.tail] - scopes[edge.head]
+        if role == "parameter":
+            above_parameters = edge.head in with_own and len(heads[edge.tail] & with_own) > 1
+        else:
+            above_parameters = edge.head in with_parameters and (role == "input" or bool(enters))
+        length = 1 + bool(above_parameters) + bool(enters and leaves)  # two frames' margins take a rank
+        label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
+        links.append(Link(edge.key, edge.tail, edge.head, weight, length, label))
+    return links
+
+
+def _solve(problem: Problem, engine: str | None) -> Placement:
+    if engine == "layered" or (engine is None and len(problem.sizes) > GRAPHVIZ_MOST):
+        return layered.solve(problem)
+    try:
+        return solve_with_graphviz(problem, engine)
+    except GraphvizMissing as missing:
+        if engine is not None:
+            raise
+        placed = layered.solve(problem)
+        return Placement(
+            placed.boxes,
+            placed.curves,
+            placed.labels,
+            width=placed.width,
+            height=placed.height,
+            engine=placed.engine,
+            hint=str(missing),
+        )
+
+
+def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]:
+    """The members' bounding box; an inner scope is listed before the scope round it, which then goes round
+    its frame."""
+    frames: dict[str, Box] = {}
+    for scope in sorted(scopes, key=lambda scope: len(scope.members)):
+        inner = [
+            frames[other.key] for other in scopes if other.key in frames and set(other.members) <= set(scope.members)
+        ]
+        around = [boxes[key] for key in scope.members if key in boxes] + inner
+        if around:
+            left, top = min(box.x for box in around), min(box.y for box in around)
+            right, bottom = max(box.right for box in around), max(box.bottom for box in around)
+            width = max(right - left, sans_width(scope_label(scope), SCOPE_TEXT))
+            frames[scope.key] = Box(
+                left - SCOPE_PAD,
+                top - SCOPE_PAD,
+                width + 2 * SCOPE_PAD,
+                bottom - top + SCOPE_PAD + SCOPE_BOTTOM,
+            )
+    return frames
+
+
+def scope_label(scope: Scope) -> str:
+    return clipped(visible(scope.name)) + (f"  {clipped(visible(scope.kind))}" if scope.kind else "")
+
+
+def scope_patch(scope: Scope, frame: Box) -> Box:
+    """The place of a scope's name, at the bottom left of its frame: edges come in from above."""
+    return Box(frame.x + 8, frame.bottom - 21, sans_width(scope_label(scope), SCOPE_TEXT) + 8, 17)
+
+
+def _is_crowded(scope: Scope, scopes: Sequence[Scope], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
+    """Does a stranger, or the frame of a scope that is neither inside nor around, come too near?"""
+    if scope.key not in frames:
+        return False
+    members, near = set(scope.members), frames[scope.key].grown(SCOPE_CLEARANCE)
+    strangers = [box for key, box in boxes.items() if key not in members]
+    strangers += [frames[other.key] for other in scopes if other.key in frames and not members & set(other.members)]
+    return any(near.touches(box) for box in strangers)
+
+
+def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:
+    """Moves everything so that it begins at the margin, and measures the whole."""
+    margin = SCOPE_MARGIN if frames else MARGIN
+    texts = [
+        Box(x - rooms[key].width / 2, y - rooms[key].height / 2, rooms[key].width, rooms[key].height)
+        for key, (x, y) in placed.labels.items()
+    ]
+    taken = (*placed.boxes.values(), *frames.values(), *texts)
+    xs = [x for box in taken for x in (box.x, box.right)]
+    ys = [y for box in taken for y in (box.y, box.bottom)]
+    for curve in placed.curves.values():
+        xs += [x for x, _ in curve.points]
+        ys += [y for _, y in curve.points]
+    if not xs:
+        return placed
+    dx, dy = margin - min(xs), margin - min(ys)
+    return Placement(
+        {key: box.moved(dx, dy) for key, box in placed.boxes.items()},
+        {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
+        {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
+        {key: frame.moved(dx, dy) for key, frame in frames.items()},
+        max(xs) + dx + margin,
+        max(ys) + dy + margin,
+        placed.engine,
+        placed.hint,
+    )

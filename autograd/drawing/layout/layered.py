@@ -1,0 +1,296 @@
+"""A layered layout in linear time, for graphs Graphviz is too slow for and machines that have none.
+
+Three passes, each a plain loop: every card gets a rank (longest path, leaves pulled to their first use),
+cards of a rank are ordered by the mean position of their neighbours, then pushed towards those neighbours
+as far as their rank mates allow. Edges that jump ranks bend round the cards between through invisible
+way-points, while there are not too many of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from autograd.drawing.layout.geometry import Box, Curve, Link, Placement, Point, Problem
+from autograd.drawing.scene import Size
+
+RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
+SWEEPS = 4
+_place = operator.attrgetter("place")
+WAY_POINTS_PER_CARD = 4  # more than this on average, and long edges go straight
+TIP = 9.0  # room for an arrowhead
+LABEL_END = 18.0  # of an edge, visible on either side of its label
+
+
+@dataclass(slots=True)
+class _Spot:
+    """A card or way-point: `breadth` across the direction of flow, `depth` along it."""
+
+    key: str
+    breadth: float
+    depth: float
+    rank: int = 0
+    place: float = 0.0
+    centre: float = 0.0
+    above: list[_Spot] = field(default_factory=list)
+    below: list[_Spot] = field(default_factory=list)
+    gap: float = CARD_GAP
+
+
+@dataclass(slots=True)
+class _Block:
+    """Touching spots that move as one: `wishes` sums where each would like the block to begin."""
+
+    wishes: float
+    count: int
+    width: float
+    first: int
+
+    @property
+    def edge(self) -> float:
+        return self.wishes / self.count
+
+
+def solve(problem: Problem) -> Placement:
+    """Places the boxes; `clusters` are ignored."""
+    sideways = problem.direction == "LR"
+    spots = {key: _Spot(key, *_across(size, sideways)) for key, size in problem.sizes.items()}
+    _rank(spots, problem.links)
+    routes = _routes(spots, problem.links, sideways)
+    ranks = _ranks(spots, routes)
+    _order(ranks)
+    _settle(ranks)
+    tops = _tops(ranks, _gaps(spots, problem.links, sideways))
+    boxes = {key: _box(spot, tops, sideways) for key, spot in spots.items()}
+    curves, labels = {}, {}
+    ports = _ports(problem.links, spots)
+    for link in problem.links:
+        points = _way(link, spots, routes.get(link.key, []), tops, ports)
+        curve = _smooth(points)
+        curves[link.key] = Curve(
+            tuple(_turned(curve, sideways)),
+            _turn(points[0], sideways),
+            _turn((points[-1][0], points[-1][1] + TIP), sideways),
+        )
+        if link.label:
+            labels[link.key] = _turn(_middle(curve), sideways)
+    right = max((box.right for box in boxes.values()), default=0.0)
+    bottom = max((box.bottom for box in boxes.values()), default=0.0)
+    return Placement(boxes, curves, labels, width=right, height=bottom, engine="layered")
+
+
+def _across(size: Size, sideways: bool) -> tuple[float, float]:
+    return (size.height, size.width) if sideways else (size.width, size.height)
+
+
+def _rank(spots: dict[str, _Spot], links: Sequence[Link]) -> None:
+    """Longest path from the leaves; then every leaf moves next to its first use."""
+    incoming, outgoing = defaultdict(list), defaultdict(list)
+    for link in links:
+        incoming[link.head].append(link)
+        outgoing[link.tail].append(link)
+    waiting = {key: len(incoming[key]) for key in spots}
+    ready = [key for key, count in waiting.items() if not count]
+    for key in ready:  # grows while it is read: Kahn's order
+        for link in outgoing[key]:
+            head = spots[link.head]
+            head.rank = max(head.rank, spots[key].rank + link.min_length)
+            waiting[link.head] -= 1
+            if not waiting[link.head]:
+                ready.append(link.head)
+    for key in ready:
+        if not incoming[key] and outgoing[key]:
+            spots[key].rank = min(spots[link.head].rank - link.min_length for link in outgoing[key])
+    lowest = min((spot.rank for spot in spots.values()), default=0)
+    for spot in spots.values():
+        spot.rank -= lowest
+
+
+def _routes(spots: dict[str, _Spot], links: Sequence[Link], sideways: bool) -> dict[str, list[_Spot]]:
+    """Way-points of the edges that jump ranks; also tells each spot its neighbours."""
+    jumps = sum(max(0, spots[link.head].rank - spots[link.tail].rank - 1) for link in links)
+    bends = jumps <= WAY_POINTS_PER_CARD * len(spots)
+    routes: dict[str, list[_Spot]] = {}
+    for link in links:
+        tail, head = spots[link.tail], spots[link.head]
+        ways = range(tail.rank + 1, head.rank) if bends else ()
+        way = [_Spot(link.key, WAY_GAP, 0.0, rank, gap=WAY_GAP / 2) for rank in ways]
+        if way and link.label:
+            middle = way[len(way) // 2]
+            middle.breadth, middle.depth = _across(link.label, sideways)
+        if way:
+            routes[link.key] = way
+        for upper, lower in zip([tail, *way], [*way, head]):
+            upper.below.append(lower)
+            lower.above.append(upper)
+    return routes
+
+
+def _ranks(spots: dict[str, _Spot], routes: dict[str, list[_Spot]]) -> list[list[_Spot]]:
+    last = max((spot.rank for spot in spots.values()), default=-1)
+    ranks: list[list[_Spot]] = [[] for _ in range(last + 1)]
+    for spot in spots.values():
+        ranks[spot.rank].append(spot)
+    for way in routes.values():
+        for spot in way:
+            ranks[spot.rank].append(spot)
+    return ranks
+
+
+def _order(ranks: list[list[_Spot]]) -> None:
+    """Down and up a few times: sort each rank by the mean place of the neighbours in the rank before."""
+    for rank in ranks:
+        _number(rank)
+    for sweep in range(SWEEPS):
+        downwards = sweep % 2 == 0
+        for rank in ranks if downwards else reversed(ranks):
+            if len(rank) > 1:
+                for spot in rank:
+                    near = spot.above if downwards else spot.below
+                    if near:
+                        spot.place = near[0].place if len(near) == 1 else sum(one.place for one in near) / len(near)
+                rank.sort(key=_place)
+                _number(rank)
+
+
+def _number(rank: list[_Spot]) -> None:
+    """Places as fractions of the rank's width, so that ranks of different length compare."""
+    for index, spot in enumerate(rank):
+        spot.place = (index + 0.5) / len(rank)
+
+
+def _settle(ranks: list[list[_Spot]]) -> None:
+    """Each rank starts packed about zero; then spots are drawn to their neighbours, keeping order and
+    gaps."""
+    for rank in ranks:
+        width = sum(spot.breadth + spot.gap for spot in rank)
+        edge = -width / 2
+        for spot in rank:
+            spot.centre = edge + (spot.breadth + spot.gap) / 2
+            edge += spot.breadth + spot.gap
+    for sweep in range(SWEEPS):
+        downwards = sweep % 2 == 0
+        for rank in ranks if downwards else reversed(ranks):
+            wanted = []
+            for spot in rank:
+                near = spot.above if downwards else spot.below
+                if len(near) == 1:
+                    wanted.append(near[0].centre)
+                else:
+                    wanted.append(sum(other.centre for other in near) / len(near) if near else spot.centre)
+            _pack(rank, wanted)
+
+
+def _pack(rank: list[_Spot], wanted: list[float]) -> None:
+    """The least moving that keeps order: neighbours that would overlap merge into one block about their
+    mean wish."""
+    if len(rank) == 1:
+        rank[0].centre = wanted[0]
+        return
+    blocks: list[_Block] = []
+    for index, (spot, wish) in enumerate(zip(rank, wanted)):
+        half = (spot.breadth + spot.gap) / 2
+        blocks.append(_Block(wish - half, 1, 2 * half, index))
+        while len(blocks) > 1 and blocks[-2].edge + blocks[-2].width > blocks[-1].edge:
+            last = blocks.pop()
+            before = blocks[-1]
+            before.wishes += last.wishes - last.count * before.width
+            before.count += last.count
+            before.width += last.width
+    ends = [block.first for block in blocks[1:]] + [len(rank)]
+    for block, end in zip(blocks, ends):
+        edge = block.edge
+        for spot in rank[block.first : end]:
+            spot.centre = edge + (spot.breadth + spot.gap) / 2
+            edge += spot.breadth + spot.gap
+
+
+def _gaps(spots: dict[str, _Spot], links: Sequence[Link], sideways: bool) -> dict[int, float]:
+    """Per rank how far the next is away: so far that the label of an edge between the two fits, and its ends show."""
+    gaps: dict[int, float] = defaultdict(lambda: RANK_GAP)
+    for link in links:
+        if link.label:
+            rank, (_, depth) = spots[link.tail].rank, _across(link.label, sideways)
+            if spots[link.head].rank == rank + 1:
+                gaps[rank] = max(gaps[rank], depth + 2 * LABEL_END)
+    return gaps
+
+
+def _tops(ranks: list[list[_Spot]], gaps: dict[int, float]) -> list[tuple[float, float]]:
+    """Per rank where it begins and how deep it is."""
+    tops, along = [], 0.0
+    for index, rank in enumerate(ranks):
+        depth = max((spot.depth for spot in rank), default=0.0)
+        tops.append((along, depth))
+        along += depth + gaps[index]
+    return tops
+
+
+def _box(spot: _Spot, tops: list[tuple[float, float]], sideways: bool) -> Box:
+    start, depth = tops[spot.rank]
+    along, across = start + (depth - spot.depth) / 2, spot.centre - spot.breadth / 2
+    if sideways:
+        return Box(along, across, spot.depth, spot.breadth)
+    return Box(across, along, spot.breadth, spot.depth)
+
+
+def _ports(links: Sequence[Link], spots: dict[str, _Spot]) -> dict[str, float]:
+    """Where along its head's edge each link arrives: several links spread out, so `a * a` shows two."""
+    arriving = defaultdict(list)
+    for link in links:
+        arriving[link.head].append(link)
+    ports = {}
+    for key, group in arriving.items():
+        group.sort(key=lambda link: spots[link.tail].centre)
+        room = min(spots[key].breadth * 0.6, 26.0 * (len(group) - 1))
+        for index, link in enumerate(group):
+            ports[link.key] = room * (index / (len(group) - 1) - 0.5) if len(group) > 1 else 0.0
+    return ports
+
+
+def _way(
+    link: Link,
+    spots: dict[str, _Spot],
+    route: list[_Spot],
+    tops: list[tuple[float, float]],
+    ports: dict[str, float],
+) -> list[Point]:
+    """(across, along) from the tail's lower edge through the way-points to just above the head."""
+    tail, head = spots[link.tail], spots[link.head]
+    shift = ports[link.key]
+    start, depth = tops[tail.rank]
+    leaving = tail.centre + shift * min(1.0, tail.breadth / head.breadth) * 0.5
+    points = [(leaving, start + (depth + tail.depth) / 2)]
+    for spot in route:
+        top, deep = tops[spot.rank]
+        points += [(spot.centre, top), (spot.centre, top + deep)]
+    start, depth = tops[head.rank]
+    points.append((head.centre + shift, start + (depth - head.depth) / 2 - TIP))
+    return points
+
+
+def _smooth(points: list[Point]) -> list[Point]:
+    """Cubic Béziers that leave and arrive along the flow."""
+    curve = [points[0]]
+    for (x0, y0), (x1, y1) in itertools.pairwise(points):
+        middle = (y0 + y1) / 2
+        curve += [(x0, middle), (x1, middle), (x1, y1)]
+    return curve
+
+
+def _middle(curve: list[Point]) -> Point:
+    """Halfway along the middle segment."""
+    first = 3 * ((len(curve) - 1) // 3 // 2)
+    (x0, y0), (x1, y1), (x2, y2), (x3, y3) = curve[first : first + 4]
+    return (x0 + 3 * x1 + 3 * x2 + x3) / 8, (y0 + 3 * y1 + 3 * y2 + y3) / 8
+
+
+def _turn(point: Point, sideways: bool) -> Point:
+    return (point[1], point[0]) if sideways else point
+
+
+def _turned(points: list[Point], sideways: bool) -> list[Point]:
+    return [_turn(point, sideways) for point in points]

@@ -1,0 +1,213 @@
+"""`Drawing.html()`: one self-contained page round a drawing.
+
+Python hands over cards already painted, the tree of modules, and the first arrangement; the page
+(page/draw.js) only shows them, and lays out anew when a module is opened or closed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from autograd.drawing.folding import Group
+from autograd.drawing.layout.geometry import Box
+from autograd.drawing.paint import theme
+from autograd.drawing.paint.card import paint_card
+from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
+from autograd.drawing.scene import Card, Edge, Legend, Scene, measure
+from autograd.formula.text import xml
+from autograd.recording import Scope
+
+if TYPE_CHECKING:
+    from autograd.drawing.drawing import Drawing
+    from autograd.drawing.reader import Reader
+
+MOST_OPEN = 600  # nodes up to which a page can open every module
+PREFIX = "hg-page"
+EDITED = "the graph was edited after it was drawn; draw it again to open and close its modules"
+
+
+class Outline:
+    """A graph with every module open, and the modules that can be closed over it: what a page folds and
+    unfolds."""
+
+    def __init__(self, reader: Reader) -> None:
+        whole = type(reader)(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
+        self.scene = whole.scene()
+        self.whole, self.key_of = whole, whole.folded.key_of
+        self.modules = {module.key: module for module in whole.modules()}
+        self.parent_of = _parents(self.modules.values())
+        self.home_of = self._homes(whole)
+        self.closed = [_module_key(group) for group in reader.folded.groups.values() if group.kind == "module"]
+        self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
+
+    def agrees_with(self, scene: Scene) -> bool:
+        """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
+        now = {card.key: card for card in self.scene.cards}
+        return all(
+            (card.rows, card.blocks) == (now[card.key].rows, now[card.key].blocks)
+            for card in scene.cards
+            if card.key in now
+        )
+
+    def _homes(self, whole: Reader) -> dict[str, str]:
+        """The innermost module that each card stands in; a leaf goes where all its users are."""
+        homes: dict[str, str] = {}
+        users: dict[str, list[str]] = {}
+        for edge in self.scene.edges:
+            users.setdefault(edge.tail, []).append(edge.head)
+        calls = _calls(self.modules.values())
+        for node in whole.nodes:
+            here = next((calls[one.serial] for one in _chain(node.scope) if one.serial in calls), "")
+            if here and node.op is not None:
+                homes[self.key_of[node]] = here
+        for card in reversed(self.scene.cards):
+            array = whole.constant(card.key)
+            inner = card.role == "parameter" or (array is not None and whole.is_private(array))
+            if card.key not in homes and inner and users.get(card.key):
+                common = self._common([homes.get(user, "") for user in users[card.key]])
+                if common:
+                    homes[card.key] = common
+        return homes
+
+    def _common(self, modules: list[str]) -> str:
+        """The innermost module around all of these."""
+        shared = self._around(modules[0])
+        for module in modules[1:]:
+            around = set(self._around(module))
+            shared = [one for one in shared if one in around]
+        return shared[0] if shared else ""
+
+    def _around(self, module: str) -> list[str]:
+        chain = []
+        while module:
+            chain.append(module)
+            module = self.parent_of.get(module, "")
+        return chain
+
+
+def write(drawing: Drawing) -> str:
+    """The page as text."""
+    parts = {
+        "title": xml(drawing.scene.title),
+        "style": theme.css() + _part("draw.css"),
+        "data": embedded(_data(drawing)),
+        "script": _part("draw.js"),
+        "description": xml(drawing.scene.description),
+        "mono": xml(theme.MONO),
+        "legend": _legend(drawing.scene.legend),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("draw.html"))
+
+
+def _legend(legend: Legend | None) -> str:
+    if legend is None:
+        return ""
+    painted, width = paint_legend(legend, 12)
+    return f'<svg class="hg-legend" width="{width:.0f}" height="24" aria-hidden="true">{painted}</svg>'
+
+
+def _part(name: str) -> str:
+    return files("autograd.drawing").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def embedded(data: Any) -> str:
+    """JSON that is safe inside a script element: no text in it can end the element or start another."""
+    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(drawing: Drawing) -> dict[str, Any]:
+    outline = drawing.outline
+    scene = outline.scene if outline is not None else drawing.scene
+    reader = outline.whole if outline is not None else drawing.reader
+    rules = reader.rules() if reader is not None and len(reader.nodes) <= MOST_OPEN else {}
+    cards = {card.key: _card(card, rules.get(card.key, "")) for card in scene.cards}
+    modules: dict[str, Any] = {}
+    if outline is not None:
+        for key, card in outline.cards.items():
+            cards[key] = _card(replace(card, key=key), "")
+            modules[key] = {"parent": outline.parent_of.get(key, ""), "name": card.name, "kind": card.expression}
+    return {
+        "title": drawing.scene.title,
+        "direction": drawing.scene.direction,
+        "notes": [*drawing.scene.notes, *([EDITED] if outline is None and drawing.has_modules else [])],
+        "cards": cards,
+        "edges": [_edge(edge) for edge in scene.edges],
+        "modules": modules,
+        "homes": outline.home_of if outline is not None else {},
+        "closed": outline.closed if outline is not None else [],
+        "styles": {name: list(style) for name, style in EDGE_STYLES.items()},
+        "placed": _placed(drawing, scene, outline),
+    }
+
+
+def _card(card: Card, rule: str) -> dict[str, Any]:
+    size = measure(card)
+    box = Box(0, 0, size.width, size.height)
+    facts = {key: text for key, text in {**card.facts, "rule": rule}.items() if text}
+    return {"svg": paint_card(card, box, PREFIX), "w": round(size.width, 1), "h": round(size.height, 1),
+            "name": card.name, "expression": card.expression, "role": card.role, "title": card.title,
+            "facts": facts}  # fmt: skip
+
+
+def _edge(edge: Edge) -> list[Any]:
+    return [edge.tail, edge.head, edge.shown_label, edge.style, round(edge.flow, 1), edge.title]
+
+
+def _placed(drawing: Drawing, scene: Scene, outline: Outline | None) -> dict[str, Any] | None:
+    """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
+    rename = {group.key: _module_key(group) for group in _groups(drawing) if group.kind == "module"}
+    drawn = {rename.get(card.key, card.key) for card in drawing.scene.cards}
+    known = {card.key for card in scene.cards} | set(outline.modules if outline is not None else ())
+    if drawing.is_compact or not drawn <= known:  # cards of another size, or a folded sum
+        return None
+    placed = drawing.placement
+    boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
+    curves = []
+    for edge in drawing.scene.edges:
+        curve = placed.curves[edge.key]
+        label = placed.labels.get(edge.key)
+        curves.append([rename.get(edge.tail, edge.tail), rename.get(edge.head, edge.head), _points(curve.points),
+                       _points([curve.tail, curve.head]), [round(at, 1) for at in label] if label else None,
+                       edge.style, round(edge.flow, 1), edge.shown_label, edge.title])  # fmt: skip
+    return {"boxes": boxes, "curves": curves}
+
+
+def _points(points: Any) -> list[list[float]]:
+    return [[round(x, 1), round(y, 1)] for x, y in points]
+
+
+def _groups(drawing: Drawing) -> list[Group]:
+    return list(drawing.reader.folded.groups.values()) if drawing.reader is not None else []
+
+
+def _module_key(group: Group) -> str:
+    """A run of copies has a key of its own beside its first copy's."""
+    return f"x{group.key[1:]}" if group.copies else group.key
+
+
+def _calls(modules: Iterable[Group]) -> dict[int, str]:
+    """By the serial number of its call, the key of each module that is no run of copies."""
+    return {module.scope.serial: module.key for module in modules if module.scope is not None and not module.copies}
+
+
+def _parents(modules: Iterable[Group]) -> dict[str, str]:
+    """For each module the one around it: the run it is a copy of, or the next call outwards."""
+    modules = list(modules)
+    runs = {copy.key: module.key for module in modules for copy in module.copies}
+    calls = _calls(modules)
+    parents = {}
+    for module in modules:
+        around = [one for one in _chain(module.scope) if one is not module.scope and one.serial in calls]
+        outer = calls[around[0].serial] if around else ""
+        parents[module.key] = outer if module.copies else runs.get(module.key, outer)
+    return {key: parent for key, parent in parents.items() if parent}
+
+
+def _chain(scope: Scope | None) -> list[Scope]:
+    return list(scope.chain()) if scope is not None else []

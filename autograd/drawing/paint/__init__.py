@@ -1,0 +1,1 @@
+"""How a scene looks: SVG from cards, edges and their places."""

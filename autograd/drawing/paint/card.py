@@ -1,0 +1,238 @@
+"""One card as SVG. `state` while stepping: "todo", "done", "receiving", "now", forwards "forward" and "operand"; "" in
+a drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autograd.drawing import scene as geometry
+from autograd.drawing.layout.geometry import Box
+from autograd.drawing.paint import theme
+from autograd.drawing.paint.svg import caption, n, rectangle, text
+from autograd.drawing.scene import Block, Card, Row
+from autograd.formula.numbers import UNKNOWN, Table
+from autograd.formula.text import mono_width, xml
+
+PILL_DASH = "3 2.5"
+OUTLINES = {"parameter": 1.4, "input": 1.4, "constant": 1.2, "result": 1.4, "output": 1.8, "module": 1.6}
+RADII = {"constant": 8, "result": 8, "output": 9, "module": 7}
+
+
+def paint_card(card: Card, box: Box, prefix: str = "hg-0", state: str = "") -> str:
+    """One card as a group with the id `<prefix>-<key>`."""
+    look = _Look(card, state)
+    parts = [
+        f'<g id="{prefix}-{card.key}" class="hg-card hg-{card.role}{" hg-" + state if state else ""} '
+        f'hg-f-{look.ink}" fill="{theme.light(look.ink)}">'
+    ]
+    if card.title:
+        parts.append(f"<title>{xml(card.title)}</title>")
+    if card.copies > 1:
+        behind = 2 * geometry.SHEET
+        box = Box(box.x, box.y + behind, box.width - behind, box.height - behind)
+        parts += [
+            rectangle(box.moved(shift, -shift), 7, theme.outline(look.fill, look.line, 1.2))
+            for shift in (behind, geometry.SHEET)
+        ]
+    parts.append(_outline(card, box, look))
+    if card.is_pill:
+        parts.append(_pill(card, box, look))
+    else:
+        parts += [_header(card, box, look), _body(card, box, look)]
+    parts.append("</g>")
+    return "".join(parts)
+
+
+class _Look:
+    """The tokens a card is painted with: by its role, unless its step state says otherwise."""
+
+    def __init__(self, card: Card, state: str) -> None:
+        self.fill, self.line = f"{card.role}-fill", f"{card.role}-line"
+        self.ink, self.word, self.spine = "ink", self.line, self.line
+        self.width, self.dash = OUTLINES[card.role], PILL_DASH if card.role == "constant" else ""
+        if card.role == "constant":
+            self.ink = "muted"
+        if card.role in ("constant", "result", "module"):
+            self.word = "muted"
+        if card.bad:
+            self.line, self.width = "bad", 2.6
+        if card.trouble:
+            self.word = "bad"
+        if card.mark:
+            self.line, self.width, self.word = "change", 3.2 if card.mark == "first" else 2.2, "change"
+            self.dash = "7 4" if card.mark == "only" else self.dash
+        if state == "todo":
+            self.fill, self.line, self.spine = "surface", "hair", "line"
+            self.ink = self.word = "muted"
+        elif state == "receiving":
+            self.line, self.width, self.dash = "grad-line", 2.6, "7 4"
+        elif state == "now":
+            self.fill, self.line, self.width = "now-fill", "grad-line", 3.2
+        elif state in ("forward", "operand"):  # no gradient yet, so nothing orange
+            self.line, self.width = "ink", 3.2 if state == "forward" else 2
+
+
+def _outline(card: Card, box: Box, look: _Look) -> str:
+    """The shape that tells the role apart without colour."""
+    style = theme.outline(look.fill, look.line, look.width).replace('class="', 'class="hg-frame ', 1)
+    if look.dash:
+        style += f' stroke-dasharray="{look.dash}"'
+    if card.role == "input":
+        cut = geometry.CORNER
+        return (
+            f'<path d="M{n(box.x + cut)},{n(box.y)}H{n(box.right)}V{n(box.bottom)}H{n(box.x)}'
+            f'V{n(box.y + cut)}Z" {style}/>'
+        )
+    if card.role == "parameter":
+        spine = Box(box.x, box.y, geometry.SPINE, box.height)
+        return rectangle(box, 0, style) + rectangle(spine, 0, theme.fill(look.spine))
+    if card.role == "constant":
+        return rectangle(box, box.height / 2 if card.is_pill else RADII["constant"], style)
+    shape = rectangle(box, RADII[card.role], style)
+    if card.role == "output":
+        shape += rectangle(box.grown(-4), 6, theme.stroke(look.line, 1))
+    return shape
+
+
+def _pill(card: Card, box: Box, look: _Look) -> str:
+    if card.role == "constant":
+        return text(
+            box.x + box.width / 2,
+            box.y + box.height / 2 + 4.5,
+            geometry.pill_text(card),
+            anchor="middle",
+            size=geometry.PILL_TEXT,
+        )
+    return _header(card, box, look, top=box.y - 1)
+
+
+def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
+    top = box.y if top is None else top
+    x, y = box.x + geometry.header_left(card), top + 19
+    parts = []
+    if card.name:
+        ours = card.made_up
+        parts.append(text(x, y, card.shown_name, weight=400 if ours else 700, token="muted" if ours else ""))
+    if card.expression:
+        expression = card.joint.lstrip() + card.shown_expression
+        if geometry.two_lines(card):
+            x, y_expression = box.x + geometry.left_pad(card), y + geometry.SECOND_LINE
+        else:
+            space = card.joint[: -len(card.joint.lstrip())] if card.joint.strip() else card.joint
+            x, y_expression = x + mono_width(card.shown_name + space), y
+        parts.append(text(x, y_expression, expression, token="muted"))
+    right = box.right - geometry.PAD_X
+    if card.copies > 1:
+        times = f"×{card.copies}"
+        parts.append(text(right, y + 1, times, anchor="end", size=geometry.COPIES_TEXT, weight=700))
+        right -= mono_width(times, geometry.COPIES_TEXT) + geometry.HEADER_GAP
+    if card.corner_word:
+        parts.append(caption(right, y - 0.5, card.corner_word, look.word, anchor="end", weight=600))
+    return "".join(parts)
+
+
+def _body(card: Card, box: Box, look: _Look) -> str:
+    top = box.y + geometry.body_top(card)
+    left, right = box.x + geometry.left_pad(card), box.right - geometry.PAD_X
+    if card.rows:
+        return _rows(card.rows, left, right, top)
+    parts = []
+    rows = max((len(block.table.rows) for block in card.blocks if block.table), default=1)
+    for block in card.blocks:
+        size = geometry.block_size(block)
+        last = block is card.blocks[-1]
+        end = right if last or not card.beside else left + size.width
+        parts.append(_block(block, left, end, top, look, rows))
+        if card.beside:
+            left += size.width + geometry.BLOCK_GAP
+        else:
+            top += size.height + geometry.BELOW_GAP + 2
+    return "".join(parts)
+
+
+def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
+    parts = []
+    for row in rows:
+        pitch = geometry.STRONG_ROW if row.strong else geometry.INFO_ROW
+        token = "bad" if row.bad else {"grad": "grad", "unknown": "muted"}.get(row.kind, "")
+        if row.strong and row.kind == "grad":
+            parts.append(rectangle(Box(left - 4, top, right - left + 7, 17), 3, theme.fill("grad-fill")))
+        parts.append(
+            caption(
+                left,
+                top + (12.5 if row.strong else 13),
+                row.caption,
+                "grad" if row.kind == "grad" and not row.plain_caption else "muted",
+                size=geometry.CAPTION if row.strong else geometry.INFO_CAPTION,
+            )
+        )
+        size = geometry.NUMBER if row.strong else geometry.INFO
+        weight = 600 if row.bad or (row.strong and row.kind != "unknown") else 400
+        parts.append(
+            text(
+                right,
+                top + 13,
+                row.text,
+                token=token,
+                anchor="end",
+                size=None if row.strong else size,
+                weight=weight,
+            )
+        )
+        parts.append(_bars(row, right - mono_width(row.text, size) - geometry.bars_width(row), top + 15))
+        top += pitch
+    return "".join(parts)
+
+
+def _bars(row: Row, left: float, bottom: float) -> str:
+    """One bar per folded block: a vanishing gradient shows while folded."""
+    step = geometry.BAR + geometry.BAR_GAP
+    return "".join(
+        rectangle(
+            Box(left + index * step, bottom - 15 * share, geometry.BAR, 15 * share),
+            0,
+            theme.fill("grad-line"),
+        )
+        for index, share in enumerate(row.bars)
+    )
+
+
+def _block(block: Block, left: float, right: float, top: float, look: _Look, rows: int) -> str:
+    is_grad = block.kind == "grad"
+    token = "grad" if is_grad else look.ink
+    parts = [f'<g class="hg-block hg-{block.kind} hg-f-{token}" fill="{theme.light(token)}">']
+    size = geometry.block_size(block)
+    if is_grad:
+        tint = Box(left - geometry.TINT, top - 2.5, right - left + geometry.TINT + 3, size.height + 4)
+        parts.append(rectangle(tint, 4, theme.fill("grad-fill")))
+    parts.append(caption(left, top + 9, block.caption, "grad" if is_grad else "muted"))
+    if block.table is None:
+        middle = top + 26 + geometry.TABLE_ROW * (rows - 1) / 2
+        parts.append(text(left + size.width / 2, middle, UNKNOWN, token="muted", anchor="middle"))
+    else:
+        parts.append(_table(block.table, left, top, "grad" if is_grad else "muted"))
+    return "".join(parts) + "</g>"
+
+
+def _table(table: Table, left: float, top: float, bracket: str) -> str:
+    """Brackets as lines, one text per number, aligned on the decimal point."""
+    right = left + geometry.table_width(table)
+    upper, lower = top + 14, top + 13 + geometry.TABLE_ROW * len(table.rows)
+    parts = [
+        f'<path d="M{n(left + 4)},{n(upper)}H{n(left)}V{n(lower)}H{n(left + 4)}'
+        f'M{n(right - 4)},{n(upper)}H{n(right)}V{n(lower)}H{n(right - 4)}" '
+        f"{theme.stroke(bracket, 1.2)}/>"
+    ]
+    character = mono_width("0")
+    points, x = [], left + geometry.BRACKET
+    for before, after in table.columns:
+        points.append(x + before * character)
+        x += (before + after) * character + geometry.COLUMN_GAP
+    for index, row in enumerate(table.rows):
+        y = top + 26 + geometry.TABLE_ROW * index
+        for point, cell in zip(points, row):
+            end = point + (len(cell.text) - cell.before_point) * character
+            token = {"zero": "muted", "bad": "bad"}.get(cell.kind, "")
+            weight = 600 if cell.kind == "bad" else 400
+            parts.append(text(end, y, cell.text, token=token, anchor="end", weight=weight))
+    return "".join(parts)

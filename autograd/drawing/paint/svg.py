@@ -1,0 +1,94 @@
+"""SVG elements as text: the few shapes every picture is made of, and the document round them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+from autograd.drawing.layout.geometry import Box, Point
+from autograd.drawing.paint import theme
+from autograd.formula.text import xml
+
+_numbers = itertools.count(1)
+
+
+def next_drawing_number() -> int:
+    """Ids begin with the drawing's own number: several drawings share one notebook page."""
+    return next(_numbers)
+
+
+def document(
+    body: str,
+    width: float,
+    height: float,
+    title: str,
+    description: str,
+    prefix: str,
+    theme_name: str = "auto",
+) -> str:
+    """The `<svg>` round painted elements: size, accessible texts, style sheet."""
+    tokens = set(re.findall(r"hg-[fs]-([a-z-]+)", body))
+    chosen = f' data-theme="{theme_name}"' if theme_name in ("light", "dark") else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="hg"{chosen} width="{width:.0f}" '
+        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-labelledby="{prefix}-title {prefix}-desc"><title id="{prefix}-title">{xml(title)}</title>'
+        f'<desc id="{prefix}-desc">{xml(description)}</desc>'
+        f"<style>{theme.css(tokens)}</style>{body}</svg>"
+    )
+
+
+def rectangle(box: Box, radius: float, style: str) -> str:
+    corner = f' rx="{n(radius)}"' if radius else ""
+    return f'<rect x="{n(box.x)}" y="{n(box.y)}" width="{n(box.width)}" height="{n(box.height)}"{corner} {style}/>'
+
+
+def text(
+    x: float,
+    y: float,
+    content: str,
+    *,
+    token: str = "",
+    anchor: str = "start",
+    size: float | None = None,
+    weight: int = 400,
+    family: str = "",
+) -> str:
+    """A text in its group's font and colour, unless told otherwise."""
+    attributes = f' x="{n(x)}" y="{n(y)}"'
+    if token:
+        attributes += " " + theme.fill(token)
+    if anchor != "start":
+        attributes += f' text-anchor="{anchor}"'
+    if size is not None:
+        attributes += f' font-size="{n(size)}"'
+    if weight != 400:
+        attributes += f' font-weight="{weight}"'
+    if family:
+        attributes += f' font-family="{xml(family)}"'
+    if "  " in content:
+        attributes += ' xml:space="preserve"'
+    return f"<text{attributes}>{xml(content)}</text>"
+
+
+def caption(
+    x: float,
+    y: float,
+    content: str,
+    token: str,
+    *,
+    anchor: str = "start",
+    weight: int = 400,
+    size: float = 10.5,
+) -> str:
+    return text(x, y, content, token=token, anchor=anchor, size=size, weight=weight, family=theme.SANS)
+
+
+def n(value: float) -> str:
+    """A coordinate: a tenth of a pixel is enough."""
+    digits = f"{value:.1f}"
+    return digits[:-2] if digits.endswith(".0") else digits
+
+
+def p(point: Point) -> str:
+    return f"{n(point[0])},{n(point[1])}"

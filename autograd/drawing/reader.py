@@ -1,0 +1,396 @@
+"""From a graph of Values to a Scene: the cards, edges and scopes of a drawing.
+
+Everything is read off at once, so that a drawing keeps the numbers of the moment it was made.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from autograd.drawing import flow as flowing
+from autograd.drawing.choices import refuse_unknown
+from autograd.drawing.folding import Group, every_module, fold
+from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
+from autograd.drawing.options import Options
+from autograd.drawing.scene import Card, Edge, Legend, Scene, Scope
+from autograd.drawing.value_cards import (
+    Style,
+    is_parameter,
+    is_small,
+    module_card,
+    norm,
+    plain_card,
+    rest_card,
+    role_of,
+    sum_card,
+    value_card,
+)
+from autograd.formula.names import PRIME, Names
+from autograd.formula.numbers import count, rough
+from autograd.formula.operands import operands_of, part_played
+from autograd.formula.text import clipped
+from autograd.graph import edited_inputs, topological
+from autograd.value import Value
+
+NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
+COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
+LONGEST_TITLE = 60
+DESCRIBED = 60  # cards that the picture's description reads out
+NO_GRADIENT = "no gradient yet: call backward() first"
+EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
+NAMED_IN_NOTE = 3  # such leaves that the note names
+
+
+class Reader:
+    """One reading of one graph: `scene()` gives the picture, the parts stay for those who need more (the page)."""
+
+    def __init__(self, root: Value, options: Options, names: Names | None = None) -> None:
+        if not isinstance(root, Value):
+            raise TypeError(
+                f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
+                "Compute something with Values first, such as draw(Value(2.0) * 3)"
+            )
+        self.root, self.options = root, options
+        self.nodes = topological(root)
+        self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
+        refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
+        self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
+        self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
+        self.inputs = tuple(
+            node for node in self.nodes if any(node is one or self.names.name(node) == one for one in options.inputs)
+        )
+        self.folded = fold(
+            self.nodes,
+            collapse=options.collapse,
+            max_nodes=options.max_nodes,
+            shorten=not options.may_be_long,
+            chains=options.chains,
+            keep=self._stays,
+            repeats=options.repeats,
+        )
+        shown = [node for node in self.nodes if self.folded.shows(node)]
+        self.names.settle(shown, self.folded.stand_ins())
+        self._constants: dict[str, Any] = {}  # plain arrays, by the key of their card
+        self._parts: dict[str, str] = {}  # what the op that uses each first calls it
+        self._constant_keys: dict[int, str] = {}  # and those keys by the array's id
+
+    def scene(self) -> Scene:
+        """The picture as data."""
+        told = self.folded.size <= COMPACT_FROM
+        direction = self.options.direction or ("TB" if self._shows_tables() else "LR")
+        style = Style(self.options.detail, self.options.digits, direction == "TB", told)
+        cards = self._cards(style)
+        edges, notes, legend = self._edges(style)
+        cards += [plain_card(key, array, self.names, style, self._parts[key]) for key, array in self._constants.items()]
+        cards = _mark_first_trouble(cards)
+        notes = ((self.folded.note,) if self.folded.note else ()) + self._edited_notes() + notes
+        return Scene(
+            tuple(cards),
+            tuple(edges),
+            tuple(self._scopes(cards)),
+            tuple(self._rows()) if len(cards) <= GRAPHVIZ_MOST else (),
+            direction,
+            self.options.title or self._title(),
+            _description(cards),
+            notes,
+            legend,
+        )
+
+    def _shows_tables(self) -> bool:
+        """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
+        return self.options.detail == "full" and any(
+            node.data.__class__ is not float and np.ndim(node.data) and is_small(node.shape)
+            for node in self.nodes
+            if self.folded.shows(node)
+        )
+
+    def rules(self) -> dict[str, str]:
+        """By card, what its node sends back: the op's own rule, one line an operand."""
+        found = {}
+        for node in self.nodes:
+            if node.op is not None and node.requires_grad and self.folded.shows(node):
+                parts = zip(node.inputs, self.names.rule(node))
+                lines = [f"to {self.names.in_a_sentence(x)}: {part}" for x, part in parts
+                         if part is not None and isinstance(x, Value)]  # fmt: skip
+                found[self.folded.key_of[node]] = "\n".join(lines)
+        return found
+
+    def modules(self) -> list[Group]:
+        """Every module call that a page may close, at any depth."""
+        return every_module(self.nodes, self._stays)
+
+    def module_card(self, group: Group) -> Card:
+        return module_card(group, self._parameters(group), Style(self.options.detail, self.options.digits))
+
+    # --- cards --------------------------------------------------------------------------------------------
+
+    def role(self, node: Value) -> str:
+        return role_of(node, self.root, self.has_parameters, self.inputs)
+
+    def _stays(self, leaf: Value) -> bool:
+        """A leaf that a folded module must not swallow: an input of the model."""
+        return self.role(leaf) == "input"
+
+    def _cards(self, style: Style) -> list[Card]:
+        cards: dict[str, Card] = {}
+        for node in self.nodes:
+            key = self.folded.key_of[node]
+            if key not in cards:
+                cards[key] = self._card(key, node, style)
+        return list(cards.values())
+
+    def _card(self, key: str, node: Value, style: Style) -> Card:
+        group = self.folded.groups.get(key)
+        if group is None:
+            card = value_card(key, node, self.names, self.role(node), style)
+            return _marked_edited(card) if node in self.edited else card
+        if group.kind == "sum":
+            return sum_card(group, self.names, self.role(group.result), style)
+        if group.kind == "rest":
+            return rest_card(group, style)
+        return module_card(group, self._parameters(group), style)
+
+    def _parameters(self, group: Group) -> list[Value]:
+        """The parameters a module uses, also those it shares."""
+        used = {
+            leaf: None
+            for node in group.members
+            for leaf in node.parents
+            if leaf.op is None and self.role(leaf) == "parameter"
+        }
+        return list(used)
+
+    # --- edges --------------------------------------------------------------------------------------------
+
+    def _edges(self, style: Style) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
+        """The edges, what the picture says about them, and the legend of their widths."""
+        drawn: dict[tuple[str, str, int], Edge] = {}
+        sizes: dict[str, float | None] = {}  # by edge, the norm of the gradient along it; None: not known any more
+        for node in self.nodes:
+            if node.op is not None:
+                self._add_edges(node, style, drawn, sizes)
+        edges = list(drawn.values())
+        if self.options.flow is False:
+            return edges, self._edge_notes(edges), None
+        return self._with_flow(edges, sizes)
+
+    def _add_edges(
+        self, node: Value, style: Style, drawn: dict[tuple[str, str, int], Edge], sizes: dict[str, float | None]
+    ) -> None:
+        """One edge per operand; between folded cards one for all, whose flow is that of all together."""
+        head = self.folded.key_of[node]
+        tails = [self._tail(node, x) for x in operands_of(node)]
+        if all(tail in (None, head) for tail in tails):
+            return
+        stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
+        known = self._wants_numbers and not stale
+        sent = flowing.contributions_of(node) if known else [None] * len(node.inputs)
+        labels = self._labels(node, sent, style)
+        whole = self.names.rule(node) if self.options.edges == "rule" else labels
+        for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
+            if tail is None or tail == head:
+                continue
+            is_input = index < len(node.inputs)  # an index array is none: no gradient flows, no rule is written
+            folded = head in self.folded.groups or tail in self.folded.groups
+            place = (tail, head, -1 if folded else index)
+            if place not in drawn:
+                label = labels[index] if is_input and not folded else ""
+                title = self._edge_title(node, x, whole[index] if label else "") if style.told else ""
+                drawn[place] = Edge(f"e{len(drawn)}", tail, head, label, title=title)
+            key = drawn[place].key
+            if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
+                sizes[key] = None
+            elif is_input and sent[index] is not None and (so_far := sizes.get(key, 0.0)) is not None:
+                sizes[key] = math.hypot(so_far, norm(sent[index]))
+
+    def _labels(self, node: Value, sent: Any, style: Style) -> list[str]:
+        if self.options.edges == "rule" and node.requires_grad:
+            parts = self.names.rule_on_edges(node)
+            return [
+                part if part and isinstance(x, Value) and x.requires_grad else "" for part, x in zip(parts, node.inputs)
+            ]
+        if self.options.edges == "numbers":
+            return [flowing.arithmetic(node, index, part, style.digits) for index, part in enumerate(sent)]
+        return [""] * len(node.inputs)
+
+    @property
+    def _wants_numbers(self) -> bool:
+        """Is anything on or along the edges computed from the last backward?"""
+        return self.options.flow is not False or self.options.edges == "numbers"
+
+    def _edited_notes(self) -> tuple[str, ...]:
+        """Which leaves are newer than the results, and what the picture leaves out because of it."""
+        if not self.edited:
+            return ()
+        names = [self.names.call(leaf) for leaf in self.edited]
+        more = len(names) - NAMED_IN_NOTE
+        if more > 0:
+            names = [*names[:NAMED_IN_NOTE], f"{count(more)} more"]
+        listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+        note = (
+            f"{listed} was edited after this graph was computed: its value is newer than the results"
+            if len(self.edited) == 1
+            else f"{listed} were edited after this graph was computed: their values are newer than the results"
+        )
+        left_out = "edges that would need the old values show no numbers: compute the result again to see them"
+        return (note, left_out) if self._wants_numbers and self.root.grad is not None else (note,)
+
+    def _edge_notes(self, edges: list[Edge]) -> tuple[str, ...]:
+        if self.options.edges == "numbers" and self.root.grad is None:
+            return (NO_GRADIENT,)
+        if self.options.edges == "rule" and any(edge.label for edge in edges):
+            g, out = self.names.gradient_word, self.names.result_word
+            says_out = any(re.search(rf"\b{out}\b", edge.label) for edge in edges)
+            says_prime = any(edge.label.endswith(f"{PRIME}({g})") for edge in edges)
+            notes = ["on each edge: what flows back along it, in the shape of the card it reaches",
+                     f"{g} is the gradient of the card at the arrowhead"]  # fmt: skip
+            if says_out:
+                notes[1] += f", {out} that card's value"
+            if says_prime:
+                notes.append(f"f{PRIME}({g}) is a rule of f too long for an edge: step() writes it out")
+            return tuple(notes)
+        return ()
+
+    def _with_flow(
+        self, edges: list[Edge], sizes: dict[str, float | None]
+    ) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
+        if not sizes:
+            return edges, (NO_GRADIENT,), None
+        asked = self.options.flow
+        largest = float(asked) if asked is not True else flowing.largest_of(sizes.values())
+        styled = []
+        for edge in edges:
+            size = sizes.get(edge.key)
+            if size is None:
+                styled.append(edge if edge.key in sizes else replace(edge, style="none"))
+            elif not math.isfinite(size):
+                styled.append(replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞")))
+            elif size == 0.0 or largest == 0.0:
+                styled.append(replace(edge, style="zero"))
+            else:
+                styled.append(
+                    replace(
+                        edge,
+                        style="flow",
+                        flow=flowing.width_of(size, largest),
+                        title=f"{edge.title}: gradient norm {rough(size)}",
+                    )
+                )
+        legend = flowing.legend(largest, any(edge.style == "none" for edge in styled)) if largest else None
+        return styled, self._edge_notes(edges), legend
+
+    def _tail(self, node: Value, x: Any) -> str | None:
+        """The card an operand comes from; None for a literal, which stands in the expression."""
+        if isinstance(x, Value):
+            return self.folded.key_of[x]
+        if x is None or not np.ndim(x):
+            return None
+        if self.folded.key_of[node] in self.folded.groups and self.is_private(x):
+            return None
+        key = self._constant_keys.setdefault(id(x), f"c{len(self._constant_keys)}")
+        if key not in self._constants:
+            self._constants[key], self._parts[key] = x, part_played(node, x)
+        return key
+
+    def is_private(self, array: Any) -> bool:
+        """A plain array that is a module's own affair, a mask say; named ones and indices come from outside."""
+        return not self.names.name(array) and np.asarray(array).dtype.kind not in "iu"
+
+    def constant(self, key: str) -> Any:
+        """The plain array of a constant's card; None if the card is something else."""
+        return self._constants.get(key)
+
+    def _edge_title(self, node: Value, x: Any, sent: str | None) -> str:
+        result = self.names.name(node) or self.names.expression(node)
+        title = f"{self.names.name(x) or self._spoken(x)} → {result}"
+        return f"{title}: {sent}" if sent else title
+
+    def _spoken(self, x: Any) -> str:
+        return self.names.expression(x) or "leaf" if isinstance(x, Value) else "constant"
+
+    # --- scopes and rows ----------------------------------------------------------------------------------
+
+    def _scopes(self, cards: list[Card]) -> list[Scope]:
+        """A frame for every open call that made two cards or more: round one op it would say nothing."""
+        members: dict[int, dict[str, None]] = {}
+        scopes = {}
+        for node in self.nodes:
+            key = self.folded.key_of[node]
+            for one in self._open_calls(node, key):
+                scopes[one.serial] = one
+                members.setdefault(one.serial, {})[key] = None
+        members = {serial: keys for serial, keys in members.items() if scopes[serial].name and len(keys) > 1}
+        self._draw_in_leaves(members)
+        return [Scope(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
+                for serial, keys in members.items()]  # fmt: skip
+
+    def _open_calls(self, node: Value, key: str) -> list[Any]:
+        """The calls around a card that are not folded into it, innermost first."""
+        group = self.folded.groups.get(key)
+        if group is None or group.kind == "sum":
+            scope = node.scope
+        else:
+            scope = group.scope.parent if group.scope is not None else None
+        return list(scope.chain()) if scope is not None else []
+
+    def _draw_in_leaves(self, members: dict[int, dict[str, None]]) -> None:
+        """A parameter or plain array used inside one call only stands inside its frame."""
+        users: dict[str, set[str]] = {}
+        for node in self.nodes:
+            for x in operands_of(node):
+                tail = self._tail(node, x)
+                if tail is not None and (not isinstance(x, Value) or (x.op is None and not self._stays(x))):
+                    users.setdefault(tail, set()).add(self.folded.key_of[node])
+        for keys in members.values():
+            inside = set(keys)
+            keys.update(dict.fromkeys(tail for tail, heads in users.items() if heads <= inside))
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        """Results of the same op on the same input, equally far from the leaves, share a rank: Q, K, V."""
+        rank: dict[Value, int] = {}
+        alike: dict[tuple[str, int, int], list[str]] = {}
+        for node in self.nodes:
+            rank[node] = 1 + max((rank[x] for x in node.parents), default=-1)
+            key = self.folded.key_of[node]
+            if node.op is not None and key not in self.folded.groups and len(node.parents) > 1:
+                alike.setdefault((node.op.name, id(node.inputs[0]), rank[node]), []).append(key)
+        return [tuple(keys) for keys in alike.values() if len(keys) > 1]
+
+    def _title(self) -> str:
+        what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
+        return f"computation graph of {clipped(what, LONGEST_TITLE)}"
+
+
+def _marked_edited(card: Card) -> Card:
+    return replace(card, word=EDITED, title=card.title and f"{card.title}; {EDITED} the results were computed")
+
+
+def _mark_first_trouble(cards: list[Card]) -> list[Card]:
+    """The first card in forward order whose value went bad says so."""
+    for index, card in enumerate(cards):
+        shown = [row.text for row in card.rows if row.bad and row.kind != "grad"]
+        shown += [
+            cell.text
+            for block in card.blocks
+            if block.table and block.kind == "value"
+            for row in block.table.rows
+            for cell in row
+            if cell.kind == "bad"
+        ]
+        if shown:
+            word = "first NaN" if any("NaN" in text for text in shown) else "first ∞"
+            return [*cards[:index], replace(card, trouble=word), *cards[index + 1 :]]
+    return cards
+
+
+def _description(cards: Iterable[Card]) -> str:
+    """The computation read out in order."""
+    sentences = [card.title.partition(";")[0] or card.name or card.expression for card in cards]
+    more = f"; and {count(len(sentences) - DESCRIBED)} more" if len(sentences) > DESCRIBED else ""
+    return "; ".join(sentences[:DESCRIBED]) + more + "."

@@ -1,0 +1,1 @@
+"""Nodes, rules and numbers as formulas: what drawings, steps, explanations and sheets print."""

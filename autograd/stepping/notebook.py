@@ -1,0 +1,87 @@
+"""What a notebook shows: the page in a frame; behind it, for notebooks that allow no frames, a picture and a table."""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from autograd.formula.pieces import shown
+from autograd.formula.text import xml
+from autograd.stepping.views import View
+from autograd.stepping.walk import BACKWARD, Step
+
+if TYPE_CHECKING:
+    from autograd.stepping.stepper import Stepper
+
+FRAME_HEIGHT = 640  # pixels
+MOST_ROWS = 60  # steps in the table
+COLUMNS = ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
+
+
+def frame(stepper: Stepper) -> str:
+    """The page in a sandboxed frame that covers its own fallback. Where frames are stripped, that is what stays."""
+    page = escape(stepper.html(), quote=True)
+    return (
+        f'<div style="position:relative;height:{FRAME_HEIGHT}px;overflow:hidden">'
+        f'<iframe sandbox="allow-scripts" title="{xml(stepper.title or "stepper")}" srcdoc="{page}" '
+        'style="position:absolute;inset:0;width:100%;height:100%;border:1px solid #D3D8DF;border-radius:6px;'
+        f'background:#fff"></iframe>{fallback(stepper)}'
+        "<p>Static view: run the cell, or trust the notebook, to step through it.</p></div>"
+    )
+
+
+def fallback(stepper: Stepper) -> str:
+    """The graph as an image, numbered in backward order, and the steps as a plain table."""
+    svg = View(stepper).badged_svg()
+    image = base64.b64encode(svg.encode()).decode()
+    title = xml(stepper.title or stepper.words.name(stepper.root))
+    return (
+        f'<p><img alt="{title}: the graph with values and gradients; numbers give the order of the backward steps" '
+        f'src="data:image/svg+xml;base64,{image}" style="max-width:100%"></p>{step_table(stepper)}'
+    )
+
+
+def step_table(stepper: Stepper) -> str:
+    """Every backward step in a table that reads well without any style; forward steps where there is no other."""
+    steps = [step for step in stepper if step.kind == BACKWARD]
+    if not steps:
+        return _forward_table(list(stepper))
+    head = "".join(
+        f"<th>{word}</th>" for word in ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
+    )
+    rows = "".join(_rows(step) for step in steps[:MOST_ROWS])
+    more = f"<p>and {len(steps) - MOST_ROWS} more steps</p>" if len(steps) > MOST_ROWS else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+
+
+def _rows(step: Step) -> str:
+    words = step.words
+    span = max(1, len(step.contributions))
+    first = f'<td rowspan="{span}">{step.number}</td><td rowspan="{span}"><code>{xml(step.reading)}</code></td>'
+    if not step.contributions:
+        return f'<tr>{first}<td colspan="4">sends nothing on</td></tr>'
+    rows = []
+    for contribution in step.contributions:
+        total = "same" if contribution.before is None else shown(contribution.total)
+        rows.append(
+            f"<tr>{first}<td><code>{xml(words.name(contribution.parent))}</code></td>"
+            f"<td><code>{xml(contribution.rule)}</code></td>"
+            f'<td align="right"><code>{xml(shown(contribution.value))}</code></td>'
+            f'<td align="right"><code>{xml(total)}</code></td></tr>'
+        )
+        first = ""
+    return "".join(rows)
+
+
+def _forward_table(steps: list[Step]) -> str:
+    rows = "".join(
+        f"<tr><td>{step.number}</td><td><code>{xml(step.reading)}</code></td><td><code>{xml(step.numbers)}</code></td></tr>"
+        for step in steps[:MOST_ROWS]
+    )
+    return f"<table><thead><tr><th>step</th><th>node</th><th>in numbers</th></tr></thead><tbody>{rows}</tbody></table>"
+
+
+def bundle(stepper: Stepper) -> dict[str, Any]:
+    """What the stepper hands a notebook."""
+    return {"text/html": frame(stepper), "text/plain": repr(stepper)}

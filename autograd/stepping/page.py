@@ -1,0 +1,148 @@
+"""`Stepper.html()`: one self-contained page. Python paints every card and writes every panel; the page chooses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from autograd.drawing.page import embedded
+from autograd.drawing.paint import painter, theme
+from autograd.errors import StepError
+from autograd.formula.numbers import count, short
+from autograd.formula.text import xml
+from autograd.stepping.inside import can_open, inside
+from autograd.stepping.notebook import step_table
+from autograd.stepping.panel import Panels
+from autograd.stepping.stepper import Stepper
+from autograd.stepping.views import View, describe_step
+from autograd.stepping.walk import Step
+
+MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
+MOST_OPENED = 40  # steps that can be opened up
+LARGEST_OPENED = 64  # numbers in an op's result up to which it is worth opening
+EDGE_FACES = (
+    "todo",
+    "done",
+    "now",
+    "forward",
+)  # arrowhead at the result, small and large at the input, large at the result
+
+
+def write(stepper: Stepper) -> str:
+    """The page as text."""
+    if len(stepper) > MOST_STEPS:
+        raise StepError(
+            f"{count(len(stepper))} steps are too many for one page (at most {count(MOST_STEPS)}). Close modules with "
+            "collapse=1, step an earlier value, or walk through it in the terminal."
+        )
+    view = View(stepper)
+    parts = {
+        "title": xml(_title(stepper)),
+        "subtitle": xml(_subtitle(stepper)),
+        "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
+        "graph": view.svg(len(stepper), prefix="hg-v0"),
+        "data": embedded({"at": stepper.position, "views": views(stepper, view)}),
+        "script": _file("step.js"),
+        "fallback": step_table(stepper),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _file("step.html"))
+
+
+def views(stepper: Stepper, main: View) -> list[dict[str, Any]]:
+    """The graph itself, then one view for each step that can be opened up."""
+    opened: list[dict[str, Any]] = []
+    found = [_view(main, _title(stepper), opened, 0)]
+    return found + opened
+
+
+def _view(view: View, title: str, opened: list[dict[str, Any]], number: int) -> dict[str, Any]:
+    panels = Panels(view.stepper)
+    prefix = f"hg-v{number}"
+    steps = []
+    for step in view.stepper:
+        here, inputs = view.cards_of(step)
+        inner = _inside(step, title, opened, (number, step.index + 1)) if number == 0 else None
+        button = ""
+        if inner is not None:
+            what = step.module.path if step.module is not None else step.node.op.name  # type: ignore[union-attr]
+            button = f'<p><button class="hg-open" data-view="{inner}">open {xml(what)} as small steps</button></p>'
+        steps.append(
+            {
+                "kind": step.kind,
+                "title": step.title,
+                "reading": step.reading,
+                "name": step.name,
+                "card": here,
+                "inputs": inputs,
+                "say": describe_step(step),
+                "panel": panels.panel(step, button),
+            }
+        )
+    return {
+        "title": title,
+        "svg": view.svg(len(view.stepper), prefix=prefix) if number else "",
+        "forward": view.forward_count,
+        "cards": {key: _card(view, key) for key in view.tracks},
+        "edges": {edge.key: _edge(view, edge) for edge in view.scene.edges},
+        "start": panels.start(),
+        "steps": steps,
+        "from": None,
+    }
+
+
+def _inside(step: Step, title: str, opened: list[dict[str, Any]], place: tuple[int, int]) -> int | None:
+    """The number of the view that opens a step up, made if it is worth it."""
+    worth = step.module is not None or np.size(step.value) <= LARGEST_OPENED
+    if len(opened) >= MOST_OPENED or not worth or not can_open(step):
+        return None
+    small = inside(step)
+    if small is None:
+        return None
+    number = len(opened) + 1
+    opened.append({})  # keeps the place while the view is made
+    opened[number - 1] = _view(View(small), f"inside {step.name}", opened, number) | {"from": list(place), "of": title}
+    return number
+
+
+def _card(view: View, key: str) -> dict[str, Any]:
+    track, box = view.tracks[key], view.placement.boxes[key]
+    painted = [painter.paint_card(replace(face, title=""), box, "") for face in track.faces]
+    return {
+        "box": [round(number, 1) for number in (box.x, box.y, box.width, box.height)],
+        "faces": [_inner(svg) for svg in painted],
+        "says": [face.title for face in track.faces],
+        "since": track.since,
+        "made": track.made,
+        "wants": track.wants,
+        "step": track.step,
+    }
+
+
+def _edge(view: View, edge: Any) -> dict[str, Any]:
+    curve = view.placement.curves[edge.key]
+    painted = [painter.paint_edge(replace(edge, style=style, title=""), curve, "") for style in EDGE_FACES]
+    faces = [re.sub(r' (?:class|stroke|fill|stroke-width)="[^"]*"', "", _inner(svg)) for svg in painted]
+    return {"faces": faces, "sent": view.sent.get(edge.key, 0), "used": view.used.get(edge.key, 0)}
+
+
+def _inner(svg: str) -> str:
+    """What stands inside the outermost element."""
+    return svg[svg.index(">") + 1 : svg.rindex("<")]
+
+
+def _title(stepper: Stepper) -> str:
+    return stepper.title or f"Stepping through {stepper.words.name(stepper.root)}"
+
+
+def _subtitle(stepper: Stepper) -> str:
+    root = stepper.root
+    value = f" = {short(root.data)}" if root.size == 1 else ""
+    return f"{stepper.words.name(root)}{value}, {count(len(stepper))} steps"
+
+
+def _file(name: str) -> str:
+    return files("autograd.stepping").joinpath("assets", name).read_text(encoding="utf-8")

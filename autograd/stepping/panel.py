@@ -1,0 +1,284 @@
+"""One step as HTML: what arrives, what goes to each input in symbols and numbers, the whys, the next question.
+
+Numbers are tables with drawn brackets; MathML carries fractions and indices only.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from autograd.drawing.value_cards import is_small
+from autograd.formula.formula import Formula
+from autograd.formula.maths import after_d, math, slope_mathml, symbol_mathml, written, written_after_d
+from autograd.formula.pieces import one_page
+from autograd.formula.text import clipped, visible, xml
+from autograd.stepping import explaining as why
+from autograd.stepping.figures import entries_html, numbers_line, value_html
+from autograd.stepping.sentences import asked_of, in_words
+from autograd.stepping.stepper import Stepper
+from autograd.stepping.walk import BACKWARD, Contribution, Step
+from autograd.value import Value
+
+LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
+LONGEST_LINE = 90  # characters of a code line
+
+
+class Panels:
+    """The panels of one stepper's steps."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        self.stepper, self.words = stepper, stepper.words
+
+    def start(self) -> str:
+        """Before the first step: what this is and how to read it."""
+        steps = self.stepper.steps
+        forward = sum(step.kind != BACKWARD for step in steps)
+        backward = len(steps) - forward
+        root = xml(self.words.name(self.stepper.root))
+        lines = [f"<h2>How {root} comes about, and what changes it</h2>"]
+        if not steps:
+            lines.append(f"<p>There is nothing to compute: {root} was given. By itself it changes one to one.</p>")
+        if forward:
+            lines.append(
+                f"<p>First <b>forward</b>: {_steps(forward)}. Each computes one card from the cards above it.</p>"
+            )
+        if backward:
+            slope = math(self._slope_by(after_d("x")), f"d {self.words.top} by d x")
+            lines += [
+                f'<p>Then <b class="hg-grad-word">backward</b>: {_steps(backward)}. Each sends the gradient of '
+                f"{root} one card further up. Everything orange is a gradient.</p>",
+                f'<p class="hg-meaning">{slope} says how much {xml(self.words.top)} grows for each bit that x does. To '
+                "pass it on, a card needs only two things: the gradient that arrives, and its own numbers.</p>",
+                "<p>Where several paths meet at a card, their gradients are added up, one after the other.</p>",
+            ]
+        return "".join(lines) + self.next_up(0)
+
+    def panel(self, step: Step, button: str = "") -> str:
+        """One step; `button` opens it up, where something smaller is inside."""
+        body = self._backward(step) if step.kind == BACKWARD else self._forward(step)
+        body = button + body if step.module is not None else body + button
+        return f"{self._where(step)}{body}{self._whys(step)}{self.next_up(step.index + 1)}"
+
+    # --- parts ----------------------------------------------------------------------------------------------------
+
+    def _where(self, step: Step) -> str:
+        line, source = step.node.line or "", ""
+        found = re.match(r"(.*?:\d+):? ?(.*)", line)
+        code = step.reading
+        if found:
+            source = f"<i>{xml(found[1])}</i> "
+            code = found[2] or code
+        return (
+            f'<p class="hg-where"><b>{xml(step.title)}</b>'
+            f'<span class="hg-code">{source}{xml(clipped(visible(code), LONGEST_LINE))}</span></p>'
+        )
+
+    def _forward(self, step: Step) -> str:
+        if step.formula is None:
+            inner = f'<div class="hg-line">{value_html(step.value, "hg-answer")}</div>'
+            return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
+        name, made = written(self.words.symbol(step.node)), written(step.formula)
+        told = made if name == made else f"{name}<mo>=</mo>{made}"  # what has no name is called by its formula
+        symbols = math(told, f"{step.name} = {step.formula.text}")
+        return (
+            f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3><div class="hg-sym">{symbols}</div>'
+            f"{numbers_line(step.formula, step.value, is_gradient=False)}"
+            f"{entries_html(step.formula, step.value, is_gradient=False)}{self._guess(step.value, step.name)}</section>"
+        )
+
+    def _backward(self, step: Step) -> str:
+        slope = self._slope(step.node)
+        arrives = (
+            f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
+            f'{slope}<span class="hg-op">=</span>{value_html(step.incoming, "hg-gr")}</div></div>'
+        )
+        if step.module is not None:
+            return arrives + self._module(step)
+        sections = [self._contribution(contribution) for contribution in step.contributions]
+        if not sections:
+            sections = ['<p class="hg-lab">No input asks for a gradient: this path ends here.</p>']
+        return arrives + "".join(sections)
+
+    def _module(self, step: Step) -> str:
+        """A whole module at once: what leaves it, its inputs first, then its parameters."""
+        sent = sorted(step.contributions, key=lambda contribution: contribution.parent.op is None)
+        rows = "".join(
+            f"<tr><td>{xml(self.words.name(c.parent))}</td><td>{value_html(c.value, 'hg-gr hg-sm hg-answer')}</td>"
+            f"<td>{value_html(c.total, 'hg-gr hg-sm hg-answer')}</td></tr>"
+            for c in sent
+        )
+        return (
+            f'<section class="hg-to"><h3>all that <b>{xml(step.name)}</b> sends</h3><table class="hg-ledger"><thead>'
+            f"<tr><th>to</th><th>adds</th><th>total</th></tr></thead><tbody>{rows}</tbody></table></section>"
+        )
+
+    def _contribution(self, contribution: Contribution) -> str:
+        name = self.words.name(contribution.parent)
+        chip = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
+        head = f'<h3>to <b>{xml(name)}</b> <span class="hg-chip">{chip}</span></h3>'
+        symbols = self._symbols(contribution)
+        formula = contribution.formula
+        assert formula is not None
+        numbers = numbers_line(formula, contribution.value) + entries_html(formula, contribution.value)
+        guess = self._guess(contribution.value, self.words.slope(contribution.parent))
+        little = why.why_sent_little(contribution)
+        small = f"<details><summary>why so little?</summary><p>{xml(little)}</p></details>" if little else ""
+        return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
+
+    def _symbols(self, contribution: Contribution) -> str:
+        """The rule in symbols; for plain numbers the chain rule in its general form first."""
+        step = contribution.step
+        assert contribution.formula is not None
+        general = ""
+        if np.ndim(step.value) == 0 and np.ndim(contribution.value) == 0 and not contribution.formula.is_operand:
+            here, there = self._after_d(step.node), self._after_d(contribution.parent)
+            if contribution.operand != self.words.name(contribution.parent):  # one of several, by number
+                there = after_d(contribution.operand)
+            general = f"{self._slope_by(here)}<mo>·</mo>{slope_mathml(here, there)}<mo>=</mo>"
+        parts = "".join(
+            f'<div class="hg-part">{_equation(symbol_mathml(name), "=", part, f"{name} = {part.text}")}</div>'
+            for name, part in contribution.parts
+        )
+        if parts:
+            parts = f'<div class="hg-parts"><span class="hg-lab">with</span>{parts}</div>'
+        return f'<div class="hg-sym">{self._rule(contribution, general)}</div>{parts}'
+
+    def _rule(self, contribution: Contribution, general: str = "") -> str:
+        slope = self._slope_by(self._after_d(contribution.parent))
+        assert contribution.formula is not None
+        return _equation(slope, "+=", contribution.formula, contribution.symbols, general)
+
+    def _ledger(self, contribution: Contribution) -> str:
+        """Every path that meets at the parent: done, now, to come."""
+        if contribution.paths < 2:
+            return ""
+        entries = self.stepper.received[contribution.parent]
+        rows, skipped = [], 0
+        for entry in entries:
+            near = abs(entry.path - contribution.path) < LONGEST_LEDGER // 2
+            if len(entries) > LONGEST_LEDGER and not near:
+                skipped += 1
+                continue
+            rows.append(self._ledger_row(entry, contribution))
+        more = f'<tr class="hg-todo"><td colspan="3">and {skipped} more paths</td></tr>' if skipped else ""
+        slope = xml(self.words.slope(contribution.parent))
+        wide = " hg-wide" if _is_wide(contribution.value) else ""
+        return (
+            f'<table class="hg-ledger{wide}"><caption>ledger of {slope}</caption><thead><tr><th>path</th><th>adds</th>'
+            f"<th>total</th></tr></thead><tbody>{''.join(rows)}{more}</tbody></table>"
+        )
+
+    def _ledger_row(self, entry: Contribution, now: Contribution) -> str:
+        via = f'<span class="hg-via">via </span>{xml(entry.via)}'
+        if entry.path > now.path:
+            return f'<tr class="hg-todo"><td>{via}</td><td>to come</td><td>—</td></tr>'
+        here = entry is now
+        state, hidden = ("hg-now", " hg-answer") if here else ("hg-past", "")
+        total = value_html(entry.total, f"hg-gr hg-sm{hidden}", changed_from=entry.before if here else None)
+        return (
+            f'<tr class="{state}"><td>{via}</td><td>{value_html(entry.value, f"hg-gr hg-sm{hidden}")}</td>'
+            f"<td>{total}</td></tr>"
+        )
+
+    def _whys(self, step: Step) -> str:
+        answers = [("why now?", why.why_now(self.stepper, step))]
+        if step.kind == BACKWARD:
+            words = in_words(step)
+            if words:
+                answers.insert(0, ("why this rule?", words))
+            for contribution in step.contributions:
+                if contribution.paths > 1 and contribution.path > 1:
+                    text = why.why_plus(self.stepper, contribution.parent).removeprefix("Why +=: ")
+                    answers.append(("why +=?", text))
+                    break
+        bad = self._why_bad(step)
+        if bad:
+            answers.append(("why NaN?" if "NaN" in bad.partition(":")[0] else "why infinite?", bad.partition(": ")[2]))
+        asked = "".join(
+            f"<details><summary>{question}</summary><p>{xml(answer)}</p></details>" for question, answer in answers
+        )
+        return f'<section class="hg-why">{asked}</section>'
+
+    def _why_bad(self, step: Step) -> str:
+        if step.kind != BACKWARD:
+            return "" if np.all(np.isfinite(step.value)) else why.why_bad_value(step.node)
+        bad = next((c for c in step.contributions if not np.all(np.isfinite(c.value))), None)
+        if bad is None:
+            return ""
+        return why.why_bad_value(self.stepper.root) or why.why_bad_gradient(self.stepper, bad.parent)
+
+    def next_up(self, position: int) -> str:
+        """The question for the next step, with all that is needed to answer it."""
+        if position >= len(self.stepper):
+            return self._finish()
+        step = self.stepper.steps[position]
+        if step.kind != BACKWARD:
+            asked = f"<b>Next</b> {xml(step.reading)}. {asked_of(step)}"
+            return f'<div class="hg-next hg-asks"><p>{asked}</p></div>'
+        first = (
+            " Backprop starts here, with " + self._slope(step.node) + " = 1."
+            if step.number == 1 and np.ndim(step.incoming) == 0 and step.incoming == 1
+            else ""
+        )
+        question = asked_of(step, lambda name: f"<b>{xml(name)}</b>")
+        rules = "".join(
+            f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if c.formula is not None
+        )
+        return f'<div class="hg-next hg-asks"><p><b>Next</b> {xml(step.reading)}.{first} {question}</p>{rules}</div>'
+
+    def _finish(self) -> str:
+        known = self.stepper.walk.incoming
+        leaves = [node for node in self.stepper.walk.nodes if node.op is None and node in known]
+        if not leaves:
+            return '<div class="hg-next"><p><b>Done.</b> Every card has its value.</p></div>'
+        rows = [
+            f"<tr><td>{xml(self.words.name(leaf))}</td><td>{value_html(known[leaf], 'hg-gr hg-sm')}</td></tr>"
+            for leaf in leaves[:LONGEST_LEDGER]
+        ]
+        wide = " hg-wide" if any(_is_wide(known[leaf]) for leaf in leaves) else ""
+        if len(leaves) > LONGEST_LEDGER:
+            rows.append(f'<tr><td colspan="2">and {len(leaves) - LONGEST_LEDGER} more</td></tr>')
+        return (
+            '<div class="hg-next"><p><b>Done.</b> These are the numbers that <code>backward()</code> leaves in '
+            f'<code>.grad</code>.</p><table class="hg-ledger{wide}"><tbody>{"".join(rows)}</tbody></table></div>'
+        )
+
+    def _guess(self, value: Any, what: str) -> str:
+        """A field for a learner's guess: the number itself, or the largest entry of a small table."""
+        if np.size(value) == 0 or not (np.ndim(value) == 0 or is_small(np.shape(value))):
+            return ""
+        index = np.unravel_index(int(np.argmax(np.abs(value))), np.shape(value))
+        number = float(np.asarray(value)[index])
+        where = "".join(f"[{i}]" for i in index)
+        return (
+            f'<form class="hg-guess" data-answer="{number!r}"><label>Your guess: {xml(what)}{where} = '
+            '<input inputmode="decimal" autocomplete="off" size="9"></label> <button>check</button> '
+            "<output></output></form>"
+        )
+
+    def _slope(self, node: Any) -> str:
+        return math(self._slope_by(self._after_d(node)), self.words.slope(node))
+
+    def _slope_by(self, below: str) -> str:
+        """The gradient of the root by what `after_d` wrote."""
+        return slope_mathml(after_d(self.words.top), below)
+
+    def _after_d(self, node: Value) -> str:
+        return written_after_d(self.words.symbol(node))
+
+
+def _equation(left: str, sign: str, right: Formula, spoken: str, between: str = "") -> str:
+    return math(f"{left}<mo>{sign}</mo>{between}{written(right)}", spoken)
+
+
+def _is_wide(value: Any) -> bool:
+    """A table too wide to stand beside another."""
+    shape = np.shape(one_page(value))
+    return bool(shape) and is_small(shape) and shape[-1] > 2
+
+
+def _steps(number: int) -> str:
+    return f"{number} step{'s' if number != 1 else ''}"

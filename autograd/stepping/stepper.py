@@ -1,0 +1,396 @@
+"""`step`: walk through backprop, forwards and backwards, in symbols and numbers."""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from autograd.drawing.choices import as_inputs, refuse_unknown
+from autograd.drawing.folding import Collapse, chooser
+from autograd.errors import StepError
+from autograd.formula.names import Names
+from autograd.formula.numbers import count
+from autograd.formula.pieces import shown
+from autograd.stepping.folding import Closed, enough_closed, folded
+from autograd.stepping.walk import BACKWARD, FORWARD, Contribution, Step, Walk
+from autograd.stepping.wording import Words
+from autograd.value import Value
+
+if TYPE_CHECKING:
+    from autograd.stepping.views import View
+
+NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
+
+Break = Callable[[Step], bool]
+
+
+def step(
+    root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
+    names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "",
+) -> Stepper:  # fmt: skip
+    """Every step of the forward pass that made `root` and of backprop from it, without touching any `.grad`.
+
+    grad        the gradient to start from; needed unless `root` is a scalar
+    backward    False shows the forward pass alone
+    collapse    modules to take as one step, as in `draw`; by default none, in graphs of over 1000 steps enough
+    names       more names, such as `locals()`
+    inputs      leaves (or their names) to show as inputs
+
+    >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    >>> steps = step((a * b).tanh())
+    >>> len(steps)
+    4
+    >>> print(steps[-1])
+    Backward 2 of 2  a * b
+        arrives  ∂L/∂(a * b) = 2.458×10⁻⁵
+        to a   ∂L/∂a += ∂L/∂(a * b) * b   only path
+            2.458×10⁻⁵ × (−3) ≈ −7.373×10⁻⁵
+        to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
+            2.458×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
+    """
+    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title)
+
+
+class Ledger(tuple[Contribution, ...]):
+    """Every contribution to one gradient, in the order they were added; they sum to it exactly."""
+
+    node: Value
+    words: Words
+    total: Any
+
+    def __str__(self) -> str:
+        slope = self.words.slope(self.node)
+        lines = [f"{slope} = {'—' if self.total is None else shown(self.total)}"]
+        lines += [f"    via {entry.via}: {entry.rule} adds {shown(entry.value)}, {entry.now}" for entry in self]
+        return "\n".join(lines)
+
+
+class Stepper:
+    """The steps of a graph, with a cursor between them. It starts before the first step.
+
+    `next()` does a step and returns it, `back()` undoes one and returns it. Indexing and iteration leave the
+    cursor alone. In a notebook it shows itself; `save("step.html")` writes one page that needs nothing else.
+    """
+
+    def __init__(
+        self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
+        names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
+    ) -> None:  # fmt: skip
+        self.root, self.title, self.inputs = root, title, as_inputs(inputs)
+        self.walk = Walk(root, grad, backward)
+        self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
+        refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
+        self.words = Words(self.names, self.walk.nodes, root, self.walk.data, top)
+        self._every = self.walk.steps(self.words)
+        self._chosen: Closed = enough_closed(self._every) if collapse is None else chooser(collapse)
+        self._opened: set[int] = set()  # serials of calls that were opened again
+        self._breaks: list[Break] = []
+        self.position = 0
+        self._fold()
+
+    def _fold(self) -> None:
+        self.steps = folded(self._every, self.is_closed)
+        self._places: dict[str, list[int]] | None = None
+        for name in ("view", "received"):  # made for other steps
+            self.__dict__.pop(name, None)
+
+    def is_closed(self, scope: Any) -> bool:
+        """Is this module call taken as one step?"""
+        return scope.serial not in self._opened and self._chosen(scope)
+
+    # --- as a sequence ----------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Step]: ...
+    def __getitem__(self, index: int | slice) -> Step | list[Step]:
+        try:
+            return self.steps[index]
+        except IndexError:
+            raise StepError(f"there is no step at index {index}: {self._indices()}") from None
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+    # --- the cursor -------------------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> Step | None:
+        """The last step done; None at the start."""
+        return self.steps[self.position - 1] if self.position else None
+
+    def next(self) -> Step:
+        """Do one step and return it."""
+        if self.position >= len(self):
+            raise StepError(f"all {self._counted()} are done; back() undoes one, goto(0) returns to the first")
+        self.position += 1
+        return self.steps[self.position - 1]
+
+    def back(self) -> Step:
+        """Undo one step and return it."""
+        if self.position == 0:
+            raise StepError("no step has been done yet, so there is none to undo; next() does the first")
+        self.position -= 1
+        return self.steps[self.position]
+
+    def goto(self, place: int | str | Value, kind: str | None = None) -> Step:
+        """Do or undo steps so that the one at `place` is the last done, and return it.
+
+        A place is an index from 0 on, or a node or its name: its backward step, unless `kind` is "forward". For a
+        leaf it is the step that completes its gradient.
+        """
+        index = place if isinstance(place, int) else self.find(place, kind)
+        if not -len(self) <= index < len(self):
+            raise StepError(f"goto({place}) leads to no step: {self._indices()}")
+        self.position = index % len(self) + 1
+        return self.steps[self.position - 1]
+
+    def run(self) -> Step | None:
+        """Go on until a breakpoint's step has been done, or to the end; returns the last step done."""
+        while self.position < len(self):
+            done = self.next()
+            if any(stops(done) for stops in self._breaks):
+                break
+        return self.current
+
+    def find(self, place: str | Value, kind: str | None = None) -> int:
+        """The index of a node's step."""
+        if self._places is None:
+            self._places = self._places_by_name()
+        name = self.words.name(place) if isinstance(place, Value) else place
+        found = self._places.get(name, [])
+        if kind is not None:
+            found = [index for index in found if self.steps[index].kind == kind]
+        if not found:
+            near = difflib.get_close_matches(str(name), self._places, n=3, cutoff=0.4)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(list(self._places)[:12])}"
+            raise StepError(f"no {kind + ' ' if kind else ''}step of this graph is called {name!r}; {hint}")
+        return found[-1]
+
+    def _places_by_name(self) -> dict[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for step in self.steps:
+            for name in {step.name, step.node.name or step.name, self.names.expression(step.node)}:
+                places.setdefault(name, []).append(step.index)
+        for step in self.steps:
+            for contribution in step.contributions:
+                leaf = contribution.parent
+                if leaf.op is None and contribution.path == contribution.paths:
+                    shown = self.words.name(leaf)  # a hostile or long name is shown otherwise than it is written
+                    for name in {shown, leaf.name or shown}:
+                        places.setdefault(name, []).append(step.index)
+        return places
+
+    # --- breakpoints and modules ------------------------------------------------------------------------------
+
+    def break_on(
+        self, name: str | Break | None = None, *, op: str | None = None, module: str | None = None,
+        bad: bool = False, over: float | None = None,
+    ) -> Stepper:  # fmt: skip
+        """Make `run()` stop at steps of a node called `name` (or for which `name(step)` holds), of an `op`, of a
+        `module` (patterns such as "blocks.*" do), that meet a NaN or infinity (`bad=True`), or a gradient entry
+        larger than `over`. Several stop at whichever comes first."""
+        tests: list[Break] = []
+        if callable(name):
+            tests.append(name)
+        elif name is not None:
+            self.find(name)  # an unknown name is a mistake
+            tests.append(lambda step: name in (step.name, step.node.name))
+        if op is not None:
+            tests.append(lambda step: any(node.op is not None and node.op.name == op for node in step.nodes))
+        if module is not None:
+            tests.append(lambda step: any(_is_inside(node, module) for node in step.nodes))
+        if bad:
+            tests.append(_meets_bad)
+        if over is not None:
+            tests.append(lambda step: _largest(step) > over)
+        if not tests:
+            raise TypeError("break_on: say where to stop: a name, op=, module=, bad=True or over=")
+        self._breaks += tests
+        return self
+
+    def clear_breaks(self) -> None:
+        """Forget every breakpoint."""
+        self._breaks.clear()
+
+    def into(self, name: str | None = None) -> Step:
+        """Open a closed module, the one that comes next unless named, and return the first of its own steps."""
+        index = self.position if name is None else self.find(name)
+        target = self.steps[index] if index < len(self) else None
+        if target is None or target.module is None:
+            what = "no step is left" if target is None else f"the next step, {target.reading}, is no closed module"
+            raise StepError(f"into: {what}; next() does it")
+        self._opened.add(target.module.serial)
+        before = self.steps[: self.position]
+        first = next(step for step in self._every if step.node in target.nodes and step.kind == target.kind)
+        self._fold()
+        done = {(step.kind, node) for step in before for node in step.nodes}
+        self.position = sum(all((step.kind, node) in done for node in step.nodes) for step in self.steps)
+        return next(step for step in self.steps if step.kind == first.kind and first.node in step.nodes)
+
+    def over(self) -> Step:
+        """Do the next step, or, if it lies in a module, all steps of that module call; returns the last."""
+        upcoming = self.next()
+        scope = upcoming.node.scope if upcoming.module is None else None
+        while scope is not None and self.position < len(self):
+            following = self.steps[self.position]
+            inside = following.node.scope
+            if following.kind != upcoming.kind or inside is None or scope not in inside.chain():
+                break
+            upcoming = self.next()
+        return upcoming
+
+    # --- the state at the cursor ------------------------------------------------------------------------------
+
+    @property
+    def gradients(self) -> dict[Value, Any]:
+        """The gradients so far: what has arrived at each node by the cursor."""
+        known: dict[Value, Any] = {}
+        for step in self.steps[: self.position]:
+            if step.kind == BACKWARD:
+                if not known:
+                    known[self.root] = self.walk.seed
+                known.update((node, self.walk.incoming[node]) for node in step.nodes)
+                known.update((contribution.parent, contribution.total) for contribution in step.contributions)
+        return known
+
+    def gradient(self, node: Value | str) -> Any:
+        """A node's gradient so far; None if nothing has arrived by the cursor."""
+        return self.gradients.get(self.node(node))
+
+    def ledger(self, node: Value | str) -> Ledger:
+        """Every contribution to a node's gradient, whatever the cursor."""
+        node = self.node(node)
+        entries = Ledger(self._every_received.get(node, ()))
+        entries.node, entries.words, entries.total = node, self.words, self.walk.incoming.get(node)
+        return entries
+
+    @functools.cached_property
+    def received(self) -> dict[Value, list[Contribution]]:
+        """What arrives at each node, in order; a closed module sends once."""
+        return _by_parent(self.steps)
+
+    @functools.cached_property
+    def _every_received(self) -> dict[Value, list[Contribution]]:
+        return _by_parent(self._every)
+
+    def node(self, node: Value | str) -> Value:
+        """The node of that name."""
+        if isinstance(node, Value):
+            return node
+        known = {self.words.name(one): one for one in self.walk.nodes} | {
+            one.name: one for one in self.walk.nodes if one.name
+        }
+        if node not in known:
+            near = difflib.get_close_matches(node, known, n=3, cutoff=0.4)
+            raise StepError(f"no node is called {node!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+        return known[node]
+
+    # --- faces ------------------------------------------------------------------------------------------------
+
+    def html(self) -> str:
+        """One self-contained page: graph, arithmetic, slider, keys, a quiz; nothing is fetched."""
+        from autograd.stepping import page
+
+        return page.write(self)
+
+    def svg(self, index: int) -> str:
+        """The picture of one step, for a slide: its card, the inputs it reads or sends to, the lit edges."""
+        return self.view.step_svg(self[index])
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the page (.html) or all steps as text (.txt), whole or not at all."""
+        from autograd.stepping import files
+
+        return files.save(self, Path(path))
+
+    def save_all(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
+        """Writes the picture of every step into a folder, numbered: `01-forward-Q.svg`, … (`kind` "svg" or "png")."""
+        from autograd.stepping import files
+
+        return files.save_all(self, Path(folder), kind)
+
+    @functools.cached_property
+    def view(self) -> View:
+        """The graph laid out, for pictures."""
+        from autograd.stepping.views import View
+
+        return View(self)
+
+    def inside(self, index: int) -> Stepper:
+        """A stepper of what one step does inside: a softmax by its definition, a closed module by its own nodes."""
+        from autograd.stepping.inside import can_open, inside
+
+        opened = inside(self[index]) if can_open(self[index]) else None
+        if opened is None:
+            raise StepError(f"there is nothing smaller inside step {index}, {self[index].reading}")
+        return opened
+
+    def widget(self, **options: Any) -> Any:
+        """A live view for a notebook, whose `position` Python can read and set; needs `anywidget`."""
+        try:
+            from autograd.stepping.widget import StepperWidget
+        except ImportError as missing:
+            raise ImportError(
+                f"a live widget needs {missing.name} (pip install 'handgrad[notebook]'); without it, show the stepper "
+                "itself: it needs nothing"
+            ) from missing
+        return StepperWidget(self, **options)
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from autograd.stepping import notebook
+
+        return notebook.bundle(self)
+
+    def __repr__(self) -> str:
+        forward = sum(step.kind == FORWARD for step in self.steps)
+        where = "before the first" if self.position == 0 else f"at step {self.position - 1}, {self.current!r}"
+        steps = f"{forward} steps forward, {len(self) - forward} backward"
+        return f"<Stepper of {self.words.reading(self.root)}: {steps}; {where}>"
+
+    def __str__(self) -> str:
+        """All steps as text."""
+        return "\n\n".join(map(str, self.steps))
+
+    def _counted(self) -> str:
+        return f"{count(len(self))} step{'s' if len(self) != 1 else ''}"
+
+    def _indices(self) -> str:
+        """How Python counts the steps, for a message; at the keys and on the command line they are typed as shown."""
+        last = len(self) - 1
+        known = f"indices go from 0 to {last} (the steps shown as 1 to {last + 1})"
+        return known if self.steps else "nothing was computed, so there are no steps"
+
+
+def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
+    found: dict[Value, list[Contribution]] = {}
+    for step in steps:
+        for contribution in step.contributions:
+            found.setdefault(contribution.parent, []).append(contribution)
+    return found
+
+
+def _is_inside(node: Value, module: str) -> bool:
+    scopes = node.scope.chain() if node.scope is not None else ()
+    return any(fnmatch.fnmatchcase(text, module) for scope in scopes for text in (scope.path, scope.name, scope.kind))
+
+
+def _meets_bad(step: Step) -> bool:
+    numbers = [step.value] if step.kind == FORWARD else [step.incoming, *(c.value for c in step.contributions)]
+    return any(number is not None and not np.all(np.isfinite(number)) for number in numbers)
+
+
+def _largest(step: Step) -> float:
+    gradients = [step.incoming, *(c.total for c in step.contributions)]
+    return max((float(np.max(np.abs(g), initial=0.0)) for g in gradients if g is not None), default=0.0)

@@ -1,0 +1,300 @@
+"""The graph while it is stepped through: one layout, every card in each state it will have, and when it changes.
+
+A `View` is what the page, the notebook and the pictures of single steps share. Room for the final gradients is
+kept from the start, so nothing moves while they fill in.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autograd.backprop import reach
+from autograd.drawing.layout.arrange import arrange
+from autograd.drawing.layout.geometry import Placement
+from autograd.drawing.options import Options
+from autograd.drawing.paint import painter
+from autograd.drawing.reader import Reader
+from autograd.drawing.scene import Block, Card, Edge, Row, Scene, Size, measure, two_lines
+from autograd.drawing.value_cards import gradient_block, gradient_row, norm
+from autograd.formula.numbers import UNKNOWN, cell, rough
+from autograd.formula.pieces import shown
+from autograd.stepping.walk import BACKWARD, Step
+from autograd.value import Value
+
+if TYPE_CHECKING:
+    from autograd.stepping.stepper import Stepper
+
+
+KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the numbers
+
+
+@dataclass
+class Track:
+    """One card's history: its faces, and the step from which each is shown."""
+
+    faces: list[Card] = field(default_factory=list)
+    since: list[int] = field(default_factory=list)  # positions: steps done when the face appears
+    made: int = 0  # the position from which its value is known
+    wants: bool = False  # does a gradient ever reach it?
+    step: int = -1  # its backward step
+
+    def add(self, position: int, face: Card) -> None:
+        if self.since and self.since[-1] == position:
+            self.faces[-1] = face
+        else:
+            self.faces.append(face)
+            self.since.append(position)
+
+    def steady(self) -> None:
+        """Every face with the header of the widest, so that nothing jumps."""
+        lines = 2 if two_lines(max(self.faces, key=lambda face: measure(face).width)) else 1
+        self.faces = [replace(face, header_lines=lines) for face in self.faces]
+
+    def at(self, position: int) -> int:
+        """The number of the face shown when so many steps are done."""
+        return max(index for index, since in enumerate(self.since) if since <= position)
+
+
+class View:
+    """A stepper's graph, laid out once."""
+
+    def __init__(self, stepper: Stepper) -> None:
+        if stepper.walk.order:
+            reach(stepper.root)  # refuses a graph whose leaves were edited since
+        self.stepper, self.words = stepper, stepper.words
+        options = Options(
+            collapse=stepper.is_closed,
+            direction="TB",
+            max_nodes=10**9,
+            inputs=stepper.inputs,
+            chains=False,
+            title=stepper.title,
+            repeats=False,
+        )
+        reader = Reader(stepper.root, options, stepper.names)
+        self.key_of: dict[Value, str] = reader.folded.key_of
+        self._groups = reader.folded.groups
+        self._bare = reader.scene()
+        self.forward_count = sum(step.kind != BACKWARD for step in stepper)
+        self.tracks = self._tracks()
+        for track in self.tracks.values():
+            track.steady()
+        self.scene = replace(self._bare, cards=tuple(self.tracks[card.key].faces[-1] for card in self._bare.cards))
+        self.sent, self.used = self._edge_times()
+
+    # --- what a card shows, and when ----------------------------------------------------------------------------
+
+    def _tracks(self) -> dict[str, Track]:
+        tracks = {card.key: Track() for card in self._bare.cards}
+        plain = {card.key: without_gradient(card) for card in self._bare.cards}
+        for step in self.stepper:
+            if step.kind != BACKWARD:
+                tracks[self.key_of[step.node]].made = step.index + 1
+        for card in self._bare.cards:
+            track = tracks[card.key]
+            if track.made:
+                track.add(0, without_value(plain[card.key]))
+            track.add(track.made, plain[card.key])
+        for step in (step for step in self.stepper if step.kind == BACKWARD):
+            if step.number == 1:
+                self._receive(tracks, plain, self.stepper.root, step.index, step.incoming, "grad")
+            tracks[self.key_of[step.node]].step = step.index
+            for contribution in step.contributions:
+                caption = "grad"
+                if contribution.path < contribution.paths:
+                    caption = f"grad {contribution.path} of {contribution.paths} paths"
+                self._receive(tracks, plain, contribution.parent, step.index, contribution.total, caption)
+        return tracks
+
+    def _receive(
+        self, tracks: dict[str, Track], plain: dict[str, Card], node: Value, index: int, gradient: Any, caption: str
+    ) -> None:
+        key = self.key_of[node]
+        group = self._groups.get(key)
+        if group is not None and node is not group.result:
+            return  # a parameter inside a folded module
+        tracks[key].wants = True
+        tracks[key].add(index + 1, with_gradient(plain[key], gradient, caption))
+
+    # --- edges --------------------------------------------------------------------------------------------------
+
+    def _edge_times(self) -> tuple[dict[str, int], dict[str, int]]:
+        """When each edge carried a gradient back, and when its value was used; positions, 0 for never."""
+        between: dict[tuple[str, str], list[Edge]] = {}
+        for edge in self.scene.edges:
+            between.setdefault((edge.tail, edge.head), []).append(edge)
+        sent: dict[str, int] = {}
+        used: dict[str, int] = {}
+        for step in self.stepper:
+            head = self.key_of[step.node]
+            if step.kind != BACKWARD:
+                for edge in (edge for edge in self.scene.edges if edge.head == head):
+                    used[edge.key] = step.index + 1
+            for tail in {self.key_of[contribution.parent] for contribution in step.contributions}:
+                for edge in between.get((tail, head), ()):
+                    sent[edge.key] = step.index + 1
+        return sent, used
+
+    # --- one moment ---------------------------------------------------------------------------------------------
+
+    def cards_of(self, step: Step) -> tuple[str, list[str]]:
+        """The card a step is about, and those of the inputs it reads or sends to."""
+        here = self.key_of[step.node]
+        if step.kind == BACKWARD:
+            inputs: Iterable[str] = (self.key_of[contribution.parent] for contribution in step.contributions)
+        else:
+            inputs = (edge.tail for edge in self.scene.edges if edge.head == here)
+        return here, [key for key in dict.fromkeys(inputs) if key != here]
+
+    def card_states(self, position: int) -> dict[str, str]:
+        """The state of every card when so many steps are done."""
+        done = self.stepper.steps[position - 1] if position else None
+        backward = done is not None and done.kind == BACKWARD
+        states: dict[str, str] = {}
+        for key, track in self.tracks.items():
+            reached = track.wants and track.at(position) > self._first_gradient(key) - 1
+            if not backward:
+                states[key] = "todo" if track.made > position else ""
+            elif track.wants and not reached:
+                states[key] = "todo"
+            else:
+                states[key] = "done"
+        if done is not None:
+            here, inputs = self.cards_of(done)
+            for key in inputs:
+                states[key] = "receiving" if backward else "operand"
+            states[here] = "now" if backward else "forward"
+        return states
+
+    def _first_gradient(self, key: str) -> int:
+        """The number of the first face with a gradient."""
+        track = self.tracks[key]
+        return next((i for i, since in enumerate(track.since) if since > self.forward_count), len(track.faces))
+
+    def edge_states(self, position: int) -> dict[str, str]:
+        done = self.stepper.steps[position - 1] if position else None
+        backward = done is not None and done.kind == BACKWARD
+        states = {}
+        for edge in self.scene.edges:
+            times = self.sent if backward else self.used
+            when = times.get(edge.key, 0)
+            if when == position and when:
+                states[edge.key] = "now" if backward else "forward"
+            elif 0 < when < position:
+                states[edge.key] = "done" if backward else "plain"
+            else:
+                states[edge.key] = "todo"
+        return states
+
+    def scene_at(self, position: int) -> Scene:
+        """The picture when so many steps are done."""
+        styles = self.edge_states(position)
+        cards = tuple(track.faces[track.at(position)] for track in self.tracks.values())
+        edges = tuple(replace(edge, style=styles[edge.key]) for edge in self.scene.edges)
+        return replace(self.scene, cards=cards, edges=edges)
+
+    # --- pictures -----------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def placement(self) -> Placement:
+        sizes: dict[str, Size] = {}
+        for key, track in self.tracks.items():
+            size = measure(track.faces[0])
+            for face in track.faces[1:]:
+                size = size.union(measure(face))
+            sizes[key] = size
+        return arrange(self.scene, sizes)
+
+    def svg(self, position: int, prefix: str | None = None) -> str:
+        """The whole graph when so many steps are done."""
+        return painter.paint(self.scene_at(position), self.placement, states=self.card_states(position), prefix=prefix)
+
+    def step_svg(self, step: Step) -> str:
+        """One step alone, for a slide: its card, the inputs it reads or sends to, the lit edges."""
+        here, inputs = self.cards_of(step)
+        kept = {here, *inputs}
+        whole = self.scene_at(step.index + 1)
+        lit = tuple(edge for edge in whole.edges if edge.head == here and edge.tail in kept)
+        cards = tuple(card for card in whole.cards if card.key in kept)
+        note = describe_step(step)
+        part = Scene(cards, lit, title=f"{step.title}: {step.reading}", description=note, notes=(note,))
+        return painter.paint(part, arrange(part), states=self.card_states(step.index + 1))
+
+    def badged_svg(self) -> str:
+        """All gradients filled in, each card numbered in backward order: the picture of a page that cannot move."""
+        scene = replace(
+            self.scene_at(len(self.stepper)), edges=tuple(replace(edge, style="plain") for edge in self.scene.edges)
+        )
+        badges = [
+            painter.badge(self.placement.boxes[self.key_of[step.node]], str(step.number))
+            for step in self.stepper
+            if step.kind == BACKWARD
+        ]
+        return painter.paint(scene, self.placement, extra="".join(badges))
+
+
+def describe_step(step: Step) -> str:
+    """A step as one sentence for someone who cannot see it."""
+    if step.kind != BACKWARD:
+        return f"{step.title}. {step.reading} gives {shown(step.value)}."
+    words = step.words
+    parts = []
+    for contribution in step.contributions:
+        which = f", path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else ""
+        parts.append(f"{shown(contribution.value)} to {words.name(contribution.parent)}{which}")
+    return f"{step.title}. {step.name} sends {' and '.join(parts) or 'nothing'}."
+
+
+# --- the faces of a card ------------------------------------------------------------------------------------------
+
+
+def without_gradient(card: Card) -> Card:
+    """The card before backward: the gradient's place is there, and empty."""
+    rows = tuple(
+        replace(row, text=UNKNOWN, kind="unknown", bad=False, bars=()) if _is_grad(row) else row for row in card.rows
+    )
+    blocks = tuple(Block("grad", None, "unknown") if _is_grad(block) else block for block in card.blocks)
+    return replace(card, rows=rows, blocks=blocks, title=_titled(card, "gradient none yet"))
+
+
+def without_value(card: Card) -> Card:
+    """The card before its forward step."""
+    rows = tuple(
+        row if _is_grad(row) or row.caption in KNOWN_EARLY else replace(row, text=UNKNOWN, kind="unknown")
+        for row in card.rows
+    )
+    blocks = tuple(block if _is_grad(block) else Block("value", None, "unknown") for block in card.blocks)
+    title = f"{card.title.partition(';')[0]}; not computed yet"
+    return replace(card, rows=rows, blocks=blocks, bad=False, trouble="", title=title)
+
+
+def with_gradient(card: Card, gradient: Any, caption: str) -> Card:
+    """The card with what its gradient has come to."""
+    rows = tuple(_gradient_row(row, gradient, caption) if _is_grad(row) else row for row in card.rows)
+    blocks = tuple(gradient_block(gradient, caption=caption) if _is_grad(block) else block for block in card.blocks)
+    bad = card.bad or not np.all(np.isfinite(gradient))
+    return replace(card, rows=rows, blocks=blocks, bad=bad, title=_titled(card, f"{caption} {shown(gradient)}"))
+
+
+def _gradient_row(row: Row, gradient: Any, caption: str) -> Row:
+    if row.strong:
+        return gradient_row(cell(gradient), caption)
+    size = norm(gradient)
+    return Row(row.caption + caption.removeprefix("grad"), rough(size), "grad", bad=not np.isfinite(size))
+
+
+def _is_grad(part: Row | Block) -> bool:
+    return part.kind in ("grad", "unknown")
+
+
+def _titled(card: Card, gradient: str) -> str:
+    """What a screen reader says of the card, with another gradient."""
+    parts = card.title.split("; ")
+    kept = [part for part in parts if not part.startswith(("gradient", "grad ", "no gradient"))]
+    shows = any(map(_is_grad, card.rows)) or any(map(_is_grad, card.blocks))
+    return "; ".join([*kept, gradient] if shows else kept)
