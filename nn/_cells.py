@@ -26,7 +26,7 @@ class Cell:
     def __init__(self, name: str, parameter: Value, slots: Iterable[str], spares: tuple[np.ndarray, ...]) -> None:
         self.name, self.parameter = name, parameter
         data = parameter._data
-        self.state = {slot: np.zeros(np.shape(data), np.asarray(data).dtype) for slot in slots}
+        self.state = {slot: np.zeros(*_room(slot, np.shape(data), parameter.dtype)) for slot in slots}
         self.spare, self.spare2 = (spare[: data.size].reshape(data.shape) for spare in spares)
 
     @property
@@ -46,6 +46,11 @@ class Cell:
         """Give the moved numbers back."""
         self.parameter.touch()  # a graph that used the old numbers must not be pulled through any more
 
+    def count(self) -> Any:
+        """The number of this step, for each parameter by itself: one that was frozen at first starts at 1."""
+        self.state["steps"] += 1
+        return int(self.state["steps"])
+
     def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
         """What is remembered in a slot, parameter by parameter: views, which may be written to."""
         return [(self.name, self.state[slot])]
@@ -57,7 +62,7 @@ class ScalarCell(Cell):
     def __init__(self, named: list[tuple[str, Value]], slots: Iterable[str]) -> None:
         self.named = named
         dtype = np.asarray(named[0][1]._data).dtype
-        self.state = {slot: np.zeros(len(named), dtype) for slot in slots}
+        self.state = {slot: np.zeros(*_room(slot, (len(named),), dtype, len(named))) for slot in slots}
         self.values, self.gradients, self.spare, self.spare2 = np.zeros((4, len(named)), dtype)
 
     @property
@@ -83,8 +88,21 @@ class ScalarCell(Cell):
         for slot, array in self.state.items():  # the move went over the frozen places too
             array[self.frozen] = self.kept[slot]
 
+    def count(self) -> Any:
+        steps = self.state["steps"]
+        steps += 1  # the frozen ones too, which `write` puts back: so that none of them is 0
+        first = int(steps[0])
+        return first if (steps == first).all() else steps
+
     def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
         return [(name, self.state[slot][i : i + 1].reshape(())) for i, (name, _) in enumerate(self.named)]
+
+
+def _room(slot: str, shape: tuple[int, ...], dtype: Any, parameters: int | None = None) -> tuple[Any, Any]:
+    """The shape and dtype of a slot's array: that of the parameters; "steps" is one whole number a parameter."""
+    if slot != "steps":
+        return shape, dtype
+    return () if parameters is None else (parameters,), np.int64
 
 
 def cells_of(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[Cell]:

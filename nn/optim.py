@@ -41,7 +41,7 @@ class Optimizer:
     step is `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.
     """
 
-    slots: tuple[str, ...] = ()  # what is remembered for each parameter, such as a momentum
+    slots: tuple[str, ...] = ()  # what is kept for each parameter, such as a momentum; "steps": how often it moved
 
     def __init__(self, params: Parameters, lr: float | Schedule) -> None:
         who = type(self).__name__
@@ -88,7 +88,11 @@ class Optimizer:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another optimizer of the same kind stopped. If it does not fit, change nothing."""
         arrays = {name: np.asarray(array) for name, array in state.items()}
-        insist_same(type(self).__name__, self.state_dict(), arrays)
+        expected = self.state_dict()
+        for name in expected:  # files from when all were counted together have one number
+            if name.startswith("steps.") and "steps" in arrays:
+                arrays.setdefault(name, arrays["steps"])
+        insist_same(type(self).__name__, expected, arrays)
         self.steps = int(arrays["steps"])
         for cell in self._cells:
             for slot in self.slots:
@@ -97,9 +101,10 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Gradient descent: `p -= lr · g`, with momentum `b = momentum · b + g` in g's place if asked for.
+    """Gradient descent: `p -= lr · g`, with momentum `b = momentum · b + (1-dampening) · g` in g's place if asked for.
 
-    Nesterov's form moves by `g + momentum · b`; weight decay adds `weight_decay · p` to g.
+    The first step starts with `b = g`, as in torch. Nesterov's form moves by `g + momentum · b`; weight decay adds
+    `weight_decay · p` to g.
 
     >>> p = Value([1.0, 2.0])
     >>> (p * p).sum().backward()
@@ -110,12 +115,12 @@ class SGD(Optimizer):
 
     def __init__(
         self, params: Parameters, lr: float | Schedule = 1e-3, momentum: float = 0.0, nesterov: bool = False,
-        weight_decay: float = 0.0,
+        weight_decay: float = 0.0, dampening: float = 0.0,
     ) -> None:  # fmt: skip
-        if nesterov and momentum <= 0:
-            raise ValueError("SGD: Nesterov's form needs a momentum above 0")
-        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
-        self.slots = ("momentum",) if momentum else ()
+        if nesterov and (momentum <= 0 or dampening):
+            raise ValueError("SGD: Nesterov's form needs a momentum above 0 and no dampening")
+        self.momentum, self.nesterov, self.weight_decay, self.dampening = momentum, nesterov, weight_decay, dampening
+        self.slots = () if not momentum else ("momentum", "steps") if dampening else ("momentum",)
         super().__init__(params, lr)
 
     def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
@@ -126,6 +131,9 @@ class SGD(Optimizer):
             return
         buffer = cell.state["momentum"]
         buffer *= self.momentum
+        if self.dampening:
+            share = np.where(np.equal(cell.count(), 1), 1.0, 1.0 - self.dampening)
+            gradient = np.multiply(gradient, share, out=cell.spare2, casting="same_kind")
         buffer += gradient
         if self.nesterov:
             _subtract(values, gradient, rate, cell.spare)
@@ -138,7 +146,8 @@ class Adam(Optimizer):
     """Adam: each number moves by its mean gradient over the root of its mean squared gradient.
 
     `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr · m̂ / (√v̂ + eps)` with `m̂ = m / (1-β₁ᵗ)` and
-    `v̂ = v / (1-β₂ᵗ)`. Weight decay adds `weight_decay · p` to g.
+    `v̂ = v / (1-β₂ᵗ)`, where t counts the steps of each parameter by itself. Weight decay adds `weight_decay · p` to g;
+    with `amsgrad`, the largest v so far takes the place of v in v̂.
 
     >>> p = Value([1.0, -2.0])
     >>> (p * p).sum().backward()
@@ -147,21 +156,22 @@ class Adam(Optimizer):
     array([ 0.9, -1.9])
     """
 
-    slots = ("m", "v")
     decoupled = False
 
     def __init__(
         self, params: Parameters, lr: float | Schedule = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8, weight_decay: float = 0.0,
+        eps: float = 1e-8, weight_decay: float = 0.0, amsgrad: bool = False,
     ) -> None:  # fmt: skip
         if np.shape(betas) != (2,) or not all(is_number(beta) and 0.0 <= beta < 1.0 for beta in betas):
             raise ValueError(f"{type(self).__name__}: betas are two numbers from 0 up to below 1; got {betas!r:.60}")
-        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self.betas, self.eps, self.weight_decay, self.amsgrad = betas, eps, weight_decay, amsgrad
+        self.slots = ("m", "v", "steps", "largest_v") if amsgrad else ("m", "v", "steps")
         super().__init__(params, lr)
 
     def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
         m, v, spare = cell.state["m"], cell.state["v"], cell.spare
         beta1, beta2 = self.betas
+        t = cell.count()
         if self.weight_decay:
             if self.decoupled:
                 values *= 1.0 - rate * self.weight_decay
@@ -173,11 +183,13 @@ class Adam(Optimizer):
         np.multiply(gradient, gradient, out=spare)
         spare *= 1.0 - beta2
         v += spare
+        if self.amsgrad:
+            v = np.maximum(v, cell.state["largest_v"], out=cell.state["largest_v"])
         np.sqrt(v, out=spare)
-        spare *= 1.0 / math.sqrt(1.0 - beta2**self.steps)
+        spare *= 1.0 / (1.0 - beta2**t) ** 0.5
         spare += self.eps
         np.divide(m, spare, out=spare)
-        spare *= rate / (1.0 - beta1**self.steps)
+        spare *= rate / (1.0 - beta1**t)
         values -= spare
 
 
@@ -195,9 +207,9 @@ class AdamW(Adam):
 
     def __init__(
         self, params: Parameters, lr: float | Schedule = 1e-3, weight_decay: float = 0.01,
-        betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, amsgrad: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay)
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
 
 
 def _subtract(values: np.ndarray, step: np.ndarray, rate: float, spare: np.ndarray) -> None:
