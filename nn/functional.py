@@ -206,29 +206,67 @@ def rotate(x: Array, start: int = 0, base: float = 10000.0) -> Array:
 
 
 def cross_entropy(
-    logits: Array, targets: Any, *, ignore_index: int | None = None, label_smoothing: float = 0.0,
+    logits: Array, targets: Any, *, weight: Any = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
     reduction: str = "mean",
 ) -> Array:  # fmt: skip
     """The surprise at the right class: `-log softmax(logits)[target]`, the classes on the last axis.
 
     logits (..., classes); targets (...) of whole numbers, or (..., classes) of probabilities. Entries equal
     to `ignore_index` count for nothing; "mean" is over the others. With label smoothing s, the target is
-    `(1 - s) · target + s / classes`.
+    `(1 - s) · target + s / classes`. `weight` has one number a class, which multiplies that class's part of the loss;
+    as in torch, "mean" then divides by the sum of the targets' weights, but by their number for probabilities.
 
     >>> cross_entropy(np.array([[0.0, 0.0], [0.0, np.log(3)]]), [0, 1], reduction="none").round(4)
     array([0.6931, 0.2877])
+    >>> cross_entropy(np.array([[0.0, 0.0], [0.0, np.log(3)]]), [0, 1], weight=[1.0, 3.0], reduction="none").round(4)
+    array([0.6931, 0.863 ])
     """
     logits = _array(logits)
+    if weight is not None:
+        weight = _class_weights(weight, logits)
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"cross_entropy: label_smoothing is between 0 and 1, got {label_smoothing}")
     if np.ndim(targets) != np.ndim(logits):
+        if weight is not None:
+            return _weighted(logits, targets, weight, ignore_index, label_smoothing, reduction)
         return ag.cross_entropy(
             logits, targets, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
         )
     if ignore_index is not None:
         raise ValueError("cross_entropy: ignore_index goes with targets that are whole numbers, not probabilities")
     targets = _like(targets, logits) * (1.0 - label_smoothing) + label_smoothing / np.shape(logits)[-1]
+    if weight is not None:
+        targets = targets * weight
     return reduced(-ag.sum(targets * log_softmax(logits), axis=-1), reduction)
+
+
+def _weighted(
+    logits: Array, targets: Any, weight: Any, ignore_index: int | None, label_smoothing: float, reduction: str
+) -> Array:
+    """The cross entropy of whole numbers with a weight for each class."""
+    losses = ag.cross_entropy(logits, targets, reduction="none", ignore_index=ignore_index)
+    targets = np.asarray(getattr(targets, "_data", targets))
+    counted = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
+    weights = ag.where(counted, weight[np.where(counted, targets, 0).astype(np.intp)], 0.0)
+    losses = weights * losses
+    if label_smoothing:
+        rest = -ag.sum(weight * log_softmax(logits), axis=-1) / np.shape(logits)[-1]
+        losses = (1.0 - label_smoothing) * losses + label_smoothing * ag.where(counted, rest, 0.0)
+    if reduction != "mean":
+        return reduced(losses, reduction)
+    return ag.sum(losses) / (ag.sum(weights) if counted.any() else 1.0)
+
+
+def _class_weights(weight: Any, logits: Array) -> Any:
+    """The weights of the classes, in the dtype of the logits."""
+    classes = np.shape(logits)[-1:]
+    if not isinstance(weight, ag.Value):
+        weight = np.asarray(weight, dtype=logits.dtype)
+    if np.shape(weight) != classes:
+        raise ShapeError(
+            f"cross_entropy: weight has one number for each class, shape {classes}; got {np.shape(weight)}"
+        )
+    return weight
 
 
 def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
@@ -243,15 +281,33 @@ def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
     return reduced(y * -log_p + (1.0 - y) * -log_not_p, reduction)
 
 
-def binary_cross_entropy_with_logits(z: Array, y: Any, *, reduction: str = "mean") -> Array:
+def binary_cross_entropy_with_logits(z: Array, y: Any, *, pos_weight: Any = None, reduction: str = "mean") -> Array:
     """`binary_cross_entropy(sigmoid(z), y)`, exact also where the sigmoid rounds to 0 or 1.
+
+    `pos_weight` multiplies the part of the positive answers, `y log p`: 3.0 makes each count three times. It is a
+    number, or an array that is broadcast to the shape of z (one number for each column, say).
 
     >>> float(binary_cross_entropy_with_logits(np.array([1000.0]), np.array([0.0])))
     1000.0
     """
     z = _array(z)
     y = _like(y, z)
-    return reduced(y * ag.softplus(-z) + (1.0 - y) * ag.softplus(z), reduction)
+    positive = y * ag.softplus(-z)
+    if pos_weight is not None:
+        if not isinstance(pos_weight, ag.Value):
+            pos_weight = np.asarray(pos_weight, dtype=z.dtype)
+        if not _fits(np.shape(pos_weight), np.shape(z)):
+            raise ShapeError(
+                f"pos_weight of shape {np.shape(pos_weight)} cannot be broadcast to the predictions, {np.shape(z)}; "
+                "give one number, or one for each column"
+            )
+        positive = pos_weight * positive
+    return reduced(positive + (1.0 - y) * ag.softplus(z), reduction)
+
+
+def _fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
+    """Whether an array of one shape can be broadcast to another."""
+    return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(reversed(shape), reversed(into)))
 
 
 def mse(x: Array, y: Any, *, reduction: str = "mean") -> Array:

@@ -173,6 +173,7 @@ IDS = np.array([[1, 4, 0, 1], [3, 3, 2, 4]])
 CLASSES = np.array([[2, 0, 3], [1, 1, 0]])
 SKIPPED = np.array([[2, -1, 3], [1, -1, 0]])
 ANSWERS = np.array([[1.0, 0.0, 0.3], [0.0, 1.0, 1.0]])
+WEIGHTS = np.array([0.5, 2.0, 1.0, 3.0])
 SHARES = np.random.default_rng(5).dirichlet(np.ones(4), (2, 3))
 
 
@@ -222,11 +223,16 @@ def functions() -> list[Case]:
             ("ignored and smoothed", SKIPPED, {"ignore_index": -1, "label_smoothing": 0.1}),
             ("probabilities", SHARES, {}),
             ("smoothed probabilities", SHARES, {"label_smoothing": 0.1}),
+            ("weighted", CLASSES, {"weight": WEIGHTS}),
+            ("weighted, ignored", SKIPPED, {"ignore_index": -1, "weight": WEIGHTS}),
+            ("weighted, smoothed", SKIPPED, {"ignore_index": -1, "label_smoothing": 0.1, "weight": WEIGHTS}),
+            ("weighted, smoothed probabilities", SHARES, {"label_smoothing": 0.1, "weight": WEIGHTS}),
         ):
             add(f"cross_entropy {name} {reduction}",
                 lambda z, y=targets, s={**settings, **extra}: F.cross_entropy(z, y, **s),
                 lambda t, z, y=targets, s={**settings, **extra}: f(t).cross_entropy(
-                    z.movedim(-1, 1), t.tensor(y).movedim(-1, 1) if y.ndim == 3 else t.tensor(y), **s),
+                    z.movedim(-1, 1), t.tensor(y).movedim(-1, 1) if y.ndim == 3 else t.tensor(y),
+                    **{key: t.tensor(x) if key == "weight" else x for key, x in s.items()}),
                 (2, 3, 4))  # fmt: skip
         add(f"binary_cross_entropy {reduction}", lambda p, s=settings: F.binary_cross_entropy(p, ANSWERS, **s),
             lambda t, p, s=settings: f(t).binary_cross_entropy(p, t.tensor(ANSWERS), **s), (2, 3),
@@ -234,6 +240,11 @@ def functions() -> list[Case]:
         add(f"binary_cross_entropy_with_logits {reduction}",
             lambda z, s=settings: F.binary_cross_entropy_with_logits(z, ANSWERS, **s),
             lambda t, z, s=settings: f(t).binary_cross_entropy_with_logits(z, t.tensor(ANSWERS), **s),
+            (2, 3))  # fmt: skip
+        add(f"binary_cross_entropy_with_logits, positives weighted, {reduction}",
+            lambda z, s=settings: F.binary_cross_entropy_with_logits(z, ANSWERS, pos_weight=WEIGHTS[:3], **s),
+            lambda t, z, s=settings: f(t).binary_cross_entropy_with_logits(
+                z, t.tensor(ANSWERS), pos_weight=t.tensor(WEIGHTS[:3]), **s),
             (2, 3))  # fmt: skip
         add(f"mse {reduction}", lambda x, s=settings: F.mse(x, ANSWERS, **s),
             lambda t, x, s=settings: f(t).mse_loss(x, t.tensor(ANSWERS), **s), (2, 3))  # fmt: skip

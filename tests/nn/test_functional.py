@@ -221,6 +221,23 @@ def test_targets_are_never_broadcast_in_silence():
         F.cross_entropy(np.ones((2, 3)), [0, 1, 2])
 
 
+def test_weights_of_classes():
+    z, y, w = np.array([[0.0, 1.0, -np.inf], [2.0, 0.0, 1.0]]), [0, 2], [0.5, 7.0, 2.0]
+    each = F.cross_entropy(z, y, reduction="none")  # the class with the logit -inf is never right, and weighs nothing
+    np.testing.assert_allclose(F.cross_entropy(z, y, weight=w, reduction="none"), each * [0.5, 2.0], rtol=1e-14)
+    assert F.cross_entropy(z, y, weight=w) == pytest.approx((each @ [0.5, 2.0]) / 2.5, rel=1e-14)
+    assert F.cross_entropy(z, [-1, -1], weight=w, ignore_index=-1) == 0.0  # as without weights
+    single = Value(z[1:].astype(np.float32))
+    assert F.cross_entropy(single, [0], weight=w).dtype == np.float32
+    assert F.binary_cross_entropy_with_logits(single, [[1, 0, 1]], pos_weight=w).dtype == np.float32
+    with pytest.raises(ShapeError, match=r"one number for each class, shape \(3,\); got \(2,\)"):
+        F.cross_entropy(z, y, weight=[1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"pos_weight of shape \(2,\) cannot be broadcast .*\(2, 3\)"):
+        F.binary_cross_entropy_with_logits(z, z, pos_weight=[1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"pos_weight of shape \(1, 2, 3\)"):
+        F.binary_cross_entropy_with_logits(z, z, pos_weight=np.ones((1, 2, 3)))
+
+
 def test_wrong_classes_are_refused():
     with pytest.raises(ShapeError, match="3"):
         F.cross_entropy(np.ones((2, 3)), [0, 3])
