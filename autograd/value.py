@@ -79,7 +79,11 @@ class Value:
         def __gt__(self, other: Any) -> Value: ...
         def __ge__(self, other: Any) -> Value: ...
 
-    def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True) -> None:
+    def __init__(self, data: Any, name: str | None = None, requires_grad: bool = True, *, label: str = "") -> None:
+        if label != "":
+            if name is not None:
+                raise TypeError(f"label is micrograd's word for name; give one of name={name!r} and label={label!r}")
+            name = label
         if name is not None:
             insist_text(name)
         if not isinstance(requires_grad, (bool, np.bool_)):
@@ -133,6 +137,15 @@ class Value:
         if name is not None:
             insist_text(name)
         self._note = (self._note or Note()).but(name=name)
+
+    @property
+    def label(self) -> str:
+        """micrograd's word for `name`: "" where there is none."""
+        return self.name or ""
+
+    @label.setter
+    def label(self, label: str) -> None:
+        self.name = None if label == "" else label
 
     @property
     def scope(self) -> Scope | None:

@@ -134,3 +134,20 @@ def test_beside_micrograd_itself(program):
             assert value.data == pytest.approx(theirs[name].data, rel=1e-14)
             assert value.grad == pytest.approx(theirs[name].grad, rel=1e-14, abs=1e-300)
     assert ours.get("losses", []) == pytest.approx(theirs.get("losses", []), rel=1e-12)
+
+
+def test_label_is_a_name():
+    from autograd import Value, draw
+
+    a, b = Value(2.0, label="a"), Value(-3.0)
+    assert (a.name, a.label, b.name, b.label) == ("a", "a", None, "")
+    e = a * b
+    e.label = "e"
+    e.backward()
+    assert (e.name, e.label) == ("e", "e") and "name='e'" in repr(e) and "e = a" in draw(e).dot
+    e.label = ""
+    assert e.name is None
+    with pytest.raises(TypeError, match=r"a Value's name is text; got 3"):
+        e.label = 3
+    with pytest.raises(TypeError, match=r"one of name='a' and label='b'"):
+        Value(1.0, name="a", label="b")
