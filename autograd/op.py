@@ -49,6 +49,7 @@ class Op:
     batch       how a replay runs it with one more axis in front: "align" (line up the ranks, run forward), a function
                 of (op, n, inputs that all have that axis) giving the result, or None: the replay loops
     pack        how a flat list of inputs is called, where that is not op(*inputs): `concatenate(xs)`
+    view        True for an op that only moves numbers: each entry of the result is an entry of its input
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Op:
         numpy: Any = (),
         batch: str | Callable[..., Any] | None = None,
         pack: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
+        view: bool = False,
         doc: str = "",
         register: bool = True,
     ) -> None:
@@ -76,6 +78,7 @@ class Op:
         self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
         self.batch = batch
         self.pack = pack
+        self.view = view
         self.settings: dict[str, Any] = {}
         self.base = self
         self.names, self.variadic = _input_names(vjp, reads)

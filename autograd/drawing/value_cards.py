@@ -29,17 +29,6 @@ from autograd.value import Value
 
 LARGEST_TABLE = (4, 4)  # rows, columns shown in full
 LONGEST_VECTOR = 6
-VIEWS = {
-    "transpose",
-    "swapaxes",
-    "reshape",
-    "getitem",
-    "expand_dims",
-    "squeeze",
-    "moveaxis",
-    "broadcast_to",
-    "alias",
-}
 MOST_ENTRIES = 100  # of an array told in full by the interactive page
 SPELLED_TERMS = 3  # of a folded sum
 
@@ -88,7 +77,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
     bad = not _finite(node.data) or not _finite(node.grad)
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
-    if node.op is not None and node.op.name in VIEWS and not node.name and role == "result" and not bad:
+    if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
         pass  # the same numbers again: a pill says it
     elif style.detail == "brief":
         rows = (_brief(node),)

@@ -10,7 +10,7 @@ from ._rows import ones, row_sums, tall
 alias = Op("alias", "x",
            forward=lambda x: x,
            vjp=lambda g, out, x: (g,),
-           samples=[Sample("2,3"), Sample(".")], batch="align",
+           samples=[Sample("2,3"), Sample(".")], batch="align", view=True,
            doc="x itself, as a node of its own: where an inner derivative starts.")
 
 
@@ -36,7 +36,7 @@ reshape = Op("reshape", "reshape(x, shape)",
              vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
              samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
                       Sample(".", settings={"shape": (1, 1)})],
-             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])),
+             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])), view=True,
              doc="The same numbers, in the same order, in another shape; one size may be -1, for what is left.")
 
 
@@ -67,7 +67,8 @@ transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
                forward=_transpose,
                vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
                samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
-               numpy=np.transpose, batch="align", doc="The axes in another order; reversed if none is named.")
+               numpy=np.transpose, batch="align", view=True,
+               doc="The axes in another order; reversed if none is named.")
 
 swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
               door=lambda x, a, b: ((x,), {"a": negative_axis("swapaxes", rank_of(x), a),
@@ -75,7 +76,7 @@ swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
               forward=lambda x, *, a, b: np.swapaxes(x, a, b),
               vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
               samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
-              numpy=np.swapaxes, batch="align", doc="x with two axes in each other's place.")
+              numpy=np.swapaxes, batch="align", view=True, doc="x with two axes in each other's place.")
 
 expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  door=lambda x, axis: ((x,), {"axis": negative_axes(
@@ -83,7 +84,8 @@ expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  forward=lambda x, *, axis: np.expand_dims(x, axis),
                  vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
                  samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
-                 numpy=np.expand_dims, batch="align", doc="x with a new axis of size 1, or several, at these places.")
+                 numpy=np.expand_dims, batch="align", view=True,
+                 doc="x with a new axis of size 1, or several, at these places.")
 
 
 def _squeeze_door(x, axis=None):
@@ -99,8 +101,8 @@ def _squeeze_door(x, axis=None):
 squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
              forward=lambda x, *, axis: np.squeeze(x, axis),
              vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
-             samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")], numpy=np.squeeze, batch="align",
-             doc="x without axes of size 1: those named, or all.")
+             samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")],
+             numpy=np.squeeze, batch="align", view=True, doc="x without axes of size 1: those named, or all.")
 
 
 def _broadcast(x, *, shape):
@@ -128,7 +130,7 @@ broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door
                   vjp=lambda g, out, x, *, shape: (sum_to(g, shape_of(x)),),
                   samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
                            Sample(".", settings={"shape": (2, 2)})],
-                  numpy=np.broadcast_to, batch=_batched_broadcast,
+                  numpy=np.broadcast_to, batch=_batched_broadcast, view=True,
                   doc="x repeated along axes of size 1, and along new ones in front, until it has the shape.")
 
 
@@ -170,7 +172,7 @@ moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
               forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
               vjp=lambda g, out, x, *, source, destination: (moveaxis(g, destination, source),),
               samples=[Sample("2,3,4", source=0, destination=-1), Sample("2,3,4", source=(0, 1), destination=(1, 2))],
-              numpy=np.moveaxis, batch="align",
+              numpy=np.moveaxis, batch="align", view=True,
               doc="x with some axes moved to other places; the others keep their order.")
 
 
@@ -320,7 +322,7 @@ getitem = Op("getitem", "x[index]",
              door=lambda x, index: ((x,), {"index": as_index(index)}),
              forward=_getitem,
              vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
-             samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem,
+             samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem, view=True,
              doc="A part of x, `x[index]`: slices, whole numbers, masks, arrays of indices, as in NumPy.")
 
 scatter = Op("scatter", "scatter(x, index, shape)",
@@ -401,5 +403,6 @@ flip = Op("flip", "flip(x, axis=axis)",
           door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
           forward=lambda x, *, axis: np.flip(x, axis),
           vjp=lambda g, out, x, *, axis: (flip(g, axis),),
-          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], numpy=np.flip, batch="align",
+          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], view=True,
+          numpy=np.flip, batch="align",
           doc="x with the order along an axis turned round; along all, if none is named.")

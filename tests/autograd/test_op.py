@@ -237,3 +237,10 @@ class TestSamples:
     def test_given_arrays_stay(self):
         mask = np.array([True, False])
         assert Sample(mask, "2").inputs()[0] is mask
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.view], ids=lambda op: op.name)
+def test_a_view_only_moves_numbers(op):
+    for sample in op.samples:
+        f, (x,) = op.on(sample)
+        assert np.isin(f(x), x).all()
