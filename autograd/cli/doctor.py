@@ -136,7 +136,7 @@ def check_graphviz() -> Finding:
 
 def find_chromium() -> str | None:
     """The path of a Chromium or Chrome on this machine, or None."""
-    from autograd.drawing.files import BROWSERS
+    from autograd.drawing.export import BROWSERS
 
     candidates = (*map(shutil.which, BROWSERS), *filter(Path.exists, map(Path, CHROMIUM_APPLICATIONS)))
     return next((str(path) for path in candidates if path), None)

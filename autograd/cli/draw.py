@@ -13,7 +13,7 @@ from autograd.cli import CommandError, Subparsers
 from autograd.cli.script import failed, run_script
 
 if TYPE_CHECKING:
-    from autograd.drawing.choices import UnknownChoice
+    from autograd.drawing.options import UnknownChoice
     from autograd.value import Value
 
 USUAL_NAMES = ("loss", "L", "root", "out", "output", "y")  # looked for, in this order, when no name is given
@@ -46,8 +46,8 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from autograd.drawing.choices import UnknownChoice
     from autograd.drawing.drawing import draw
+    from autograd.drawing.options import UnknownChoice
 
     root, names = root_of(arguments.what, backward=True)
     collapse = list(map(as_collapse, arguments.collapse or [])) or None

@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     """Step through a Value in the way the user asked for."""
     from autograd.cli.draw import misspelled
-    from autograd.drawing.choices import UnknownChoice
+    from autograd.drawing.options import UnknownChoice
     from autograd.errors import HandgradError
     from autograd.stepping.player import typed_place
 

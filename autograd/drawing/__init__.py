@@ -3,14 +3,15 @@
     Values ──reader──▶ Scene ──layout.arrange──▶ Placement ──paint.painter──▶ SVG text
                      (scene.py)             (layout/geometry.py)
 
+    options      the keywords of `draw`, and what a caller picks by name
+    groups       which nodes share a card: modules, repeats, sums
     reader       `Reader(root, Options(...)).scene()`: a graph as cards and edges
-    folding      which nodes share a card: modules, repeats, sums; `choices`: what a caller picks by name
-    value_cards  a node, module or constant as a Card; `flow`: what travels along each edge
-    scene        Card, Row, Block, Edge, Scope, Scene: plain data; `measure(card)`
+    cards        a node, module or constant as a Card; `flow`: what travels along each edge
+    scene        Card, Row, Block, Edge, Frame, Scene: plain data; `measure(card)`
     layout/      `arrange(scene)`: Graphviz, or our own layers
     paint/       `paint(scene, placed)`: SVG; colours and fonts in `theme`
     drawing      `draw` and the Drawing it returns; `zooming`, `diff`: other pictures
-    files        saving as SVG, PNG, PDF; `dot`, `mermaid` and `page`: other forms of a drawing
+    export       saving as SVG, PNG, PDF; `markup`: DOT and Mermaid; `graph_page`: the interactive page
 """
 
 from typing import Any

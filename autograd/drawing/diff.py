@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from autograd.drawing.cards import is_small, norm
 from autograd.drawing.drawing import Drawing
 from autograd.drawing.options import Options
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Row, Scene
-from autograd.drawing.value_cards import is_small, norm
 from autograd.formula.numbers import UNKNOWN, cell, count, rough, table
 from autograd.graph import topological
 from autograd.value import Value

@@ -9,15 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograd.drawing import dot as public_dot
-from autograd.drawing import files as export
-from autograd.drawing import mermaid
-from autograd.drawing import page as draw_page
-from autograd.drawing.folding import Collapse
+from autograd.drawing import export, graph_page, markup
+from autograd.drawing.graph_page import MOST_OPEN, Outline
+from autograd.drawing.groups import Collapse
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
 from autograd.drawing.options import MAX_NODES, Options
-from autograd.drawing.page import MOST_OPEN, Outline
 from autograd.drawing.paint import compact, painter
 from autograd.drawing.paint.svg import next_drawing_number
 from autograd.drawing.reader import COMPACT_FROM, Reader
@@ -112,12 +109,12 @@ class Drawing:
     @functools.cached_property
     def dot(self) -> str:
         """The graph as DOT, complete and legible in any Graphviz."""
-        return public_dot.write(self.scene)
+        return markup.dot(self.scene)
 
     @functools.cached_property
     def mermaid(self) -> str:
         """The graph as a Mermaid flowchart, for Markdown pages that render it."""
-        return mermaid.write(self.scene)
+        return markup.mermaid(self.scene)
 
     @property
     def has_modules(self) -> bool:
@@ -134,7 +131,7 @@ class Drawing:
 
     def html(self) -> str:
         """One self-contained page: hover, search, pan and zoom, modules that open and close."""
-        return draw_page.write(self)
+        return graph_page.write(self)
 
     def save(self, path: str | os.PathLike[str], *, theme: str = "light") -> Path:
         """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all.
@@ -160,7 +157,7 @@ class Drawing:
             chosen = self.reader.options
             if chosen.detail == "full" and len(self.scene.cards) <= 20:
                 options.append(spelled("detail", "brief"))
-            if self.has_modules and self.scene.scopes and not chosen.collapse:
+            if self.has_modules and self.scene.frames and not chosen.collapse:
                 options.append(spelled("collapse", 1))
         options.append(f"a smaller part: {part}")
         return (

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from autograd.backprop import contributions
+from autograd.drawing.cards import norm
 from autograd.drawing.scene import Legend
-from autograd.drawing.value_cards import norm
 from autograd.formula.numbers import as_printed, equals, factor, rough, short
 from autograd.value import Value
 

@@ -14,12 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograd.drawing import flow as flowing
-from autograd.drawing.choices import refuse_unknown
-from autograd.drawing.folding import Group, every_module, fold
-from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
-from autograd.drawing.options import Options
-from autograd.drawing.scene import Card, Edge, Legend, Scene, Scope
-from autograd.drawing.value_cards import (
+from autograd.drawing.cards import (
     Style,
     is_parameter,
     is_small,
@@ -31,6 +26,10 @@ from autograd.drawing.value_cards import (
     sum_card,
     value_card,
 )
+from autograd.drawing.groups import Group, every_module, fold
+from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
+from autograd.drawing.options import Options, refuse_unknown
+from autograd.drawing.scene import Card, Edge, Frame, Legend, Scene
 from autograd.formula.names import PRIME, Names
 from autograd.formula.numbers import count, rough
 from autograd.formula.operands import operands_of, part_played
@@ -316,7 +315,7 @@ class Reader:
 
     # --- scopes and rows ----------------------------------------------------------------------------------
 
-    def _scopes(self, cards: list[Card]) -> list[Scope]:
+    def _scopes(self, cards: list[Card]) -> list[Frame]:
         """A frame for every open call that made two cards or more: round one op it would say nothing."""
         members: dict[int, dict[str, None]] = {}
         scopes = {}
@@ -327,7 +326,7 @@ class Reader:
                 members.setdefault(one.serial, {})[key] = None
         members = {serial: keys for serial, keys in members.items() if scopes[serial].name and len(keys) > 1}
         self._draw_in_leaves(members)
-        return [Scope(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
+        return [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
                 for serial, keys in members.items()]  # fmt: skip
 
     def _open_calls(self, node: Value, key: str) -> list[Any]:

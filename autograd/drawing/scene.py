@@ -1,4 +1,4 @@
-"""Cards, edges and scopes as plain data, and how large a card is.
+"""Cards, edges and frames as plain data, and how large a card is.
 
 A `Scene` is all a picture needs; it knows nothing of Values. `draw` and the stepper build scenes,
 `layout.arrange` says where things go, `painter.paint` turns both into SVG.
@@ -151,7 +151,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Scope:
+class Frame:
     """A frame round the cards of one module call."""
 
     key: str
@@ -174,7 +174,7 @@ class Scene:
 
     cards: tuple[Card, ...]
     edges: tuple[Edge, ...]
-    scopes: tuple[Scope, ...] = ()
+    frames: tuple[Frame, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     direction: str = "TB"  # or "LR"
     title: str = ""

@@ -1,6 +1,6 @@
 """`zoom`: the scalar arithmetic inside one tensor op.
 
-An op runs on yet another carrier, `Entries`: arrays whose entries are scalar Values. What comes out is an
+An op runs on yet another carrier, `Scalars`: arrays whose entries are scalar Values. What comes out is an
 ordinary graph of additions and products, which is drawn, and held against the tensor op in value and in
 gradient.
 """
@@ -34,7 +34,7 @@ _gather = Op(
 )
 
 
-class Entries:
+class Scalars:
     """An array whose entries are scalar Values (or plain numbers): the carrier that spells tensors out."""
 
     __array_ufunc__ = None
@@ -46,24 +46,24 @@ class Entries:
     ndim = property(lambda self: self.array.ndim)
     size = property(lambda self: self.array.size)
     dtype = np.dtype(np.float64)
-    T = property(lambda self: Entries(self.array.T))
-    mT = property(lambda self: Entries(self.array.mT))
+    T = property(lambda self: Scalars(self.array.T))
+    mT = property(lambda self: Scalars(self.array.mT))
 
     @staticmethod
-    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Entries:
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Scalars:
         if op.name in ONE_BY_ONE:
-            return Entries(_one_by_one(op, inputs))
+            return Scalars(_one_by_one(op, inputs))
         if op.definition is not None:
             return op.definition(*inputs, **op.settings)
-        arrays = [x.array if isinstance(x, Entries) else x for x in inputs]
+        arrays = [x.array if isinstance(x, Scalars) else x for x in inputs]
         if op.name in ("max", "min"):
-            return Entries(_extreme(op, arrays[0]))
+            return Scalars(_extreme(op, arrays[0]))
         if op.name == "dot":  # it takes scalars, one by one
-            arrays = [x.array.item() if isinstance(x, Entries) else x for x in inputs]
-        return Entries(op.forward(*arrays))
+            arrays = [x.array.item() if isinstance(x, Scalars) else x for x in inputs]
+        return Scalars(op.forward(*arrays))
 
-    def __getitem__(self, index: Any) -> Entries:
-        return Entries(self.array[index])
+    def __getitem__(self, index: Any) -> Scalars:
+        return Scalars(self.array[index])
 
 
 def _objects(x: Any) -> Any:
@@ -104,7 +104,7 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
     differs."""
     assert value.op is not None
     names = Names([*value.parents, value])
-    seen: dict[int, Entries] = {}
+    seen: dict[int, Scalars] = {}
     inputs = tuple(_spelled(x, names, seen) for x in value.inputs)
     try:
         result = _opened(value.op, inputs).array
@@ -120,7 +120,7 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
     return root
 
 
-def _spelled(x: Any, names: Names, seen: dict[int, Entries]) -> Any:
+def _spelled(x: Any, names: Names, seen: dict[int, Scalars]) -> Any:
     """A Value as an array of named scalars; the same Value twice is the same scalars."""
     if not isinstance(x, Value):
         return x
@@ -132,21 +132,21 @@ def _spelled(x: Any, names: Names, seen: dict[int, Entries]) -> Any:
         for index in np.ndindex(x.shape):
             at = f"[{','.join(map(str, index))}]" if index else ""
             cells[index] = Value(np.asarray(x.data)[index], name=name + at, requires_grad=x.requires_grad)
-        seen[id(x)] = Entries(cells)
+        seen[id(x)] = Scalars(cells)
     return seen[id(x)]
 
 
-def _opened(op: Op, inputs: tuple[Any, ...]) -> Entries:
+def _opened(op: Op, inputs: tuple[Any, ...]) -> Scalars:
     """The op's own insides: its definition if it has one and works on scalars, else entry by entry."""
     scalars = all(np.ndim(x) == 0 for x in inputs)
     if op.definition is not None and (scalars or op.name not in ONE_BY_ONE):
         opened = op.definition(*inputs, **op.settings)
-        return opened if isinstance(opened, Entries) else Entries(opened)
-    return Entries.__apply__(op, inputs)
+        return opened if isinstance(opened, Scalars) else Scalars(opened)
+    return Scalars.__apply__(op, inputs)
 
 
 def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
-    arrays = [x.array if isinstance(x, Entries) else np.asarray(x) for x in inputs]
+    arrays = [x.array if isinstance(x, Scalars) else np.asarray(x) for x in inputs]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     spread = [np.broadcast_to(array, shape) for array in arrays]
     result = np.empty(shape, dtype=object)
@@ -195,7 +195,7 @@ def _assembled(result: Any, name: str, entry: Any) -> Value:
     return root
 
 
-def _insist_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any) -> None:
+def _insist_equal(value: Value, root: Value, seen: dict[int, Scalars], entry: Any) -> None:
     """Holds the scalar graph against the tensor op; leaves its gradients in place if the op had one."""
     assert value.op is not None
     loose = 1e-4 if value.dtype == np.float32 else 1e-9
@@ -238,9 +238,9 @@ def _forget_gradients(root: Value) -> None:
 def _bind_operators() -> None:
     for method, name in OPERATORS.items():
         op = OPS[name]
-        setattr(Entries, f"__{method}__", lambda self, other, op=op: op(self, other))
-        setattr(Entries, f"__r{method}__", lambda self, other, op=op: op(other, self))
-    setattr(Entries, "__neg__", lambda self: OPS["neg"](self))  # noqa: B010
+        setattr(Scalars, f"__{method}__", lambda self, other, op=op: op(self, other))
+        setattr(Scalars, f"__r{method}__", lambda self, other, op=op: op(other, self))
+    setattr(Scalars, "__neg__", lambda self: OPS["neg"](self))  # noqa: B010
 
 
 _bind_operators()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.value_cards import is_small
+from autograd.drawing.cards import is_small
 from autograd.formula.numbers import MINUS, as_printed, cell, dimensions, short, table
 
 

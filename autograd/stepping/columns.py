@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from autograd.drawing.value_cards import is_small
+from autograd.drawing.cards import is_small
 from autograd.formula.numbers import Table, table
 from autograd.formula.pieces import SIGNS, Piece, merged, one_page, shown, units
 from autograd.formula.text import columns

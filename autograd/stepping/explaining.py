@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.value_cards import norm
+from autograd.drawing.cards import norm
 from autograd.formula.numbers import count, rough
 from autograd.formula.pieces import shown
 from autograd.graph import topological

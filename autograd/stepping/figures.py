@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.value_cards import is_small, norm
+from autograd.drawing.cards import is_small, norm
 from autograd.formula.formula import Formula
 from autograd.formula.numbers import MINUS, Table, cell, dimensions, full, rough, short, table
 from autograd.formula.pieces import Piece, merged, one_page, units

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.drawing.files import image, insist_on_folder, write_whole
+from autograd.drawing.export import image, insist_on_folder, write_whole
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
-from autograd.drawing.folding import depth_of
+from autograd.drawing.groups import depth_of
 from autograd.recording import Scope
 from autograd.stepping.walk import BACKWARD, Contribution, Step, numbered
 from autograd.value import Value

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.page import embedded
+from autograd.drawing.graph_page import embedded
 from autograd.drawing.paint import painter, theme
 from autograd.errors import StepError
 from autograd.formula.numbers import count, short

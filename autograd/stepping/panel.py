@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.value_cards import is_small
+from autograd.drawing.cards import is_small
 from autograd.formula.formula import Formula
 from autograd.formula.maths import after_d, math, slope_mathml, symbol_mathml, written, written_after_d
 from autograd.formula.pieces import one_page

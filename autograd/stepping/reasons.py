@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from autograd.drawing.value_cards import norm
+from autograd.drawing.cards import norm
 from autograd.formula.numbers import count, rough
 from autograd.formula.pieces import shown
 from autograd.stepping.walk import Contribution

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from autograd.drawing.choices import as_inputs, refuse_unknown
-from autograd.drawing.folding import Collapse, chooser
+from autograd.drawing.groups import Collapse, chooser
+from autograd.drawing.options import as_inputs, refuse_unknown
 from autograd.errors import StepError
 from autograd.formula.names import Names
 from autograd.formula.numbers import count

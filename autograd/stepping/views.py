@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.backprop import reach
+from autograd.drawing.cards import gradient_block, gradient_row, norm
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
 from autograd.drawing.options import Options
 from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene, Size, measure, two_lines
-from autograd.drawing.value_cards import gradient_block, gradient_row, norm
 from autograd.formula.numbers import UNKNOWN, cell, rough
 from autograd.formula.pieces import shown
 from autograd.stepping.walk import BACKWARD, Step

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from autograd.drawing.layout import layered
-from autograd.drawing.layout.edge_labels import on_their_lines
-from autograd.drawing.layout.geometry import Box, Link, Placement, Problem, crossings
+from autograd.drawing.layout.geometry import ARROW, Arc, Array, Box, Curve, Placement, Point, Problem, crossings
 from autograd.drawing.layout.graphviz import GraphvizMissing, solve_with_graphviz
-from autograd.drawing.scene import Scene, Scope, Size, measure
+from autograd.drawing.scene import Frame, Scene, Size, measure
 from autograd.formula.text import clipped, mono_width, sans_width, visible
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
@@ -27,6 +28,7 @@ MARGIN, SCOPE_MARGIN = 14, 26
 SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
 SCOPE_TEXT = 12
 CLUSTER_TRIES = 4
+LABEL_ROUNDS = 2  # a label that stood in another's way may have moved by the second
 
 
 def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str | None = None) -> Placement:
@@ -34,18 +36,16 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     `ENGINES`."""
     given = sizes or {}
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
-    problem = Problem(sizes, _links(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
+    problem = Problem(sizes, _arcs(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
     solved, frames = _with_frames(scene, problem, engine)
     if len(scene.cards) <= ORDERED_MOST and (disorder := _disorder(solved, problem)):
         other = _with_frames(scene, replace(problem, ordered=not problem.ordered), engine)
         if _disorder(other[0], problem) < disorder:
             solved, frames = other
-    rooms = {link.key: link.label for link in problem.links if link.label}
-    names = [scope_patch(scope, frames[scope.key]) for scope in scene.scopes if scope.key in frames]
-    labels = on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
+    rooms = {arc.key: arc.label for arc in problem.arcs if arc.label}
+    names = [name_patch(scope, frames[scope.key]) for scope in scene.frames if scope.key in frames]
+    labels = _on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
     return _framed(replace(solved, labels=labels), frames, rooms)
-
-
 
 
 def _is_ordered(scene: Scene) -> bool:
@@ -58,9 +58,9 @@ def _is_ordered(scene: Scene) -> bool:
 def _disorder(placed: Placement, problem: Problem) -> int:
     """How often edges cross, and, which is worse, how many operands stand in another order than in their expression."""
     operands: dict[str, dict[str, float]] = defaultdict(dict)
-    for link in problem.links:
-        x, y = placed.boxes[link.tail].centre
-        operands[link.head][link.tail] = x if problem.direction == "TB" else y
+    for arc in problem.arcs:
+        x, y = placed.boxes[arc.tail].centre
+        operands[arc.head][arc.tail] = x if problem.direction == "TB" else y
     pairs = (pair for places in operands.values() for pair in itertools.combinations(places.values(), 2))
     return crossings(placed.curves.values()) + 2 * sum(second < first for first, second in pairs)
 
@@ -71,12 +71,12 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
     Clusters keep strangers out at the price of bent edges and inputs pushed aside, so as few as will do:
     the smallest crowded scope first, a few times over.
     """
-    clustered: list[Scope] = []
+    clustered: list[Frame] = []
     tried = []
     for _ in range(CLUSTER_TRIES):
         solved = _solve(replace(problem, clusters=[scope.members for scope in clustered]), engine)
-        frames = _frames(scene.scopes, solved.boxes)
-        crowded = [scope for scope in scene.scopes if _is_crowded(scope, scene.scopes, frames, solved.boxes)]
+        frames = _frames(scene.frames, solved.boxes)
+        crowded = [scope for scope in scene.frames if _is_crowded(scope, scene.frames, frames, solved.boxes)]
         tried.append((len(crowded), solved.width * solved.height, solved, frames, crowded))
         more = [scope for scope in crowded if scope not in clustered]
         if not more or solved.engine == "layered":
@@ -85,20 +85,20 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
         clustered += [min(more, key=lambda scope: len(scope.members))] if few else more
     _, _, solved, frames, crowded = min(tried, key=lambda attempt: attempt[:2])
     hidden = {_sort(scope) for scope in crowded}  # a frame for some copies of a module and not for others misleads
-    shown = {scope.key for scope in scene.scopes if _sort(scope) not in hidden}
+    shown = {scope.key for scope in scene.frames if _sort(scope) not in hidden}
     return solved, {key: frame for key, frame in frames.items() if key in shown}
 
 
-def _sort(scope: Scope) -> tuple[str, int]:
+def _sort(scope: Frame) -> tuple[str, int]:
     return scope.kind or scope.name, scope.name.count(".")
 
 
-def _links(scene: Scene) -> list[Link]:
+def _arcs(scene: Scene) -> list[Arc]:
     """Edge weights make the computation a straight spine; what comes from outside stands above the parameters, and a
     parameter that several cards share above those that each of them owns."""
     roles = {card.key: card.role for card in scene.cards}
     scopes: dict[str, set[str]] = {card.key: set() for card in scene.cards}
-    for scope in scene.scopes:
+    for scope in scene.frames:
         for key in scope.members:
             scopes[key].add(scope.key)
     heads: dict[str, set[str]] = defaultdict(set)  # of each parameter
@@ -107,7 +107,7 @@ def _links(scene: Scene) -> list[Link]:
             heads[edge.tail].add(edge.head)
     with_parameters: set[str] = set().union(*heads.values())
     with_own: set[str] = set().union(*(users for users in heads.values() if len(users) == 1))
-    links = []
+    arcs = []
     for edge in scene.edges:
         role = roles[edge.tail]
         weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
@@ -118,8 +118,8 @@ def _links(scene: Scene) -> list[Link]:
             above_parameters = edge.head in with_parameters and (role == "input" or bool(enters))
         length = 1 + bool(above_parameters) + bool(enters and leaves)  # two frames' margins take a rank
         label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
-        links.append(Link(edge.key, edge.tail, edge.head, weight, length, label))
-    return links
+        arcs.append(Arc(edge.key, edge.tail, edge.head, weight, length, label))
+    return arcs
 
 
 def _solve(problem: Problem, engine: str | None) -> Placement:
@@ -142,7 +142,7 @@ def _solve(problem: Problem, engine: str | None) -> Placement:
         )
 
 
-def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]:
+def _frames(scopes: Sequence[Frame], boxes: Mapping[str, Box]) -> dict[str, Box]:
     """The members' bounding box; an inner scope is listed before the scope round it, which then goes round
     its frame."""
     frames: dict[str, Box] = {}
@@ -154,7 +154,7 @@ def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]
         if around:
             left, top = min(box.x for box in around), min(box.y for box in around)
             right, bottom = max(box.right for box in around), max(box.bottom for box in around)
-            width = max(right - left, sans_width(scope_label(scope), SCOPE_TEXT))
+            width = max(right - left, sans_width(frame_label(scope), SCOPE_TEXT))
             frames[scope.key] = Box(
                 left - SCOPE_PAD,
                 top - SCOPE_PAD,
@@ -164,16 +164,16 @@ def _frames(scopes: Sequence[Scope], boxes: Mapping[str, Box]) -> dict[str, Box]
     return frames
 
 
-def scope_label(scope: Scope) -> str:
+def frame_label(scope: Frame) -> str:
     return clipped(visible(scope.name)) + (f"  {clipped(visible(scope.kind))}" if scope.kind else "")
 
 
-def scope_patch(scope: Scope, frame: Box) -> Box:
+def name_patch(scope: Frame, frame: Box) -> Box:
     """The place of a scope's name, at the bottom left of its frame: edges come in from above."""
-    return Box(frame.x + 8, frame.bottom - 21, sans_width(scope_label(scope), SCOPE_TEXT) + 8, 17)
+    return Box(frame.x + 8, frame.bottom - 21, sans_width(frame_label(scope), SCOPE_TEXT) + 8, 17)
 
 
-def _is_crowded(scope: Scope, scopes: Sequence[Scope], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
+def _is_crowded(scope: Frame, scopes: Sequence[Frame], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
     """Does a stranger, or the frame of a scope that is neither inside nor around, come too near?"""
     if scope.key not in frames:
         return False
@@ -209,3 +209,50 @@ def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]
         placed.engine,
         placed.hint,
     )
+
+
+# --- labels -----------------------------------------------------------------------------------------------
+
+
+def _on_their_lines(
+    wishes: Mapping[str, Point], rooms: Mapping[str, Size], curves: Mapping[str, Curve], taken: Iterable[Box]
+) -> dict[str, Point]:
+    """A centre for each label. Layouts keep labels beside their edges, where they may seem to float; here each goes
+    to the point of its own edge that is nearest to its `wish`, if there is one with room.
+
+    Room is where it covers nothing that is `taken`, no other label and neither end of the edge; if it can be, no
+    other edge either.
+    """
+    if not wishes:
+        return {}
+    placed = {key: Box.about(centre, rooms[key]) for key, centre in wishes.items()}
+    lines = {key: np.array(curve.samples()) for key, curve in curves.items()}
+    points = np.concatenate(list(lines.values()))
+    owners = np.repeat(np.arange(len(lines)), [len(line) for line in lines.values()])
+    numbers = {key: number for number, key in enumerate(lines)}
+    fixed = list(taken)
+    for key in [*wishes] * LABEL_ROUNDS:
+        ends = [Box.about(tip, ARROW) for tip in (curves[key].tail, curves[key].head)]
+        boxes = [*fixed, *ends, *(box for other, box in placed.items() if other != key)]
+        line, room = lines[key], rooms[key]
+        free = line[~_covers(line, room, _edges_of(boxes))]
+        if len(free):
+            elsewhere = points[owners != numbers[key]]
+            clear = free[~_covers(free, room, np.concatenate([elsewhere, elsewhere], axis=1))]
+            choice = clear if len(clear) else free
+            x, y = choice[np.argmin(np.hypot(*(choice - wishes[key]).T))]
+            placed[key] = Box.about((float(x), float(y)), room)
+    return {key: box.centre for key, box in placed.items()}
+
+
+def _edges_of(boxes: Iterable[Box]) -> Array:
+    return np.array([(box.x, box.y, box.right, box.bottom) for box in boxes])
+
+
+def _covers(centres: Array, room: Size, boxes: Array) -> Array:
+    """Which of the places for a label cover any of the boxes, given as left, top, right and bottom."""
+    x, y = centres[:, :1], centres[:, 1:]
+    left, top, right, bottom = boxes.T
+    beside = (x + room.width / 2 <= left) | (right <= x - room.width / 2)
+    apart = (y + room.height / 2 <= top) | (bottom <= y - room.height / 2)
+    return ~np.all(beside | apart, axis=1)

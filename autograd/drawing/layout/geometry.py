@@ -12,6 +12,7 @@ from autograd.drawing.scene import Size
 
 Point = tuple[float, float]
 Array = np.ndarray[Any, Any]
+ARROW = Size(18, 18)  # room about the end of an edge that its label leaves free
 SAMPLES, COARSE = 24, 5  # steps along a Bézier to look at: for a label's place, for crossings
 
 
@@ -98,7 +99,7 @@ def crossings(curves: Iterable[Curve]) -> int:
 
 
 @dataclass(frozen=True)
-class Link:
+class Arc:
     """An edge as a layout engine sees it. `label` is the room its text needs."""
 
     key: str
@@ -111,10 +112,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Problem:
-    """What an engine is asked: fixed-size boxes and links, in order of computation."""
+    """What an engine is asked: fixed-size boxes and arcs, in order of computation."""
 
     sizes: Mapping[str, Size]
-    links: Sequence[Link]
+    arcs: Sequence[Arc]
     direction: str = "TB"
     ranks: Sequence[Sequence[str]] = ()
     clusters: Sequence[Sequence[str]] = ()
@@ -128,7 +129,7 @@ class Placement:
     boxes: dict[str, Box]
     curves: dict[str, Curve]
     labels: dict[str, Point]  # centres
-    scopes: dict[str, Box] = field(default_factory=dict)
+    frames: dict[str, Box] = field(default_factory=dict)
     width: float = 0.0
     height: float = 0.0
     engine: str = ""

@@ -13,8 +13,7 @@ from typing import Any
 
 import graphviz
 
-from autograd.drawing.layout.edge_labels import ARROW
-from autograd.drawing.layout.geometry import Box, Curve, Placement, Point, Problem
+from autograd.drawing.layout.geometry import ARROW, Box, Curve, Placement, Point, Problem
 
 INCH = 72.0  # Graphviz's point, which is our pixel
 NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46  # inches
@@ -59,9 +58,9 @@ def layout_dot(problem: Problem) -> str:
     for key, size in problem.sizes.items():
         graph.node(key, width=f"{size.width / INCH:.4f}", height=f"{size.height / INCH:.4f}")
     ends = 2 * ARROW.width if problem.direction == "LR" else 0  # left to right, a label lies along its edge
-    for link in problem.links:
-        room = {"label": _empty_label(link.label.width + ends, link.label.height)} if link.label else {}
-        graph.edge(link.tail, link.head, id=link.key, weight=str(link.weight), minlen=str(link.min_length), **room)
+    for arc in problem.arcs:
+        room = {"label": _empty_label(arc.label.width + ends, arc.label.height)} if arc.label else {}
+        graph.edge(arc.tail, arc.head, id=arc.key, weight=str(arc.weight), minlen=str(arc.min_length), **room)
     _add_clusters(graph, problem)
     return str(graph.source)
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from autograd.drawing.layout.geometry import Box, Curve, Link, Placement, Point, Problem
+from autograd.drawing.layout.geometry import Arc, Box, Curve, Placement, Point, Problem
 from autograd.drawing.scene import Size
 
 RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
@@ -58,25 +58,25 @@ def solve(problem: Problem) -> Placement:
     """Places the boxes; `clusters` are ignored."""
     sideways = problem.direction == "LR"
     spots = {key: _Spot(key, *_across(size, sideways)) for key, size in problem.sizes.items()}
-    _rank(spots, problem.links)
-    routes = _routes(spots, problem.links, sideways)
+    _rank(spots, problem.arcs)
+    routes = _routes(spots, problem.arcs, sideways)
     ranks = _ranks(spots, routes)
     _order(ranks)
     _settle(ranks)
-    tops = _tops(ranks, _gaps(spots, problem.links, sideways))
+    tops = _tops(ranks, _gaps(spots, problem.arcs, sideways))
     boxes = {key: _box(spot, tops, sideways) for key, spot in spots.items()}
     curves, labels = {}, {}
-    ports = _ports(problem.links, spots)
-    for link in problem.links:
-        points = _way(link, spots, routes.get(link.key, []), tops, ports)
+    ports = _ports(problem.arcs, spots)
+    for arc in problem.arcs:
+        points = _way(arc, spots, routes.get(arc.key, []), tops, ports)
         curve = _smooth(points)
-        curves[link.key] = Curve(
+        curves[arc.key] = Curve(
             tuple(_turned(curve, sideways)),
             _turn(points[0], sideways),
             _turn((points[-1][0], points[-1][1] + TIP), sideways),
         )
-        if link.label:
-            labels[link.key] = _turn(_middle(curve), sideways)
+        if arc.label:
+            labels[arc.key] = _turn(_middle(curve), sideways)
     right = max((box.right for box in boxes.values()), default=0.0)
     bottom = max((box.bottom for box in boxes.values()), default=0.0)
     return Placement(boxes, curves, labels, width=right, height=bottom, engine="layered")
@@ -86,43 +86,43 @@ def _across(size: Size, sideways: bool) -> tuple[float, float]:
     return (size.height, size.width) if sideways else (size.width, size.height)
 
 
-def _rank(spots: dict[str, _Spot], links: Sequence[Link]) -> None:
+def _rank(spots: dict[str, _Spot], arcs: Sequence[Arc]) -> None:
     """Longest path from the leaves; then every leaf moves next to its first use."""
     incoming, outgoing = defaultdict(list), defaultdict(list)
-    for link in links:
-        incoming[link.head].append(link)
-        outgoing[link.tail].append(link)
+    for arc in arcs:
+        incoming[arc.head].append(arc)
+        outgoing[arc.tail].append(arc)
     waiting = {key: len(incoming[key]) for key in spots}
     ready = [key for key, count in waiting.items() if not count]
     for key in ready:  # grows while it is read: Kahn's order
-        for link in outgoing[key]:
-            head = spots[link.head]
-            head.rank = max(head.rank, spots[key].rank + link.min_length)
-            waiting[link.head] -= 1
-            if not waiting[link.head]:
-                ready.append(link.head)
+        for arc in outgoing[key]:
+            head = spots[arc.head]
+            head.rank = max(head.rank, spots[key].rank + arc.min_length)
+            waiting[arc.head] -= 1
+            if not waiting[arc.head]:
+                ready.append(arc.head)
     for key in ready:
         if not incoming[key] and outgoing[key]:
-            spots[key].rank = min(spots[link.head].rank - link.min_length for link in outgoing[key])
+            spots[key].rank = min(spots[arc.head].rank - arc.min_length for arc in outgoing[key])
     lowest = min((spot.rank for spot in spots.values()), default=0)
     for spot in spots.values():
         spot.rank -= lowest
 
 
-def _routes(spots: dict[str, _Spot], links: Sequence[Link], sideways: bool) -> dict[str, list[_Spot]]:
+def _routes(spots: dict[str, _Spot], arcs: Sequence[Arc], sideways: bool) -> dict[str, list[_Spot]]:
     """Way-points of the edges that jump ranks; also tells each spot its neighbours."""
-    jumps = sum(max(0, spots[link.head].rank - spots[link.tail].rank - 1) for link in links)
+    jumps = sum(max(0, spots[arc.head].rank - spots[arc.tail].rank - 1) for arc in arcs)
     bends = jumps <= WAY_POINTS_PER_CARD * len(spots)
     routes: dict[str, list[_Spot]] = {}
-    for link in links:
-        tail, head = spots[link.tail], spots[link.head]
+    for arc in arcs:
+        tail, head = spots[arc.tail], spots[arc.head]
         ways = range(tail.rank + 1, head.rank) if bends else ()
-        way = [_Spot(link.key, WAY_GAP, 0.0, rank, gap=WAY_GAP / 2) for rank in ways]
-        if way and link.label:
+        way = [_Spot(arc.key, WAY_GAP, 0.0, rank, gap=WAY_GAP / 2) for rank in ways]
+        if way and arc.label:
             middle = way[len(way) // 2]
-            middle.breadth, middle.depth = _across(link.label, sideways)
+            middle.breadth, middle.depth = _across(arc.label, sideways)
         if way:
-            routes[link.key] = way
+            routes[arc.key] = way
         for upper, lower in zip([tail, *way], [*way, head]):
             upper.below.append(lower)
             lower.above.append(upper)
@@ -208,13 +208,13 @@ def _pack(rank: list[_Spot], wanted: list[float]) -> None:
             edge += spot.breadth + spot.gap
 
 
-def _gaps(spots: dict[str, _Spot], links: Sequence[Link], sideways: bool) -> dict[int, float]:
+def _gaps(spots: dict[str, _Spot], arcs: Sequence[Arc], sideways: bool) -> dict[int, float]:
     """Per rank how far the next is away: so far that the label of an edge between the two fits, and its ends show."""
     gaps: dict[int, float] = defaultdict(lambda: RANK_GAP)
-    for link in links:
-        if link.label:
-            rank, (_, depth) = spots[link.tail].rank, _across(link.label, sideways)
-            if spots[link.head].rank == rank + 1:
+    for arc in arcs:
+        if arc.label:
+            rank, (_, depth) = spots[arc.tail].rank, _across(arc.label, sideways)
+            if spots[arc.head].rank == rank + 1:
                 gaps[rank] = max(gaps[rank], depth + 2 * LABEL_END)
     return gaps
 
@@ -237,30 +237,30 @@ def _box(spot: _Spot, tops: list[tuple[float, float]], sideways: bool) -> Box:
     return Box(across, along, spot.breadth, spot.depth)
 
 
-def _ports(links: Sequence[Link], spots: dict[str, _Spot]) -> dict[str, float]:
-    """Where along its head's edge each link arrives: several links spread out, so `a * a` shows two."""
+def _ports(arcs: Sequence[Arc], spots: dict[str, _Spot]) -> dict[str, float]:
+    """Where along its head's edge each arc arrives: several arcs spread out, so `a * a` shows two."""
     arriving = defaultdict(list)
-    for link in links:
-        arriving[link.head].append(link)
+    for arc in arcs:
+        arriving[arc.head].append(arc)
     ports = {}
     for key, group in arriving.items():
-        group.sort(key=lambda link: spots[link.tail].centre)
+        group.sort(key=lambda arc: spots[arc.tail].centre)
         room = min(spots[key].breadth * 0.6, 26.0 * (len(group) - 1))
-        for index, link in enumerate(group):
-            ports[link.key] = room * (index / (len(group) - 1) - 0.5) if len(group) > 1 else 0.0
+        for index, arc in enumerate(group):
+            ports[arc.key] = room * (index / (len(group) - 1) - 0.5) if len(group) > 1 else 0.0
     return ports
 
 
 def _way(
-    link: Link,
+    arc: Arc,
     spots: dict[str, _Spot],
     route: list[_Spot],
     tops: list[tuple[float, float]],
     ports: dict[str, float],
 ) -> list[Point]:
     """(across, along) from the tail's lower edge through the way-points to just above the head."""
-    tail, head = spots[link.tail], spots[link.head]
-    shift = ports[link.key]
+    tail, head = spots[arc.tail], spots[arc.head]
+    shift = ports[arc.key]
     start, depth = tops[tail.rank]
     leaving = tail.centre + shift * min(1.0, tail.breadth / head.breadth) * 0.5
     points = [(leaving, start + (depth + tail.depth) / 2)]

@@ -13,12 +13,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from autograd.drawing import scene as geometry
-from autograd.drawing.layout.arrange import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, scope_label, scope_patch
+from autograd.drawing.layout.arrange import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, frame_label, name_patch
 from autograd.drawing.layout.geometry import Box, Curve, Placement, Point
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card
 from autograd.drawing.paint.svg import caption, document, n, next_drawing_number, p, rectangle, text
-from autograd.drawing.scene import Edge, Legend, Scene, Scope
+from autograd.drawing.scene import Edge, Frame, Legend, Scene
 from autograd.formula.text import mono_width, sans_width, wrapped, xml
 
 __all__ = ["badge", "paint", "paint_card", "paint_edge", "paint_legend"]
@@ -54,18 +54,18 @@ def paint(
     """
     prefix = prefix or f"hg-{next_drawing_number()}"
     states = states or {}
-    scopes = _outermost_first(scene.scopes, placed)
+    scopes = _outermost_first(scene.frames, placed)
     below = _below(scene, placed)
     height = placed.height + below.height
     width = max(placed.width, below.width)
     body = [
         f'<rect width="100%" height="100%" {theme.fill("surface")}/>',
-        *(_scope(placed.scopes[scope.key]) for scope in scopes),
+        *(_scope(placed.frames[scope.key]) for scope in scopes),
         f'<g class="hg-mono" font-family="{xml(theme.MONO)}" font-size="{geometry.NUMBER}">',
         "<g>",
         *(paint_edge(edge, placed.curves[edge.key], prefix) for edge in scene.edges),
         "</g>",
-        *(_scope_name(scope, placed.scopes[scope.key]) for scope in scopes),
+        *(_scope_name(scope, placed.frames[scope.key]) for scope in scopes),
         *(paint_card(card, placed.boxes[card.key], prefix, states.get(card.key, "")) for card in scene.cards),
         *(_edge_label(edge, placed.labels[edge.key]) for edge in scene.edges if edge.key in placed.labels),
         "</g>",
@@ -143,15 +143,15 @@ def _scope(frame: Box) -> str:
     return f'<g class="hg-scope">{rectangle(frame, 12, theme.outline("scope-fill", "scope-line", 1.3))}</g>'
 
 
-def _scope_name(scope: Scope, frame: Box) -> str:
+def _scope_name(scope: Frame, frame: Box) -> str:
     """Over the edges, on a patch of the frame's own colour, so that none strikes it through."""
-    patch = scope_patch(scope, frame)
-    name = caption(patch.x + 4, patch.bottom - 4, scope_label(scope), "muted", weight=600, size=SCOPE_TEXT)
+    patch = name_patch(scope, frame)
+    name = caption(patch.x + 4, patch.bottom - 4, frame_label(scope), "muted", weight=600, size=SCOPE_TEXT)
     return rectangle(patch, 3, f'{theme.fill("scope-fill")} fill-opacity=".85"') + name
 
 
-def _outermost_first(scopes: Iterable[Scope], placed: Placement) -> list[Scope]:
-    shown = [scope for scope in scopes if scope.key in placed.scopes]
+def _outermost_first(scopes: Iterable[Frame], placed: Placement) -> list[Frame]:
+    shown = [scope for scope in scopes if scope.key in placed.frames]
     return sorted(shown, key=lambda scope: -len(scope.members))
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from autograd import Value, draw
-from autograd.drawing import files as export
+from autograd.drawing import export
 
 
 @pytest.fixture

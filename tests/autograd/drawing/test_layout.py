@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from autograd.drawing.layout import graphviz as graphviz_layout
 from autograd.drawing.layout import layered
-from autograd.drawing.layout.arrange import GRAPHVIZ_MOST, LABEL_HEIGHT, LABEL_SIZE, arrange, scope_patch
-from autograd.drawing.layout.geometry import Box, Curve, Link, Problem, crossings
-from autograd.drawing.scene import Card, Edge, Row, Scene, Scope, Size, measure
+from autograd.drawing.layout.arrange import GRAPHVIZ_MOST, LABEL_HEIGHT, LABEL_SIZE, arrange, name_patch
+from autograd.drawing.layout.geometry import Arc, Box, Curve, Problem, crossings
+from autograd.drawing.scene import Card, Edge, Frame, Row, Scene, Size, measure
 from autograd.formula.text import mono_width
 
 ENGINES = ("pygraphviz", "layered")
@@ -103,11 +103,11 @@ def test_layers_make_room_for_labels(direction):
 
 
 def test_a_label_leaves_the_name_of_a_frame_free():
-    scope = Scope("s", "feed_forward", "FeedForward", ("b", "c"))
-    picture = scene([("a", "b"), ("b", "c"), ("c", "d")], scopes=(scope,))
+    scope = Frame("s", "feed_forward", "FeedForward", ("b", "c"))
+    picture = scene([("a", "b"), ("b", "c"), ("c", "d")], frames=(scope,))
     named = tuple(replace(edge, label="g * (out > 0)") for edge in picture.edges)
     placed = arrange(replace(picture, edges=named), engine="pygraphviz")
-    name = scope_patch(scope, placed.scopes["s"])
+    name = name_patch(scope, placed.frames["s"])
     for centre in placed.labels.values():
         assert not name.touches(Box.about(centre, Size(mono_width("g * (out > 0)", LABEL_SIZE), LABEL_HEIGHT)))
 
@@ -135,7 +135,7 @@ def test_operands_leave_their_order_where_it_costs_more_crossings_than_it_keeps(
     pairs = [("a", "e"), ("a", "d"), ("c", "e"), ("d", "f"), ("e", "f"), ("b", "c"), ("a", "c"), ("b", "e")]
     picture = scene(pairs, direction="LR")
     sizes = {one.key: measure(one) for one in picture.cards}
-    in_order = graphviz_layout.solve_with_graphviz(Problem(sizes, [Link(*edge) for edge in links(picture)], "LR"))
+    in_order = graphviz_layout.solve_with_graphviz(Problem(sizes, [Arc(*edge) for edge in links(picture)], "LR"))
     assert crossings(in_order.curves.values()) > 2  # else this test shows nothing
     assert crossings(arrange(picture).curves.values()) == 0
 
@@ -158,15 +158,15 @@ def test_labelled_edges_go_straight_and_round_no_card(text):
 
 
 def test_everything_lies_inside_the_picture():
-    placed = arrange(scene(DIAMOND, scopes=(Scope("s", "module", "Kind", ("b", "c")),)))
-    for box in (*placed.boxes.values(), *placed.scopes.values()):
+    placed = arrange(scene(DIAMOND, frames=(Frame("s", "module", "Kind", ("b", "c")),)))
+    for box in (*placed.boxes.values(), *placed.frames.values()):
         assert box.x >= 0 and box.y >= 0 and box.right <= placed.width and box.bottom <= placed.height
 
 
 def test_a_frame_goes_round_its_members_and_nobody_else():
-    picture = scene(DIAMOND, scopes=(Scope("s", "pair", "", ("b", "c")),))
+    picture = scene(DIAMOND, frames=(Frame("s", "pair", "", ("b", "c")),))
     placed = arrange(picture)
-    frame = placed.scopes["s"]
+    frame = placed.frames["s"]
     assert all(frame.touches(placed.boxes[key]) for key in "bc")
     assert not any(frame.touches(placed.boxes[key]) for key in "ad")
 
@@ -204,7 +204,7 @@ def test_an_unknown_engine_is_refused():
 
 def test_layout_dot_holds_no_user_text():
     picture = Scene((card("n0", name='"];evil'), card("n1")), (Edge("e0", "n0", "n1", label="<script>"),))
-    problem = Problem({one.key: measure(one) for one in picture.cards}, [Link("e0", "n0", "n1", label=Size(40, 16))])
+    problem = Problem({one.key: measure(one) for one in picture.cards}, [Arc("e0", "n0", "n1", label=Size(40, 16))])
     assert "evil" not in graphviz_layout.layout_dot(problem)
 
 
@@ -218,7 +218,7 @@ def graphs(draw):
 @given(graphs())
 def test_layers_never_overlap_whatever_the_graph(edges):
     sizes = {key: Size(60 + 7 * int(key[1:]) % 90, 40) for edge in edges for key in edge}
-    placed = layered.solve(Problem(sizes, [Link(f"e{i}", *edge) for i, edge in enumerate(edges)]))
+    placed = layered.solve(Problem(sizes, [Arc(f"e{i}", *edge) for i, edge in enumerate(edges)]))
     for one, other in itertools.combinations(placed.boxes.values(), 2):
         assert not one.grown(-0.01).touches(other)
     for box in placed.boxes.values():
@@ -227,5 +227,5 @@ def test_layers_never_overlap_whatever_the_graph(edges):
 
 def test_a_cycle_does_not_hang_the_layers():
     """Folded modules may take and give: a picture with a cycle is still a picture."""
-    placed = layered.solve(Problem({"a": Size(9, 9), "b": Size(9, 9)}, [Link("e0", "a", "b"), Link("e1", "b", "a")]))
+    placed = layered.solve(Problem({"a": Size(9, 9), "b": Size(9, 9)}, [Arc("e0", "a", "b"), Arc("e1", "b", "a")]))
     assert set(placed.boxes) == {"a", "b"}

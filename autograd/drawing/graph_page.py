@@ -13,7 +13,7 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from autograd.drawing.folding import Group
+from autograd.drawing.groups import Group
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card

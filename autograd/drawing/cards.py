@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.folding import Group
+from autograd.drawing.groups import Group
 from autograd.drawing.scene import Block, Card, Row
 from autograd.formula.names import Names
 from autograd.formula.numbers import (

@@ -544,7 +544,7 @@ def test_q_k_and_v_share_a_row_and_the_scope_a_frame():
     drawing = draw(attention(), inputs=["X"])
     tops = {name: drawing.placement.boxes[card_of(drawing, name).key] for name in "QKV"}
     assert len({round(box.y + box.height / 2) for box in tops.values()}) == 1
-    (scope,) = drawing.scene.scopes
+    (scope,) = drawing.scene.frames
     assert scope.name == "attention" and card_of(drawing, "WQ").key in scope.members
     assert card_of(drawing, "X").key not in scope.members
 

@@ -1,7 +1,7 @@
-"""A scene as DOT that any Graphviz renders legibly: the same cards as text.
+"""A scene as text for other programs: DOT, which any Graphviz renders legibly, and a Mermaid flowchart, which Markdown
+pages turn into a picture.
 
-User text is data here: quotes and backslashes are escaped by the `graphviz` package, `&` and `<` are
-written as entities, so that no name is read as markup or as an escape sequence.
+User text is data here: what a program could take for its own markup is escaped or written as an entity.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from autograd.drawing.scene import Card, Edge, Scene
 from autograd.formula.numbers import UNKNOWN, Table
 from autograd.formula.text import clipped, visible
 
-SHAPES = {
+DOT_SHAPES = {
     "parameter": {"shape": "box", "style": "filled", "penwidth": "1.6"},
     "input": {"shape": "cds", "style": "filled"},
     "constant": {"shape": "box", "style": "filled,rounded,dashed"},
@@ -23,18 +23,26 @@ SHAPES = {
     "output": {"shape": "box", "style": "filled,rounded", "peripheries": "2"},
     "module": {"shape": "box3d", "style": "filled"},
 }
+MERMAID_SHAPES = {
+    "parameter": ("[", "]"),
+    "input": ("[/", "/]"),
+    "constant": ("([", "])"),
+    "result": ("(", ")"),
+    "output": ("[[", "]]"),
+    "module": ("[", "]"),
+}
 LONGEST_TIP = 400  # characters of a tooltip
 
 
-def write(scene: Scene) -> str:
-    """The DOT text."""
+def dot(scene: Scene) -> str:
+    """The scene as DOT."""
     graph = graphviz.Digraph(
         comment=None,
         graph_attr={
             "rankdir": scene.direction,
             "fontname": "Helvetica",
             "bgcolor": "white",
-            "label": _text("\n".join(scene.notes), r"\l"),
+            "label": _dot_text("\n".join(scene.notes), r"\l"),
             "labeljust": "l",
         },
         node_attr={"fontname": "Courier", "fontsize": "11", "margin": "0.12,0.08"},
@@ -49,15 +57,15 @@ def write(scene: Scene) -> str:
     for card in scene.cards:
         graph.node(
             card.key,
-            label=_text("\n".join(card_lines(card)), r"\l"),
+            label=_dot_text("\n".join(card_lines(card)), r"\l"),
             fillcolor=theme.light(f"{card.role}-fill"),
             color=theme.light("bad" if card.bad else f"{card.role}-line"),
             fontcolor=theme.light("ink"),
-            tooltip=_text(clipped(visible(card.title), LONGEST_TIP), r"\n"),
-            **SHAPES[card.role],
+            tooltip=_dot_text(clipped(visible(card.title), LONGEST_TIP), r"\n"),
+            **DOT_SHAPES[card.role],
         )
     for edge in scene.edges:
-        graph.edge(edge.tail, edge.head, label=_text(edge.label, r"\n"), id=edge.key, **_flow(edge))
+        graph.edge(edge.tail, edge.head, label=_dot_text(edge.label, r"\n"), id=edge.key, **_flow(edge))
     return str(graph.source)
 
 
@@ -98,8 +106,36 @@ def _flow(edge: Edge) -> dict[str, str]:
     return {}
 
 
-def _text(text: str, line_end: str) -> str:
+def _dot_text(text: str, line_end: str) -> str:
     """Literal text as a DOT label whose lines end in `line_end`."""
     lines = [graphviz.escape(html.escape(visible(line), quote=False)) for line in text.split("\n")]
     joined = line_end.join(lines) + (line_end if line_end == r"\l" and text else "")
     return graphviz.nohtml(joined)
+
+
+def mermaid(scene: Scene) -> str:
+    """The scene as a Mermaid flowchart; notes follow as comments."""
+    lines = [f"flowchart {scene.direction}"]
+    for card in scene.cards:
+        opening, closing = MERMAID_SHAPES[card.role]
+        label = "<br/>".join(_mermaid_text(line) for line in card_lines(card))
+        lines.append(f'    {card.key}{opening}"{label}"{closing}:::{card.role}')
+    for edge in scene.edges:
+        label = f'|"{_mermaid_text(edge.label)}"|' if edge.label else ""
+        lines.append(f"    {edge.tail} {'-.->' if edge.style == 'none' else '-->'}{label} {edge.head}")
+    for role in dict.fromkeys(card.role for card in scene.cards):
+        dashed = ",stroke-dasharray:3 2" if role == "constant" else ""
+        lines.append(
+            f"    classDef {role} fill:{theme.light(f'{role}-fill')},stroke:{theme.light(f'{role}-line')},"
+            f"color:{theme.light('ink')}{dashed}"
+        )
+    lines += [f"    %% {visible(note)}" for note in scene.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_text(text: str) -> str:
+    """Every character that Mermaid or HTML could take for its own, as a numbered entity."""
+    return "".join(
+        character if character.isalnum() or character in " .,=+…×−—‖≈·" else f"#{ord(character)};"
+        for character in visible(text)
+    )

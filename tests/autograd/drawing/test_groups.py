@@ -82,7 +82,7 @@ def test_depth_opens_one_level_at_a_time(gpt):
 def test_open_modules_are_framed_and_folded_ones_are_not(gpt):
     loss, _, given = gpt
     drawing = draw(loss, collapse=2, names=given)
-    frames = {scope.name for scope in drawing.scene.scopes}
+    frames = {scope.name for scope in drawing.scene.frames}
     assert "blocks.0" in frames and "blocks.0.attention" not in frames
 
 
