@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
+from .numpy_calls import BY_NUMPY
 from .op import Op, as_plain, nothing
 from .recording import Note, Scope, opened, settle
 
@@ -356,24 +357,22 @@ class Value:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """`np.exp(v)`, and an array on the left of an operator."""
-        op = BY_NUMPY.get(ufunc)
-        if op is None or method != "__call__":
+        answer = BY_NUMPY.get(ufunc)
+        if answer is None or method != "__call__":
             raise no_gradient(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
         if "out" in kwargs:
             raise TypeError(
                 f"np.{ufunc.__name__} cannot write a Value into an array (`array -= v` does): its gradient would be "
                 "lost in silence. Write `array = array - v`, or use v.data."
             )
-        if kwargs:
-            raise TypeError(f"np.{ufunc.__name__} of a Value takes no {', '.join(kwargs)}; only the inputs")
-        return op(*(x if isinstance(x, Value) else as_operand(x) for x in inputs))
+        return answer(*(x if isinstance(x, Value) else as_operand(x) for x in inputs), **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""
-        op = BY_NUMPY.get(func)
-        if op is None:
+        answer = BY_NUMPY.get(func)
+        if answer is None:
             raise no_gradient(func.__name__)
-        return op(*args, **kwargs)
+        return answer(*args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise DataError(
@@ -430,9 +429,6 @@ def _in_slots(inputs: tuple[Any, ...]) -> tuple[Any, Any]:
     if len(inputs) > 2 or inputs[-1] is None:
         return inputs, [x._data if isinstance(x, Value) else x for x in inputs]
     return inputs if len(inputs) == 2 else (inputs[0], None)
-
-
-BY_NUMPY: dict[Any, Callable[..., Any]] = {}  # NumPy's function → our op; filled from the table
 
 
 def insist_text(name: Any) -> None:

@@ -3,9 +3,10 @@
 import numpy as np
 
 from ..expr import bind_operators
+from ..numpy_calls import answers, on_data
 from ..op import OPS, Op
 from ..operators import binary, unary
-from ..value import BY_NUMPY, Value
+from ..value import Value
 from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, shape
 
 __all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "heads", "linear",
@@ -22,8 +23,7 @@ _NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose 
 
 def bind(op: Op) -> None:
     """Make an op a method of Value, and an answer to NumPy's functions."""
-    for function in op.numpy:
-        BY_NUMPY[function] = op
+    answers(*op.numpy)(op)
     if op.name not in _NOT_METHODS:
         plain = op.door is None and len(op.names) == 1 and not op.variadic
         setattr(Value, op.name, unary(op) if plain else op)
@@ -61,30 +61,10 @@ def _numpy_dot(x, y):
 
 setattr(Value, "dot", _numpy_dot)  # noqa: B010 (Value.dot is not declared)
 
-BY_NUMPY |= {
-    np.shape: lambda v: v.shape,
-    np.ndim: lambda v: v.ndim,
-    np.size: lambda v: v.size,
-    np.take: shape.take,
-    np.split: shape.split,
-    np.outer: linear.outer,
-    np.dot: _numpy_dot,
-    np.einsum: OPS["einsum"],
-    np.ravel: lambda v: v.reshape(-1),
-    np.square: lambda v: v**2,
-    np.reciprocal: lambda v: 1.0 / v,
-    np.copy: lambda v: v * 1.0,  # `alias` would share the array
-}
-
-
-def _on_data(function):
-    """A NumPy function that asks about the numbers or their shape: it gets the data, and no gradient flows."""
-
-    def ask(*args, **kwargs):
-        return function(*(getattr(x, "_data", x) for x in args), **kwargs)
-
-    return ask
-
-
-BY_NUMPY |= {f: _on_data(f) for f in (np.isnan, np.isinf, np.isfinite, np.allclose, np.isclose, np.array_equal,
-                                      np.zeros_like, np.ones_like, np.empty_like, np.full_like)}  # fmt: skip
+answers(np.outer)(linear.outer)
+answers(np.dot)(_numpy_dot)
+answers(np.square)(lambda x: x**2)
+answers(np.reciprocal)(lambda x: 1.0 / x)
+on_data(np.shape, np.ndim, np.size)
+on_data(np.isnan, np.isinf, np.isfinite, np.allclose, np.isclose, np.array_equal,
+        np.zeros_like, np.ones_like, np.empty_like, np.full_like)  # fmt: skip

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ..numpy_calls import answers
 from ..op import Op, Sample, by_definition, nothing, samples
 from ._axes import plain_number
 from ._blocks import in_blocks
@@ -256,8 +257,16 @@ _MASK = np.array([[True, False, True], [False, True, True]])
 where = Op("where", forward=_where,
            vjp=lambda g, out, condition, x, y: (None, where(condition, g, 0.0), where(condition, 0.0, g)),
            samples=[Sample(_MASK, "2,3 2,3"), Sample(_MASK, "2,3 ."), Sample(_MASK[0], ". 2,3"), Sample(True, ". .")],
-           numpy=np.where, batch="align",
+           batch="align",
            doc="x where the condition holds, else y. It selects: what is not selected cannot leak a NaN.")
+
+
+@answers(np.where)
+def _numpy_where(condition, x=None, y=None):
+    if x is None and y is None:  # the places where the condition holds
+        return np.nonzero(getattr(condition, "_data", condition))
+    return where(condition, x, y)
+
 
 clip = Op("clip", "clip(x, low=low, high=high)",
           door=lambda x, low=None, high=None: ((x,), {
@@ -268,5 +277,12 @@ clip = Op("clip", "clip(x, low=low, high=high)",
           definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),
           samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
                    Sample("3,4", settings={"low": -0.5, "high": 0.7})],
-          numpy=np.clip, batch="align",
+          batch="align",
           doc="x, but no less than `low` and no more than `high`; outside, no gradient flows.")
+
+
+@answers(np.clip)
+def _numpy_clip(a, a_min=None, a_max=None, min=None, max=None):
+    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
+        raise ValueError("np.clip: give the bounds as a_min and a_max or as min and max, not both")
+    return clip(a, min if a_min is None else a_min, max if a_max is None else a_max)

@@ -138,7 +138,9 @@ dot = Op("dot", "dot(*xs)", door=_dot_door,
 def _einsum_door(*given, subscripts=None):
     """Subscripts without dots or repeated letters: "..." spelled out, a diagonal as a product with the identity."""
     operands = list(given)
-    subscripts = (subscripts or operands.pop(0)).replace(" ", "")
+    if subscripts is None:
+        subscripts, *operands = operands if isinstance(operands[0], str) else _with_letters(operands)
+    subscripts = subscripts.replace(" ", "")
     left, arrow, right = subscripts.partition("->")
     terms = left.split(",")
     if len(terms) != len(operands):
@@ -164,6 +166,15 @@ def _einsum_door(*given, subscripts=None):
                 terms.append(c + twin)
                 operands.append(np.eye(shape_of(operands[i])[position], dtype=getattr(operands[i], "dtype", None)))
     return tuple(operands), {"subscripts": ",".join(terms) + "->" + right}
+
+
+def _with_letters(given):
+    """`einsum(x, [0, 1], [1, 0])`, where numbers name the axes, as subscripts and operands: "ab->ba" and x."""
+    lists = given[1::2] + ([given[-1]] if len(given) % 2 else [])
+    terms = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in numbers) for numbers in lists]
+    if len(given) % 2:
+        terms[-2:] = [f"{terms[-2]}->{terms[-1]}"]
+    return [",".join(terms), *given[: len(given) - 1 : 2]]
 
 
 def _einsum(*xs, subscripts):
@@ -198,5 +209,5 @@ einsum = Op("einsum", "einsum(subscripts, *xs)", door=_einsum_door,
                 ("2,3 3,4", "ij,jk->ik"), ("2,3", "ij->j"), ("2,3", "ij->ji"), ("3,3", "ii->"), ("3,3", "ii->i"),
                 ("2,3 2,3", "ij,ij->"), ("5,2,3 5,3,4", "bij,bjk->bik"), ("2,3 3 3", "ij,j,j->i"), ("2,3", "ij->"),
                 ("5,2,3 3,4", "...ij,jk->...ik"), ("2,3 3,4", "ij,jk")]],
-            doc="NumPy's einsum: products summed over the letters that are not in the result.")
+            numpy=np.einsum, doc="NumPy's einsum: products summed over the letters that are not in the result.")
 

@@ -23,9 +23,19 @@ def door(who):
     def take(x, axis=None, keepdims=False):
         if hasattr(axis, "__apply__"):
             raise TypeError(f"{who} takes one Value and an axis; of two, write maximum(x, y), minimum(x, y), x + y")
-        return (x,), {"axis": negative_axes(who, x, axis), "keepdims": bool(keepdims)}
+        return (x,), {"axis": negative_axes(who, x, axis), "keepdims": kept(who, keepdims)}
 
     return take
+
+
+def kept(who, keepdims):
+    """Whether reduced axes stay, as axes of size 1."""
+    if keepdims.__class__ is bool:
+        return keepdims
+    if isinstance(keepdims, int | np.integer | np.bool_) and keepdims in (0, 1):
+        return bool(keepdims)
+    raise TypeError(f"{who}: keepdims is True or False; got {keepdims!r}. For another dtype write "
+                    f"{who}(x.astype(dtype)).")
 
 
 def spread(g, x, axis, keepdims):
@@ -73,9 +83,10 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
 
 
 def spread_door(who):
-    """What var and std take: as every reduction; ddof is taken from the number of numbers."""
+    """What var and std take: as every reduction; ddof (also called correction) is taken from the number of numbers."""
 
-    def take(x, axis=None, ddof=0, keepdims=False):
+    def take(x, axis=None, ddof=0, keepdims=False, correction=None):
+        ddof = ddof if correction is None else correction
         inputs, settings = door(who)(x, axis, keepdims)
         insist(who, x, settings["axis"])
         if count(x, settings["axis"]) <= ddof:
@@ -222,7 +233,7 @@ def _arg_door(who):
 
     def take(x, axis=None, keepdims=False):
         axis = None if axis is None else negative_axis(who, rank_of(x), axis)
-        return (x,), {"axis": axis, "keepdims": bool(keepdims)}
+        return (x,), {"axis": axis, "keepdims": kept(who, keepdims)}
 
     return take
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
+from ..numpy_calls import answers
 from ..op import Op, Sample, rank_of, shape_of
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, plain_number
 from ._rows import ones, row_sums, tall
@@ -12,6 +13,11 @@ alias = Op("alias", "x",
            vjp=lambda g, out, x: (g,),
            samples=[Sample("2,3"), Sample(".")], batch="align", view=True,
            doc="x itself, as a node of its own: where an inner derivative starts.")
+
+copy = Op("copy", forward=lambda x: np.array(x),
+          vjp=lambda g, out, x: (g,),
+          samples=[Sample("2,3"), Sample(".")], numpy=np.copy, batch="align",
+          doc="The same numbers in an array of their own.")
 
 
 def _astype_door(x, dtype):
@@ -36,8 +42,28 @@ reshape = Op("reshape", "reshape(x, shape)",
              vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
              samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
                       Sample(".", settings={"shape": (1, 1)})],
-             numpy=np.reshape, batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])), view=True,
+             batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])), view=True,
              doc="The same numbers, in the same order, in another shape; one size may be -1, for what is left.")
+
+
+@answers(np.reshape)
+def _numpy_reshape(a, shape, order="C"):
+    if order == "C":
+        return reshape(a, shape)
+    if order == "F":  # the first axis changes fastest: read and write with the axes reversed
+        shape = full_shape("reshape", a, (shape,))
+        return transpose(reshape(transpose(a), shape[::-1]))
+    raise ValueError(f'reshape: order is "C" (rows first) or "F" (columns first); got {order!r}')
+
+
+@answers(np.ravel)
+def ravel(x, order="C"):
+    """All numbers of x in one row, in order; order="F" takes column by column.
+
+    >>> ravel(np.array([[1.0, 2.0], [3.0, 4.0]]), order="F").tolist()
+    [1.0, 3.0, 2.0, 4.0]
+    """
+    return _numpy_reshape(x, (int(np.size(x)),), order)
 
 
 def _permutation(x, *order, axes=None):
@@ -195,6 +221,8 @@ def _insist_some(who, xs):
 
 def _concatenate_door(xs, axis=0):
     xs = _insist_some("concatenate", xs)
+    if axis is None:
+        xs, axis = tuple(map(ravel, xs)), 0
     shapes = [shape_of(x) for x in xs]
     if not shapes[0]:
         raise AxisError("concatenate: numbers have no axis to be joined along; write stack([x, y])")
@@ -240,6 +268,7 @@ stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
            doc="The arrays of a list, side by side along a new axis.")
 
 
+@answers(np.split)
 def split(x, parts, axis=0):
     """x cut along an axis: into `parts` equal pieces, or before the indices in a list.
 
@@ -264,15 +293,12 @@ def split(x, parts, axis=0):
 
 def _getitem(x, *, index):
     try:
-        return x[index]
+        return (x if x.__class__ is np.ndarray else np.asarray(x))[index]
     except IndexError as error:
-        raise AxisError(f"index {_shown(index)} does not fit shape {shape_of(x)}: {error}") from None
-    except TypeError:
-        raise AxisError("a scalar Value cannot be indexed") from None
-
-
-def _shown(index):
-    return index[0] if len(index) == 1 else index
+        if not rank_of(x):
+            raise AxisError("a scalar Value cannot be indexed by numbers or slices; only by ..., None and ()") from None
+        shown = index[0] if len(index) == 1 else index
+        raise AxisError(f"index {shown} does not fit shape {shape_of(x)}: {error}") from None
 
 
 def _scatter(g, *, index, shape):
@@ -334,18 +360,31 @@ scatter = Op("scatter", "scatter(x, index, shape)",
              doc="Zeros, with x added at the index: what undoes picking.")
 
 
-def take(x, indices, axis=None):
+@answers(np.take)
+def take(x, indices, axis=None, mode="raise"):
     """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat.
+
+    mode says what an index outside does: "raise" an error, "wrap" round, or "clip" to the nearest end.
 
     >>> take(np.array([[1.0, 2.0], [3.0, 4.0]]), [1, 1, 0], axis=0).tolist()
     [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
     """
     if axis is None:
-        return getitem(reshape(x, (-1,)), (np.asarray(getattr(indices, "_data", indices)),))
+        x, axis = ravel(x), 0
     axis = negative_axis("take", rank_of(x), axis)
+    indices = _inside_axis(np.asarray(getattr(indices, "_data", indices)), shape_of(x)[axis], mode)
     if rank_of(x) == -axis:  # the first axis: an embedding's rows
-        return getitem(x, (np.asarray(getattr(indices, "_data", indices)),))
-    return getitem(x, (..., np.asarray(getattr(indices, "_data", indices)), *(slice(None),) * (-axis - 1)))
+        return getitem(x, (indices,))
+    return getitem(x, (..., indices, *(slice(None),) * (-axis - 1)))
+
+
+def _inside_axis(indices, size, mode):
+    """Indices along an axis of this size, those outside it moved in as the mode says."""
+    if mode == "raise":
+        return indices
+    if mode not in ("wrap", "clip"):
+        raise ValueError(f'take: mode is "raise", "wrap" or "clip"; got {mode!r}')
+    return indices % size if mode == "wrap" else np.clip(indices, 0, size - 1)
 
 
 # --- arranging ----------------------------------------------------------------------------------------------

@@ -100,7 +100,7 @@ TORCH = {
     "silu": F.silu, "relu": torch.relu, "leaky_relu": lambda x, slope=0.01: F.leaky_relu(x, slope), "erf": torch.erf,
     "gelu": F.gelu, "abs": torch.abs, "maximum": torch.maximum, "minimum": torch.minimum, "where": torch.where,
     "clip": lambda x, low=None, high=None: torch.clamp(x, low, high),
-    "alias": torch.clone, "astype": lambda x, dtype: x.to(getattr(torch, dtype)),
+    "alias": torch.clone, "copy": torch.clone, "astype": lambda x, dtype: x.to(getattr(torch, dtype)),
     "reshape": torch.reshape, "swapaxes": lambda x, a, b: torch.swapaxes(x, a, b),
     "transpose": lambda x, axes=None: torch.permute(x, axes or tuple(range(x.ndim))[::-1]),
     "expand_dims": lambda x, axis: x[tuple(None if i in [d % (x.ndim + np.size(axis)) for d in dims(x, axis)]

@@ -1,0 +1,241 @@
+"""Every NumPy function that is answered, in every parameter of NumPy's own signature, by place and by name.
+
+The calls are made from the signatures: a function is tested here because it is answered, and a parameter because NumPy
+has it. NumPy on plain data says what is right; where we have no such parameter, the error must name it.
+"""
+
+import inspect
+import itertools
+
+import numpy as np
+import pytest
+
+from autograd import Value, grad
+from autograd.errors import HandgradError
+from autograd.numpy_calls import BY_NUMPY, OnData, signature_of
+
+RNG = np.random.default_rng(0)
+MATRIX = RNG.uniform(0.5, 2.0, (2, 3))
+OTHER = RNG.uniform(0.5, 2.0, (2, 3))
+CUBE = RNG.uniform(0.5, 2.0, (2, 1, 3))
+NONE = np._NoValue
+MASK = MATRIX > 1  # to compute at some places only, which is refused
+ARRAY = np.zeros(())  # to write a result into, which is refused; NumPy 2.4 crashes at np.cumsum(x, out=ARRAY)
+
+# What to give to the parameters that must be given, by NumPy's name for them.
+REQUIRED = {
+    **dict.fromkeys(("a", "x", "x1", "m", "arr", "ary", "array", "v", "prototype", "a1"), MATRIX),
+    **dict.fromkeys(("b", "x2", "a2"), OTHER),
+    **{key: [MATRIX, OTHER] for key in ("arrays", "tup")},
+    "condition": MATRIX > 1, "shape": (3, 2), "axis": 1, "axis1": 0, "axis2": 1, "source": 0, "destination": 1,
+    "indices_or_sections": 1, "indices": [0, 1, 1], "pad_width": ((1, 0), (0, 2)), "fill_value": 3.0,
+}  # fmt: skip
+
+# Where these do not suit a function: the arguments that it must be given.
+CALLS = {
+    np.matmul: {"x1": MATRIX, "x2": OTHER.T}, np.dot: {"a": MATRIX, "b": OTHER.T},
+    np.squeeze: {"a": CUBE}, np.broadcast_to: {"array": MATRIX, "shape": (4, 2, 3)},
+    np.einsum: {"operands": ("ij,kj->ik", MATRIX, OTHER)},
+}  # fmt: skip
+
+# What to try in the parameters that may be given. The first is what NumPy takes anyway, where that can be said.
+OPTIONAL = {
+    "axis": [None, 0, 1, -1, (0, 1), 5], "keepdims": [False, True, NONE], "dtype": [None, np.float64, np.float32, "f4"],
+    "out": [None, ARRAY], "where": [True, NONE, MASK], "initial": [NONE, 2.0], "order": ["C", "F"],
+    "casting": ["same_kind", "unsafe"], "subok": [True, False], "signature": [], "copy": [None, True],
+    "device": [None, "cpu"], "shape": [None, (4,)], "optimize": [False, True, "greedy"], "k": [0, 1, -1],
+    "ddof": [0, 1], "correction": [NONE, 1], "mean": [NONE, np.ones((2, 1))], "mode": ["raise", "wrap", "clip"],
+    "a_min": [None, 1.0, NONE], "a_max": [None, 1.5, NONE], "min": [NONE, 1.0], "max": [NONE, 1.5],
+    "axes": [None, (1, 0), (0, -1)], "ord": [None, 2, "fro"], "rtol": [1e-5, 2.0], "atol": [1e-8, 2.0],
+    "equal_nan": [False, True], "x": [None], "y": [None], "indices_or_sections": [3, [1]], "a": [MATRIX],
+}  # fmt: skip
+
+TRIED = {  # where a function has its own meaning for a name
+    (np.pad, "mode"): ["constant"], (np.split, "axis"): [0, 1, -1, 5], (np.cumsum, "axis"): [None, 0, 1, -1, 5],
+    (np.linalg.norm, "ord"): [None, "fro"], (np.stack, "axis"): [0, 1, -1, 5], (np.squeeze, "axis"): [None, 1, -2, 0],
+}  # fmt: skip
+
+# The only parameters that an answer may lack. Another one is a parameter that somebody forgot.
+MAY_LACK = {"out", "where", "initial", "casting", "subok", "signature", "copy", "device", "mean"}
+
+
+LENIENT = {np.clip}  # one bound may be left out
+
+
+def calls(function):
+    """Every call to try: the parameter it is about, positional arguments, keyword arguments."""
+    parameters = list(signature_of(function).parameters.values())
+    base = CALLS.get(function) or {
+        p.name: REQUIRED[p.name] for p in parameters
+        if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    }  # fmt: skip
+    first = list(itertools.takewhile(lambda p: p.name in base, parameters))
+    args = [x for p in first for x in (base[p.name] if p.kind is p.VAR_POSITIONAL else [base[p.name]])]
+    yield "", args, {}
+    by_name = {p.name: base[p.name] for p in first if p.kind is p.POSITIONAL_OR_KEYWORD}
+    if by_name:
+        yield "", [base[p.name] for p in first if p.kind is p.POSITIONAL_ONLY], by_name
+    for p in parameters[len(first) :]:
+        if p.kind is p.VAR_KEYWORD:
+            continue
+        before = [q.default for q in parameters[len(first) : parameters.index(p)]]
+        for value in TRIED.get((function, p.name)) or OPTIONAL[p.name]:
+            if value is NONE and p.default is not NONE:
+                continue
+            if p.kind is not p.POSITIONAL_ONLY:
+                yield p.name, args, {p.name: value}
+            if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+                yield p.name, [*args, *before, value], {}
+
+
+def as_values(x):
+    """The same arguments, with Values for arrays of real numbers."""
+    if isinstance(x, list | tuple):
+        return type(x)(as_values(part) for part in x)
+    return Value(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
+
+
+def plain(x):
+    if isinstance(x, list | tuple):
+        return [plain(part) for part in x]
+    return x.data if isinstance(x, Value) else x
+
+
+def attempt(function, args, kwargs):
+    """The result, or the exception that came instead."""
+    try:
+        return function(*args, **kwargs)
+    except (TypeError, ValueError, IndexError, HandgradError) as error:
+        return error
+
+
+def name_of(function):
+    return BY_NUMPY[function].name
+
+
+@pytest.mark.filterwarnings("ignore:'where' used without 'out'")
+@pytest.mark.parametrize("function", BY_NUMPY, ids=name_of)
+def test_a_call_means_what_numpy_means(function):
+    for parameter, args, kwargs in calls(function):
+        said = f"{name_of(function)}(*{args}, **{kwargs})"
+        refused = any(x is ARRAY or x is MASK for x in (*args, *kwargs.values()))
+        expected = None if refused else attempt(function, args, kwargs)
+        got = attempt(function, as_values(args), {k: as_values(x) if k in REQUIRED else x for k, x in kwargs.items()})
+        if refused:
+            assert isinstance(got, TypeError), said
+        elif isinstance(expected, Exception):
+            assert isinstance(got, Exception) or function in LENIENT, f"{said} raises in NumPy: {expected}"
+        elif isinstance(got, TypeError) and f"takes no {parameter};" in str(got):
+            assert parameter in MAY_LACK, f"{said}: {got}"
+        else:
+            assert not isinstance(got, Exception), f"{said}: {got}"
+            assert_same(got, expected, said)
+
+
+def assert_same(got, expected, said):
+    """Equal numbers, shapes and dtypes, also in lists."""
+    if isinstance(expected, list | tuple):
+        assert len(got) == len(expected), said
+        for part, other in zip(got, expected, strict=True):
+            assert_same(part, other, said)
+        return
+    got = plain(got)
+    assert np.shape(got) == np.shape(expected), said
+    assert np.asarray(got).dtype == np.asarray(expected).dtype, said
+    if "empty_like" not in said:
+        np.testing.assert_allclose(np.asarray(got, float), np.asarray(expected, float), rtol=3e-7, err_msg=said)
+
+
+@pytest.mark.parametrize("function", BY_NUMPY, ids=name_of)
+def test_nothing_is_dropped_in_silence(function):
+    """A parameter that an answer lacks is refused as soon as it is not at its default; so is one that NumPy lacks."""
+    answer = BY_NUMPY[function]
+    if isinstance(answer, OnData):
+        return
+    for parameter in signature_of(function).parameters.values():
+        lacks = parameter.name not in {*answer.options, *answer.paired, "dtype"}
+        if lacks and parameter.kind is not parameter.VAR_KEYWORD and parameter.name not in _stored():
+            assert not answer.at_rest(parameter.name, object()), parameter.name
+            assert f"takes no {parameter.name};" in str(answer.refused(parameter.name, 1))
+
+
+def _stored():
+    from autograd.numpy_calls import _OF_STORAGE
+
+    return _OF_STORAGE
+
+
+@pytest.mark.parametrize("call, instead", [
+    (lambda v: np.sum(v, where=v.data > 1), r"np.sum of a Value takes no where; .*Select before"),
+    (lambda v: np.max(v, initial=3.0), r"np.max of a Value takes no initial; .*np.maximum\(np.max\(v\), initial\)"),
+    (lambda v: np.mean(v, out=np.zeros(())), "np.mean of a Value takes no out; .*use the result"),
+    (lambda v: np.exp(v, where=v.data > 1, out=None), "np.exp of a Value takes no where"),
+    (lambda v: np.var(v, mean=np.ones(())), "np.var of a Value takes no mean; .*v.data"),
+    (lambda v: np.isnan(v, out=np.zeros((2, 3), bool)), "np.isnan"),
+    (lambda v: v.sum(0, np.float64), r"sum: keepdims is True or False; got .*float64.*astype"),
+    (lambda v: np.argmax(v, 0, None, keepdims="yes"), "argmax: keepdims is True or False"),
+])  # fmt: skip
+def test_what_is_not_there_is_refused_with_what_to_write_instead(call, instead):
+    with pytest.raises(TypeError, match=instead):
+        call(Value(MATRIX))
+
+
+def test_a_positional_dtype_is_no_keepdims():
+    v = Value(MATRIX)
+    assert np.sum(v, 0, np.float64).shape == (3,)
+    np.testing.assert_allclose((v - np.mean(v.T, 0, float)[:, None]).data, MATRIX - np.mean(MATRIX.T, 0)[:, None])
+
+
+def test_a_dtype_casts_before_the_sum_and_the_gradient_comes_back_in_the_inputs_own():
+    x = np.array([2.0**24, 1.0, 1.0], np.float32)
+    v = Value(x)
+    total = np.sum(v, dtype=np.float64)
+    assert total.data == np.sum(x, dtype=np.float64) == 2.0**24 + 2
+    total.backward()
+    assert v.grad.dtype == np.float32
+
+
+def test_values_may_stand_in_any_argument_that_asks_for_data():
+    v = Value(MATRIX)
+    assert np.allclose(v, b=v)
+    assert np.allclose(a=MATRIX, b=v, rtol=Value(1e-5))
+    assert np.array_equal(MATRIX, v)
+
+
+@pytest.mark.parametrize("axes", [([0, 1],), ([0, 1], [1, 0]), ([0, 0], [0]), ([Ellipsis, 1], [1, Ellipsis])])
+def test_einsum_takes_lists_of_axes(axes):
+    square = RNG.normal(size=(3, 3))
+    np.testing.assert_allclose(np.einsum(Value(square), *axes).data, np.einsum(square, *axes), rtol=1e-14)
+    np.testing.assert_allclose(np.einsum(Value(square), [0, 1], square, [1, 2], [2, 0]).data, (square @ square).T)
+
+
+def test_concatenate_without_an_axis_joins_all_numbers_in_order():
+    parts = [MATRIX, OTHER.T, np.array(3.0)]
+    out = np.concatenate([Value(x) for x in parts], axis=None)
+    np.testing.assert_array_equal(out.data, np.concatenate(parts, axis=None))
+
+
+@pytest.mark.parametrize("index", [..., None, (), (None, ...), (..., None, None)])
+def test_a_scalar_can_be_indexed_where_numpy_can(index):
+    expected = np.array(2.0)[index]
+    assert np.shape(Value(2.0)[index]) == np.shape(expected)
+    assert grad(lambda x: (x[index] * 3.0).sum())(2.0) == 3.0
+    with pytest.raises(IndexError):
+        Value(2.0)[0]
+
+
+def test_signatures_are_known_also_where_numpy_does_not_say():
+    """What is written down for functions in C is what newer versions of NumPy say themselves."""
+    from autograd.numpy_calls import _IN_C, _UFUNC
+
+    for name, written in _IN_C.items():
+        try:
+            said = inspect.signature(getattr(np, name))
+        except ValueError:
+            continue
+        assert str(said) == str(inspect.signature(written))
+    try:
+        said = inspect.signature(np.add).parameters
+    except ValueError:
+        return
+    assert {name: p.default for name, p in said.items() if name in _UFUNC} == _UFUNC
