@@ -36,7 +36,7 @@ DOMAIN: dict[str, Callable[[Any], Any]] = {
 
 
 @maker("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid",
-       "softplus", "silu", "relu", "erf", "abs", "neg", "sign")  # fmt: skip
+       "softplus", "silu", "relu", "erf", "abs", "neg", "sign", "copy")  # fmt: skip
 def unary(b: Builder, op: str) -> Made:
     i = b.pick(lambda x: bool(np.all(DOMAIN.get(op, np.isfinite)(x))))
     return None if i is None else ([i], {})

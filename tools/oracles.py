@@ -159,6 +159,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     **{name: lambda torch, x, name=name: getattr(torch, name)(x) for name in (
         "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid",
         "relu", "erf", "abs", "neg", "sign")},
+    "copy": lambda torch, x: torch.clone(x),
     "softplus": lambda torch, x: torch.logaddexp(x, torch.zeros_like(x)),
     "silu": lambda torch, x: torch.nn.functional.silu(x),
     "gelu": lambda torch, x, approximate: torch.nn.functional.gelu(x, approximate=approximate),
