@@ -78,6 +78,7 @@ class Climb:
     right: Array
     jump: Array  # of the slope, where there is a kink; 0 elsewhere
     one_sided: Array  # the function is defined on one side only
+    steepens: Array  # and is the steeper the shorter the step: the edge of its domain may be nearer than any step
     still: Array  # no step changed anything
     longest: Array  # step
     noise: float  # of the weighted sum
@@ -99,9 +100,10 @@ def climb(probe: Probe, places: Array) -> Climb:
         rounding = (sigma + epsilon * np.fmax(np.abs(up2), np.abs(down2))) / real
         near = (up - down) / (steps[..., 0] - steps[..., 1])
         far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
-        slope, error = longest_consistent((4 * near - far) / 3, 3 * rounding)
-        right, right_error = longest_consistent((4 * up - up2) / (2 * real), 4 * rounding)
-        left, left_error = longest_consistent(-(4 * down - down2) / (2 * real), 4 * rounding)
+        slope, error = longest_consistent((4 * near - far) / 3, 3 * rounding, near)
+        rightward, leftward = (4 * up - up2) / (2 * real), -(4 * down - down2) / (2 * real)
+        right, right_error = longest_consistent(rightward, 4 * rounding, up / real)
+        left, left_error = longest_consistent(leftward, 4 * rounding, -down / real)
         jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * rounding)
         faint = np.abs(right - left) <= 3 * (right_error + left_error) + FAINT * np.maximum(np.abs(left), np.abs(right))
         jump[faint] = 0.0
@@ -113,7 +115,10 @@ def climb(probe: Probe, places: Array) -> Climb:
     one_sided = has_right ^ has_left
     slope = np.where(one_sided, np.where(has_right, right, left), slope)
     error = np.where(one_sided, np.where(has_right, right_error, left_error), error)
-    return Climb(slope, error, left, right, jump, one_sided, ~np.any(moved, axis=(1, 2)), h[:, -1], sigma)
+    upwards = cliff(np.where(has_right[:, None], rightward, leftward), 4 * rounding) != 0
+    return Climb(
+        slope, error, left, right, jump, one_sided, one_sided & upwards, ~np.any(moved, axis=(1, 2)), h[:, -1], sigma
+    )
 
 
 def _endless(side: Array, upright: Array) -> Array:
@@ -131,8 +136,11 @@ def ladder(x: Array, epsilon: float) -> Array:
     return low[:, None] * (high / low)[:, None] ** (np.arange(rungs) / max(rungs - 1, 1))
 
 
-def longest_consistent(estimates: Array, bounds: Array) -> tuple[Array, Array]:
-    """For each row, the estimate of the longest step that agrees with those of all shorter ones; and its bound."""
+def longest_consistent(estimates: Array, bounds: Array, cruder: Array) -> tuple[Array, Array]:
+    """For each row, the estimate of the longest step that agrees with those of all shorter ones; and its bound.
+
+    `cruder` are the quotients that the estimates were extrapolated from.
+    """
     valid = np.isfinite(estimates) & np.isfinite(bounds)
     low = np.maximum.accumulate(np.where(valid, estimates - bounds, -np.inf), axis=1)
     high = np.minimum.accumulate(np.where(valid, estimates + bounds, np.inf), axis=1)
@@ -144,7 +152,8 @@ def longest_consistent(estimates: Array, bounds: Array) -> tuple[Array, Array]:
     first = np.argmax(valid, axis=1)
     other = np.where(last > first, last - 1, np.minimum(last + 1, good.shape[1] - 1))
     truncation = np.abs(estimates[rows, last] - estimates[rows, other])
-    error = bounds[rows, last] + np.where(np.isfinite(truncation), truncation, 0.0)
+    alone = np.abs(estimates - cruder)[rows, last]  # no other step stays within the domain
+    error = bounds[rows, last] + np.where(np.isfinite(truncation), truncation, alone)
     return np.where(found, estimates[rows, last], np.nan), np.where(found, error, np.inf)
 
 

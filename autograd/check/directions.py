@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .differences import noise
+from .differences import look, noise
 from .probe import Probe
 from .verdict import rounding_of
 
@@ -22,6 +22,7 @@ EVERY = 10_000  # an input with more entries than this is checked along directio
 TRIES = 20
 SINGLES = 32  # entries that are looked at one by one all the same
 SUSPECTS = 5  # wrong entries that are enough to know
+TINY = float(np.finfo(np.float64).tiny)
 
 
 def places_to_judge(probe: Probe, gradient: Array, seed: int, notes: list[str]) -> Array:
@@ -32,9 +33,13 @@ def places_to_judge(probe: Probe, gradient: Array, seed: int, notes: list[str]) 
         if stop - start <= EVERY:
             chosen.append(np.arange(start, stop))
             continue
-        directions = Directions(probe, gradient, rng)
+        inside = np.arange(start, stop)
+        fine = probe.fine_engine if probe.epsilon() < probe.coarse else None
+        directions = Directions(probe, gradient if fine is None else fine, rng)
         some = {start + int(np.argmax(np.abs(gradient[start:stop]))), *rng.integers(start, stop, SINGLES).tolist()}
-        some |= directions.suspects(np.arange(start, stop))
+        some |= directions.suspects(inside)
+        if fine is not None:
+            some |= _far_from(fine, gradient, inside, probe.coarse)
         chosen.append(np.array(sorted(some)))
         notes.append(
             f"{probe.subject.names[k]} has {stop - start:,} entries: {TRIES} random directions of ±1 and {len(some)} "
@@ -44,11 +49,26 @@ def places_to_judge(probe: Probe, gradient: Array, seed: int, notes: list[str]) 
     return np.concatenate(chosen)
 
 
+def _far_from(fine: Array, gradient: Array, places: Array, coarse: float) -> set[int]:
+    """The entries of a gradient in a coarse dtype that are farthest from the one in float64: more than it may round.
+
+    Along a direction the rounding of all entries adds up and hides one that is 1 % wrong. So there the gradient in
+    float64 is tried, and the coarse one is held against it entry by entry.
+    """
+    relative, absolute = rounding_of(coarse)
+    expected = fine[places]
+    sizes = np.where(np.isfinite(expected), np.abs(expected), 0.0)
+    off = np.abs(gradient[places] - expected) / (relative * sizes + absolute * sizes.max(initial=0.0) + TINY)
+    off = np.where(np.isnan(off), np.inf, off)
+    worst = np.argsort(-off)[:SUSPECTS]
+    return set(places[worst[off[worst] > 1.0]].tolist())
+
+
 class Directions:
     """Whether a gradient agrees with differences along random directions, and how well they can tell."""
 
     def __init__(self, probe: Probe, gradient: Array, rng: np.random.Generator) -> None:
-        self.probe, self.gradient, self.rng = probe, gradient, rng
+        self.probe, self.gradient, self.rng = probe, gradient.copy(), rng
         self.noise = 8 * probe.epsilon() * probe.size + 6 * noise(probe)
         self.slack = 0.0  # how large an error must be to be seen
 
@@ -67,6 +87,8 @@ class Directions:
             found.add(int(some[0]))
             if len(found) == SUSPECTS:
                 break
+            # From here on the others are looked for: this entry's own difference takes the place of its gradient.
+            self.gradient[some] = look(self.probe, some, None).slope
         return found
 
     def _try(self, places: Array) -> tuple[float, float]:
@@ -79,7 +101,7 @@ class Directions:
         v[places] = np.where(np.isfinite(probe.x[places]), self.rng.choice([-1.0, 1.0], places.size), 0.0)
         expected = float(self.gradient @ v)
         norm = float(np.linalg.norm(self.gradient[places]))
-        relative, absolute = rounding_of(probe.coarse)
+        relative, absolute = rounding_of(probe.epsilon())
         smallest = np.inf
         tried = []
         for shorter in (1 / 64, 1.0, 16.0, 256.0, 4096.0):

@@ -8,17 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from ..backprop import contributions
 from ..errors import GradientError
+from ..value import Value
 from .differences import look, taylor_slope
-from .directions import EVERY, places_to_judge
+from .directions import EVERY, SUSPECTS, places_to_judge
 from .faithful import is_faithful, repeats
-from .probe import Probe
+from .linear import SecondPull
+from .probe import Probe, coarsest_unit
 from .report import Part, Report
 from .subject import Subject, cotangents
-from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge
+from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge, rounding_of
 
 MODES = ("reverse", "forward")
 BY_CALLS = "the function decides in Python, reads .data, or uses Values made before: every entry was done by calling it"
+TAPED = (
+    "{op} gives another gradient on Values, as second derivatives need it, than on plain numbers, where it is right: "
+    "these are the ones on Values. Does it look at the type of what it is given?"
+)
 ERRATIC = "a rule gave two gradients for the same numbers: does it draw at random, or keep something from call to call?"
 
 
@@ -97,11 +104,18 @@ def check_subject(
         gradient = probe.engine if given is None else probe.flat(given)
         if not _trust(probe, seed, report):
             return report
-        places = probe.places if max(map(math.prod, probe.shapes)) <= EVERY else (
-            places_to_judge(probe, gradient, seed, report.notes)
-        )  # fmt: skip
+        second = SecondPull(probe) if given is None and mode == "reverse" else None
+        places = probe.places
+        if max(map(math.prod, probe.shapes)) > EVERY:
+            places = places_to_judge(probe, gradient, seed, report.notes)
+            if second is not None:
+                places = np.union1d(places, second.odd[:SUSPECTS])
         seen = look(probe, places, step)
-        judged = judge(probe, gradient, places, seen, step)
+        if second is not None and second.odd.size:
+            judged = judge(probe, second.put_in(gradient, places, seen.slope), places, seen, step)
+            second.condemn(judged)
+        else:
+            judged = judge(probe, gradient, places, seen, step)
         report.verdict = VERDICTS[judged.worst]
         report.notes += judged.notes
         for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
@@ -185,6 +199,8 @@ def _second_order(subject: Subject, first: Report, step: float | None, seed: int
     gradient.__name__ = f"the gradient of {subject.title}"
     second = Subject(gradient, subject.arguments(subject.leaves))
     second.names = subject.names
+    if (differing := _taped_differs(subject, first, second.results, step, seed)) is not None:
+        return differing
     report = check_subject(second, step, seed + 1, "reverse", diagnose=False)
     if report.verdict == "wrong":
         from .diagnosis import diagnose_wrong
@@ -196,3 +212,43 @@ def _second_order(subject: Subject, first: Report, step: float | None, seed: int
     report.parts = first.parts + report.parts
     report.notes = list(dict.fromkeys(first.notes + report.notes))
     return report
+
+
+def _taped_differs(subject: Subject, first: Report, taped: list[Any], step: float | None, seed: int) -> Report | None:
+    """A report on the gradient as it is computed on Values, if that is wrong where the one on numbers is right."""
+    with np.errstate(all="ignore"):
+        plain = subject.gradients(first.cotangents)
+        if all(_near(p, t) for p, t in zip(plain, taped)):
+            return None
+    subject.on_values = True
+    try:
+        report = check_subject(subject, step, seed, "reverse", diagnose=False)
+    finally:
+        subject.on_values = False
+    if report.ok:
+        return None
+    op = _differs_on_values(subject)
+    report.notes.insert(0, TAPED.format(op="a rule" if op is None else f"the rule of {op}"))
+    report.mode = first.mode
+    return report
+
+
+def _differs_on_values(subject: Subject) -> str | None:
+    """The first op whose rule gives one gradient on numbers and another on Values."""
+    for node in subject.replay.nodes:
+        if node.requires_grad:
+            (u,) = cotangents(0, (np.shape(node._data),))
+            g = Value(np.asarray(u, node.dtype), requires_grad=False)
+            plain, taped = contributions(node, g._data), contributions(node, g, taped=True)
+            if not all(_near(p, t._data) for (_, p), (_, t) in zip(plain, taped)):
+                assert node.op is not None
+                return node.op.name
+    return None
+
+
+def _near(plain: Any, taped: Any) -> bool:
+    """Whether two gradients of one input differ by no more than what rounding explains."""
+    plain = np.zeros(np.shape(taped)) if plain is None else plain
+    relative, absolute = rounding_of(coarsest_unit(plain, taped))
+    slack = absolute * float(np.abs(plain, where=np.isfinite(plain), out=np.zeros(np.shape(plain))).max(initial=0.0))
+    return np.allclose(taped, plain, rtol=relative, atol=slack, equal_nan=True)

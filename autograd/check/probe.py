@@ -118,7 +118,7 @@ class Probe:
         """
         if self.coarse == EPS64:
             return 8 * self.largest_of_input(self._wobble, places)
-        fine = self._gradient_at(self.by_source(self.x))
+        fine = self.fine_engine
         if fine is None:
             return np.zeros(places.shape)
         native, fine = self.engine[places], fine[places]
@@ -145,6 +145,11 @@ class Probe:
             jittered = self.unweighted(self.subject.jittered(self.pulled_with, rng))
             moved = np.maximum(moved, finite_or_zero(np.abs(jittered - self.engine)))
         return moved
+
+    @functools.cached_property
+    def fine_engine(self) -> Array | None:
+        """The engine's gradient for the same inputs in float64; None if the function does not work on them."""
+        return self._gradient_at(self.by_source(self.x))
 
     def _gradient_at(self, data: list[Array]) -> Array | None:
         """The engine's gradient at other inputs; None if the function does not work there."""

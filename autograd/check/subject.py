@@ -35,6 +35,7 @@ class Subject(Trace):
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
         self.f = f
         self.taped = False
+        self.on_values = False  # whether `gradients` runs the rules on Values, as for second derivatives
         self.notes: list[str] = []
         self.sources: list[Value] = []
         self.names: list[str] = []
@@ -224,9 +225,11 @@ class Subject(Trace):
                 grads[root] = grads[root] + seed if root in grads else seed
         order = [node for node in reversed(nodes) if node.requires_grad]
         refuse_stale(order)
-        walk(order, grads)
+        if self.on_values:
+            grads = {root: Value(seed, requires_grad=False) for root, seed in grads.items()}
+        walk(order, grads, taped=self.on_values)
         run_leaf_hooks(grads)
-        return [grads.get(source) for source in self.sources]
+        return [x._data if isinstance(x, Value) else x for x in map(grads.get, self.sources)]
 
     def pushed(self, cotangents: Sequence[Any]) -> list[Any]:
         """The same, by forward mode: one push for each entry, weighted with the cotangents."""

@@ -112,6 +112,8 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump is a bend that is too close by to be told from one
     verdict[kinked & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
+    # log(1 - p) at p = 1 - 1e-11: every step is longer than the way to the edge, where the slope is larger still.
+    verdict[climbed.steepens & (g * slope > 0) & (np.abs(g) > np.abs(slope)) & (verdict == WRONG)] = PRECISION
     # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
     hidden = np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside
     verdict[climbed.still & hidden & (verdict == WRONG)] = PRECISION
@@ -225,7 +227,7 @@ def _explain(judged: Judged, climbed: Climb, scales: _Scales, verdict: Array, pr
     if error is not None:
         said = f"near by, the function raises {type(error).__name__}: {error}"
     elif climbed.one_sided.any():
-        said = "every step to one side leaves the domain; only a one-sided derivative exists"
+        said = "every step to one side leaves the domain: its edge is here, with a one-sided derivative, or very near"
     elif (scales.rounding[unclear] <= climbed.error[unclear]).any():
         said = "rounding hides the derivative from differences: try float64, or smaller numbers"
     elif probe.coarse > EPS64:
