@@ -50,6 +50,7 @@ class Op:
                 of (op, n, inputs that all have that axis) giving the result, or None: the replay loops
     pack        how a flat list of inputs is called, where that is not op(*inputs): `concatenate(xs)`
     view        True for an op that only moves numbers: each entry of the result is an entry of its input
+    loss        True for an op whose result is there to be made small
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Op:
         batch: str | Callable[..., Any] | None = None,
         pack: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
         view: bool = False,
+        loss: bool = False,
         doc: str = "",
         register: bool = True,
     ) -> None:
@@ -78,7 +80,7 @@ class Op:
         self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
         self.batch = batch
         self.pack = pack
-        self.view = view
+        self.view, self.loss = view, loss
         self.settings: dict[str, Any] = {}
         self.base = self
         self.names, self.variadic = _input_names(vjp, reads)

@@ -1,10 +1,13 @@
-"""Cards made from Values: one node, a folded module, a plain operand."""
+"""Cards made from Values: one node, a folded module, a plain operand.
+
+A small array is shown entry by entry, one of rank 3 or 4 as its slices; a larger one by its shape and range.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,7 @@ from autograd.formula.numbers import (
     DIGITS,
     UNKNOWN,
     Cell,
+    Table,
     cell,
     count,
     dimensions,
@@ -29,8 +33,10 @@ from autograd.value import Value
 
 LARGEST_TABLE = (4, 4)  # rows, columns shown in full
 LONGEST_VECTOR = 6
-MOST_ENTRIES = 100  # of an array told in full by the interactive page
+MOST_SLICES = 4  # such tables of an array of rank 3 and up
+MOST_ENTRIES = 100  # of an array that the interactive page tells in full
 SPELLED_TERMS = 3  # of a folded sum
+NORM = "‖grad‖"
 
 
 @dataclass(frozen=True)
@@ -43,26 +49,7 @@ class Style:
     told: bool = True  # titles and facts, for screen readers and the page
 
 
-def role_of(node: Value, root: Value, has_parameters: bool, inputs: Iterable[Value] = ()) -> str:
-    """Parameter, input, constant, result or output.
-
-    A leaf is a parameter if `nn` made it one. In a graph without such parameters every leaf that asks for a
-    gradient is one; other leaves are inputs.
-    """
-    if node is root and node.op is not None:
-        return "output"
-    if node.op is not None:
-        return "result"
-    if any(node is one for one in inputs):
-        return "input"
-    if has_parameters:
-        return "parameter" if is_parameter(node) else "input"
-    return "parameter" if node.requires_grad else "input"
-
-
-def is_parameter(node: Value) -> bool:
-    """Made by `nn`, which is not imported for asking: a subclass of Value called Parameter."""
-    return any(cls.__name__ == "Parameter" for cls in type(node).__mro__)
+# --- kinds of cards -----------------------------------------------------------------------------------------
 
 
 def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> Card:
@@ -70,11 +57,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
     name, expression = names.name(node), names.expression(node)
     if node.op is None and not name:
         name = short(node.data, style.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
-    word = {"parameter": "parameter", "input": "input"}.get(role, "")
-    if role == "output":
-        # A loss is where the gradient starts, with 1.
-        word = "loss" if not np.ndim(node.data) and (node.grad is None or node.grad == 1) else "output"
-    bad = not _finite(node.data) or not _finite(node.grad)
+    bad = not _finite(_unmasked(node)) or not _finite(gradient_of(node))
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
     if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
@@ -83,16 +66,16 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         rows = (_brief(node),)
     elif not np.ndim(node.data):
         rows = _scalar_rows(node, style.digits)
-    elif is_small(node.shape):
+    elif shows_entries(node.shape):
         blocks = _tables(node, style.digits)
     else:
         rows = _summary_rows(node)
     return Card(
         key,
-        role,
+        "output" if role == "loss" else role,
         name,
         expression,
-        word,
+        "" if role == "result" else role,
         rows,
         blocks,
         style.beside,
@@ -103,71 +86,43 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
     )
 
 
-def is_small(shape: tuple[int, ...]) -> bool:
-    """Shown entry by entry?"""
-    if 0 in shape or len(shape) > 2:
-        return False
-    if len(shape) == 1:
-        return shape[0] <= LONGEST_VECTOR
-    return shape[0] <= LARGEST_TABLE[0] and shape[1] <= LARGEST_TABLE[1]
-
-
 def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "") -> Card:
     """An array that is no Value, as the small dashed card of a constant; `part` is what its op calls it."""
     array = np.asarray(operand)
-    name = names.name(operand)
-    shown = dimensions(array.shape) + (f" {_kind(array)}" if _kind(array) else "")
+    name, shown = names.name(operand), _shape_text(array)
     blocks: tuple[Block, ...] = ()
     if array.ndim == 1 and 0 < array.size <= LONGEST_VECTOR:
         shown = str(table(array, style.digits))
-    elif array.ndim == 2 and is_small(array.shape) and style.detail == "full":
-        blocks = (Block("value", table(array, style.digits)),)
+    elif array.ndim > 1 and shows_entries(array.shape) and style.detail == "full":
+        blocks = (entries_block(array, style.digits, "value", "value"),)
         name, shown = name or part or "array", ""
     elif part and not name:
         shown = f"{part} {shown}"
     title = f"{name or part or 'array'}, constant; {dimensions(array.shape)} {array.dtype}"
-    return Card(
-        key,
-        "constant",
-        name,
-        shown,
-        "constant" if blocks else "",
-        (),
-        blocks,
-        style.beside,
-        title=title,
-        facts={"value": _in_full(array)},
-    )
+    word = "constant" if blocks else ""
+    facts = {"value": _in_full(array)}
+    return Card(key, "constant", name, shown, word, (), blocks, style.beside, title=title, facts=facts)
 
 
-def module_card(group: Group, parameters: list[Value], style: Style) -> Card:
-    """A folded module: how many parameters, what comes out, how large its gradient is."""
-    scope = group.scope
-    assert scope is not None
-    result = group.result
-    kind = scope.kind if scope.kind != group.name else ""
+def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]], style: Style, arriving: bool) -> Card:
+    """A folded module: how many parameters, what comes out, how large a gradient is. The gradient is that of its
+    parameters; that of its outputs if it has none, or if what is `arriving` there is asked for."""
+    assert group.scope is not None
+    kind = group.scope.kind if group.scope.kind != group.name else ""
+    parameters = parameters_of(group)
     rows = [Row("parameters", count(sum(np.size(leaf.data) for leaf in parameters)), "info")] if parameters else []
     if style.detail == "full":
-        rows.append(Row("out", _shape_text(result), "info"))
-        if np.size(result.data):
-            rows.append(_range_row(result.data))
-    rows.append(_norms_row(group, parameters))
+        rows.append(Row("out", _shapes_text(group.outputs), "info"))
+        rows += _range_rows(group.outputs)
+    rows.append(_module_norm_row(group, parameters_of if parameters and not arriving else None))
     nodes = [*group.members, *group.absorbed]
-    bad = not all(_finite(node.data) and _finite(node.grad) for node in nodes)
-    title = f"{group.name} {kind}, module{f' times {len(group.copies)}' if group.copies else ''}; " + ", ".join(
-        f"{row.caption} {row.text}" for row in rows
-    )
+    bad = not all(_finite(_unmasked(node)) and _finite(gradient_of(node)) for node in nodes)
+    times = f" times {len(group.copies)}" if group.copies else ""
+    title = f"{group.name} {kind}, module{times}; " + ", ".join(f"{row.caption} {row.text}" for row in rows)
+    facts = {"holds": f"{count(len(nodes))} nodes"}
+    copies = max(1, len(group.copies))
     return Card(
-        group.key,
-        "module",
-        group.name,
-        kind,
-        "",
-        tuple(rows),
-        copies=max(1, len(group.copies)),
-        bad=bad,
-        title=title,
-        facts={"holds": f"{count(len(nodes))} nodes"},
+        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, title=title, facts=facts
     )
 
 
@@ -175,55 +130,63 @@ def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
     """A folded chain of additions: its last node, with the terms spelled out as far as they fit."""
     whole = value_card(group.key, group.result, names, role, style)
     terms = _terms(group, names)
-    if len(terms) > SPELLED_TERMS + 1:
-        terms = [*terms[: SPELLED_TERMS - 1], "…", terms[-1]]
-    expression = " + ".join(terms)
-    return Card(
-        whole.key,
-        whole.role,
-        whole.name,
-        expression,
-        whole.word,
-        whole.rows,
-        whole.blocks,
-        whole.beside,
-        bad=whole.bad,
-        made_up=whole.made_up,
-        title=f"{whole.name or 'sum'} = {' + '.join(_terms(group, names))}",
+    few = terms if len(terms) <= SPELLED_TERMS + 1 else [*terms[: SPELLED_TERMS - 1], "…", terms[-1]]
+    return replace(
+        whole,
+        expression=" + ".join(few),
+        title=f"{whole.name or 'sum'} = {' + '.join(terms)}",
         facts={**whole.facts, "folded": f"{count(len(group.members))} nodes of a sum"},
     )
 
 
-def rest_card(group: Group, style: Style) -> Card:
+def rest_card(group: Group) -> Card:
     """What a drawing left out."""
     text = f"{count(len(group.members))} nodes not shown"
     return Card(group.key, "module", "…", text, title=text)
 
 
-def facts(node: Value) -> dict[str, str]:
-    """What the interactive page tells about a node, in full."""
-    told = {"value": _in_full(node.data), "grad": "None" if node.grad is None else _in_full(node.grad)}
-    if np.ndim(node.data):
-        told["shape"] = f"{dimensions(node.shape)} {node.dtype}"
-    if node.op is not None:
-        told["op"] = node.op.name
-    if node.line:
-        told["line"] = node.line
-    if node.scope is not None and node.scope.path:
-        told["module"] = node.scope.path
-    return told
+def _terms(group: Group, names: Names) -> list[str]:
+    sums = {node for node in group.members if node.op is group.result.op}
+    products = set(group.members) - sums
+    operands = [x for node in group.members if node in sums for x in node.inputs]
+    terms = [x for x in operands if not (isinstance(x, Value) and x in sums)]
+    return [names.expression(x) if isinstance(x, Value) and x in products else names.call(x) for x in terms]
 
 
-def grad_caption(text: str = "grad", power: str = "") -> str:
-    return f"{text} {power}".strip()
+# --- what a card shows of a node ----------------------------------------------------------------------------
 
 
-def _scalar_rows(node: Value, digits: int) -> tuple[Row, ...]:
-    value = cell(node.data, digits)
-    rows = [Row("value", value.text, strong=True, bad=value.kind == "bad")]
-    if node.requires_grad or node.grad is not None:
-        rows.append(gradient_row(None if node.grad is None else cell(node.grad, digits)))
-    return tuple(rows)
+def shows_entries(shape: tuple[int, ...]) -> bool:
+    """Does a card show an array of this shape entry by entry?"""
+    *outer, _, _ = (1, 1, *shape)
+    return is_small(shape[-2:]) and 0 < math.prod(outer) <= MOST_SLICES
+
+
+def is_small(shape: tuple[int, ...]) -> bool:
+    """Does it fit in one table?"""
+    if 0 in shape or len(shape) > 2:
+        return False
+    if len(shape) == 1:
+        return shape[0] <= LONGEST_VECTOR
+    return all(size <= most for size, most in zip(shape, LARGEST_TABLE))
+
+
+def gradient_of(node: Value) -> Any:
+    """The gradient as a card shows it; None before backward."""
+    return node.grad
+
+
+def entries_block(array: Any, digits: int, caption: str, kind: str) -> Block:
+    """A small array entry by entry. Slices of one of rank 3 and up share their decimals and their power of ten."""
+    array = np.asarray(array)
+    slices = [f"[{', '.join(map(str, index))}]" for index in np.ndindex(array.shape[:-2])] if array.ndim > 2 else []
+    numbers = table(array.reshape(-1, array.shape[-1]) if slices else array, digits)
+    return Block(f"{caption} {numbers.power}".strip(), numbers, kind, tuple(slices))
+
+
+def gradient_block(gradient: Any, digits: int = DIGITS, caption: str = "grad") -> Block:
+    """A small array's gradient, or the place it will have."""
+    return Block(caption, None, "unknown") if gradient is None else entries_block(gradient, digits, caption, "grad")
 
 
 def gradient_row(number: Cell | None, caption: str = "grad") -> Row:
@@ -231,87 +194,6 @@ def gradient_row(number: Cell | None, caption: str = "grad") -> Row:
     if number is None:
         return Row(caption, UNKNOWN, "unknown", strong=True)
     return Row(caption, number.text, "grad", strong=True, bad=number.kind == "bad")
-
-
-def _tables(node: Value, digits: int) -> tuple[Block, ...]:
-    value = table(node.data, digits)
-    blocks = [Block(grad_caption("value", value.power), value)]
-    if node.requires_grad or node.grad is not None:
-        blocks.append(gradient_block(node.grad, digits))
-    return tuple(blocks)
-
-
-def gradient_block(gradient: Any, digits: int = DIGITS, caption: str = "grad") -> Block:
-    """A small array's gradient, or the place it will have."""
-    if gradient is None:
-        return Block(caption, None, "unknown")
-    numbers = table(gradient, digits)
-    return Block(grad_caption(caption, numbers.power), numbers, "grad")
-
-
-def _summary_rows(node: Value) -> tuple[Row, ...]:
-    rows = [Row("shape", _shape_text(node), "info")]
-    if np.size(node.data):
-        rows.append(_range_row(node.data))
-    if node.requires_grad or node.grad is not None:
-        rows.append(_norm_row(node.grad))
-    return tuple(rows)
-
-
-def _brief(node: Value) -> Row:
-    what = dimensions(node.shape) if np.ndim(node.data) else short(node.data, 3)
-    if not (node.requires_grad or node.grad is not None):
-        return Row(what, "", "info")
-    bars = "‖g‖" if np.ndim(node.data) else "g"
-    if node.grad is None:
-        return Row(what, f"{bars} {UNKNOWN}", "unknown")
-    size = norm(node.grad) if np.ndim(node.data) else float(node.grad)
-    return Row(what, f"{bars} {rough(size)}", "grad", bad=not math.isfinite(size), plain_caption=True)
-
-
-def _norm_row(gradient: Any) -> Row:
-    if gradient is None:
-        return Row("‖grad‖", UNKNOWN, "unknown")
-    size = norm(gradient)
-    return Row("‖grad‖", rough(size), "grad", bad=not math.isfinite(size))
-
-
-def _norms_row(group: Group, parameters: list[Value]) -> Row:
-    """The norm of a module's gradient; one bar per copy when it repeats."""
-    if not group.copies:
-        return _total_norm_row(parameters)
-    sizes = [_total_norm([leaf for leaf in copy.absorbed if leaf.requires_grad]) for copy in group.copies]
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
-        return Row("‖grad‖", UNKNOWN, "unknown")
-    ends = span(min(known), max(known)) if min(known) != max(known) else rough(known[0])
-    return Row("‖grad‖", ends, "grad", bad=not all(map(math.isfinite, known)), bars=_bars(known))
-
-
-def _total_norm_row(parameters: list[Value]) -> Row:
-    size = _total_norm(parameters)
-    if size is None:
-        return Row("‖grad‖", UNKNOWN, "unknown")
-    return Row("‖grad‖", rough(size), "grad", bad=not math.isfinite(size))
-
-
-def _total_norm(parameters: list[Value]) -> float | None:
-    gradients = [leaf.grad for leaf in parameters if leaf.grad is not None]
-    return math.hypot(*map(norm, gradients)) if gradients else None
-
-
-def _bars(sizes: list[float]) -> tuple[float, ...]:
-    """Heights on a log scale from the decade below the smallest."""
-    if not all(math.isfinite(size) and size > 0 for size in sizes):
-        return tuple(1.0 if size > 0 else 0.0 for size in sizes)
-    floor = math.ceil(math.log10(min(sizes))) - 1
-    whole = math.log10(max(sizes)) - floor
-    return tuple(round((math.log10(size) - floor) / whole, 3) for size in sizes)
-
-
-def _range_row(data: Any) -> Row:
-    low, high = float(np.min(data)), float(np.max(data))
-    return Row("range", span(low, high), "info", bad=not (math.isfinite(low) and math.isfinite(high)))
 
 
 def norm(array: Any) -> float:
@@ -325,28 +207,150 @@ def norm(array: Any) -> float:
     return largest * float(np.linalg.norm(entries / largest)) if 0 < largest < math.inf else size
 
 
-def _terms(group: Group, names: Names) -> list[str]:
-    inside = set(group.members)
-    terms = []
-    for node in group.members:
-        if node.op is not None and node.op.name == "add":
-            for x in node.inputs:
-                if not (isinstance(x, Value) and x in inside and x.op is not None and x.op.name == "add"):
-                    product = isinstance(x, Value) and x in inside
-                    terms.append(names.expression(x) if product else names.call(x))
-    return terms
+def _wants_gradient(node: Value) -> bool:
+    return node.requires_grad or gradient_of(node) is not None
 
 
-def _shape_text(node: Value) -> str:
-    kind = _kind(np.asarray(node.data))
-    return dimensions(node.shape) + (f" {kind}" if kind else "")
+def _scalar_rows(node: Value, digits: int) -> tuple[Row, ...]:
+    value, gradient = cell(node.data, digits), gradient_of(node)
+    rows = (Row("value", value.text, strong=True, bad=value.kind == "bad"),)
+    if not _wants_gradient(node):
+        return rows
+    return (*rows, gradient_row(None if gradient is None else cell(gradient, digits)))
 
 
-def _kind(array: np.ndarray[Any, Any]) -> str:
-    """The dtype, unless it is the usual one."""
+def _tables(node: Value, digits: int) -> tuple[Block, ...]:
+    value = entries_block(node.data, digits, "value", "value")
+    if _is_masked(node) and value.table is not None:
+        value = replace(value, table=_without_alarm(value.table))
+    return (value, gradient_block(gradient_of(node), digits)) if _wants_gradient(node) else (value,)
+
+
+def _without_alarm(numbers: Table) -> Table:
+    """The table with −∞ as quiet as a zero, where a mask put it."""
+    rows = tuple(tuple(replace(one, kind="zero") if one.text == "−∞" else one for one in row) for row in numbers.rows)
+    return replace(numbers, rows=rows)
+
+
+def _summary_rows(node: Value) -> tuple[Row, ...]:
+    norms = [_norm_row([gradient_of(node)])] if _wants_gradient(node) else []
+    return (Row("shape", _shape_text(node.data), "info"), *_range_rows([node]), *norms)
+
+
+def _brief(node: Value) -> Row:
+    what = dimensions(node.shape) if np.ndim(node.data) else short(node.data, 3)
+    if not _wants_gradient(node):
+        return Row(what, "", "info")
+    gradient, word = gradient_of(node), "‖g‖" if np.ndim(node.data) else "g"
+    if gradient is None:
+        return Row(what, f"{word} {UNKNOWN}", "unknown")
+    size = norm(gradient) if np.ndim(node.data) else float(gradient)
+    return Row(what, f"{word} {rough(size)}", "grad", bad=not math.isfinite(size), plain_caption=True)
+
+
+def _range_rows(nodes: Sequence[Value]) -> list[Row]:
+    """The least and the largest of all entries. What a mask hides is no score and does not count."""
+    shown = [np.ravel(_unmasked(node)) for node in nodes]
+    entries = np.concatenate(shown) if shown else np.empty(0)
+    if not entries.size:
+        return []
+    low, high = float(np.min(entries)), float(np.max(entries))
+    bad = not (math.isfinite(low) and math.isfinite(high))
+    if entries.size == 1:
+        return [Row("value", rough(low), "info", bad=bad)]
+    caption = "range, unmasked" if any(map(_is_masked, nodes)) else "range"
+    return [Row(caption, span(low, high), "info", bad=bad)]
+
+
+def _is_masked(node: Value) -> bool:
+    """Is −∞ there on purpose: does an operand that is no Value hold it, as `where(mask, scores, -inf)` does?"""
+    return any(not isinstance(x, Value) and x is not None and bool(np.any(np.isneginf(x))) for x in node.inputs)
+
+
+def _unmasked(node: Value) -> Any:
+    """A node's numbers, without the −∞ of a mask."""
+    if node.data.__class__ is float or not _is_masked(node):
+        return node.data
+    return node.data[~np.isneginf(node.data)]
+
+
+# --- norms --------------------------------------------------------------------------------------------------
+
+
+def _norm_row(gradients: Sequence[Any], whose: str = "") -> Row:
+    """The norm of these gradients together, of those that are known."""
+    size = _joint_norm(gradients)
+    caption = f"{NORM} {whose}".strip()
+    if size is None:
+        return Row(caption, UNKNOWN, "unknown")
+    return Row(caption, rough(size), "grad", bad=not math.isfinite(size))
+
+
+def _joint_norm(gradients: Sequence[Any]) -> float | None:
+    known = [norm(gradient) for gradient in gradients if gradient is not None]
+    return math.hypot(*known) if known else None
+
+
+def _module_norm_row(group: Group, parameters_of: Callable[[Group], Sequence[Value]] | None) -> Row:
+    """The norm of a module's gradient, and whose it is; one bar per copy when the module repeats."""
+
+    def gradients(one: Group) -> list[Any]:
+        return [gradient_of(node) for node in (parameters_of(one) if parameters_of else one.outputs)]
+
+    its = "its" if not group.copies else "their"
+    whose = f"of {its} {'parameters' if parameters_of else 'output'}"
+    if not group.copies:
+        return _norm_row(gradients(group), whose)
+    sizes = [_joint_norm(gradients(copy)) for copy in group.copies]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
+        return _norm_row([], whose)
+    ends = span(min(known), max(known)) if min(known) != max(known) else rough(known[0])
+    return Row(f"{NORM} {whose}", ends, "grad", bad=not all(map(math.isfinite, known)), bars=_bars(known))
+
+
+def _bars(sizes: list[float]) -> tuple[float, ...]:
+    """Heights on a log scale from the decade below the smallest."""
+    if not all(math.isfinite(size) and size > 0 for size in sizes):
+        return tuple(1.0 if size > 0 else 0.0 for size in sizes)
+    floor = math.ceil(math.log10(min(sizes))) - 1
+    whole = math.log10(max(sizes)) - floor
+    return tuple(round((math.log10(size) - floor) / whole, 3) for size in sizes)
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+
+def facts(node: Value) -> dict[str, str]:
+    """What the interactive page tells about a node, in full."""
+    gradient = gradient_of(node)
+    told = {"value": _in_full(node.data), "grad": "None" if gradient is None else _in_full(gradient)}
+    if np.ndim(node.data):
+        told["shape"] = f"{dimensions(node.shape)} {node.dtype}"
+    if node.op is not None:
+        told["op"] = node.op.name
+    if node.line:
+        told["line"] = node.line
+    if node.scope is not None and node.scope.path:
+        told["module"] = node.scope.path
+    return told
+
+
+def _shape_text(data: Any) -> str:
+    """The shape, and the dtype unless it is the usual one."""
+    array = np.asarray(data)
     if array.dtype == np.float64:
-        return ""
-    return {"i": "int", "u": "int", "b": "bool"}.get(array.dtype.kind, str(array.dtype))
+        return dimensions(array.shape)
+    kind = {"i": "int", "u": "int", "b": "bool"}.get(array.dtype.kind, str(array.dtype))
+    return f"{dimensions(array.shape)} {kind}"
+
+
+def _shapes_text(nodes: Sequence[Value]) -> str:
+    """The shape of a module's output; `3 numbers` if it gives a list of scalars."""
+    if not any(node.shape for node in nodes):
+        return f"{count(len(nodes))} number{'s' if len(nodes) != 1 else ''}"
+    shapes = dict.fromkeys(_shape_text(node.data) for node in nodes)
+    return next(iter(shapes)) if len(nodes) == 1 else f"{count(len(nodes))} arrays {' and '.join(shapes)}"
 
 
 def _finite(data: Any) -> bool:
@@ -370,24 +374,22 @@ def _in_full(data: Any) -> str:
 def _sentence(name: str, expression: str, role: str, node: Value, digits: int) -> str:
     """What a screen reader says of a card."""
     what = " = ".join(part for part in (name, expression) if part)
-    if np.ndim(node.data) == 0:
-        value = f"value {short(node.data, digits)}"
-    elif is_small(node.shape):
-        value = f"value {_spoken(node.data, digits)}"
+    in_full, gradient = shows_entries(node.shape), gradient_of(node)
+    value = f"value {_spoken(node.data, digits)}" if in_full else f"shape {_shape_text(node.data)}"
+    if gradient is None:
+        sent = "gradient none yet" if node.requires_grad else "no gradient asked for"
     else:
-        value = f"shape {_shape_text(node)}"
-    if node.grad is None:
-        gradient = "gradient none yet" if node.requires_grad else "no gradient asked for"
-    elif np.ndim(node.grad) == 0:
-        gradient = f"gradient {short(node.grad, digits)}"
-    elif is_small(node.shape):
-        gradient = f"gradient {_spoken(node.grad, digits)}"
-    else:
-        gradient = f"gradient norm {rough(norm(node.grad))}"
-    return f"{what}, {role}; {value}; {gradient}"
+        sent = f"gradient {_spoken(gradient, digits)}" if in_full else f"gradient norm {rough(norm(gradient))}"
+    return f"{what}, {role}; {value}; {sent}"
 
 
 def _spoken(array: Any, digits: int) -> str:
-    numbers = table(array, digits)
-    rows = "; ".join(", ".join(one.text for one in row) for row in numbers.rows)
-    return f"{'rows ' if len(numbers.rows) > 1 else ''}{rows}{numbers.power}"
+    if not np.ndim(array):
+        return short(array, digits)
+    block = entries_block(array, digits, "", "value")
+    assert block.table is not None
+    rows = [", ".join(one.text for one in row) for row in block.table.rows]
+    each = len(rows) // max(1, len(block.slices))
+    for number, label in enumerate(block.slices):
+        rows[number * each] = f"{label} {rows[number * each]}"
+    return f"{'rows ' if len(rows) > 1 else ''}{'; '.join(rows)}{block.table.power}"

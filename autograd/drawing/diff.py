@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import is_small, norm
+from autograd.drawing.cards import entries_block, gradient_of, norm, shows_entries
 from autograd.drawing.drawing import Drawing
 from autograd.drawing.options import Options
 from autograd.drawing.reader import Reader
-from autograd.drawing.scene import Block, Card, Row, Scene
-from autograd.formula.numbers import UNKNOWN, cell, count, rough, table
+from autograd.drawing.scene import Card, Row, Scene
+from autograd.formula.numbers import UNKNOWN, cell, count, rough
 from autograd.graph import topological
 from autograd.value import Value
 
@@ -151,15 +151,15 @@ def _before_and_after(card: Card, change: Change, options: Options) -> Card:
         if after.grad is not None or before.grad is not None:
             rows.append(_scalar_row("grad", before.grad, after.grad, change.grad, options.digits, "grad"))
         return replace(card, rows=tuple(rows))
-    if is_small(after.shape) and before.shape == after.shape and options.detail == "full":
-        blocks = [Block(f"before {_power(before.data, options)}".strip(), table(before.data, options.digits))]
-        blocks.append(Block(f"now {_power(after.data, options)}".strip(), table(after.data, options.digits)))
-        if not change.value:
-            blocks = [Block("value", table(after.data, options.digits))]
-            for caption, gradient in (("grad before", before.grad), ("grad now", after.grad)):
-                if gradient is not None:
-                    numbers = table(gradient, options.digits)
-                    blocks.append(Block(f"{caption} {numbers.power}".strip(), numbers, "grad"))
+    if shows_entries(after.shape) and before.shape == after.shape and options.detail == "full":
+        values = [("before", before.data), ("now", after.data)] if change.value else [("value", after.data)]
+        blocks = [entries_block(data, options.digits, caption, "value") for caption, data in values]
+        gradients = () if change.value else (("grad before", before), ("grad now", after))
+        blocks += [
+            entries_block(gradient_of(node), options.digits, caption, "grad")
+            for caption, node in gradients
+            if gradient_of(node) is not None
+        ]
         return replace(card, rows=(), blocks=tuple(blocks))
     return replace(card, rows=(*card.rows, Row("‖change‖", rough(change.size), "info")))
 
@@ -172,10 +172,6 @@ def _scalar_row(caption: str, before: Any, after: Any, changed: bool, digits: in
         if not changed or len({text.rstrip("0").rstrip(".") for text in texts}) > 1:
             break
     return Row(caption, ARROW.join(texts) if changed else texts[1], kind, strong=True)
-
-
-def _power(data: Any, options: Options) -> str:
-    return table(data, options.digits).power
 
 
 def _summary(

@@ -54,7 +54,9 @@ def draw(
     max_nodes   above so many cards the drawing folds by itself, and says so
     names       more names, such as `locals()`
     flow        draws each edge as wide as the gradient that flowed along it; a number sets the widest
-    inputs      leaves (or their names) to show as inputs
+    inputs      leaves (or their names) to show as inputs; so are leaves with requires_grad=False and, where `nn` made
+                parameters, all leaves that are none of them. Other leaves are parameters. The root is the loss if it
+                is a number called loss or L, or made by cross_entropy, else the output (see `roles`)
     chains      whether long scalar sums fold into one card; by default in drawings of more than 30 nodes
     engine      "pygraphviz", "dot" or "layered"; by default the first that is there
 

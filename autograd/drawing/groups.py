@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from autograd.formula.numbers import count
+from autograd.ops.arithmetic import add, mul
 from autograd.recording import Scope
 from autograd.value import Value
 
@@ -36,6 +37,7 @@ class Group:
     kind: str
     members: list[Value]
     scope: Scope | None = None
+    outputs: list[Value] = field(default_factory=list)  # of a module: members that others use, or the root
     absorbed: list[Value] = field(default_factory=list)  # leaves used nowhere else
     copies: list[Group] = field(default_factory=list)  # the modules that repeat, in order
 
@@ -230,9 +232,16 @@ def _collapse(
                 groups[first].absorbed.append(leaf)
                 key_of[leaf] = first
     folded = Folded(nodes, key_of, groups)
+    for group in groups.values():
+        group.outputs = _outputs(group.members, users)
     if repeats:
-        _fold_repeats(folded)
+        _fold_repeats(folded, users)
     return folded
+
+
+def _outputs(members: list[Value], users: dict[Value, list[Value]]) -> list[Value]:
+    inside = set(members)
+    return [node for node in members if not users[node] or any(user not in inside for user in users[node])]
 
 
 # --- repeated modules -------------------------------------------------------------------------------------
@@ -254,7 +263,7 @@ def _likeness(group: Group) -> Any:
     return outer, scope.kind, _numbered(scope)[0], ops, sizes, group.result.shape
 
 
-def _fold_repeats(folded: Folded) -> None:
+def _fold_repeats(folded: Folded, users: dict[Value, list[Value]]) -> None:
     """Copies that follow one another, or stand side by side on the same inputs, become one card."""
     before, after = _neighbours(folded)
     runs: list[list[Group]] = []
@@ -270,7 +279,7 @@ def _fold_repeats(folded: Folded) -> None:
             runs.append([group])
     for run in runs:
         if len(run) > 1:
-            _merge(folded, run)
+            _merge(folded, run, users)
 
 
 def _is_next_copy(group: Group, last: Group) -> bool:
@@ -290,19 +299,14 @@ def _neighbours(folded: Folded) -> tuple[dict[str, set[str]], dict[str, set[str]
     return before, after
 
 
-def _merge(folded: Folded, run: list[Group]) -> None:
-    whole = Group(
-        run[0].key,
-        "module",
-        [node for group in run for node in group.members],
-        run[0].scope,
-        [leaf for group in run for leaf in group.absorbed],
-        run,
-    )
+def _merge(folded: Folded, run: list[Group], users: dict[Value, list[Value]]) -> None:
+    members = [node for group in run for node in group.members]
+    absorbed = [leaf for group in run for leaf in group.absorbed]
+    whole = Group(run[0].key, "module", members, run[0].scope, _outputs(members, users), absorbed, run)
     for group in run:
         del folded.groups[group.key]
     folded.groups[whole.key] = whole
-    for node in (*whole.members, *whole.absorbed):
+    for node in (*members, *absorbed):
         folded.key_of[node] = whole.key
 
 
@@ -317,7 +321,7 @@ def _fold_sums(folded: Folded, users: dict[Value, list[Value]]) -> None:
         if not _is_sum(top, folded) or inner[top] is not None:
             continue
         members = _sum_members(top, inner)
-        if sum(1 for node in members if node.op and node.op.name == "add") > SHORTEST_CHAIN:
+        if sum(node.op is add for node in members) > SHORTEST_CHAIN:
             group = Group(folded.key_of[top], "sum", members)
             folded.groups[group.key] = group
             for node in members:
@@ -325,19 +329,13 @@ def _fold_sums(folded: Folded, users: dict[Value, list[Value]]) -> None:
 
 
 def _is_sum(node: Value, folded: Folded) -> bool:
-    return (
-        node.op is not None
-        and node.op.name == "add"
-        and not np.ndim(node.data)
-        and folded.key_of[node] not in folded.groups
-    )
+    return node.op is add and not np.ndim(node.data) and folded.key_of[node] not in folded.groups
 
 
 def _sum_above(node: Value, folded: Folded, users: dict[Value, list[Value]]) -> Value | None:
     """The addition this unnamed, once-used scalar product or addition goes into."""
     if (
-        node.op is None
-        or node.op.name not in ("add", "mul")
+        (node.op is not add and node.op is not mul)
         or node.name
         or np.ndim(node.data)
         or len(users[node]) != 1
@@ -353,7 +351,7 @@ def _sum_members(top: Value, inner: dict[Value, Value | None]) -> list[Value]:
     while stack:
         node = stack.pop()
         members.append(node)
-        if node.op is not None and node.op.name == "add":
+        if node.op is add:
             stack += [x for x in node.parents if inner.get(x) is node]
     return sorted(members, key=lambda node: node.stamp)
 

@@ -11,7 +11,7 @@ import html
 import graphviz
 
 from autograd.drawing.paint import theme
-from autograd.drawing.scene import Card, Edge, Scene
+from autograd.drawing.scene import Block, Card, Edge, Scene
 from autograd.formula.numbers import UNKNOWN, Table
 from autograd.formula.text import clipped, visible
 
@@ -79,7 +79,16 @@ def card_lines(card: Card) -> list[str]:
         lines.append(f"{row.caption} {row.text}".strip())
     for block in card.blocks:
         lines.append(block.caption if block.table else f"{block.caption} {UNKNOWN}")
-        lines += table_lines(block.table) if block.table else []
+        lines += _block_lines(block)
+    return lines
+
+
+def _block_lines(block: Block) -> list[str]:
+    """A table as aligned text, each slice under its label."""
+    lines = table_lines(block.table) if block.table else []
+    height = len(lines) // max(1, len(block.slices))
+    for number in reversed(range(len(block.slices))):
+        lines.insert(number * height, block.slices[number])
     return lines
 
 

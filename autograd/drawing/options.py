@@ -33,7 +33,7 @@ class Options:
     chains: bool | None = None
     digits: int = 4
     title: str = ""
-    repeats: bool = True
+    stepping: bool = False  # for a stepper: copies keep a card each, and modules show the gradient that arrives
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", as_inputs(self.inputs))

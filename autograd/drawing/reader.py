@@ -14,21 +14,11 @@ from typing import Any
 import numpy as np
 
 from autograd.drawing import flow as flowing
-from autograd.drawing.cards import (
-    Style,
-    is_parameter,
-    is_small,
-    module_card,
-    norm,
-    plain_card,
-    rest_card,
-    role_of,
-    sum_card,
-    value_card,
-)
+from autograd.drawing.cards import Style, module_card, norm, plain_card, rest_card, shows_entries, sum_card, value_card
 from autograd.drawing.groups import Group, every_module, fold
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
 from autograd.drawing.options import Options, refuse_unknown
+from autograd.drawing.roles import Roles
 from autograd.drawing.scene import Card, Edge, Frame, Legend, Scene
 from autograd.formula.names import PRIME, Names
 from autograd.formula.numbers import count, rough
@@ -60,10 +50,7 @@ class Reader:
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
-        self.has_parameters = any(is_parameter(node) for node in self.nodes if node.op is None)
-        self.inputs = tuple(
-            node for node in self.nodes if any(node is one or self.names.name(node) == one for one in options.inputs)
-        )
+        self.role = Roles(self.nodes, self.names, options.inputs)
         self.folded = fold(
             self.nodes,
             collapse=options.collapse,
@@ -71,7 +58,7 @@ class Reader:
             shorten=not options.may_be_long,
             chains=options.chains,
             keep=self._stays,
-            repeats=options.repeats,
+            repeats=not options.stepping,
         )
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
@@ -104,7 +91,7 @@ class Reader:
     def _shows_tables(self) -> bool:
         """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
         return self.options.detail == "full" and any(
-            node.data.__class__ is not float and np.ndim(node.data) and is_small(node.shape)
+            node.data.__class__ is not float and np.ndim(node.data) and shows_entries(node.shape)
             for node in self.nodes
             if self.folded.shows(node)
         )
@@ -125,12 +112,9 @@ class Reader:
         return every_module(self.nodes, self._stays)
 
     def module_card(self, group: Group) -> Card:
-        return module_card(group, self._parameters(group), Style(self.options.detail, self.options.digits))
+        return self._module_card(group, Style(self.options.detail, self.options.digits))
 
     # --- cards --------------------------------------------------------------------------------------------
-
-    def role(self, node: Value) -> str:
-        return role_of(node, self.root, self.has_parameters, self.inputs)
 
     def _stays(self, leaf: Value) -> bool:
         """A leaf that a folded module must not swallow: an input of the model."""
@@ -152,8 +136,11 @@ class Reader:
         if group.kind == "sum":
             return sum_card(group, self.names, self.role(group.result), style)
         if group.kind == "rest":
-            return rest_card(group, style)
-        return module_card(group, self._parameters(group), style)
+            return rest_card(group)
+        return self._module_card(group, style)
+
+    def _module_card(self, group: Group, style: Style) -> Card:
+        return module_card(group, self._parameters, style, arriving=self.options.stepping)
 
     def _parameters(self, group: Group) -> list[Value]:
         """The parameters a module uses, also those it shares."""

@@ -30,6 +30,7 @@ NUMBER, INFO, CAPTION, INFO_CAPTION, PILL_TEXT, COPIES_TEXT = 13, 12, 10.5, 11, 
 TABLE_ROW, STRONG_ROW, INFO_ROW = 17, 19, 17
 CAPTION_LINE = 16  # the caption above a table
 BRACKET = 7  # from a bracket to its first number
+SLICE_GAP, LABEL_GAP = 5, 6  # between slices, and from a slice's label to its bracket
 COLUMN_GAP, BLOCK_GAP, BELOW_GAP = 12, 16, 4
 TINT = 6  # the gradient's tint goes beyond its numbers
 HEADER_GAP = 14  # before the role word
@@ -63,12 +64,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A bracketed table under its caption; `table=None` is a gradient that is not known yet. `kind` as in
-    `Row`."""
+    """A bracketed table under its caption; `table=None` is a gradient that is not known yet. `kind` as in `Row`.
+
+    An array of rank 3 and up is a table of all its rows, cut into `slices` of equal height, each with its label.
+    """
 
     caption: str
     table: Table | None
     kind: str = "value"
+    slices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -266,8 +270,13 @@ def block_size(block: Block) -> Size:
     caption = sans_width(block.caption, CAPTION)
     if block.table is None:
         return Size(max(28.0, caption), CAPTION_LINE + TABLE_ROW)
-    rows = max(1, len(block.table.rows))
-    return Size(max(table_width(block.table), caption), CAPTION_LINE + TABLE_ROW * rows)
+    height = TABLE_ROW * max(1, len(block.table.rows)) + SLICE_GAP * max(0, len(block.slices) - 1)
+    return Size(max(labels_width(block) + table_width(block.table), caption), CAPTION_LINE + height)
+
+
+def labels_width(block: Block) -> float:
+    """The labels of slices stand left of their brackets."""
+    return max(sans_width(label, CAPTION) for label in block.slices) + LABEL_GAP if block.slices else 0.0
 
 
 def table_width(table: Table) -> float:

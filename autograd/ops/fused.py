@@ -273,5 +273,5 @@ cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=re
                    samples=[Sample("2,3", _TARGETS), Sample("2,3", _TARGETS, reduction="sum"),
                             Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
                             Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2),
-                            Sample("2,3", _TARGETS, reduction="sum", ignore_index=0)],
+                            Sample("2,3", _TARGETS, reduction="sum", ignore_index=0)], loss=True,
                    doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")

@@ -74,7 +74,7 @@ class View:
             inputs=stepper.inputs,
             chains=False,
             title=stepper.title,
-            repeats=False,
+            stepping=True,
         )
         reader = Reader(stepper.root, options, stepper.names)
         self.key_of: dict[Value, str] = reader.folded.key_of

@@ -210,29 +210,39 @@ def _block(block: Block, left: float, right: float, top: float, look: _Look, row
         middle = top + 26 + geometry.TABLE_ROW * (rows - 1) / 2
         parts.append(text(left + size.width / 2, middle, UNKNOWN, token="muted", anchor="middle"))
     else:
-        parts.append(_table(block.table, left, top, "grad" if is_grad else "muted"))
+        parts.append(_table(block, block.table, left, top, "grad" if is_grad else "muted"))
     return "".join(parts) + "</g>"
 
 
-def _table(table: Table, left: float, top: float, bracket: str) -> str:
-    """Brackets as lines, one text per number, aligned on the decimal point."""
-    right = left + geometry.table_width(table)
-    upper, lower = top + 14, top + 13 + geometry.TABLE_ROW * len(table.rows)
-    parts = [
-        f'<path d="M{n(left + 4)},{n(upper)}H{n(left)}V{n(lower)}H{n(left + 4)}'
-        f'M{n(right - 4)},{n(upper)}H{n(right)}V{n(lower)}H{n(right - 4)}" '
-        f"{theme.stroke(bracket, 1.2)}/>"
-    ]
+def _table(block: Block, table: Table, left: float, top: float, bracket: str) -> str:
+    """Brackets as lines, one text per number, aligned on the decimal point; the label of a slice before its bracket."""
+    parts = []
     character = mono_width("0")
-    points, x = [], left + geometry.BRACKET
+    start = left + geometry.labels_width(block)
+    points, x = [], start + geometry.BRACKET
     for before, after in table.columns:
         points.append(x + before * character)
         x += (before + after) * character + geometry.COLUMN_GAP
-    for index, row in enumerate(table.rows):
-        y = top + 26 + geometry.TABLE_ROW * index
-        for point, cell in zip(points, row):
-            end = point + (len(cell.text) - cell.before_point) * character
-            token = {"zero": "muted", "bad": "bad"}.get(cell.kind, "")
-            weight = 600 if cell.kind == "bad" else 400
-            parts.append(text(end, y, cell.text, token=token, anchor="end", weight=weight))
+    height = len(table.rows) // max(1, len(block.slices))
+    for number, label in enumerate(block.slices or ("",)):
+        rows = table.rows[number * height : (number + 1) * height]
+        if label:
+            parts.append(caption(left, top + 26, label, bracket))
+        parts.append(_brackets(start, start + geometry.table_width(table), top + 14, len(rows), bracket))
+        for row in rows:
+            for point, cell in zip(points, row):
+                end = point + (len(cell.text) - cell.before_point) * character
+                token = {"zero": "muted", "bad": "bad"}.get(cell.kind, "")
+                weight = 600 if cell.kind == "bad" else 400
+                parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight))
+            top += geometry.TABLE_ROW
+        top += geometry.SLICE_GAP
     return "".join(parts)
+
+
+def _brackets(left: float, right: float, upper: float, rows: int, token: str) -> str:
+    lower = upper - 1 + geometry.TABLE_ROW * rows
+    return (
+        f'<path d="M{n(left + 4)},{n(upper)}H{n(left)}V{n(lower)}H{n(left + 4)}'
+        f'M{n(right - 4)},{n(upper)}H{n(right)}V{n(lower)}H{n(right - 4)}" {theme.stroke(token, 1.2)}/>'
+    )

@@ -131,22 +131,6 @@ def test_a_view_without_a_name_is_a_pill():
     assert pill.is_pill and pill.role == "result"
 
 
-def test_roles():
-    loss = attention()
-    roles = {card.name: card.role for card in draw(loss, inputs=["X"]).scene.cards if card.name}
-    assert roles["X"] == "input" and roles["WQ"] == "parameter" and roles["Q"] == "result" and roles["loss"] == "output"
-    data = Value([1.0], name="data", requires_grad=False)
-    assert card_of(draw((data * Value([2.0], name="w")).sum()), "data").role == "input"
-
-
-def test_leaves_of_a_model_are_inputs_unless_nn_made_them_parameters():
-    import nn
-
-    x = Value([[1.0, 2.0]], name="x")
-    cards = {card.name: card.role for card in draw(nn.Linear(2, 1, rng=0)(x).sum()).scene.cards}
-    assert cards["x"] == "input" and cards["weight"] == "parameter"
-
-
 def test_no_gradient_row_where_none_is_asked_for():
     x = Value(2.0, name="x", requires_grad=False)
     assert [row.caption for row in card_of(draw(x * Value(1.0)), "x").rows] == ["value"]
@@ -485,9 +469,7 @@ def test_a_leaf_newer_than_the_results_says_so_on_its_card_and_below():
     drawing = draw(trained())
     assert [(card.name, card.word) for card in drawing.scene.cards if card.role == "parameter"] == [
         ("b", "parameter"), ("w", "edited since")]  # fmt: skip
-    assert drawing.scene.notes == (
-        "w was edited after this graph was computed: its value is newer than the results",
-    )
+    assert drawing.scene.notes == ("w was edited after this graph was computed: its value is newer than the results",)
     assert "edited since" in texts(drawing.svg) and "edited since" in drawing.dot
 
 

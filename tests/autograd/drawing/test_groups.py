@@ -56,7 +56,7 @@ def test_every_parameter_is_counted_once(gpt):
 
 def test_a_modules_gradient_norm_is_that_of_its_parameters(gpt):
     loss, model, given = gpt
-    shown = rows(card_of(draw(loss, collapse=1, names=given), "head"))["‖grad‖"]
+    shown = rows(card_of(draw(loss, collapse=1, names=given), "head"))["‖grad‖ of its parameters"]
     exact = np.sqrt(sum(np.sum(p.grad**2) for p in model.head.parameters()))
     assert float(shown) == pytest.approx(exact, rel=2e-3)
 
