@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
@@ -63,11 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (ValueError, OSError, RuntimeError) as error:
         raise CommandError(str(error)) from error
     print(f"{path}: {len(drawing.scene.cards)} cards, {drawing.placement.width:.0f}×{drawing.placement.height:.0f} px")
-    notes = [re.sub(r"\bcollapse=(\w+|…)", lambda found: _typed(found[1]), note) for note in drawing.scene.notes]
-    advice = drawing.advise(lambda option, value: f"--{option} {value}", "an earlier value: FILE.py:NAME")
-    for line in (*notes, drawing.placement.hint, advice):
-        if line:
-            print(f"  {line}")
+    for line in drawing.remarks(typed, "an earlier value: FILE.py:NAME"):
+        print(f"  {line}")
     return 0
 
 
@@ -83,9 +79,10 @@ def as_collapse(part: str) -> bool | int | str:
     return int(part) if part.isdigit() else part
 
 
-def _typed(collapse: str) -> str:
-    """What a note says of `collapse` in Python, as it is typed here."""
-    return f"--collapse {FOLD_NOTHING if collapse == 'False' else collapse}"
+def typed(option: str, value: Any) -> str:
+    """An option as it is typed here."""
+    text = {None: "…", False: FOLD_NOTHING}.get(value, value)
+    return f"--{option.replace('_', '-')} {text}"
 
 
 def root_of(what: str, backward: bool = False) -> tuple[Value, dict[str, Any]]:

@@ -5,13 +5,14 @@
 
     options      the keywords of `draw`, and what a caller picks by name
     groups       which nodes share a card: modules, repeats, sums
-    reader       `Reader(root, Options(...)).scene()`: a graph as cards and edges
-    cards        a node, module or constant as a Card; `flow`: what travels along each edge
+    roles        what each node is: input, parameter, result, output, loss
+    cards        a node, module or constant as a Card; `edges`: what runs between them
+    reader       `Reader(root, Options(...)).scene()`: all of these for one graph
     scene        Card, Row, Block, Edge, Frame, Scene: plain data; `measure(card)`
     layout/      `arrange(scene)`: Graphviz, or our own layers
     paint/       `paint(scene, placed)`: SVG; colours and fonts in `theme`
     drawing      `draw` and the Drawing it returns; `zooming`, `diff`: other pictures
-    export       saving as SVG, PNG, PDF; `markup`: DOT and Mermaid; `graph_page`: the interactive page
+    export       files of every kind, DOT and Mermaid; `graph_page`: the interactive page
 """
 
 from typing import Any

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograd.drawing import export, graph_page, markup
+from autograd.drawing import export, graph_page
 from autograd.drawing.graph_page import MOST_OPEN, Outline
-from autograd.drawing.groups import Collapse
+from autograd.drawing.groups import Collapse, Spelling, in_python
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
 from autograd.drawing.options import MAX_NODES, Options
@@ -111,12 +110,12 @@ class Drawing:
     @functools.cached_property
     def dot(self) -> str:
         """The graph as DOT, complete and legible in any Graphviz."""
-        return markup.dot(self.scene)
+        return export.dot(self.scene)
 
     @functools.cached_property
     def mermaid(self) -> str:
         """The graph as a Mermaid flowchart, for Markdown pages that render it."""
-        return markup.mermaid(self.scene)
+        return export.mermaid(self.scene)
 
     @property
     def has_modules(self) -> bool:
@@ -146,10 +145,15 @@ class Drawing:
     @property
     def advice(self) -> str:
         """What would make this drawing readable on a slide; "" if it already is."""
-        return self.advise(lambda option, value: f"{option}={json.dumps(value)}", "draw() of an earlier value")
+        return self._advice(in_python, "draw() of an earlier value")
 
-    def advise(self, spelled: Callable[[str, Any], str], part: str) -> str:
-        """The advice with its options `spelled` as the caller types them, and the words for drawing a `part`."""
+    def remarks(self, spelled: Spelling, part: str) -> list[str]:
+        """All that the drawing says about itself, with options `spelled` as the caller types them, and the words for
+        drawing a `part`."""
+        notes = self.reader.notes(spelled) if self.reader is not None else self.scene.notes
+        return [line for line in (*notes, self.placement.hint, self._advice(spelled, part)) if line]
+
+    def _advice(self, spelled: Spelling, part: str) -> str:
         width, height = self.placement.width, self.placement.height
         fit = min(SLIDE[0] / max(width, 1), SLIDE[1] / max(height, 1))
         if fit >= READABLE:

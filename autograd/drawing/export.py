@@ -1,4 +1,4 @@
-"""Writing a drawing to a file, by extension, whole or not at all.
+"""A drawing in other forms: DOT and Mermaid text, and files by extension, written whole or not at all.
 
 SVG, HTML, DOT and Mermaid need nothing. PNG and PDF are made from the SVG by CairoSVG (`pip install
 handgrad[images]`) or, where that is missing, by a Chromium or Chrome found on PATH.
@@ -7,6 +7,7 @@ handgrad[images]`) or, where that is missing, by a Chromium or Chrome found on P
 from __future__ import annotations
 
 import contextlib
+import html
 import os
 import re
 import shutil
@@ -17,12 +18,33 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import graphviz
+
 from autograd.drawing.paint import theme
-from autograd.formula.text import xml
+from autograd.drawing.scene import Block, Card, Edge, Scene
+from autograd.formula.numbers import UNKNOWN, Table
+from autograd.formula.text import clipped, visible, xml
 
 if TYPE_CHECKING:
     from autograd.drawing.drawing import Drawing
 
+DOT_SHAPES = {
+    "parameter": {"shape": "box", "style": "filled", "penwidth": "1.6"},
+    "input": {"shape": "cds", "style": "filled"},
+    "constant": {"shape": "box", "style": "filled,rounded,dashed"},
+    "result": {"shape": "box", "style": "filled,rounded"},
+    "output": {"shape": "box", "style": "filled,rounded", "peripheries": "2"},
+    "module": {"shape": "box3d", "style": "filled"},
+}
+MERMAID_SHAPES = {
+    "parameter": ("[", "]"),
+    "input": ("[/", "/]"),
+    "constant": ("([", "])"),
+    "result": ("(", ")"),
+    "output": ("[[", "]]"),
+    "module": ("[", "]"),
+}
+LONGEST_TIP = 400  # characters of a tooltip
 PNG_SCALE = 2  # pixels of a PNG per pixel of the drawing
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 BROWSER_FLAGS = (
@@ -184,3 +206,122 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# --- DOT and Mermaid: user text is data, and what could be taken for markup is escaped ------------------------
+
+
+def dot(scene: Scene) -> str:
+    """The scene as DOT."""
+    graph = graphviz.Digraph(
+        comment=None,
+        graph_attr={
+            "rankdir": scene.direction,
+            "fontname": "Helvetica",
+            "bgcolor": "white",
+            "label": _dot_text("\n".join(scene.notes), r"\l"),
+            "labeljust": "l",
+        },
+        node_attr={"fontname": "Courier", "fontsize": "11", "margin": "0.12,0.08"},
+        edge_attr={
+            "fontname": "Courier",
+            "fontsize": "9",
+            "arrowsize": ".7",
+            "color": theme.light("line"),
+            "fontcolor": theme.light("grad"),
+        },
+    )
+    for card in scene.cards:
+        graph.node(
+            card.key,
+            label=_dot_text("\n".join(card_lines(card)), r"\l"),
+            fillcolor=theme.light(f"{card.role}-fill"),
+            color=theme.light("bad" if card.bad else f"{card.role}-line"),
+            fontcolor=theme.light("ink"),
+            tooltip=_dot_text(clipped(visible(card.title), LONGEST_TIP), r"\n"),
+            **DOT_SHAPES[card.role],
+        )
+    for edge in scene.edges:
+        graph.edge(edge.tail, edge.head, label=_dot_text(edge.label, r"\n"), id=edge.key, **_flow(edge))
+    return str(graph.source)
+
+
+def card_lines(card: Card) -> list[str]:
+    """A card as lines of text: the header, then captions and numbers."""
+    header = card.shown_name + card.joint + card.shown_expression
+    if card.copies > 1:
+        header += f"  ×{card.copies}"
+    lines = [header + (f"  ({card.corner_word})" if card.corner_word else "")]
+    for row in card.rows:
+        lines.append(f"{row.caption} {row.text}".strip())
+    for block in card.blocks:
+        lines.append(block.caption if block.table else f"{block.caption} {UNKNOWN}")
+        lines += _block_lines(block)
+    return lines
+
+
+def _block_lines(block: Block) -> list[str]:
+    """A table as aligned text, each slice under its label."""
+    lines = table_lines(block.table) if block.table else []
+    height = len(lines) // max(1, len(block.slices))
+    for number in reversed(range(len(block.slices))):
+        lines.insert(number * height, block.slices[number])
+    return lines
+
+
+def table_lines(table: Table) -> list[str]:
+    """A table as aligned text: `[0.1  0  ]`."""
+    columns = table.columns
+    lines = []
+    for row in table.rows:
+        cells = []
+        for (before, after), cell in zip(columns, row):
+            rest = len(cell.text) - cell.before_point
+            cells.append(" " * (before - cell.before_point) + cell.text + " " * (after - rest))
+        lines.append("[" + "  ".join(cells) + "]")
+    return lines
+
+
+def _flow(edge: Edge) -> dict[str, str]:
+    if edge.style == "bad":
+        return {"color": theme.light("bad"), "penwidth": "3"}
+    if edge.style == "none":
+        return {"style": "dotted"}
+    if edge.flow:
+        return {"color": theme.light("grad-line"), "penwidth": f"{edge.flow:.1f}"}
+    return {}
+
+
+def _dot_text(text: str, line_end: str) -> str:
+    """Literal text as a DOT label whose lines end in `line_end`."""
+    lines = [graphviz.escape(html.escape(visible(line), quote=False)) for line in text.split("\n")]
+    joined = line_end.join(lines) + (line_end if line_end == r"\l" and text else "")
+    return graphviz.nohtml(joined)
+
+
+def mermaid(scene: Scene) -> str:
+    """The scene as a Mermaid flowchart; notes follow as comments."""
+    lines = [f"flowchart {scene.direction}"]
+    for card in scene.cards:
+        opening, closing = MERMAID_SHAPES[card.role]
+        label = "<br/>".join(_mermaid_text(line) for line in card_lines(card))
+        lines.append(f'    {card.key}{opening}"{label}"{closing}:::{card.role}')
+    for edge in scene.edges:
+        label = f'|"{_mermaid_text(edge.label)}"|' if edge.label else ""
+        lines.append(f"    {edge.tail} {'-.->' if edge.style == 'none' else '-->'}{label} {edge.head}")
+    for role in dict.fromkeys(card.role for card in scene.cards):
+        dashed = ",stroke-dasharray:3 2" if role == "constant" else ""
+        lines.append(
+            f"    classDef {role} fill:{theme.light(f'{role}-fill')},stroke:{theme.light(f'{role}-line')},"
+            f"color:{theme.light('ink')}{dashed}"
+        )
+    lines += [f"    %% {visible(note)}" for note in scene.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _mermaid_text(text: str) -> str:
+    """Every character that Mermaid or HTML could take for its own, as a numbered entity."""
+    return "".join(
+        character if character.isalnum() or character in " .,=+…×−—‖≈·" else f"#{ord(character)};"
+        for character in visible(text)
+    )

@@ -66,8 +66,8 @@ class Outline:
             if here and node.op is not None:
                 homes[self.key_of[node]] = here
         for card in reversed(self.scene.cards):
-            array = whole.constant(card.key)
-            inner = card.role == "parameter" or (array is not None and whole.is_private(array))
+            array = whole.edges.arrays.get(card.key)
+            inner = card.role == "parameter" or (array is not None and whole.edges.is_private(array))
             if card.key not in homes and inner and users.get(card.key):
                 common = self._common([homes.get(user, "") for user in users[card.key]])
                 if common:

@@ -7,6 +7,7 @@ a card looks.
 from __future__ import annotations
 
 import fnmatch
+import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ CHAINS_FROM = 30  # nodes from which sums fold by themselves
 LONGEST_OPEN = 20  # cards from end to end; a longer drawing is a strip that no page shows, so its modules fold
 LONGEST_FOLDED = 12  # and they fold from the inside out, until it is no longer than this
 
+Spelling = Callable[[str, Any], str]  # an option and its value (None: any) as the caller types them
 Collapse = Any  # None, a depth, a name or pattern, several of these, or a predicate on scopes
 
 
@@ -55,6 +57,25 @@ class Group:
         return f"{first[0]}[{first[1]}…{last[1]}]"
 
 
+def in_python(option: str, value: Any) -> str:
+    return f"{option}={'…' if value is None else json.dumps(value) if isinstance(value, str) else value}"
+
+
+@dataclass(frozen=True)
+class FoldNote:
+    """That a drawing folded by itself, and the options that show more: pairs of (option, value), what it then does."""
+
+    nodes: int
+    shown: int = 0  # cards; 0 if nodes are left out
+    hidden: int = 0  # nodes that are left out
+    options: tuple[tuple[str, Any, str], ...] = ()
+
+    def text(self, spelled: Spelling = in_python) -> str:
+        did = f"{count(self.hidden)} of them left out" if self.hidden else f"shown folded to {count(self.shown)}"
+        helps = ", ".join(f"{spelled(option, value)} {what}" for option, value, what in self.options)
+        return f"{count(self.nodes)} nodes, {did}; {helps}"
+
+
 @dataclass
 class Folded:
     """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded by itself."""
@@ -62,7 +83,7 @@ class Folded:
     nodes: list[Value]
     key_of: dict[Value, str]
     groups: dict[str, Group]
-    note: str = ""
+    note: FoldNote | None = None
 
     def shows(self, node: Value) -> bool:
         """Does the node have a card that spells its expression out?"""
@@ -122,9 +143,7 @@ def fold(
         return folded
     hidden = _leave_out(folded, users, max_nodes)
     if hidden:
-        folded.note = (
-            f"{count(len(nodes))} nodes, {count(hidden)} of them left out; max_nodes={len(nodes)} draws them all"
-        )
+        folded.note = FoldNote(len(nodes), hidden=hidden, options=(("max_nodes", len(nodes), "draws them all"),))
     return folded
 
 
@@ -140,10 +159,12 @@ def _readable(opened: Folded, folded_by: Callable[[int], Folded], max_nodes: int
     if not fitting or not (short or too_many or fitting[-1][1].length <= opened.length / 2):
         return opened  # folding would hide much and help little
     depth, folded = short[0] if short else fitting[-1]
-    how = "collapse=… opens them" if too_many else "collapse=False opens them all"
-    if not too_many and depth < deepest:
-        how += f", collapse={depth + 1} only the outermost"
-    folded.note = f"{count(len(opened.nodes))} nodes, shown folded to {count(folded.size)}; {how}"
+    options: list[tuple[str, Any, str]] = [("collapse", None, "opens them")]
+    if not too_many:
+        options = [("collapse", False, "opens them all")]
+        if depth < deepest:
+            options.append(("collapse", depth + 1, "only the outermost"))
+    folded.note = FoldNote(len(opened.nodes), shown=folded.size, options=tuple(options))
     return folded
 
 
@@ -306,8 +327,7 @@ def _merge(folded: Folded, run: list[Group], users: dict[Value, list[Value]]) ->
     for group in run:
         del folded.groups[group.key]
     folded.groups[whole.key] = whole
-    for node in (*members, *absorbed):
-        folded.key_of[node] = whole.key
+    folded.key_of.update(dict.fromkeys((*members, *absorbed), whole.key))
 
 
 # --- scalar sums ------------------------------------------------------------------------------------------
@@ -324,8 +344,7 @@ def _fold_sums(folded: Folded, users: dict[Value, list[Value]]) -> None:
         if sum(node.op is add for node in members) > SHORTEST_CHAIN:
             group = Group(folded.key_of[top], "sum", members)
             folded.groups[group.key] = group
-            for node in members:
-                folded.key_of[node] = group.key
+            folded.key_of.update(dict.fromkeys(members, group.key))
 
 
 def _is_sum(node: Value, folded: Folded) -> bool:
@@ -365,21 +384,17 @@ def _leave_out(folded: Folded, users: dict[Value, list[Value]], max_nodes: int) 
     made = list(dict.fromkeys(folded.key_of[node] for node in folded.nodes if node.op is not None))
     end = max(1, max_nodes // 4)
     middle = set(made[end : len(made) - end])
-    hidden = [node for node in folded.nodes if folded.key_of[node] in middle]
-    for leaf in folded.nodes:
-        if (
-            leaf.op is None
-            and folded.key_of[leaf] not in folded.groups
-            and all(folded.key_of[user] in middle for user in users[leaf])
-            and users[leaf]
-        ):
-            hidden.append(leaf)
     if not middle:
         return 0
+
+    def is_hidden(node: Value) -> bool:
+        if node.op is not None or folded.key_of[node] in folded.groups:
+            return folded.key_of[node] in middle
+        return bool(users[node]) and all(folded.key_of[user] in middle for user in users[node])
+
+    hidden = [node for node in folded.nodes if is_hidden(node)]
     for key in middle:
         folded.groups.pop(key, None)
-    rest = Group("rest", "rest", hidden)
-    folded.groups["rest"] = rest
-    for node in hidden:
-        folded.key_of[node] = "rest"
+    folded.groups["rest"] = Group("rest", "rest", hidden)
+    folded.key_of.update(dict.fromkeys(hidden, "rest"))
     return len(hidden)

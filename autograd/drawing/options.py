@@ -47,6 +47,11 @@ class Options:
             raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
 
     @property
+    def wants_numbers(self) -> bool:
+        """Is anything on or along the edges computed from the last backward?"""
+        return self.flow is not False or self.edges == "numbers"
+
+    @property
     def may_be_long(self) -> bool:
         """Did the caller ask for more cards than usual, or for labels on edges that folding would hide?"""
         return self.edges is not None or self.max_nodes > MAX_NODES

@@ -5,24 +5,22 @@ Everything is read off at once, so that a drawing keeps the numbers of the momen
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from autograd.drawing import flow as flowing
-from autograd.drawing.cards import Style, module_card, norm, plain_card, rest_card, shows_entries, sum_card, value_card
-from autograd.drawing.groups import Group, every_module, fold
+from autograd.drawing.cards import Style, module_card, plain_card, rest_card, shows_entries, sum_card, value_card
+from autograd.drawing.edges import Edges
+from autograd.drawing.groups import Group, Spelling, every_module, fold, in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
-from autograd.drawing.scene import Card, Edge, Frame, Legend, Scene
-from autograd.formula.names import PRIME, Names
-from autograd.formula.numbers import count, rough
-from autograd.formula.operands import operands_of, part_played
+from autograd.drawing.scene import Card, Frame, Scene
+from autograd.formula.names import Names
+from autograd.formula.numbers import count
+from autograd.formula.operands import operands_of
 from autograd.formula.text import clipped
 from autograd.graph import edited_inputs, topological
 from autograd.value import Value
@@ -31,7 +29,6 @@ NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressio
 COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
-NO_GRADIENT = "no gradient yet: call backward() first"
 EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
 NAMED_IN_NOTE = 3  # such leaves that the note names
 
@@ -62,31 +59,31 @@ class Reader:
         )
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
-        self._constants: dict[str, Any] = {}  # plain arrays, by the key of their card
-        self._parts: dict[str, str] = {}  # what the op that uses each first calls it
-        self._constant_keys: dict[int, str] = {}  # and those keys by the array's id
 
     def scene(self) -> Scene:
         """The picture as data."""
         told = self.folded.size <= COMPACT_FROM
         direction = self.options.direction or ("TB" if self._shows_tables() else "LR")
         style = Style(self.options.detail, self.options.digits, direction == "TB", told)
+        edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, style)
         cards = self._cards(style)
-        edges, notes, legend = self._edges(style)
-        cards += [plain_card(key, array, self.names, style, self._parts[key]) for key, array in self._constants.items()]
-        cards = _mark_first_trouble(cards)
-        notes = ((self.folded.note,) if self.folded.note else ()) + self._edited_notes() + notes
+        cards += [plain_card(key, array, self.names, style, edges.parts[key]) for key, array in edges.arrays.items()]
         return Scene(
-            tuple(cards),
-            tuple(edges),
-            tuple(self._scopes(cards)),
+            tuple(_mark_first_trouble(cards)),
+            tuple(edges.edges),
+            tuple(self._frames()),
             tuple(self._rows()) if len(cards) <= GRAPHVIZ_MOST else (),
             direction,
             self.options.title or self._title(),
             _description(cards),
-            notes,
-            legend,
+            self.notes(),
+            edges.legend,
         )
+
+    def notes(self, spelled: Spelling = in_python) -> tuple[str, ...]:
+        """What the picture says about itself, with options `spelled` as the caller types them."""
+        folding = (self.folded.note.text(spelled),) if self.folded.note else ()
+        return (*folding, *self._edited_notes(), *self.edges.notes)
 
     def _shows_tables(self) -> bool:
         """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
@@ -152,64 +149,6 @@ class Reader:
         }
         return list(used)
 
-    # --- edges --------------------------------------------------------------------------------------------
-
-    def _edges(self, style: Style) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
-        """The edges, what the picture says about them, and the legend of their widths."""
-        drawn: dict[tuple[str, str, int], Edge] = {}
-        sizes: dict[str, float | None] = {}  # by edge, the norm of the gradient along it; None: not known any more
-        for node in self.nodes:
-            if node.op is not None:
-                self._add_edges(node, style, drawn, sizes)
-        edges = list(drawn.values())
-        if self.options.flow is False:
-            return edges, self._edge_notes(edges), None
-        return self._with_flow(edges, sizes)
-
-    def _add_edges(
-        self, node: Value, style: Style, drawn: dict[tuple[str, str, int], Edge], sizes: dict[str, float | None]
-    ) -> None:
-        """One edge per operand; between folded cards one for all, whose flow is that of all together."""
-        head = self.folded.key_of[node]
-        tails = [self._tail(node, x) for x in operands_of(node)]
-        if all(tail in (None, head) for tail in tails):
-            return
-        stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
-        known = self._wants_numbers and not stale
-        sent = flowing.contributions_of(node) if known else [None] * len(node.inputs)
-        labels = self._labels(node, sent, style)
-        whole = self.names.rule(node) if self.options.edges == "rule" else labels
-        for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
-            if tail is None or tail == head:
-                continue
-            is_input = index < len(node.inputs)  # an index array is none: no gradient flows, no rule is written
-            folded = head in self.folded.groups or tail in self.folded.groups
-            place = (tail, head, -1 if folded else index)
-            if place not in drawn:
-                label = labels[index] if is_input and not folded else ""
-                title = self._edge_title(node, x, whole[index] if label else "") if style.told else ""
-                drawn[place] = Edge(f"e{len(drawn)}", tail, head, label, title=title)
-            key = drawn[place].key
-            if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
-                sizes[key] = None
-            elif is_input and sent[index] is not None and (so_far := sizes.get(key, 0.0)) is not None:
-                sizes[key] = math.hypot(so_far, norm(sent[index]))
-
-    def _labels(self, node: Value, sent: Any, style: Style) -> list[str]:
-        if self.options.edges == "rule" and node.requires_grad:
-            parts = self.names.rule_on_edges(node)
-            return [
-                part if part and isinstance(x, Value) and x.requires_grad else "" for part, x in zip(parts, node.inputs)
-            ]
-        if self.options.edges == "numbers":
-            return [flowing.arithmetic(node, index, part, style.digits) for index, part in enumerate(sent)]
-        return [""] * len(node.inputs)
-
-    @property
-    def _wants_numbers(self) -> bool:
-        """Is anything on or along the edges computed from the last backward?"""
-        return self.options.flow is not False or self.options.edges == "numbers"
-
     def _edited_notes(self) -> tuple[str, ...]:
         """Which leaves are newer than the results, and what the picture leaves out because of it."""
         if not self.edited:
@@ -225,84 +164,11 @@ class Reader:
             else f"{listed} were edited after this graph was computed: their values are newer than the results"
         )
         left_out = "edges that would need the old values show no numbers: compute the result again to see them"
-        return (note, left_out) if self._wants_numbers and self.root.grad is not None else (note,)
+        return (note, left_out) if self.options.wants_numbers and self.root.grad is not None else (note,)
 
-    def _edge_notes(self, edges: list[Edge]) -> tuple[str, ...]:
-        if self.options.edges == "numbers" and self.root.grad is None:
-            return (NO_GRADIENT,)
-        if self.options.edges == "rule" and any(edge.label for edge in edges):
-            g, out = self.names.gradient_word, self.names.result_word
-            says_out = any(re.search(rf"\b{out}\b", edge.label) for edge in edges)
-            says_prime = any(edge.label.endswith(f"{PRIME}({g})") for edge in edges)
-            notes = ["on each edge: what flows back along it, in the shape of the card it reaches",
-                     f"{g} is the gradient of the card at the arrowhead"]  # fmt: skip
-            if says_out:
-                notes[1] += f", {out} that card's value"
-            if says_prime:
-                notes.append(f"f{PRIME}({g}) is a rule of f too long for an edge: step() writes it out")
-            return tuple(notes)
-        return ()
+    # --- frames and rows ----------------------------------------------------------------------------------
 
-    def _with_flow(
-        self, edges: list[Edge], sizes: dict[str, float | None]
-    ) -> tuple[list[Edge], tuple[str, ...], Legend | None]:
-        if not sizes:
-            return edges, (NO_GRADIENT,), None
-        asked = self.options.flow
-        largest = float(asked) if asked is not True else flowing.largest_of(sizes.values())
-        styled = []
-        for edge in edges:
-            size = sizes.get(edge.key)
-            if size is None:
-                styled.append(edge if edge.key in sizes else replace(edge, style="none"))
-            elif not math.isfinite(size):
-                styled.append(replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞")))
-            elif size == 0.0 or largest == 0.0:
-                styled.append(replace(edge, style="zero"))
-            else:
-                styled.append(
-                    replace(
-                        edge,
-                        style="flow",
-                        flow=flowing.width_of(size, largest),
-                        title=f"{edge.title}: gradient norm {rough(size)}",
-                    )
-                )
-        legend = flowing.legend(largest, any(edge.style == "none" for edge in styled)) if largest else None
-        return styled, self._edge_notes(edges), legend
-
-    def _tail(self, node: Value, x: Any) -> str | None:
-        """The card an operand comes from; None for a literal, which stands in the expression."""
-        if isinstance(x, Value):
-            return self.folded.key_of[x]
-        if x is None or not np.ndim(x):
-            return None
-        if self.folded.key_of[node] in self.folded.groups and self.is_private(x):
-            return None
-        key = self._constant_keys.setdefault(id(x), f"c{len(self._constant_keys)}")
-        if key not in self._constants:
-            self._constants[key], self._parts[key] = x, part_played(node, x)
-        return key
-
-    def is_private(self, array: Any) -> bool:
-        """A plain array that is a module's own affair, a mask say; named ones and indices come from outside."""
-        return not self.names.name(array) and np.asarray(array).dtype.kind not in "iu"
-
-    def constant(self, key: str) -> Any:
-        """The plain array of a constant's card; None if the card is something else."""
-        return self._constants.get(key)
-
-    def _edge_title(self, node: Value, x: Any, sent: str | None) -> str:
-        result = self.names.name(node) or self.names.expression(node)
-        title = f"{self.names.name(x) or self._spoken(x)} → {result}"
-        return f"{title}: {sent}" if sent else title
-
-    def _spoken(self, x: Any) -> str:
-        return self.names.expression(x) or "leaf" if isinstance(x, Value) else "constant"
-
-    # --- scopes and rows ----------------------------------------------------------------------------------
-
-    def _scopes(self, cards: list[Card]) -> list[Frame]:
+    def _frames(self) -> list[Frame]:
         """A frame for every open call that made two cards or more: round one op it would say nothing."""
         members: dict[int, dict[str, None]] = {}
         scopes = {}
@@ -330,7 +196,7 @@ class Reader:
         users: dict[str, set[str]] = {}
         for node in self.nodes:
             for x in operands_of(node):
-                tail = self._tail(node, x)
+                tail = self.edges.tail(node, x)
                 if tail is not None and (not isinstance(x, Value) or (x.op is None and not self._stays(x))):
                     users.setdefault(tail, set()).add(self.folded.key_of[node])
         for keys in members.values():

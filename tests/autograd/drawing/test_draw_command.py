@@ -148,6 +148,12 @@ def test_a_folded_model_says_how_to_open_it_from_here(tmp_path, capsys):
     assert ": 64 cards," in capsys.readouterr().out
 
 
+def test_what_is_left_out_is_told_as_it_is_typed_here(file, tmp_path, capsys):
+    file.write_text("from autograd import Value\ny = Value(1.0)\nfor _ in range(20):\n    y = y.tanh()\n")
+    assert main(["draw", "mine.py", "--max-nodes", "8", "-o", str(tmp_path / "out.svg")]) == 0
+    assert "21 nodes, 16 of them left out; --max-nodes 21 draws them all" in capsys.readouterr().out
+
+
 def test_help_says_which_value_is_drawn(capsys):
     with pytest.raises(SystemExit):
         main(["draw", "--help"])

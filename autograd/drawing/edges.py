@@ -1,0 +1,186 @@
+"""The edges of a drawing: between which cards they run, what stands on them, and how much gradient went along."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from autograd.backprop import contributions
+from autograd.drawing.cards import Style, norm
+from autograd.drawing.groups import Folded
+from autograd.drawing.options import Options
+from autograd.drawing.scene import Edge, Legend
+from autograd.formula.names import PRIME, Names
+from autograd.formula.numbers import as_printed, equals, factor, rough, short
+from autograd.formula.operands import operands_of, part_played
+from autograd.graph import edited_inputs
+from autograd.value import Value
+
+WIDEST, DECADE, THINNEST = 10.0, 1.7, 1.5  # pixels: the largest norm, one power of ten less, the least
+NO_GRADIENT = "no gradient yet: call backward() first"
+
+
+class Edges:
+    """The edges of one graph, in order of computation.
+
+    edges    as plain data, with labels, and widths if a flow of gradients is asked for
+    notes    what the picture says about them
+    legend   of their widths
+    arrays   the plain arrays that are operands, by the key of their card; `parts` are what their ops call them
+    """
+
+    def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, style: Style) -> None:
+        self._folded, self._names, self._options, self._style = folded, names, options, style
+        self._root = nodes[-1]
+        self.arrays: dict[str, Any] = {}
+        self.parts: dict[str, str] = {}
+        self._keys: dict[int, str] = {}  # of the arrays, by their id
+        self._drawn: dict[tuple[str, str, int], Edge] = {}
+        self._sizes: dict[str, float | None] = {}  # by edge, the norm of what went along; None: not known any more
+        for node in nodes:
+            if node.op is not None:
+                self._add(node)
+        self.edges = list(self._drawn.values())
+        self.legend: Legend | None = None
+        if options.flow is not False and self._sizes:
+            self._widen(float(options.flow) if options.flow is not True else _largest(self._sizes.values()))
+        self.notes = self._notes()
+
+    def tail(self, node: Value, x: Any) -> str | None:
+        """The card an operand comes from; None for a literal, which stands in the expression."""
+        if isinstance(x, Value):
+            return self._folded.key_of[x]
+        if x is None or not np.ndim(x):
+            return None
+        if self._folded.key_of[node] in self._folded.groups and self.is_private(x):
+            return None
+        key = self._keys.setdefault(id(x), f"c{len(self._keys)}")
+        if key not in self.arrays:
+            self.arrays[key], self.parts[key] = x, part_played(node, x)
+        return key
+
+    def is_private(self, array: Any) -> bool:
+        """A plain array that is a module's own affair, a mask say; named ones and indices come from outside."""
+        return not self._names.name(array) and np.asarray(array).dtype.kind not in "iu"
+
+    def _add(self, node: Value) -> None:
+        """One edge per operand; between folded cards one for all, whose flow is that of all together."""
+        head = self._folded.key_of[node]
+        tails = [self.tail(node, x) for x in operands_of(node)]
+        if all(tail in (None, head) for tail in tails):
+            return
+        stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
+        sent = _contributions(node) if self._options.wants_numbers and not stale else [None] * len(node.inputs)
+        labels = self._labels(node, sent)
+        whole = self._names.rule(node) if self._options.edges == "rule" else labels
+        for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
+            if tail is None or tail == head:
+                continue
+            is_input = index < len(node.inputs)  # an index array is none: no gradient flows, no rule is written
+            folded = head in self._folded.groups or tail in self._folded.groups
+            place = (tail, head, -1 if folded else index)
+            if place not in self._drawn:
+                label = labels[index] if is_input and not folded else ""
+                title = self._title(node, x, whole[index] if label else "") if self._style.told else ""
+                self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label, title=title)
+            key = self._drawn[place].key
+            if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
+                self._sizes[key] = None
+            elif is_input and sent[index] is not None and (so_far := self._sizes.get(key, 0.0)) is not None:
+                self._sizes[key] = math.hypot(so_far, norm(sent[index]))
+
+    def _labels(self, node: Value, sent: list[Any]) -> list[str]:
+        if self._options.edges == "rule" and node.requires_grad:
+            parts = zip(self._names.rule_on_edges(node), node.inputs)
+            return [part if part and isinstance(x, Value) and x.requires_grad else "" for part, x in parts]
+        if self._options.edges == "numbers":
+            return [_arithmetic(node, index, part, self._style.digits) for index, part in enumerate(sent)]
+        return [""] * len(node.inputs)
+
+    def _title(self, node: Value, x: Any, sent: str | None) -> str:
+        result = self._names.name(node) or self._names.expression(node)
+        unnamed = (self._names.expression(x) or "leaf") if isinstance(x, Value) else "constant"
+        title = f"{self._names.name(x) or unnamed} → {result}"
+        return f"{title}: {sent}" if sent else title
+
+    def _widen(self, largest: float) -> None:
+        """Edges as wide as the gradient that went along them."""
+        self.edges = [self._widened(edge, largest) for edge in self.edges]
+        if largest:
+            entries = [(_width(largest / 10**step, largest), short(largest / 10**step, 2)) for step in range(5)]
+            self.legend = Legend(tuple(entries), any(edge.style == "none" for edge in self.edges))
+
+    def _widened(self, edge: Edge, largest: float) -> Edge:
+        size = self._sizes.get(edge.key)
+        if size is None:
+            return edge if edge.key in self._sizes else replace(edge, style="none")
+        if not math.isfinite(size):
+            return replace(edge, style="bad", label=edge.label or ("NaN" if size != size else "∞"))
+        if size == 0.0 or largest == 0.0:
+            return replace(edge, style="zero")
+        title = f"{edge.title}: gradient norm {rough(size)}"
+        return replace(edge, style="flow", flow=_width(size, largest), title=title)
+
+    def _notes(self) -> tuple[str, ...]:
+        if self._options.flow is not False and not self._sizes:
+            return (NO_GRADIENT,)
+        if self._options.edges == "numbers" and self._root.grad is None:
+            return (NO_GRADIENT,)
+        labels = [edge.label for edge in self._drawn.values() if edge.label]
+        if self._options.edges != "rule" or not labels:
+            return ()
+        g, out = self._names.gradient_word, self._names.result_word
+        notes = ["on each edge: what flows back along it, in the shape of the card it reaches",
+                 f"{g} is the gradient of the card at the arrowhead"]  # fmt: skip
+        if any(re.search(rf"\b{out}\b", label) for label in labels):
+            notes[1] += f", {out} that card's value"
+        if any(label.endswith(f"{PRIME}({g})") for label in labels):
+            notes.append(f"f{PRIME}({g}) is a rule of f too long for an edge: step() writes it out")
+        return tuple(notes)
+
+
+def _contributions(node: Value, gradient: Any = None) -> list[Any]:
+    """One gradient per operand, in order, for `gradient` arriving (the node's own `.grad` unless given).
+
+    None stands where none flows, or where nothing has arrived yet.
+    """
+    gradient = node.grad if gradient is None else gradient
+    found: list[Any] = [None] * len(node.inputs)
+    if gradient is None or node.op is None:
+        return found
+    with np.errstate(all="ignore"):  # what went wrong in the backward pass is shown, not warned of again
+        sent = iter(contributions(node, gradient))
+    entry = next(sent, None)
+    for index, x in enumerate(node.inputs):
+        if entry is not None and entry[0] is x:
+            found[index] = entry[1]
+            entry = next(sent, None)
+    return found
+
+
+def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
+    """The edge's step in numbers: `40 × (−3) = −120`, with `≈` where the printed numbers do not come to just that; of
+    matrices the contribution's norm."""
+    if contribution is None:
+        return ""
+    if np.ndim(contribution) or np.ndim(node.data):
+        return f"‖·‖ {rough(norm(contribution))}"
+    slope = _contributions(node, 1.0)[index]
+    gradient, local, result = (as_printed(number, digits) for number in (node.grad, slope, contribution))
+    with np.errstate(all="ignore"):
+        sign = equals(gradient * local, result)
+    return f"{short(node.grad, digits)} × {factor(slope, digits)} {sign} {short(contribution, digits)}"
+
+
+def _width(size: float, largest: float) -> float:
+    """The under-stroke of a gradient: one decade is always 1.7 px, so pictures compare."""
+    return max(THINNEST, WIDEST - DECADE * math.log10(largest / size))
+
+
+def _largest(sizes: Any) -> float:
+    return max((size for size in sizes if size is not None and math.isfinite(size)), default=0.0)
