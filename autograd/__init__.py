@@ -11,7 +11,6 @@
 from typing import Any as _Any
 
 from . import errors as errors
-from .accumulate import backward as backward
 from .derivatives import grad as grad
 from .derivatives import hessian as hessian
 from .derivatives import hvp as hvp
@@ -21,6 +20,7 @@ from .derivatives import value_and_grad as value_and_grad
 from .derivatives import vjp as vjp
 from .errors import GradientError as GradientError
 from .expr import Expr as Expr
+from .fast import backward as backward
 from .op import OPS as OPS
 from .op import Op as Op
 from .ops import FUNCTIONS as _FUNCTIONS

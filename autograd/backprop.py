@@ -1,14 +1,19 @@
-"""How gradients travel: the backward walk.
+"""How gradients travel: the backward pass.
 
-The walk visits results before their inputs (newest first) and, at each node, asks the op's rule for one gradient per
-input and adds it to what that input has so far. Run on numbers it gives numbers; run on Values (`taped`) it gives a
-graph, which can be differentiated again. Broadcasting is undone here, once, and not in the rules. `accumulate.py` has
-the pass behind `.backward()`, which is this one written out for speed.
+`reach` finds the nodes, `walk` visits them, results before their inputs (newest first). At each node it asks the op's
+rule for one gradient per input and adds it to what that input has so far. Run on numbers it gives numbers; run on
+Values (`taped`) it gives a graph, which can be differentiated again. Broadcasting is undone here, once, and not in the
+rules. A pass keeps its gradients in a dict of its own; `write` puts them into `.grad` when all are known.
+
+`fast.py` has `reach` and `walk` once more, unrolled for speed; a test holds both equal, bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -16,10 +21,27 @@ import numpy as np
 from .errors import BackwardError, ShapeError, StaleDataError
 from .graph import by_stamp, edited_inputs
 from .op import OPS
-from .recording import insist_finite_gradient, modes
-from .value import Value, as_data, edits
+from .recording import check_finite_gradient, modes
+from .value import Value, as_data, copy_array, edits
 
 ndarray = np.ndarray
+Watch = Callable[[Value, Any, Value, Any, Any, Any], None]
+
+
+def backward(root: Value, cotangent: Any = None) -> None:
+    """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between.
+
+    `Value.backward` and `autograd.backward` are its fast twin in `fast.py`.
+
+    >>> x = Value(3.0)
+    >>> backward(x * x)
+    >>> x.grad
+    6.0
+    """
+    grads = {root: cotangent_for(root, cotangent)}
+    order = reach(root)
+    results = walk(order, grads)
+    write(order, results, grads)
 
 
 # --- the walk -----------------------------------------------------------------------------------------------
@@ -66,29 +88,36 @@ def refuse_stale(order: list[Value]) -> None:
 
 
 def walk(
-    order: list[Value], grads: dict[Value, Any], wanted: set[Value] | None = None, taped: bool = False
-) -> list[tuple[Value, Any]]:
+    order: list[Value],
+    grads: dict[Value, Any],
+    wanted: set[Value] | None = None,
+    taped: bool = False,
+    watch: Watch | None = None,
+) -> list[Any]:
     """Turn the roots' gradients in `grads` into those of the leaves, or of the nodes `wanted`: backpropagation.
 
-    Returns the gradients of the nodes on the way. With `taped`, gradients are Values and the rules run on the nodes.
+    Returns the gradients of the nodes in `order`, None where none arrived. With `taped`, gradients are Values and the
+    rules run on the nodes. `watch(node, g, parent, contribution, before, total)` is called at each addition.
     """
     careful = modes.finite
-    walked = []
+    results = []
     for node in order:
         # Step 1: the gradient of this node is complete, since all its users come before it in the order.
         g = grads.pop(node, None)
+        if g is not None and node._note is not None and node._note.hooks:
+            g = run_hooks(node, g)
+        results.append(g)
         if g is None:  # nothing arrived: every path from the root ended in an op that passes no gradient on
             continue
-        if node._note is not None and node._note.hooks:
-            g = run_hooks(node, g)
-        walked.append((node, g))
         # Step 2: the chain rule. The op's rule turns it into one contribution per input, added to what was there.
         for x, dx in contributions(node, g, wanted, taped):
             if careful:
-                insist_finite_gradient(node, dx, x)
-            total = grads.get(x)
-            grads[x] = dx if total is None else total + dx
-    return walked
+                check_finite_gradient(node, dx, x)
+            before = grads.get(x)
+            total = grads[x] = dx if before is None else before + dx
+            if watch is not None:
+                watch(node, g, x, dx, before, total)
+    return results
 
 
 def contributions(
@@ -140,7 +169,7 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
     if taped:
         dx = dx if isinstance(dx, Value) else Value(dx, requires_grad=False)  # a rule may say 0
         if dx.shape != np.shape(data):
-            insist_broadcast(dx, x)
+            check_broadcast(dx, x)
             dx = OPS["sum_to"](dx, np.shape(data))
         if dx.dtype != x.dtype:
             dx = OPS["astype"](dx, x.dtype)
@@ -150,14 +179,14 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
             return dx
         if dx.__class__ is not ndarray or dx.shape != data.shape:
             if dx.__class__ is not ndarray or dx.shape[dx.ndim - data.ndim :] != data.shape:
-                insist_broadcast(dx, x)
+                check_broadcast(dx, x)
             dx = OPS["sum_to"].forward(dx, shape=data.shape)
         return dx if dx.__class__ is ndarray and dx.dtype is data.dtype else np.asarray(dx, dtype=data.dtype)
     dx = OPS["sum_to"].forward(dx, shape=()) if np.ndim(dx) else dx
     return float(dx) if data.__class__ is float else x.dtype.type(dx)
 
 
-def insist_broadcast(dx: Any, x: Value) -> None:
+def check_broadcast(dx: Any, x: Value) -> None:
     """A gradient may have grown by broadcasting, and must not differ from its owner otherwise."""
     shape = np.shape(dx)
     sizes = shape[len(shape) - x.ndim :]
@@ -169,7 +198,8 @@ def insist_broadcast(dx: Any, x: Value) -> None:
 
 
 def run_hooks(node: Value, g: Any) -> Any:
-    """Let the hooks of a node see its gradient, and replace it."""
+    """Let the hooks of a node see its gradient, and replace it. The array they get is this node's alone to edit."""
+    g = copy_array(g)
     for hook in node._note.hooks:  # type: ignore[union-attr]
         replaced = hook(g)
         if replaced is not None:
@@ -182,6 +212,9 @@ def run_leaf_hooks(grads: dict[Value, Any]) -> None:
     for leaf, g in grads.items():
         if leaf._note is not None and leaf._note.hooks:
             grads[leaf] = run_hooks(leaf, g)
+
+
+# --- the ends: what a pass starts from and what it leaves -----------------------------------------------------
 
 
 def cotangent_for(root: Value, cotangent: Any) -> Any:
@@ -217,3 +250,42 @@ def cotangent_for(root: Value, cotangent: Any) -> Any:
     if np.shape(cotangent) != root.shape:
         cotangent = np.broadcast_to(np.reshape(cotangent, ()), root.shape).copy()
     return conform(cotangent, root)
+
+
+def write(order: list[Value], results: list[Any], leaves: dict[Value, Any]) -> None:
+    """Write what a pass found into `.grad`: a result's is set, a leaf's is added to what it has. All or nothing.
+
+    Until the last line, no node knows of the pass: an exception, also a signal's (Ctrl-C) between any two
+    instructions, leaves every `.grad` as it was. The last line is one call of functions written in C, and Python runs
+    signal handlers only between its own instructions: so it is done for all nodes or for none.
+    """
+    run_leaf_hooks(leaves)
+    with writing:  # two threads may train the same parameters
+        ends = list(leaves)
+        totals = [_added(leaf, leaves.pop(leaf)) for leaf in ends]
+        deque(map(setattr, chain(order, ends), repeat("grad"), chain(results, totals)), maxlen=0)
+
+
+writing = threading.Lock()
+
+
+def _added(leaf: Value, g: Any) -> Any:
+    """A leaf's gradient with that of one more pass, in an array that no other node has."""
+    if leaf.grad is None:
+        return copy_array(g)
+    check_gradient(leaf)
+    return leaf.grad + g
+
+
+def check_gradient(leaf: Value) -> None:
+    """Refuse a leaf whose `.grad`, which anybody may set, is nothing that a gradient can be added to."""
+    g = leaf.grad
+    if g.__class__ is float or g.__class__ is int or (g.__class__ is ndarray and g.shape == leaf.shape):
+        return
+    if isinstance(g, (int, float, np.generic, ndarray)) and np.ndim(g) == 0:
+        return
+    came = f"an array of shape {g.shape}" if isinstance(g, ndarray) else f"a {type(g).__name__}"
+    raise BackwardError(
+        f"the .grad of {leaf._called()} was set to {came}; a gradient is a plain array of its Value's shape, "
+        f"{leaf.shape}. Write v.grad = None to begin anew."
+    )

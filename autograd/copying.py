@@ -6,7 +6,7 @@ from typing import Any
 
 from .graph import edited_inputs, topological
 from .recording import Note
-from .value import Value, counter, new, own
+from .value import Value, copy_array, counter, new
 
 
 def deep_copy(root: Value, memo: dict[int, Any]) -> Value:
@@ -15,7 +15,7 @@ def deep_copy(root: Value, memo: dict[int, Any]) -> Value:
         if id(node) not in memo:
             twin = memo[id(node)] = node.__copy__()
             if node.op is not None:
-                twin._set_inputs(tuple(memo[id(x)] if isinstance(x, Value) else own(x) for x in node.inputs))
+                twin._set_inputs(tuple(memo[id(x)] if isinstance(x, Value) else copy_array(x) for x in node.inputs))
     for leaf in edited_since(root):
         memo[id(leaf)].touch()
     return memo[id(root)]

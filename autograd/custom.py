@@ -13,6 +13,7 @@ import numpy as np
 
 from .errors import BackwardError, DataError
 from .op import OPS, Op, Sample, template
+from .value import copy_array
 
 __all__ = ["custom_op"]
 
@@ -114,7 +115,7 @@ def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...
 
     @functools.wraps(vjp)
     def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
-        grads = vjp(g, out, *inputs, **settings)
+        grads = vjp(copy_array(g), out, *inputs, **settings)  # a rule may edit its own g; other nodes have the same
         if not isinstance(grads, tuple):
             raise BackwardError(
                 f"the rule of {name} gave {type(grads).__name__}, not a tuple: write (..., ) with a comma, one "

@@ -184,7 +184,7 @@ def settle(node: Value) -> None:
     if not modes.unusual:
         return
     if modes.finite:
-        _insist_finite(node)
+        _check_finite(node)
     if modes.lines:
         node._note = (modes.note or Note()).but(line=_user_line())
     if not modes.recording:
@@ -215,7 +215,7 @@ def _user_line() -> str | None:
     return f"{os.path.basename(file)}:{number}: {linecache.getline(file, number).strip()}"
 
 
-def _insist_finite(node: Value) -> None:
+def _check_finite(node: Value) -> None:
     if not np.all(np.isfinite(node._data)):
         inputs = ", ".join(describe(x) for x in node.inputs)
         raise NonFiniteError(
@@ -224,7 +224,7 @@ def _insist_finite(node: Value) -> None:
         )
 
 
-def insist_finite_gradient(node: Value, gradient: Any, parent: Value) -> None:
+def check_finite_gradient(node: Value, gradient: Any, parent: Value) -> None:
     """The backward half of `detect_nan`: a gradient sent from `node` to `parent` must be finite."""
     gradient = getattr(gradient, "_data", gradient)  # a Value, where derivatives are nested
     if gradient is not None and not np.all(np.isfinite(gradient)):

@@ -55,7 +55,7 @@ class Value:
     requires_grad: bool
     stamp: int
 
-    if TYPE_CHECKING:  # what `ops/__init__.py` binds from the table, and `accumulate.py`
+    if TYPE_CHECKING:  # what `ops/__init__.py` binds from the table, and `fast.py`
 
         def __getattr__(self, name: str) -> Any: ...
         def backward(self, grad: Any = None) -> None: ...
@@ -86,7 +86,7 @@ class Value:
                 raise TypeError(f"label is micrograd's word for name; give one of name={name!r} and label={label!r}")
             name = label
         if name is not None:
-            insist_text(name)
+            check_name(name)
         if not isinstance(requires_grad, (bool, np.bool_)):
             raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
         self._data = as_data(data)
@@ -136,7 +136,7 @@ class Value:
     @name.setter
     def name(self, name: str | None) -> None:
         if name is not None:
-            insist_text(name)
+            check_name(name)
         self._note = (self._note or Note()).but(name=name)
 
     @property
@@ -353,7 +353,7 @@ class Value:
         if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
             data = as_plain(data)
         a, b = (inputs, plain) if len(inputs) > 2 else _in_slots(inputs)
-        return made(op, data, a, b, needs)
+        return new_node(op, data, a, b, needs)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """`np.exp(v)`, and an array on the left of an operator."""
@@ -387,7 +387,7 @@ class Value:
         twin: Value = new(type(self))
         for slot in Value.__slots__:
             setattr(twin, slot, getattr(self, slot))
-        twin._data, twin.grad = own(self._data), own(self.grad)
+        twin._data, twin.grad = copy_array(self._data), copy_array(self.grad)
         twin.stamp = next(counter)
         return twin
 
@@ -408,7 +408,7 @@ class Value:
 new = object.__new__
 
 
-def made(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
+def new_node(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
     """The node of a result."""
     node: Value = new(Value)
     node._data = data
@@ -431,14 +431,14 @@ def _in_slots(inputs: tuple[Any, ...]) -> tuple[Any, Any]:
     return inputs if len(inputs) == 2 else (inputs[0], None)
 
 
-def insist_text(name: Any) -> None:
+def check_name(name: Any) -> None:
     """A name is text: `Value(1.0, 2.0)` is a slip."""
     if not isinstance(name, str):
         raise TypeError(f"a Value's name is text; got {name!r}. For several numbers write Value([1.0, 2.0]).")
 
 
-def own(data: Any) -> Any:
-    """An array nobody else holds."""
+def copy_array(data: Any) -> Any:
+    """A copy of an array; anything else as it is."""
     return data.copy() if isinstance(data, ndarray) else data
 
 

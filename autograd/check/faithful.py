@@ -15,7 +15,7 @@ import numpy as np
 
 from ..op import Op, as_plain
 from ..value import Value
-from ..value import own as owned
+from ..value import copy_array as owned
 from .probe import Probe, usual_step
 from .replay import Replay
 from .subject import Array, Subject, cotangents

@@ -24,7 +24,7 @@ MODULES = ("autograd", "autograd.errors", "nn", "nn.functional", "nn.optim", "nn
 # before those that import from them, so that an op is found first where it is declared.
 PARTS = {
     "value": "The graph",
-    "accumulate": "The graph",
+    "fast": "The graph",
     "derivatives": "Derivatives of functions",
     "drawing": "Drawings",
     "stepping": "Steps and explanations",

@@ -3,9 +3,9 @@
 import numpy as np
 
 from ..expr import bind_operators
+from ..fast import binary, unary
 from ..numpy_calls import answers, on_data
 from ..op import OPS, Op
-from ..operators import binary, unary
 from ..value import Value
 from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, shape
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import contributions, cotangent_for, reach, run_hooks
+from autograd.backprop import cotangent_for, reach, run_hooks, walk
 from autograd.errors import BackwardError
 from autograd.formula.formula import Formula
 from autograd.formula.pieces import plain_text, shown
@@ -223,22 +223,15 @@ class Walk:
         self.paths = Counter(parent for _, parent, *_ in self.sent)
 
     def _run(self) -> None:
-        grads: dict[Value, Any] = {self.root: self.seed}
-        with np.errstate(all="ignore"):
-            for node in self.order:
-                g = grads.get(node)
-                if g is None:
-                    continue
-                if node._note is not None and node._note.hooks:
-                    g = run_hooks(node, g)
-                self.incoming[node] = g
-                for parent, value in contributions(node, g):
-                    before = grads.get(parent)
-                    total = grads[parent] = value if before is None else before + value
-                    self.sent.append((node, parent, value, before, total))
-        self._finish_leaves(grads)
+        def note(node: Value, g: Any, parent: Value, value: Any, before: Any, total: Any) -> None:
+            self.sent.append((node, parent, value, before, total))
 
-    def _finish_leaves(self, grads: dict[Value, Any]) -> None:
+        with np.errstate(all="ignore"):
+            results = walk(self.order, {self.root: self.seed}, watch=note)
+        self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
+        self._finish_leaves()
+
+    def _finish_leaves(self) -> None:
         """Hooks of leaves run last, as in `backward`."""
         for index in range(len(self.sent) - 1, -1, -1):
             node, parent, value, before, total = self.sent[index]

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from autograd import OPS, Op, Value, backward, no_grad, stack, where
+from autograd import OPS, Op, Value, backprop, backward, custom_op, no_grad, stack, where
 from autograd.backprop import contributions, reach, walk
 from autograd.errors import BackwardError, ShapeError, StaleDataError
 from tests.autograd.judges import assert_close, uneven
@@ -287,14 +287,59 @@ class TestRules:
         assert contributions(a - 2.0, 1.0) == [(a, 1.0)]
 
 
+class TestEdits:
+    """A hook or a rule that edits the gradient it is given changes no other node's."""
+
+    def test_a_hook(self):
+        a, b = Value(np.ones(2), name="a"), Value(np.ones(2), name="b")
+        a.hook(lambda g: np.clip(g, -0.1, 0.1, out=g))
+        out = a + b
+        (out * 3.0).sum().backward()
+        assert (a.grad.tolist(), b.grad.tolist(), out.grad.tolist()) == ([0.1, 0.1], [3.0, 3.0], [3.0, 3.0])
+
+    def test_a_hook_of_a_result_that_returns_nothing(self):
+        a, b = Value(np.ones(2)), Value(np.ones(2))
+        h = a * 1.0
+
+        def halve(g):
+            g *= 0.5
+
+        h.hook(halve)
+        (h + b).sum().backward()
+        assert (h.grad.tolist(), a.grad.tolist(), b.grad.tolist()) == ([0.5, 0.5], [0.5, 0.5], [1.0, 1.0])
+
+    def test_a_rule(self):
+        def rule(g, out, x):
+            g *= 2.0
+            return (g,)
+
+        twice = custom_op("twice_in_place", forward=lambda x: 2.0 * x, vjp=rule)
+        a, b = Value(np.ones(2)), Value(np.ones(2))
+        h = twice(a)
+        (h + b).sum().backward()
+        assert (a.grad.tolist(), b.grad.tolist(), h.grad.tolist()) == ([2.0, 2.0], [1.0, 1.0], [1.0, 1.0])
+
+
 class TestTwoWalks:
     """The walk to read and the walk that is unrolled: the same sums, to the bit."""
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_both_passes_write_the_same(self, seed):
+        written = []
+        for run in (backprop.backward, backward):
+            leaves, out = mixed_graph(seed)
+            leaves[0].hook(lambda g: 2 * g)
+            out.parents[0].hook(lambda g: g + 1.0)
+            leaves[1].grad = 0.5
+            run(out)
+            written.append([(type(n.grad), np.asarray(n.grad).tobytes()) for n in (*leaves, *reach(out))])
+        assert written[0] == written[1]
 
     @pytest.mark.parametrize("seed", range(5))
     def test_they_agree_to_the_bit(self, seed):
         leaves, out = mixed_graph(seed)
         grads = {out: 1.0}
-        between = dict(walk(reach(out), grads))
+        between = dict(zip(reach(out), walk(reach(out), grads), strict=True))
         out.backward()
         for leaf in leaves:
             np.testing.assert_array_equal(leaf.grad, grads[leaf])

@@ -1,0 +1,138 @@
+"""Interrupting a call at every moment, or at random ones: what Ctrl-C in a notebook does.
+
+    for _ in at_every_moment(lambda: loss.backward()):
+        ...  # the call was interrupted here or there: look at what it left, and call it again
+
+CPython runs signal handlers when a function begins, when a call has returned and when a loop goes back, and nowhere
+else. `at_every_moment` raises at each of these moments in turn, so it leaves none out; `at_random_moments` sends real
+signals, which also strike inside NumPy's calls and Python's own library.
+"""
+
+import dis
+import random
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = (str(ROOT / "autograd"), str(ROOT / "nn"))
+
+
+class Interrupt(BaseException):
+    """What is raised, as KeyboardInterrupt would be: no `except Exception` stops it."""
+
+
+def at_every_moment(work, prepare=lambda: None, every=1, where=OURS):
+    """Call `work` again and again, interrupted at its first moment, its second, and so on until it gets through.
+
+    Yields the number of the moment after each interrupted call. `prepare` is called before each and never
+    interrupted. `every=7` tries each seventh moment alone. Only moments in files below the folders `where` count.
+    """
+    moment = 0
+    prepare()
+    while _interrupted(work, moment, where):
+        yield moment
+        moment += every
+        prepare()
+
+
+def _interrupted(work, moment, where):
+    """Call `work` and raise at its moment number `moment`; whether that was reached."""
+    left = moment
+    last = {}  # frame → the instruction that ran last in it
+
+    def here():
+        nonlocal left
+        left -= 1
+        if left < 0:
+            sys.settrace(None)
+            raise Interrupt
+
+    def watch(frame, event, _):
+        if event == "call":
+            if not frame.f_code.co_filename.startswith(where):
+                return None
+            frame.f_trace_opcodes = True
+            frame.f_trace_lines = False
+            here()
+        elif event == "opcode":
+            before, last[frame] = last.get(frame), frame.f_lasti
+            if before is not None and before in _looks_for_signals(frame.f_code):
+                here()
+        elif event == "return":
+            last.pop(frame, None)
+        return watch
+
+    old = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        work()
+    except Interrupt:
+        pass
+    finally:
+        sys.settrace(old)
+    return left < 0  # also where Python dropped the exception, in a generator that was being closed
+
+
+_CODES = {}
+
+
+def _looks_for_signals(code):
+    """The places of the instructions of a function after which CPython looks for signals."""
+    found = _CODES.get(code)
+    if found is None:
+        found = _CODES[code] = {
+            i.offset for i in dis.get_instructions(code) if i.opname.startswith("CALL") or "BACKWARD" in i.opname
+        }
+    return found
+
+
+needs_signals = pytest.mark.skipif(
+    not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread(),
+    reason="this system has no interval timer",
+)
+
+
+def at_random_moments(work, times, prepare=lambda: None, seed=0):
+    """Call `work` `times` times, each after `prepare()`, and send a signal at a random moment of each.
+
+    Yields whether it was interrupted: where the signal came late or Python dropped its exception, it was not.
+    """
+    rng = random.Random(seed)
+    armed = False
+
+    def handler(number, frame):
+        nonlocal armed
+        if armed:  # a signal may come late, when nobody waits for it any more
+            armed = False
+            raise Interrupt
+
+    prepare()
+    start = time.perf_counter()
+    work()
+    longest = time.perf_counter() - start
+    old = signal.signal(signal.SIGALRM, handler)
+    try:
+        for _ in range(times):
+            hit = False
+            prepare()
+            start = time.perf_counter()
+            try:
+                armed = True
+                signal.setitimer(signal.ITIMER_REAL, max(rng.uniform(0, 1.1 * longest), 1e-6))
+                work()
+                armed = False
+                longest = 0.9 * longest + 0.1 * (time.perf_counter() - start)
+            except Interrupt:
+                hit = True
+            finally:
+                armed = False
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            yield hit
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)

@@ -1,0 +1,130 @@
+"""Ctrl-C at any moment: a pass is done for every node or for none, and the next one is right."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import Value, detect_nan
+from autograd.graph import topological
+from tests.autograd.test_backprop import mixed_graph
+from tests.interrupts import at_every_moment, at_random_moments, needs_signals
+
+# Python drops an exception that strikes in a callback or in a generator that is being closed
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+def as_bits(x):
+    return None if x is None else (type(x), np.shape(x), np.asarray(x).tobytes())
+
+
+def square():
+    x = Value(2.0)
+    y = x * 3
+    return y * y
+
+
+def diamond():
+    a, b = Value(2.0), Value(np.array([1.0, -2.0]))
+    shared = a * b
+    return (shared * shared + b).sum()
+
+
+def with_hooks():
+    a, b = Value(np.array([1.0, 2.0])), Value(np.array([3.0, 4.0]))
+    shared = a + b
+    shared.hook(lambda g: 2 * g)
+    a.hook(lambda g: g + 1.0)
+    return (shared.tanh() * b).sum()
+
+
+def one_leaf():
+    return Value(2.0)
+
+
+def many_inputs():
+    x, w = Value(np.arange(6.0).reshape(2, 3) / 7), Value(np.ones((3, 3)) / 3)
+    h = ag.linear(x, w, Value(np.zeros(3)))
+    return ag.stack([ag.softmax(h)[0], ag.layer_norm(h)[1]]).mean()
+
+
+def floats_that_raise():
+    x = Value(0.0)
+    return (x**2.0) ** 0.5 + x.exp()
+
+
+def under_detect_nan():
+    return diamond()
+
+
+GRAPHS = [square, diamond, with_hooks, one_leaf, many_inputs, floats_that_raise, under_detect_nan]
+
+
+class Watched:
+    """A graph with the gradients it has before a pass, and those it has after one."""
+
+    def __init__(self, root):
+        self.root, self.nodes = root, topological(root)
+        for i, node in enumerate(self.nodes):  # leaves have something to add to, results something to replace
+            if node.requires_grad and i % 3:
+                node.grad = 0.5 * i if node.data.__class__ is float else np.full_like(node.data, 0.5 * i)
+        self.old = [node.grad for node in self.nodes]
+        with np.errstate(all="ignore"):
+            root.backward()
+        self.new = [node.grad for node in self.nodes]
+        assert [*map(as_bits, self.old)] != [*map(as_bits, self.new)]
+
+    def reset(self):
+        for node, g in zip(self.nodes, self.old, strict=True):
+            node.grad = g if g is None or g.__class__ is float else g.copy()
+
+    def run(self):
+        with np.errstate(all="ignore"):
+            self.root.backward()
+
+    def state(self):
+        """"old" or "new" if every gradient is, bit for bit; else which of them are."""
+        now = [as_bits(node.grad) for node in self.nodes]
+        for name, grads in (("old", self.old), ("new", self.new)):
+            if now == [*map(as_bits, grads)]:
+                return name
+        return [(node, node.grad, a, b) for node, a, b in zip(self.nodes, self.old, self.new, strict=True)]
+
+    def assert_usable(self):
+        """Whatever the interrupt left, it is a whole, and the same call again gives the right numbers."""
+        left = self.state()
+        assert left in ("old", "new")
+        if left == "new":
+            self.reset()
+        with np.errstate(all="ignore"):
+            self.root.backward()
+        assert self.state() == "new"
+        return left
+
+
+@pytest.mark.parametrize("make", GRAPHS)
+def test_interrupted_at_every_moment(make):
+    graph = Watched(make())
+
+    with detect_nan() if make is under_detect_nan else contextlib.nullcontext():
+        left = [graph.assert_usable() for _ in at_every_moment(graph.run, graph.reset)]
+    assert left.count("old") > 10 and left.count("new") >= 1  # also between the writing and the return
+
+
+@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 37])
+def test_interrupted_at_every_moment_of_a_larger_graph(every):
+    graph = Watched(mixed_graph()[1])
+    left = [graph.assert_usable() for _ in at_every_moment(graph.run, graph.reset, every)]
+    assert len(left) > 1000 / every
+
+
+@needs_signals
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_real_signals_at_random_moments(times):
+    graph = Watched(mixed_graph()[1])
+    hits = 0
+    for hit in at_random_moments(graph.run, times, graph.reset):
+        hits += hit
+        graph.assert_usable()
+    assert hits > times / 10
