@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium to drive; without one the test is skipped and the summary says so."""
-    from autograd.cli.doctor import find_chromium
+    from autograd.browser import find_chromium
 
     path = find_chromium()
     if path is None:

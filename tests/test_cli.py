@@ -1,11 +1,13 @@
 """The command line as its users meet it: text, exit status, and what it does with mistakes."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from autograd import cli
+from autograd import browser, cli
 from autograd.cli import docs, doctor
 from autograd.version import __version__
 
@@ -76,15 +78,52 @@ def test_doctor_names_a_foreign_autograd_and_its_cure(monkeypatch, capsys):
     assert "`autograd` 1.8.0" in text and "pip uninstall autograd" in text
 
 
+STRANGERS = {  # what stands in the __init__.py of another package called autograd
+    "imports": "grad = None\n",
+    "fails": "from .core import make_vjp\n",
+    "gone": None,
+}
+
+
+def foreign(place, how, folder):
+    """An environment: ours in one folder, and a foreign `autograd` written over it or in a folder found before it."""
+    ours, first = folder / "ours", folder / "first"
+    root = Path(cli.__file__).parents[2]
+    for package in ("autograd", "handgrad", "nn"):
+        shutil.copytree(root / package, ours / package, ignore=shutil.ignore_patterns("__pycache__"))
+    stranger = (ours if place == "over" else first) / "autograd" / "__init__.py"
+    stranger.parent.mkdir(parents=True, exist_ok=True)
+    stranger.unlink(missing_ok=True)
+    if STRANGERS[how] is not None:
+        stranger.write_text(STRANGERS[how])
+    return [str(first), str(ours)]
+
+
+@pytest.mark.parametrize(("place", "how"), [*(("over", how) for how in STRANGERS), ("before", "imports")])
+def test_doctor_runs_where_another_autograd_is_in_the_way(place, how, tmp_path):
+    path = foreign(place, how, tmp_path)
+    code = f"import sys; sys.path[:0] = {path}; import handgrad; sys.exit(handgrad.main())"
+
+    def run(*words):
+        command = [sys.executable, "-P", "-S", "-c", code, *words]  # -S: no site-packages, so no editable handgrad
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    answer = run("doctor")
+    assert answer.returncode == 1 and answer.stderr == ""
+    assert "broken   import names" in answer.stdout
+    assert str(tmp_path / ("ours" if place == "over" else "first")) in answer.stdout or how == "gone"
+    assert ("pip install --force-reinstall" if place == "over" else "rename or remove it") in answer.stdout
+    other = run("play", "x*y", "x=2", "y=3")
+    assert other.returncode == 2 and other.stdout == ""
+    assert other.stderr.startswith("handgrad cannot run: `import autograd`") and "Traceback" not in other.stderr
+
+
 @pytest.mark.parametrize("name", ["autograd", "nn"])
 def test_doctor_notices_an_import_name_that_leads_elsewhere(name, tmp_path, monkeypatch):
     stranger = tmp_path / name / "__init__.py"
-    ours = doctor.util.find_spec
-
-    def find(asked):
-        return doctor.util.spec_from_file_location(asked, stranger) if asked == name else ours(asked)
-
-    monkeypatch.setattr(doctor.util, "find_spec", find)
+    stranger.parent.mkdir()
+    stranger.write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
     finding = doctor.check_names()
     assert finding.state == "broken" and str(stranger) in finding.detail and finding.remedy
 
@@ -104,8 +143,8 @@ def test_doctor_judges_python(monkeypatch):
 
 def test_what_is_optional_may_be_missing(monkeypatch):
     monkeypatch.setattr(doctor, "_version", lambda name: None)
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
-    monkeypatch.setattr(doctor, "CHROMIUM_APPLICATIONS", ())
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(browser, "APPLICATIONS", ())
     library = doctor.check_optional("jax", "tests", "pip install jax")
     findings = [doctor.check_graphviz(), doctor.check_chromium(), library]
     assert [finding.state for finding in findings] == ["missing"] * 3

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from autograd import draw, step
-from autograd.cli.doctor import find_chromium
+from autograd.browser import find_chromium
 from autograd.drawing.export import BROWSER_FLAGS
 from examples import example3_full_backprop, gpt_graph
 

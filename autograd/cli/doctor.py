@@ -7,10 +7,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata, util
+from importlib import metadata
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Literal
 
+from autograd.browser import find_chromium
 from autograd.cli import Subparsers
 from autograd.version import __version__
 
@@ -18,10 +20,8 @@ State = Literal["ok", "missing", "broken"]
 HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and nn/
 OLDEST_PYTHON = (3, 11)
 OLDEST_NUMPY = 2
-CHROMIUM_APPLICATIONS = (  # where macOS has them, not on PATH
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-)
+REINSTALL = "pip install --force-reinstall --no-deps handgrad"
+OPENING = {"autograd": "handgrad", "nn": "nn"}  # the first word of each package's docstring
 OPTIONAL = (
     # distribution, what it is for, how to get it
     ("torch", "a second opinion in the tests", "pip install 'handgrad[torch]'"),
@@ -42,11 +42,11 @@ class Finding:
 
 
 def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("doctor", help="say what is installed, what is missing and how to mend it")
+    parser = subparsers.add_parser("doctor", help="say what is installed, what is missing and how to fix it")
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace | None) -> int:
     findings = list(examine())
     print(f"handgrad {__version__} in {HOME}\n")
     print(report(findings))
@@ -72,7 +72,7 @@ def report(findings: list[Finding]) -> str:
     broken = [finding.what for finding in findings if finding.state == "broken"]
     missing = [finding.what for finding in findings if finding.state == "missing"]
     if broken:
-        lines.append(f"\nhandgrad will not work until this is mended: {', '.join(broken)}.")
+        lines.append(f"\nhandgrad will not work until this is fixed: {', '.join(broken)}.")
     elif missing:
         lines.append(f"\nhandgrad works. Optional and not here: {', '.join(missing)}.")
     else:
@@ -104,16 +104,18 @@ def check_names() -> Finding:
     """Whether `import autograd` and `import nn` can only mean ours."""
     what = "import names"
     if (foreign := _version("autograd")) is not None:
-        remedy = "pip uninstall autograd, then pip install --force-reinstall --no-deps handgrad"
-        return Finding(what, "broken", f"the package `autograd` {foreign} is installed over ours", remedy)
+        remedy = f"pip uninstall autograd, then {REINSTALL}; or keep the two in two virtual environments"
+        return Finding(what, "broken", f"PyPI's package `autograd` {foreign} (HIPS) has the same import name", remedy)
     for name in ("autograd", "nn"):
-        spec = util.find_spec(name)
+        spec = PathFinder.find_spec(name)  # on the path, whatever was imported under this name already
         if spec is None or spec.origin is None:
-            return Finding(what, "broken", f"`{name}` is not where `autograd` is", "reinstall handgrad")
+            return Finding(what, "broken", f"`{name}` has lost its __init__.py or is not there", REINSTALL)
         found = Path(spec.origin).resolve()
         if found.parents[1] != HOME:
             remedy = f"rename or remove it, or leave its folder out of PYTHONPATH; ours is under {HOME}"
             return Finding(what, "broken", f"`import {name}` finds {found}", remedy)
+        if not found.read_text(encoding="utf-8").startswith(f'"""{OPENING[name]}: '):
+            return Finding(what, "broken", f"another package was written over {found}", REINSTALL)
     return Finding(what, "ok", "`autograd` and `nn` are handgrad's")
 
 
@@ -132,14 +134,6 @@ def check_graphviz() -> Finding:
         return Finding("Graphviz", "ok", f"{dot} ({trouble})")
     remedy = "pip install 'pygraphviz>=2.0.4', or install Graphviz so that `dot` is on PATH"
     return Finding("Graphviz", "missing", f"{trouble}, no `dot`: drawings get a plain layout", remedy)
-
-
-def find_chromium() -> str | None:
-    """The path of a Chromium or Chrome on this machine, or None."""
-    from autograd.drawing.export import BROWSERS
-
-    candidates = (*map(shutil.which, BROWSERS), *filter(Path.exists, map(Path, CHROMIUM_APPLICATIONS)))
-    return next((str(path) for path in candidates if path), None)
 
 
 def check_chromium() -> Finding:

@@ -10,7 +10,6 @@ import contextlib
 import html
 import os
 import re
-import shutil
 import struct
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import graphviz
 
+from autograd.browser import find_chromium
 from autograd.drawing.paint import theme
 from autograd.drawing.scene import Block, Card, Edge, Scene
 from autograd.formula.numbers import UNKNOWN, Table
@@ -46,7 +46,6 @@ MERMAID_SHAPES = {
 }
 LONGEST_TIP = 400  # characters of a tooltip
 PNG_SCALE = 2  # pixels of a PNG per pixel of the drawing
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 BROWSER_FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -138,7 +137,7 @@ def _by_cairo(svg: str, kind: str, theme_name: str) -> bytes | None:
 
 
 def _by_browser(svg: str, kind: str, theme_name: str) -> bytes | None:
-    browser = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    browser = find_chromium()
     if browser is None:
         return None
     width, height = _size(svg)

@@ -1,0 +1,7 @@
+"""`python -m handgrad`."""
+
+import sys
+
+from handgrad import main
+
+sys.exit(main())
