@@ -12,6 +12,8 @@
     └── ClashError         (ImportError)      another package called `autograd` is in the way
 """
 
+import re
+
 __all__ = [
     "AxisError", "BackwardError", "ClashError", "DataError", "GradientError", "HandgradError", "NonFiniteError",
     "ShapeError", "StaleDataError", "StepError",
@@ -20,6 +22,9 @@ __all__ = [
 
 class HandgradError(Exception):
     """The root of every exception this library raises on purpose."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class DataError(HandgradError, TypeError):
@@ -68,3 +73,15 @@ class GradientError(HandgradError, AssertionError):
 
 class ClashError(HandgradError, ImportError):
     """Another package that is imported as `autograd` stands where ours should."""
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters spelled out: in a name, they could be commands to a terminal.
+
+    >>> printable("red" + chr(27))
+    'red\\x1b'
+    """
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tab and newline

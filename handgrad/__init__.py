@@ -23,7 +23,9 @@ def main() -> int:
         return run()
     if sys.argv[1:2] == ["doctor"]:
         stand_in()
-        return int(import_module("autograd.cli.doctor").run(None))
+        cli, doctor = import_module("autograd.cli"), import_module("autograd.cli.doctor")
+        cli.prepare()
+        return int(cli.guarded("doctor", lambda: doctor.run(None)))
     print(f"handgrad cannot run: {trouble}. `handgrad doctor` says what to do.", file=sys.stderr)
     return 2
 

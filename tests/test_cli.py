@@ -1,5 +1,7 @@
 """The command line as its users meet it: text, exit status, and what it does with mistakes."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,7 +11,10 @@ import pytest
 
 from autograd import browser, cli
 from autograd.cli import docs, doctor
+from autograd.cli.output import ERRORS, prepare
 from autograd.version import __version__
+
+ROOT = Path(__file__).parents[1]
 
 
 def handgrad(*words: str) -> subprocess.CompletedProcess:
@@ -59,6 +64,85 @@ def test_a_closed_pipe_is_no_error():
     assert (answer.stdout, answer.stderr) == ("# API reference\n", "")
 
 
+def test_a_pipe_that_nobody_reads_is_no_error():
+    command = f"{sys.executable} -m autograd errata | true; {sys.executable} -m autograd errata >&-"
+    answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
+    assert (answer.stdout, answer.stderr, answer.returncode) == ("", "", 0)
+
+
+COMMANDS = {
+    "errata": [],
+    "docs": [],
+    "doctor": [],
+    "example": ["example2"],
+    "step": ["example2", "--text"],
+    "play": ["tanh(x)*1e-5 + sqrt(y)", "x=[2,3]", "y=[1,4]", "--forward", "--text"],
+    "draw": ["example2", "-o", "drawing.svg"],
+    "check": ["checked.py"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_prints_legibly_in_every_encoding(command, tmp_path):
+    (tmp_path / "checked.py").write_text("def wrong(x=-2.0):\n    return x * x.detach()\n")
+
+    def run(encoding):
+        words = [sys.executable, "-m", "autograd", command, *COMMANDS[command]]
+        settings = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONPATH": str(ROOT)}
+        answer = subprocess.run(words, capture_output=True, timeout=120, cwd=tmp_path, env=settings)
+        assert answer.stderr == b"" and answer.returncode == (command == "check")
+        return answer.stdout.decode(encoding)
+
+    assert set(COMMANDS) == set(cli.COMMANDS)
+    whole = run("utf-8")
+    for encoding in ("ascii", "cp1252"):
+        spelled = run(encoding)
+        assert spelled.count("?") == whole.count("?")  # no character was given up
+        assert len(whole) <= len(spelled) < 1.2 * len(whole)
+        assert spelled != whole or command not in ("step", "play", "docs")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("∂L/∂η ≈ −3×10⁻⁵", "dL/deta ~ -3*10^-5"),
+        ("xᵀ · W₁ → 2²", "x^T * W1 -> 2^2"),
+        ("∇Γ ≤ ∞ … ‖x̂‖", "grad Gamma <= inf ... ||x_hat||"),
+        ("⎡1 2⎤ é ½ 漢", "[1 2] e 1/2 ?"),
+    ],
+)
+def test_what_an_encoding_lacks_is_spelled(text, expected):
+    prepare()
+    assert text.encode("ascii", ERRORS).decode() == expected
+
+
+def test_no_escape_codes_reach_a_terminal(tmp_path, capsys):
+    script = tmp_path / "bad.py"
+    script.write_text(
+        "from autograd import Value\n"
+        "a = Value(2.0, name='\\x1b[31mred\\x07')\n"
+        "loss = a * a\n"
+        "loss.name = 'l\\x9b2J'\n"
+        "def raising(x=2.0):\n    raise ValueError('\\x1b]0;title\\x07')\n"
+        "def wrong(x=Value(3.0, name='\\x1b[2J')):\n    return x * x.detach()\n"
+    )
+    outcomes = []
+    for words in (
+        ["step", str(script), "--text"],
+        ["draw", str(script), "-o", str(tmp_path / "drawing.svg")],
+        ["draw", f"{script}:raising", "-o", str(tmp_path / "drawing.svg")],
+        ["check", str(script)],
+        ["play", "x\x1b[2J", "x=2"],
+        ["play", "x\x1b[2J*", "x=2"],
+        ["play", "x*y", "x=2", "y=\x1b[2J"],
+        ["example", "\x1b[2J"],
+    ):
+        outcomes.append(cli.main(words))
+        shown = "".join(capsys.readouterr())
+        assert shown and not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", shown), words
+    assert outcomes == [0, 0, 2, 1, 2, 2, 2, 2]
+
+
 # ---- handgrad doctor -------------------------------------------------------------------------------------
 
 
@@ -88,9 +172,8 @@ STRANGERS = {  # what stands in the __init__.py of another package called autogr
 def foreign(place, how, folder):
     """An environment: ours in one folder, and a foreign `autograd` written over it or in a folder found before it."""
     ours, first = folder / "ours", folder / "first"
-    root = Path(cli.__file__).parents[2]
     for package in ("autograd", "handgrad", "nn"):
-        shutil.copytree(root / package, ours / package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / package, ours / package, ignore=shutil.ignore_patterns("__pycache__"))
     stranger = (ours if place == "over" else first) / "autograd" / "__init__.py"
     stranger.parent.mkdir(parents=True, exist_ok=True)
     stranger.unlink(missing_ok=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import printable
 from .verdict import VERDICTS, Judged
 
 SHOWN = 8  # rows of the table
@@ -154,7 +155,7 @@ class Report:
         return max(gaps)
 
     def __str__(self) -> str:
-        return "\n".join(self.lines())
+        return printable("\n".join(self.lines()))
 
     def lines(self) -> list[str]:
         """The report as text."""

@@ -14,11 +14,13 @@ where `run(arguments)` does the work and returns the exit status (None means 0),
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
+from autograd.cli.output import prepare
+from autograd.errors import printable
 from autograd.version import __version__
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -54,15 +56,23 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 good, 1 the answer is no, 2 the question was wrong."""
+    prepare()
     root = parser()
     arguments = root.parse_args(argv)
     if arguments.command is None:
         root.print_help()
         return 0
+    return guarded(arguments.command, lambda: arguments.run(arguments))
+
+
+def guarded(command: str, run: Callable[[], int | None]) -> int:
+    """The exit status of a command: its own, or that of how it ended."""
     try:
-        return arguments.run(arguments) or 0
+        status = run() or 0
+        sys.stdout.flush()  # a closed pipe is noticed here, and not when Python exits
+        return status
     except CommandError as error:
-        print(f"handgrad {arguments.command}: {error}", file=sys.stderr)
+        print(f"handgrad {command}: {printable(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `handgrad ... | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

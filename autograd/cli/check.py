@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
 from autograd.cli.script import failed, run_script
+from autograd.errors import printable
 
 if TYPE_CHECKING:
     from autograd.check import Report
@@ -67,12 +68,12 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         tasks, unchecked = tasks_of_file(arguments.what, arguments.order, arguments.seed)
     lines = [done(task) for task in _with_progress(tasks)]
-    print(table(lines))
+    print(printable(table(lines)))
     for name, reason in unchecked.items():
-        print(f"not checked: {name} ({reason})")
+        print(printable(f"not checked: {name} ({reason})"))
     for line in lines:
         if line.trouble:
-            print(f"\n{line.trouble}")
+            print(printable(f"\n{line.trouble}"))
     return int(any(line.verdict != "pass" for line in lines))
 
 

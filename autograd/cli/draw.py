@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
 from autograd.cli.script import failed, run_script
+from autograd.errors import printable
 
 if TYPE_CHECKING:
     from autograd.drawing.options import UnknownChoice
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     print(f"{path}: {len(drawing.scene.cards)} cards, {drawing.placement.width:.0f}×{drawing.placement.height:.0f} px")
     for line in drawing.remarks(typed, "an earlier value: FILE.py:NAME"):
-        print(f"  {line}")
+        print(printable(f"  {line}"))
     return 0
 
 

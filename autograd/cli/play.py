@@ -25,7 +25,7 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "play",
         help="step through a formula typed on the spot",
-        description='Step through a formula: handgrad play "x*y + sin(x)" x=2 y=3. Lists will do: W=[[1,2],[3,4]].',
+        description='Step through a formula: handgrad play "x*y + sin(x)" x=2 y=3. Lists work too: W=[[1,2],[3,4]].',
     )
     parser.add_argument("formula", help='such as "x*y + sin(x)"; ^ and ** are powers, @ is the matrix product')
     parser.add_argument("values", nargs="*", metavar="NAME=NUMBER", help="the numbers to start from: x=2 y=-0.5")
@@ -58,6 +58,8 @@ def build(formula: str, variables: dict[str, Value]) -> Value:
         raise CommandError(f"cannot read the formula {formula!r}: {_trouble(formula, error)}") from None
     except (RecursionError, MemoryError):
         raise CommandError("the formula is nested too deeply to read") from None
+    except OverflowError:
+        raise CommandError(f"{formula}: it has a number that is too large; the largest float is 1.8e308") from None
     except (HandgradError, TypeError, ValueError) as error:
         raise CommandError(f"{formula}: {error}") from error
     if not isinstance(result, Value) or result.op is None:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograd.drawing.cards import norm
+from autograd.errors import printable
 from autograd.formula.numbers import count, rough
 from autograd.formula.pieces import shown
 from autograd.graph import topological
@@ -55,14 +56,14 @@ def explain(value: Value, root: Value | None = None) -> Explanation:
     missing = why_none(value, root)
     if missing or root is None:
         lines.append(missing)
-        return Explanation("\n".join(line for line in lines if line))
+        return Explanation(printable("\n".join(line for line in lines if line)))
     stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
     if root.size != 1:
         lines.append(f"({_name(root)} has shape {root.shape}; this is about the gradient of its sum.)")
     lines += [_its_gradient(stepper, value), why_plus(stepper, value), why_bad_gradient(stepper, value)]
     if not trouble:
         lines.append(why_small(stepper, value))
-    return Explanation("\n".join(line for line in lines if line))
+    return Explanation(printable("\n".join(line for line in lines if line)))
 
 
 # --- order and sums -----------------------------------------------------------------------------------------------
