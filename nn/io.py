@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,8 +12,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from autograd.errors import DataError
+from autograd.files import check_folder, write_whole
 
 __all__ = ["load", "read", "save", "write"]
+
+READABLE = {"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL", "C64"}  # by NumPy
+DTYPES = {"BF16": "bfloat16"}
 
 
 class Stateful(Protocol):
@@ -56,22 +59,10 @@ def load(what: Stateful, path: str | os.PathLike[str]) -> None:
 def write(
     arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Write arrays by name, through a temporary file beside it that then takes its place: never half a file."""
-    path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {str(path.parent)!r} for {path.name!r}; make it first (mkdir -p {path.parent})"
-        )
+    """Write arrays by name: the whole file, or nothing if that fails."""
+    check_folder(Path(path))
     content = to_bytes({name: np.asarray(array, order="C") for name, array in arrays.items()}, dict(metadata or {}))
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    write_whole(Path(path), content)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -80,6 +71,18 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str,
         raise FileNotFoundError(f"there is no file {os.fspath(path)!r} to load")
     try:
         with safe_open(path, framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+            names = list(file.keys())
+            for name in names:
+                _check_dtype(path, name, file.get_slice(name).get_dtype())
+            return {name: file.get_tensor(name) for name in names}, dict(file.metadata() or {})
     except SafetensorError as error:
         raise DataError(f"{os.fspath(path)!r} is not a whole safetensors file: {error}") from None
+
+
+def _check_dtype(path: str | os.PathLike[str], name: str, dtype: str) -> None:
+    """NumPy has no bfloat16, nor any float of 8 bits or less."""
+    if dtype not in READABLE:
+        raise DataError(
+            f"{os.fspath(path)!r}: {name} is stored as {DTYPES.get(dtype, dtype)}, which NumPy does not have. Convert "
+            "the file to float32 first, with torch: save_file({k: v.float() for k, v in load_file(path).items()}, path)"
+        )

@@ -8,6 +8,7 @@ name: `blocks.0.attention.qkv.weight`.
 from __future__ import annotations
 
 import contextlib
+import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
@@ -318,7 +319,17 @@ def _at(module: Module, way: Way) -> Any:
 
 
 def _dotted(way: Way) -> str:
-    return ".".join(map(str, way))
+    """A way as a name: `blocks.0.weight`. A key that could be taken for something else stands in brackets: ['0']."""
+    name = ""
+    for key in way:
+        if (isinstance(key, str) and not _PLAIN.fullmatch(key)) or not isinstance(key, str | int | np.integer):
+            name += f"[{key!r}]"
+        else:
+            name += f".{key}" if name else f"{key}"
+    return name
+
+
+_PLAIN = re.compile(r"(?!-?\d+$)[^.\[\]]+")  # no number, no dot, no bracket
 
 
 class Sequential(Module):

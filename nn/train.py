@@ -173,6 +173,8 @@ def fit(
     if path is not None and resume and path.exists():
         history = load_checkpoint(path, model, optimizer)
     history.stopped = None
+    if patience is not None and history.evaluations and _without_progress(history.evaluations) >= patience:
+        history.stopped = "patience"  # it had stopped for this reason already
     model.train()
     with _progress_bar(steps, history, progress) as bar, _interrupts() as interrupted:
         while history.steps < steps and history.stopped is None:
@@ -295,29 +297,53 @@ def save_checkpoint(
         "history.evaluations": np.array(history.evaluations, dtype=np.float64).reshape(-1, 2),
     }
     dropouts = {name: d.rng.bit_generator.state for name, d in _dropouts(model)}
-    io.write(arrays, path, {"kind": "checkpoint", "dropouts": json.dumps(dropouts)})
+    about = {"kind": "checkpoint", "dropouts": json.dumps(dropouts), "stopped": history.stopped or ""}
+    io.write(arrays, path, about)
 
 
 def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Optimizer) -> History:
-    """Put a model and an optimizer back where a checkpoint left them; give the history so far."""
+    """Put a model and an optimizer back where a checkpoint left them; give the history so far.
+
+    If anything in the file does not fit them, an error says what, and nothing changes.
+    """
     arrays, metadata = io.read(path)
     if metadata.get("kind") != "checkpoint":
         raise DataError(f"{os.fspath(path)!r} is not a checkpoint of fit(); load a model's file with nn.load")
-    before = model.state_dict()
-    model.load_state_dict(_under("model.", arrays))
     try:
+        history = _history(arrays, metadata)
+        dropouts = _states_of_dropouts(model, json.loads(metadata["dropouts"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{os.fspath(path)!r} is not a whole checkpoint of fit(): {error!r:.80}") from None
+    before = model.state_dict(), optimizer.state_dict()
+    try:
+        model.load_state_dict(_under("model.", arrays))
         optimizer.load_state_dict(_under("optimizer.", arrays))
-    except Exception:
-        model.load_state_dict(before)
+        for dropout, state in dropouts:
+            dropout.rng.bit_generator.state = state
+    except BaseException:
+        model.load_state_dict(before[0])
+        optimizer.load_state_dict(before[1])
         raise
-    states = json.loads(metadata["dropouts"])
-    for name, dropout in _dropouts(model):
-        dropout.rng.bit_generator.state = states[name]
+    return history
+
+
+def _history(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> History:
     history = History()
     history.losses = arrays["history.losses"].tolist()
     history.rates = arrays["history.rates"].tolist()
     history.evaluations = [(int(step), value) for step, value in arrays["history.evaluations"].tolist()]
+    history.stopped = metadata.get("stopped") or None
     return history
+
+
+def _states_of_dropouts(model: Module, states: Mapping[str, Any]) -> list[tuple[Dropout, Any]]:
+    """What the file has for each dropout of the model, tried on a generator of the same kind."""
+    found = dict(_dropouts(model))
+    if missing := [name for name in found if name not in states]:
+        raise DataError(f"the checkpoint has no state for the dropout {missing[0]}: the model was made in another way")
+    for name, dropout in found.items():
+        type(dropout.rng.bit_generator)().state = states[name]  # raises if it is no state of this kind
+    return [(dropout, states[name]) for name, dropout in found.items()]
 
 
 def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

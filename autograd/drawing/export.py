@@ -6,9 +6,7 @@ handgrad[images]`) or, where that is missing, by a Chromium or Chrome found on P
 
 from __future__ import annotations
 
-import contextlib
 import html
-import os
 import re
 import struct
 import subprocess
@@ -22,6 +20,7 @@ import graphviz
 from autograd.browser import find_chromium
 from autograd.drawing.paint import theme
 from autograd.drawing.scene import Block, Card, Edge, Scene
+from autograd.files import check_folder, write_whole
 from autograd.formula.numbers import UNKNOWN, Table
 from autograd.formula.text import clipped, visible, xml
 
@@ -83,32 +82,9 @@ def save(drawing: Drawing, path: Path, theme_name: str = "light") -> Path:
     make = makers.get(path.suffix.lower())
     if make is None:
         raise ValueError(f"save: cannot tell a format from {path.name!r}; use one of {', '.join(makers)}")
-    insist_on_folder(path)
+    check_folder(path)
     write_whole(path, make())
     return path
-
-
-def insist_on_folder(path: Path) -> None:
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"save: there is no folder {str(path.parent)!r} for {path.name!r}; make it first (mkdir -p {path.parent})"
-        )
-    if path.is_dir():
-        raise IsADirectoryError(f"save: {str(path)!r} is a folder; give a file name such as {path / 'graph.svg'}")
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """A reader of `path` sees the old file or the new one, never half of it."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
 
 
 def image(svg: str, kind: str, theme_name: str = "light") -> bytes:
@@ -199,12 +175,6 @@ def _size(svg: str) -> tuple[int, int]:
     found = re.search(r'width="(\d+)" height="(\d+)"', svg)
     assert found is not None
     return int(found[1]), int(found[2])
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # --- DOT and Mermaid: user text is data, and what could be taken for markup is escaped ------------------------

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.drawing.export import image, insist_on_folder, write_whole
+from autograd.drawing.export import image
+from autograd.files import check_folder, write_whole
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
@@ -23,7 +24,7 @@ def save(stepper: Stepper, path: Path) -> Path:
             f"save: a stepper writes {', '.join(makers)}; got {path.name!r}. "
             "For pictures of single steps: stepper.svg(index), or stepper.save_all(folder)"
         )
-    insist_on_folder(path)
+    check_folder(path)
     write_whole(path, make().encode())
     return path
 

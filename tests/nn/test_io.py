@@ -1,5 +1,6 @@
 """Files: what is written comes back, whole or not at all, and misfits are named."""
 
+import json
 import os
 
 import numpy as np
@@ -72,6 +73,42 @@ def test_a_file_that_is_not_one_is_refused(tmp_path, content):
     (tmp_path / "broken").write_bytes(content)
     with pytest.raises(DataError, match=r"broken.*not a whole safetensors file"):
         nn.load(nn.Linear(1, 1), tmp_path / "broken")
+
+
+@pytest.mark.parametrize(("dtype", "size", "called"), [("BF16", 2, "bfloat16"), ("F8_E4M3", 1, "F8_E4M3")])
+def test_a_file_in_bfloat16_gets_a_sentence(tmp_path, dtype, size, called):
+    header = json.dumps({"weight": {"dtype": dtype, "shape": [1, 1], "data_offsets": [0, size]}}).encode()
+    (tmp_path / "half").write_bytes(len(header).to_bytes(8, "little") + header + b"\0" * size)
+    with pytest.raises(DataError, match=rf"weight is stored as {called}, which NumPy does not have.*v\.float\(\)"):
+        nn.load(nn.Linear(1, 1), tmp_path / "half")
+
+
+def test_every_dtype_of_numpy_comes_back(tmp_path):
+    arrays = {
+        np.dtype(kind).name: np.array([0, 1, 1], dtype=kind)
+        for kind in "fdeqihblQIHB?F"  # floats, whole numbers of either kind, truth
+    }
+    io.write(arrays, tmp_path / "all")
+    back, _ = io.read(tmp_path / "all")
+    assert {name: array.dtype for name, array in back.items()} == {name: array.dtype for name, array in arrays.items()}
+
+
+def test_keys_that_look_alike_have_names_of_their_own(tmp_path):
+    class Odd(nn.Module):
+        def __init__(self, start):
+            keys = (1, "1", 1.5, "1.5", ("a", 2), "a.b", "[1]", "", "a b")
+            self.parts = {key: nn.Parameter(start + i) for i, key in enumerate(keys)}
+            self.parts["a"] = {"b": nn.Parameter(start + 100), 1: [nn.Parameter(start + 200)]}
+
+    model = Odd(0.0)
+    names = [name for name, _ in model.named_parameters()]
+    assert names[:5] == ["parts.1", "parts['1']", "parts[1.5]", "parts['1.5']", "parts[('a', 2)]"]
+    assert names[-2:] == ["parts.a.b", "parts.a.1.0"] and "parts['a.b']" in names and "parts.a b" in names
+    assert len(set(names)) == len(names) == len(model.state_dict()) == 11
+    nn.save(model, tmp_path / "odd")
+    other = Odd(50.0)
+    nn.load(other, tmp_path / "odd")
+    assert [p.data for p in other.parameters()] == [p.data for p in model.parameters()]
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -1,5 +1,6 @@
 """fit: it learns, evaluates, stops early, checkpoints, resumes to the same bits, and obeys Ctrl-C."""
 
+import json
 import os
 import signal
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import nn
-from autograd.errors import BackwardError, DataError, NonFiniteError
+from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError
 from nn import train
 from nn.train import Batches, History, fit
 
@@ -188,6 +189,52 @@ def test_a_run_that_is_done_is_not_repeated(tmp_path):
     history = fit(model, loss, data, nn.optim.SGD(model, 0.01), steps=3, checkpoint=tmp_path / "run", resume=True)
     assert history.steps == 3
     assert all(np.array_equal(before[name], array) for name, array in model.state_dict().items())
+
+
+def test_a_run_that_had_stopped_early_is_not_taken_up_again(tmp_path):
+    model, loss, data = problem()
+    optimizer = nn.optim.SGD(model, lr=0.0)  # no better, ever
+    settings = {"steps": 50, "evaluate": lambda: loss(*data), "every": 2, "checkpoint": tmp_path / "c", "resume": True}
+    first = fit(model, loss, data, optimizer, patience=3, **settings)
+    assert (first.steps, first.stopped) == (8, "patience")
+    for _ in range(3):
+        again = fit(model, loss, data, optimizer, patience=3, **settings)
+        assert (again.steps, again.stopped, optimizer.steps) == (8, "patience", 8)
+    assert train.load_checkpoint(tmp_path / "c", model, optimizer).stopped == "patience"
+    longer = fit(model, loss, data, optimizer, patience=5, **settings)
+    assert (longer.steps, longer.stopped) == (12, "patience")
+    assert fit(model, loss, data, optimizer, **settings).stopped == "steps"
+
+
+@pytest.mark.parametrize("spoil", ["dropout", "state", "history", "kind of generator", "optimizer"])
+def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path, spoil):
+    model, loss, data = problem(dropout=0.5)
+    optimizer = nn.optim.Adam(model, lr=0.1)
+    fit(model, loss, data, optimizer, steps=3, checkpoint=tmp_path / "run")
+    arrays, about = nn.io.read(tmp_path / "run")
+    states = json.loads(about["dropouts"])
+    if spoil == "dropout":
+        states = {}
+    elif spoil == "state":
+        states = {key: {"bit_generator": "PCG64", "state": 3} for key in states}
+    elif spoil == "kind of generator":
+        states = {key: {"bit_generator": "MT19937", "state": {"key": [1], "pos": 0}} for key in states}
+    elif spoil == "history":
+        del arrays["history.rates"]
+    else:
+        arrays["optimizer.steps.layers.0.weight"] = np.zeros(7)
+    nn.io.write(arrays, tmp_path / "run", about | {"dropouts": json.dumps(states)})
+    other, _, _ = problem(dropout=0.5, rng=5)
+    fresh = nn.optim.Adam(other, lr=0.1)
+
+    def everything():
+        return {**other.state_dict(), **fresh.state_dict()}, other.layers[2].rng.bit_generator.state
+
+    (before, generator), expected = everything(), ShapeError if spoil == "optimizer" else DataError
+    with pytest.raises(expected, match=r"nothing was changed|not a whole checkpoint|no state for the dropout layers"):
+        train.load_checkpoint(tmp_path / "run", other, fresh)
+    after, untouched = everything()
+    assert untouched == generator and all(np.array_equal(before[name], after[name]) for name in before)
 
 
 def test_without_resume_a_run_starts_anew(tmp_path):

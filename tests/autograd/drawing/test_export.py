@@ -66,7 +66,7 @@ def test_an_unwritable_folder_is_an_error_and_leaves_nothing(tmp_path, drawing):
 def test_a_failure_half_way_keeps_the_old_file(tmp_path, drawing, monkeypatch):
     path = tmp_path / "g.svg"
     path.write_text("old")
-    monkeypatch.setattr(export.os, "replace", lambda *args: (_ for _ in ()).throw(OSError("disk full")))
+    monkeypatch.setattr(os, "replace", lambda *args: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
         drawing.save(path)
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["g.svg"]
@@ -84,7 +84,7 @@ def test_the_file_has_ordinary_permissions(tmp_path, drawing):
 
 def test_without_tools_an_image_says_what_to_install(tmp_path, drawing, monkeypatch):
     monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export.shutil, "which", lambda name: None)
+    monkeypatch.setattr(export, "find_chromium", lambda: None)
     with pytest.raises(export.ImageToolMissing, match=r"handgrad\[images\].*Save as \.svg"):
         drawing.save(tmp_path / "g.png")
     assert os.listdir(tmp_path) == []
@@ -92,7 +92,7 @@ def test_without_tools_an_image_says_what_to_install(tmp_path, drawing, monkeypa
 
 def test_a_browser_makes_png_and_pdf(tmp_path, drawing, chromium, monkeypatch):
     monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export.shutil, "which", lambda name: chromium)
+    monkeypatch.setattr(export, "find_chromium", lambda: chromium)
     assert drawing.save(tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
     assert drawing.save(tmp_path / "g.pdf", theme="dark").read_bytes().startswith(b"%PDF")
 
@@ -109,7 +109,7 @@ def test_a_png_has_the_drawings_colours(tmp_path, drawing, chromium, monkeypatch
     """The surface is painted, light or dark, and twice the drawing's size."""
     image = pytest.importorskip("PIL.Image")
     monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export.shutil, "which", lambda name: chromium)
+    monkeypatch.setattr(export, "find_chromium", lambda: chromium)
     for theme, corner in (("light", (255, 255, 255)), ("dark", (21, 24, 29))):
         picture = image.open(drawing.save(tmp_path / f"{theme}.png", theme=theme)).convert("RGB")
         assert picture.getpixel((3, 3)) == corner
@@ -121,7 +121,7 @@ def test_a_png_by_a_browser_is_the_whole_drawing(tmp_path, drawing, chromium, mo
     """A browser keeps a part of its window for itself: the lowest card must still be there."""
     image = pytest.importorskip("PIL.Image")
     monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export.shutil, "which", lambda name: chromium)
+    monkeypatch.setattr(export, "find_chromium", lambda: chromium)
     picture = image.open(drawing.save(tmp_path / "g.png")).convert("L")
     inked = picture.point(lambda level: 255 if level < 200 else 0).getbbox()
     lowest = max(box.bottom for box in drawing.placement.boxes.values())

@@ -1,0 +1,77 @@
+"""Files written whole or not at all: drawings, pages and models all pass through here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import secrets
+import stat
+import zlib
+from pathlib import Path
+
+HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def check_folder(path: Path) -> None:
+    """A file can be written there: its folder exists, and it is no folder itself."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder; give the name of a file")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {str(folder)!r} for {path.name!r}; make it first (mkdir -p {folder})"
+        )
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file; whoever reads it meanwhile sees the old one or the new one, never half of it.
+
+    It keeps its mode, and a link stays a link: what it leads to is written. A device or a pipe is written to directly.
+    """
+    check_folder(path)
+    if (path.exists() and not path.is_file()) or path.parts[1:2] in (("dev",), ("proc",)):  # /dev/stdout, a named pipe
+        path.write_bytes(content)
+        return
+    target = Path(os.path.realpath(path))
+    remove_dead(target)
+    temporary = target.with_name(f"{_stem(target)}{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        os.replace(temporary, target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_dead(target: Path) -> None:
+    """Remove the temporary files of processes that were killed while they wrote this file."""
+    pattern = re.compile(re.escape(_stem(target)) + r"(\d+)-[0-9a-f]{8}")
+    for name in os.listdir(target.parent):
+        found = pattern.fullmatch(name)
+        if found and not _is_alive(int(found[1])):
+            with contextlib.suppress(OSError):
+                target.with_name(name).unlink()
+
+
+def _stem(target: Path) -> str:
+    """How the names of its temporary files begin: with its own name, and that of this machine."""
+    return f".{target.name[:40]}.{HOST}-"
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of this machine is running."""
+    if os.name == "nt":  # where `os.kill` would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is somebody else's
+        return True
+    return True
