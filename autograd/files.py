@@ -18,7 +18,7 @@ def check_folder(path: Path) -> None:
     """A file can be written there: its folder exists, and it is no folder itself."""
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; give the name of a file")
-    folder = Path(os.path.realpath(path)).parent
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise FileNotFoundError(
             f"there is no folder {str(folder)!r} for {path.name!r}; make it first (mkdir -p {folder})"

@@ -49,7 +49,8 @@ class Answer:
 
     def __init__(self, function: Any, by: Callable[..., Any]) -> None:
         self.function, self.by = function, by
-        self.name = f"np.{'linalg.' * function.__module__.endswith('linalg')}{function.__name__}"  # ufuncs have one too
+        module = getattr(function, "__module__", "")  # NumPy 2.0's ufuncs have none
+        self.name = f"np.{'linalg.' * module.endswith('linalg')}{function.__name__}"
         self.signature = signature_of(function)
         required, self.options = _taken(by)
         parameters = self.signature.parameters.values()

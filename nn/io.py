@@ -16,7 +16,7 @@ from autograd.files import check_folder, write_whole
 
 __all__ = ["load", "read", "save", "write"]
 
-READABLE = {"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL", "C64"}  # by NumPy
+READABLE = {"F64", "F32", "F16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}  # by NumPy
 DTYPES = {"BF16": "bfloat16"}
 
 
