@@ -326,7 +326,7 @@ def facts(node: Value) -> dict[str, str]:
     gradient = gradient_of(node)
     told = {"value": _in_full(node.data), "grad": "None" if gradient is None else _in_full(gradient)}
     if np.ndim(node.data):
-        told["shape"] = f"{dimensions(node.shape)} {node.dtype}"
+        told["shape"] = _shape_text(node.data)
     if node.op is not None:
         told["op"] = node.op.name
     if node.line:

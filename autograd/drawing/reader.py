@@ -5,6 +5,7 @@ Everything is read off at once, so that a drawing keeps the numbers of the momen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +18,7 @@ from autograd.drawing.groups import Group, Spelling, every_module, fold, in_pyth
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
-from autograd.drawing.scene import Card, Frame, Scene
+from autograd.drawing.scene import Card, Edge, Frame, Scene, measure
 from autograd.formula.names import Names
 from autograd.formula.numbers import count
 from autograd.formula.operands import operands_of
@@ -27,6 +28,7 @@ from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
+WIDEST_STRIP, CARD_GAP = 1240, 33  # pixels that a page has to spare, and between one card and the next
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
 EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
@@ -63,10 +65,11 @@ class Reader:
     def scene(self) -> Scene:
         """The picture as data."""
         told = self.folded.size <= COMPACT_FROM
-        direction = self.options.direction or ("TB" if self._shows_tables() else "LR")
-        style = Style(self.options.detail, self.options.digits, direction == "TB", told)
+        tables = self._shows_tables()
+        style = Style(self.options.detail, self.options.digits, (self.options.direction or "TB") == "TB", told)
         edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, style)
         cards = self._cards(style)
+        direction = self.options.direction or ("TB" if tables or _is_strip(cards, edges.edges) else "LR")
         cards += [plain_card(key, array, self.names, style, edges.parts[key]) for key, array in edges.arrays.items()]
         return Scene(
             tuple(_mark_first_trouble(cards)),
@@ -217,6 +220,27 @@ class Reader:
     def _title(self) -> str:
         what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
         return f"computation graph of {clipped(what, LONGEST_TITLE)}"
+
+
+def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:
+    """Is it wider than a page from left to right, and less wide from top to bottom, the way pages scroll?"""
+    if len(cards) > COMPACT_FROM:
+        return False
+    widths = {card.key: measure(card).width + CARD_GAP for card in cards}
+    start, rank, first_use = dict.fromkeys(widths, 0.0), dict.fromkeys(widths, 0), {}
+    for edge in edges:  # in order of computation
+        if edge.tail in widths:
+            start[edge.head] = max(start[edge.head], start[edge.tail] + widths[edge.tail])
+            rank[edge.head] = max(rank[edge.head], rank[edge.tail] + 1)
+            first_use.setdefault(edge.tail, edge.head)
+    across = max(start[key] + width for key, width in widths.items())
+    if across <= WIDEST_STRIP:
+        return False
+    rows: Counter[int] = Counter()
+    for key, width in widths.items():
+        is_leaf = rank[key] == 0 and key in first_use
+        rows[rank[first_use[key]] - 1 if is_leaf else rank[key]] += round(width)
+    return max(rows.values()) < across
 
 
 def _marked_edited(card: Card) -> Card:

@@ -34,6 +34,7 @@ SLICE_GAP, LABEL_GAP = 5, 6  # between slices, and from a slice's label to its b
 COLUMN_GAP, BLOCK_GAP, BELOW_GAP = 12, 16, 4
 TINT = 6  # the gradient's tint goes beyond its numbers
 HEADER_GAP = 14  # before the role word
+OPEN, OPEN_PAD = "open +", 6  # what a card that opens says, and the room left and right of it in its pill
 CAPTION_GAP = 12  # between a row's caption and its number
 CONSTANT_HEIGHT, VIEW_HEIGHT = 24, 26
 SHEET = 5  # offset of each sheet behind a folded module
@@ -101,6 +102,7 @@ class Card:
     facts: Mapping[str, str] = field(default_factory=dict)
     header_lines: int = 0  # 1 or 2; 0: as it fits
     mark: str = ""  # draw_diff: "changed", "first" or "only"
+    opens: bool = False  # in a page that opens the module when the card is pressed
     made_up: bool = False  # the name is the drawing's own, and so not as bold as the user's
 
     def __post_init__(self) -> None:
@@ -305,4 +307,8 @@ def _header_line(card: Card) -> float:
 def _word_width(card: Card) -> float:
     copies = HEADER_GAP + mono_width(f"×{card.copies}", COPIES_TEXT) if card.copies > 1 else 0
     word = HEADER_GAP + sans_width(card.corner_word, CAPTION) if card.corner_word else 0
-    return copies + word
+    return copies + word + (HEADER_GAP + open_width() if card.opens else 0)
+
+
+def open_width() -> float:
+    return sans_width(OPEN, INFO_CAPTION) + 2 * OPEN_PAD

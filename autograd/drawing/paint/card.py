@@ -122,6 +122,13 @@ def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
             x, y_expression = x + mono_width(card.shown_name + space), y
         parts.append(text(x, y_expression, expression, token="muted"))
     right = box.right - geometry.PAD_X
+    if card.opens:
+        wide, says = geometry.open_width(), geometry.INFO_CAPTION
+        pill = Box(right - wide, y - 14, wide, 18)
+        parts.append(rectangle(pill, 5, theme.outline("surface", "parameter-line", 1.2)))
+        label = right - wide / 2
+        parts.append(caption(label, y - 1, geometry.OPEN, "parameter-line", anchor="middle", weight=600, size=says))
+        right -= wide + geometry.HEADER_GAP
     if card.copies > 1:
         times = f"×{card.copies}"
         parts.append(text(right, y + 1, times, anchor="end", size=geometry.COPIES_TEXT, weight=700))

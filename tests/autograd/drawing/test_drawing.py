@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import autograd
+import nn
 from autograd import Value, draw
 from autograd.drawing.paint.painter import NARROWEST_NOTE
 from autograd.drawing.scene import LONGEST_LABEL
@@ -209,8 +210,6 @@ def test_a_plain_operand_is_called_what_its_op_calls_it():
 
 
 def test_parameters_are_called_by_their_path():
-    import nn
-
     model = nn.Sequential(nn.Linear(2, 2, rng=0), nn.Linear(2, 1, rng=1))
     names = {card.name for card in draw(model(Value([[1.0, 2.0]])).sum()).scene.cards}
     assert any("0.weight" in name for name in names) and any("1.weight" in name for name in names)
@@ -520,6 +519,22 @@ def test_direction_follows_the_contents():
     assert draw(scalar_graph()).scene.direction == "LR"
     assert draw(attention()).scene.direction == "TB"
     assert draw(attention(), detail="brief").scene.direction == "LR"
+
+
+def chain(length):
+    x = Value(1.5, name="x")
+    for _ in range(length):
+        x = x.tanh()
+    return x
+
+
+def test_a_picture_wider_than_a_page_runs_top_to_bottom_if_that_is_narrower():
+    short, long = draw(chain(5)), draw(chain(20))
+    assert short.scene.direction == "LR" and short.placement.width < 1240
+    assert long.scene.direction == "TB" and long.placement.width < 300
+    broad = draw(nn.MLP(2, [4, 4, 1], rng=0)([1.0, -2.0]))
+    assert broad.placement.width > 1240 and broad.scene.direction == "LR"  # 24 weights would stand side by side
+    assert draw(chain(20), direction="LR").scene.direction == "LR"
 
 
 def test_q_k_and_v_share_a_row_and_the_scope_a_frame():
