@@ -18,7 +18,8 @@ FLAGS = (
     "--remote-debugging-port=0", "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",
 )  # fmt: skip
 PATIENCE = 30  # seconds for the browser to answer
-KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32}
+KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32,
+        "ArrowUp": 38, "ArrowDown": 40, "[": 219, "]": 221}  # fmt: skip
 
 
 class Browser:

@@ -297,8 +297,8 @@ def _module_norm_row(group: Group, parameters_of: Callable[[Group], Sequence[Val
     def gradients(one: Group) -> list[Any]:
         return [gradient_of(node) for node in (parameters_of(one) if parameters_of else one.outputs)]
 
-    its = "its" if not group.copies else "their"
-    whose = f"of {its} {'parameters' if parameters_of else 'output'}"
+    its = "its " if not group.copies else ""
+    whose = f"of {its}{'parameters' if parameters_of else 'output'}"
     if not group.copies:
         return _norm_row(gradients(group), whose)
     sizes = [_joint_norm(gradients(copy)) for copy in group.copies]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import os
 from collections.abc import Iterable, Mapping
@@ -18,6 +19,7 @@ from autograd.drawing.paint import compact, painter
 from autograd.drawing.paint.svg import next_drawing_number
 from autograd.drawing.reader import COMPACT_FROM, Reader
 from autograd.drawing.scene import Scene
+from autograd.formula.text import xml
 from autograd.value import Value
 
 SLIDE = (1240, 590)  # pixels a slide has to spare
@@ -78,14 +80,14 @@ class Drawing:
     def __init__(self, source: Reader | Scene, engine: str | None = None) -> None:
         self.reader = source if isinstance(source, Reader) else None
         self.scene = source.scene() if isinstance(source, Reader) else source
-        self._engine = engine
+        self.engine = engine
         self._number = next_drawing_number()
 
     @functools.cached_property
     def placement(self) -> Placement:
         """Where everything stands."""
         sizes = compact.sizes(self._words) if self.is_compact else None
-        return arrange(self.scene, sizes, engine=self._engine)
+        return arrange(self.scene, sizes, engine=self.engine)
 
     @functools.cached_property
     def _words(self) -> dict[str, list[str]]:
@@ -172,7 +174,16 @@ class Drawing:
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"image/svg+xml": self.svg, "text/plain": repr(self)}
+        return {"text/html": self._scrolling(), "image/svg+xml": self.svg, "text/plain": repr(self)}
+
+    def _scrolling(self) -> str:
+        """The picture at its own size in a box that scrolls, for notebooks: a bare SVG would run off the edge of a
+        cell. As an image it is also shown by notebooks that are not trusted."""
+        data = base64.b64encode(self.svg.encode()).decode()
+        return (
+            f'<div style="max-width:100%;overflow-x:auto"><img alt="{xml(self.scene.title)}" style="max-width:none" '
+            f'src="data:image/svg+xml;base64,{data}"></div>'
+        )
 
     def __repr__(self) -> str:
         cards = len(self.scene.cards)

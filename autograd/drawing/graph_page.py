@@ -1,24 +1,25 @@
 """`Drawing.html()`: one self-contained page round a drawing.
 
-Python hands over cards already painted, the tree of modules, and the first arrangement; the page
-(page/draw.js) only shows them, and lays out anew when a module is opened or closed.
+Python hands over cards already painted, the tree of modules, and the first arrangement. The page (assets/draw.js) shows
+them, the whole graph or one module at a time, and lays out anew (assets/layers.js) what a module holds.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from autograd.drawing.groups import Group
+from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card
 from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
-from autograd.drawing.scene import Card, Edge, Legend, Scene, measure
+from autograd.drawing.scene import CAPTION, Card, Edge, Legend, Scene, Size, measure
 from autograd.formula.text import xml
 from autograd.recording import Scope
 
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
     from autograd.drawing.drawing import Drawing
     from autograd.drawing.reader import Reader
 
-MOST_OPEN = 600  # nodes up to which a page can open every module
+MOST_OPEN = 1500  # nodes up to which a page can open every module
 PREFIX = "hg-page"
+ON_A_PHONE = 340  # pixels of a card that a phone shows at a readable size
 EDITED = "the graph was edited after it was drawn; draw it again to open and close its modules"
 
 
@@ -39,7 +41,9 @@ class Outline:
         whole = type(reader)(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
         self.scene = whole.scene()
         self.whole, self.key_of = whole, whole.folded.key_of
-        self.modules = {module.key: module for module in whole.modules()}
+        place = {node: index for index, node in enumerate(whole.nodes)}
+        in_order = sorted(whole.modules(), key=lambda module: place[module.members[0]])
+        self.modules = {module.key: module for module in in_order}
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
         self.closed = [_module_key(group) for group in reader.folded.groups.values() if group.kind == "module"]
@@ -96,7 +100,7 @@ def write(drawing: Drawing) -> str:
         "title": xml(drawing.scene.title),
         "style": theme.css() + _part("draw.css"),
         "data": embedded(_data(drawing)),
-        "script": _part("draw.js"),
+        "script": _part("layers.js") + _part("draw.js"),
         "description": xml(drawing.scene.description),
         "mono": xml(theme.MONO),
         "legend": _legend(drawing.scene.legend),
@@ -130,11 +134,21 @@ def _data(drawing: Drawing) -> dict[str, Any]:
     modules: dict[str, Any] = {}
     if outline is not None:
         for key, card in outline.cards.items():
-            cards[key] = _card(replace(card, key=key), "")
-            modules[key] = {"parent": outline.parent_of.get(key, ""), "name": card.name, "kind": card.expression}
+            parent = outline.parent_of.get(key, "")
+            around = f"{outline.cards[parent].name}." if parent else ""
+            short = card.name.removeprefix(around)
+            page_card = replace(card, key=key, opens=True, name=short)
+            if measure(page_card).width > ON_A_PHONE:
+                page_card = replace(page_card, header_lines=2)
+            cards[key] = _card(page_card, "") | {"name": card.name}
+            size = next((row for row in reversed(card.rows) if row.kind == "grad"), None)
+            modules[key] = {"parent": parent, "name": card.name, "short": short, "kind": card.expression,
+                            "norm": size.text if size else ""}  # fmt: skip
     return {
         "title": drawing.scene.title,
         "direction": drawing.scene.direction,
+        "chosen": drawing.reader is None or drawing.reader.options.collapse is not None,
+        "smallest": CAPTION,
         "notes": [*drawing.scene.notes, *([EDITED] if outline is None and drawing.has_modules else [])],
         "cards": cards,
         "edges": [_edge(edge) for edge in scene.edges],
@@ -142,7 +156,7 @@ def _data(drawing: Drawing) -> dict[str, Any]:
         "homes": outline.home_of if outline is not None else {},
         "closed": outline.closed if outline is not None else [],
         "styles": {name: list(style) for name, style in EDGE_STYLES.items()},
-        "placed": _placed(drawing, scene, outline),
+        "placed": _placed(drawing, cards, outline),
     }
 
 
@@ -159,14 +173,13 @@ def _edge(edge: Edge) -> list[Any]:
     return [edge.tail, edge.head, edge.shown_label, edge.style, round(edge.flow, 1), edge.title]
 
 
-def _placed(drawing: Drawing, scene: Scene, outline: Outline | None) -> dict[str, Any] | None:
+def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None) -> dict[str, Any] | None:
     """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
     rename = {group.key: _module_key(group) for group in _groups(drawing) if group.kind == "module"}
-    drawn = {rename.get(card.key, card.key) for card in drawing.scene.cards}
-    known = {card.key for card in scene.cards} | set(outline.modules if outline is not None else ())
-    if drawing.is_compact or not drawn <= known:  # cards of another size, or a folded sum
-        return None
-    placed = drawing.placement
+    if drawing.is_compact or not {rename.get(card.key, card.key) for card in drawing.scene.cards} <= set(cards):
+        return None  # cards of another size, or a folded sum
+    sizes = {key: Size(cards[new]["w"], cards[new]["h"]) for key, new in rename.items()}  # they say that they open
+    placed = arrange(drawing.scene, sizes, drawing.engine) if sizes else drawing.placement
     boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
     curves = []
     for edge in drawing.scene.edges:

@@ -227,7 +227,8 @@ def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:
     if len(cards) > COMPACT_FROM:
         return False
     widths = {card.key: measure(card).width + CARD_GAP for card in cards}
-    start, rank, first_use = dict.fromkeys(widths, 0.0), dict.fromkeys(widths, 0), {}
+    start, rank = dict.fromkeys(widths, 0.0), dict.fromkeys(widths, 0)
+    first_use: dict[str, str] = {}
     for edge in edges:  # in order of computation
         if edge.tail in widths:
             start[edge.head] = max(start[edge.head], start[edge.tail] + widths[edge.tail])

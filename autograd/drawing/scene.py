@@ -38,7 +38,7 @@ OPEN, OPEN_PAD = "open +", 6  # what a card that opens says, and the room left a
 CAPTION_GAP = 12  # between a row's caption and its number
 CONSTANT_HEIGHT, VIEW_HEIGHT = 24, 26
 SHEET = 5  # offset of each sheet behind a folded module
-BAR, BAR_GAP = 9, 2  # one bar per folded block
+BAR, BAR_GAP, MOST_BARS = 9, 2, 66  # one bar per folded block, and the room that all may take
 NARROWEST_BODY = 150  # a header may be this wide (times SLACK) before it takes two lines
 SLACK = 1.12
 LONGEST_LABEL = 48  # characters on an edge
@@ -265,7 +265,12 @@ def row_width(row: Row) -> float:
 
 
 def bars_width(row: Row) -> float:
-    return len(row.bars) * (BAR + BAR_GAP) + 8 if row.bars else 0.0
+    return len(row.bars) * bar_step(row) + 8 if row.bars else 0.0
+
+
+def bar_step(row: Row) -> float:
+    """From one bar to the next: many are thinner."""
+    return max(BAR_GAP + 1, min(BAR + BAR_GAP, MOST_BARS / len(row.bars)))
 
 
 def block_size(block: Block) -> Size:

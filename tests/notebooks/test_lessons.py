@@ -2,15 +2,9 @@
 
 import contextlib
 import importlib
-import json
-import os
 import re
 import runpy
-import socket
-import subprocess
 import sys
-import time
-import urllib.request
 import warnings
 
 import numpy as np
@@ -19,6 +13,7 @@ import pytest
 pytest.importorskip("matplotlib")
 from notebooks import __main__ as notebooks
 from notebooks.mathml import FORMULA, UnknownLatex, mathml
+from tests.jupyter import jupyterlab
 
 LESSONS = notebooks.lessons()
 IDS = [path.stem for path in LESSONS]
@@ -106,77 +101,13 @@ def test_each_runs_in_a_kernel_and_becomes_a_page(path, tmp_path):
     assert "<iframe" in page or "inside(" in path.read_text(encoding="utf-8")
 
 
-# A command given before the kernel is connected is lost, and JupyterLab may ask which kernel to start.
-RUN_UNTIL_SHOWN = """(() => {
-    document.querySelector('.jp-Dialog .jp-mod-accept')?.click();
-    const ready = window.jupyterapp && document.querySelector('.jp-CodeCell');
-    if (ready && Date.now() - (window.askedAt || 0) > 6000) {
-        window.askedAt = Date.now();
-        jupyterapp.commands.execute('notebook:run-all-cells');
-    }
-    return document.querySelector('.jp-OutputArea-output iframe');
-})()"""
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-@pytest.fixture
-def lab(tmp_path):
-    """A JupyterLab of its own, with one notebook in it."""
-    pytest.importorskip("jupyterlab")
-    jupytext = pytest.importorskip("jupytext")
-    source = 'from autograd import Value, step\n\na = Value(2.0, name="a")\nstep(a * a + 1.0)\n'
-    notebook = jupytext.reads(source, fmt="py:percent")
-    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    folder = tmp_path / "work"
-    folder.mkdir()
-    jupytext.write(notebook, folder / "one.ipynb")
-    settings = tmp_path / "config" / "labconfig"
-    settings.mkdir(parents=True)
-    quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
-    (settings / "page_config.json").write_text(json.dumps(quiet), encoding="utf-8")
-    port = free_port()
-    environment = os.environ | {
-        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"), "JUPYTER_DATA_DIR": str(tmp_path / "data"),
-        "JUPYTER_RUNTIME_DIR": str(tmp_path / "run"), "JUPYTERLAB_SETTINGS_DIR": str(tmp_path / "settings"),
-        "PYTHONPATH": str(notebooks.HERE.parent),
-    }  # fmt: skip
-    server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--port-retries=0", "--allow-root",
-         "--IdentityProvider.token=", "--ServerApp.password=", f"--ServerApp.root_dir={folder}",
-         "--LabApp.extension_manager=readonly", "--LabApp.expose_app_in_browser=True"],
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        deadline = time.monotonic() + 60
-        while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/api"):
-                break
-            assert server.poll() is None and time.monotonic() < deadline, "JupyterLab did not start"
-            time.sleep(0.2)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
 @pytest.mark.slow
-def test_stepping_in_jupyterlab(lab, chromium):
+def test_stepping_in_jupyterlab(tmp_path, chromium):
     """Run a cell, click Next in its output, read the step."""
-    from tests.browser import Browser
-
-    browser = Browser(chromium)
-    try:
-        browser.open(f"{lab}/lab/tree/one.ipynb", width=1400, height=1000)
-        browser.wait(RUN_UNTIL_SHOWN, 90)
+    source = 'from autograd import Value, step\n\na = Value(2.0, name="a")\nstep(a * a + 1.0)\n'
+    with jupyterlab(tmp_path, source, chromium, shown=".jp-OutputArea-output iframe") as (browser, lab):
         browser.wait_until(lambda: browser.in_frame("!!document.querySelector('#hg-next')"), "the page in the frame")
         browser.in_frame("document.querySelector('#hg-next').click()")
         assert browser.in_frame("document.querySelector('.hg-where b').innerText") == "Forward 1 of 2"
         outside = {url for url in browser.requests if not url.startswith((lab, "data:", "about:", "blob:"))}
         assert outside == set()
-    finally:
-        browser.close()

@@ -1,180 +1,77 @@
-"use strict";
-// The page of one drawing. Python gave painted cards, edges, modules and a first arrangement; here they are shown,
-// searched, panned and zoomed, and arranged anew when a module opens or closes.
+// The page of one drawing. Python gave painted cards, edges, modules and a first arrangement. The page shows the whole
+// graph, or one module at a time: its cards, and round them labels that say where its inputs come from.
 (() => {
   const data = JSON.parse(document.getElementById("hg-data").textContent);
-  const SVG = "http://www.w3.org/2000/svg";
-  const stage = document.getElementById("hg-stage"), svg = document.getElementById("hg-svg");
-  const world = document.getElementById("hg-world"), panel = document.getElementById("hg-facts");
-  const search = document.getElementById("hg-search"), found = document.getElementById("hg-found");
-  const across = data.direction === "LR";
+  const SVG = "http://www.w3.org/2000/svg", FROM = "from ", TO = "to ";
+  const by = id => document.getElementById(id);
+  const stage = by("hg-stage"), world = by("hg-world"), panel = by("hg-facts"), overview = by("hg-overview");
+  const search = by("hg-search"), found = by("hg-found");
+  const hasModules = Object.keys(data.modules).length > 0;
+  const READABLE = 11 / data.smallest, LARGEST = 1.25, EDGE = 14, PAD = 14, NARROW = 860;   // READABLE: no text is below 11 px
+  const LEAVES = ["input", "parameter", "constant"], OWN = ["parameter", "constant"];   // OWN: what a module may own
   const closed = new Set(data.closed);
-  let view = { x: 0, y: 0, scale: 1 }, size = { width: 1, height: 1 }, boxes = {}, hits = [], hit = -1;
+  let focus = "";                                     // the module on screen; "": the whole graph
+  let cards = data.cards, boxes = {}, frames = [], hits = [], hit = -1;
+  let view = { x: 0, y: 0, scale: 1 }, size = { left: 0, top: 0, width: 1, height: 1 };
+
+  // --- the tree of modules --------------------------------------------------------------------------------
+
+  const homeOf = key => (key in data.modules ? data.modules[key].parent : data.homes[key]) || "";
+  function around(key) {                              // the modules round a card or module, innermost first
+    const chain = [];
+    for (let home = homeOf(key); home; home = homeOf(home)) chain.push(home);
+    return chain;
+  }
+  const inside = key => Object.keys(data.modules).filter(one => data.modules[one].parent === key);
+  // The same module of the next block: `blocks.1.attention` after `blocks.0.attention`; "" if there is none.
+  function neighbour(step) {
+    if (!focus) return "";
+    const parts = data.modules[focus].name.split("."), at = parts.findLastIndex(part => /^\d+$/.test(part));
+    if (at < 0) return "";
+    parts[at] = String(Number(parts[at]) + step);
+    return Object.keys(data.modules).find(key => data.modules[key].name === parts.join(".")) || "";
+  }
 
   // --- what is visible ------------------------------------------------------------------------------------
 
-  // The outermost closed module around a card stands for it.
+  // Which card stands for a card: in the whole graph the outermost closed module round it; in a module the module one
+  // level further in; and for what is elsewhere, the largest module that does not hold this one.
   function shown(key) {
-    let stand = key;
-    for (let home = data.homes[key] || ""; home; home = (data.modules[home] || {}).parent || "")
-      if (closed.has(home)) stand = home;
-    return stand;
+    const chain = around(key);
+    if (!focus) return chain.findLast(home => closed.has(home)) || key;
+    const here = chain.indexOf(focus);
+    if (here >= 0) return here ? chain[here - 1] : key;
+    const path = new Set([focus, ...around(focus)]), common = chain.findIndex(home => path.has(home));
+    return chain[(common < 0 ? chain.length : common) - 1] || key;
   }
+  const isHere = key => !focus || around(key).includes(focus);
 
   function visibleGraph() {
-    const order = [], seen = new Set(), edges = [], drawn = new Set();
-    for (const key of Object.keys(data.cards)) {
-      if (data.modules[key]) continue;
-      const stand = shown(key);
-      if (!seen.has(stand)) { seen.add(stand); order.push(stand); }
+    const order = [], seen = new Set(), edges = [], drawn = new Set(), labels = {};
+    const add = key => { if (!seen.has(key)) { seen.add(key); order.push(key); } };
+    for (const key of Object.keys(data.cards)) if (!data.modules[key] && isHere(key)) {
+      const stand = shown(key), isLeaf = LEAVES.includes(data.cards[key].role);
+      if (stand === key || !isLeaf) add(stand);       // a module stands where its first result does
     }
     for (const [from, to, label, style, flow, title] of data.edges) {
-      const tail = shown(from), head = shown(to), folded = tail !== from || head !== to;
+      if (!isHere(from) && !isHere(to)) continue;
+      let tail = shown(from), head = shown(to);
+      const folded = tail !== from || head !== to;
       if (tail === head) continue;
+      if (!isHere(from)) { labels[FROM + tail] = way(FROM, tail, from); tail = FROM + tail; }
+      if (!isHere(to)) { labels[TO + head] = way(TO, head, from); head = TO + head; }
       if (folded && drawn.has(tail + " " + head)) continue;
       drawn.add(tail + " " + head);
       edges.push({ tail, head, label: folded ? "" : label, style, flow, title });
     }
-    return { order, edges };
+    Object.keys(labels).forEach(add);
+    return { order, edges, labels };
   }
-
-  // --- arrangement: ranks, order, places (as layered.py does it) -------------------------------------------
-
-  const RANK_GAP = 44, CARD_GAP = 22, WAY = 14, TIP = 9, SWEEPS = 6, LABEL_HEIGHT = 16, LABEL_END = 18;
-  const labelWidth = words => words.length * 6.7 + 6;
-
-  function arrange(graph) {
-    const spots = new Map(graph.order.map(key => {
-      const card = data.cards[key];
-      return [key, { breadth: across ? card.h : card.w, depth: across ? card.w : card.h, rank: 0, centre: 0,
-        above: [], below: [], gap: CARD_GAP }];
-    }));
-    const incoming = new Map(graph.order.map(key => [key, []])), outgoing = new Map(graph.order.map(key => [key, []]));
-    for (const edge of graph.edges) { incoming.get(edge.head).push(edge); outgoing.get(edge.tail).push(edge); }
-    const waiting = new Map(graph.order.map(key => [key, incoming.get(key).length]));
-    const ready = graph.order.filter(key => !waiting.get(key));
-    for (let i = 0; i < ready.length; i++)
-      for (const edge of outgoing.get(ready[i])) {
-        const head = spots.get(edge.head);
-        head.rank = Math.max(head.rank, spots.get(ready[i]).rank + 1);
-        waiting.set(edge.head, waiting.get(edge.head) - 1);
-        if (!waiting.get(edge.head)) ready.push(edge.head);
-      }
-    for (const key of ready)
-      if (!incoming.get(key).length && outgoing.get(key).length)
-        spots.get(key).rank = Math.min(...outgoing.get(key).map(edge => spots.get(edge.head).rank - 1));
-    const lowest = Math.min(0, ...[...spots.values()].map(spot => spot.rank));
-    for (const spot of spots.values()) spot.rank -= lowest;
-
-    const ranks = [];
-    const put = spot => { (ranks[spot.rank] = ranks[spot.rank] || []).push(spot); };
-    spots.forEach(put);
-    for (const edge of graph.edges) {
-      const tail = spots.get(edge.tail), head = spots.get(edge.head);
-      edge.way = [];
-      for (let rank = tail.rank + 1; rank < head.rank; rank++)
-        edge.way.push({ breadth: WAY, depth: 0, rank, centre: 0, above: [], below: [], gap: WAY / 2 });
-      const middle = edge.way[Math.floor(edge.way.length / 2)];
-      if (middle && edge.label) {
-        const long = labelWidth(edge.label);
-        [middle.breadth, middle.depth] = across ? [LABEL_HEIGHT, long] : [long, LABEL_HEIGHT];
-      }
-      edge.way.forEach(put);
-      const chain = [tail, ...edge.way, head];
-      for (let i = 1; i < chain.length; i++) { chain[i - 1].below.push(chain[i]); chain[i].above.push(chain[i - 1]); }
-    }
-    for (let rank = 0; rank < ranks.length; rank++) ranks[rank] = ranks[rank] || [];
-    const number = rank => rank.forEach((spot, i) => { spot.place = (i + 0.5) / rank.length; });
-    ranks.forEach(number);
-    const mean = (spots, of) => spots.reduce((sum, spot) => sum + of(spot), 0) / spots.length;
-    for (let sweep = 0; sweep < SWEEPS; sweep++) {
-      const down = sweep % 2 === 0;
-      for (const rank of down ? ranks : [...ranks].reverse()) {
-        for (const spot of rank) {
-          const near = down ? spot.above : spot.below;
-          spot.wish = near.length ? mean(near, other => other.place) : spot.place;
-        }
-        rank.sort((a, b) => a.wish - b.wish);
-        number(rank);
-      }
-    }
-    for (const rank of ranks) {
-      let edge = -rank.reduce((sum, spot) => sum + spot.breadth + spot.gap, 0) / 2;
-      for (const spot of rank) { spot.centre = edge + (spot.breadth + spot.gap) / 2; edge += spot.breadth + spot.gap; }
-    }
-    for (let sweep = 0; sweep < SWEEPS; sweep++) {
-      const down = sweep % 2 === 0;
-      for (const rank of down ? ranks : [...ranks].reverse())
-        pack(rank, rank.map(spot => {
-          const near = down ? spot.above : spot.below;
-          return near.length ? mean(near, other => other.centre) : spot.centre;
-        }));
-    }
-    // So far away that the label of an edge to the next rank fits, and the ends of the edge show.
-    const gaps = new Map(), gapAfter = rank => gaps.get(rank) || RANK_GAP;
-    for (const { tail, head, label } of graph.edges) {
-      const rank = spots.get(tail).rank, room = label ? (across ? labelWidth(label) : LABEL_HEIGHT) + 2 * LABEL_END : 0;
-      if (spots.get(head).rank === rank + 1) gaps.set(rank, Math.max(gapAfter(rank), room));
-    }
-    const tops = [];
-    let along = 0;
-    ranks.forEach((rank, index) => {
-      const depth = Math.max(0, ...rank.map(spot => spot.depth));
-      tops.push([along, depth]);
-      along += depth + gapAfter(index);
-    });
-    const turn = ([x, y]) => across ? [y, x] : [x, y];
-    const placed = { boxes: {}, curves: [] };
-    spots.forEach((spot, key) => {
-      const [start, depth] = tops[spot.rank];
-      placed.boxes[key] = turn([spot.centre - spot.breadth / 2, start + (depth - spot.depth) / 2]);
-    });
-    spots.forEach((spot, key) => {
-      const edges = incoming.get(key).sort((a, b) => spots.get(a.tail).centre - spots.get(b.tail).centre);
-      const room = Math.min(spot.breadth * 0.6, 26 * (edges.length - 1));
-      edges.forEach((edge, i) => { edge.port = edges.length > 1 ? room * (i / (edges.length - 1) - 0.5) : 0; });
-    });
-    for (const edge of graph.edges) {
-      const tail = spots.get(edge.tail), head = spots.get(edge.head);
-      const [from, fromDepth] = tops[tail.rank], [to, toDepth] = tops[head.rank];
-      const points = [[tail.centre + edge.port / 2, from + (fromDepth + tail.depth) / 2]];
-      for (const spot of edge.way) points.push([spot.centre, tops[spot.rank][0]], [spot.centre, tops[spot.rank][0] + tops[spot.rank][1]]);
-      const end = [head.centre + edge.port, to + (toDepth - head.depth) / 2];
-      points.push([end[0], end[1] - TIP]);
-      const curve = [points[0]];
-      for (let i = 1; i < points.length; i++) {
-        const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]], middle = (y0 + y1) / 2;
-        curve.push([x0, middle], [x1, middle], [x1, y1]);
-      }
-      const at = curve[3 * Math.floor((curve.length - 1) / 6)], next = curve[Math.min(curve.length - 1, 3 * Math.floor((curve.length - 1) / 6) + 3)];
-      const label = edge.label ? turn([(at[0] + next[0]) / 2, (at[1] + next[1]) / 2]) : null;
-      placed.curves.push([edge.tail, edge.head, curve.map(turn), [turn(points[0]), turn(end)], label, edge.style, edge.flow, edge.label, edge.title]);
-    }
-    return placed;
-  }
-
-  // Least moving that keeps order: spots that would overlap merge into one block about their mean wish.
-  function pack(rank, wanted) {
-    const blocks = [];
-    rank.forEach((spot, i) => {
-      const width = spot.breadth + spot.gap;
-      blocks.push({ wishes: wanted[i] - width / 2, count: 1, width, first: i });
-      while (blocks.length > 1) {
-        const last = blocks[blocks.length - 1], before = blocks[blocks.length - 2];
-        if (before.wishes / before.count + before.width <= last.wishes / last.count) break;
-        before.wishes += last.wishes - last.count * before.width;
-        before.count += last.count;
-        before.width += last.width;
-        blocks.pop();
-      }
-    });
-    blocks.forEach((block, b) => {
-      let edge = block.wishes / block.count;
-      for (let i = block.first; i < (blocks[b + 1] ? blocks[b + 1].first : rank.length); i++) {
-        rank[i].centre = edge + (rank[i].breadth + rank[i].gap) / 2;
-        edge += rank[i].breadth + rank[i].gap;
-      }
-    });
+  // A label for what is outside the module: `from norm1  4×8`.
+  function way(word, key, sent) {
+    const card = data.cards[key], name = card.name || card.expression, shape = data.cards[sent].facts.shape || "";
+    const words = word + (name.length > 24 ? name.slice(0, 23) + "…" : name) + (shape && word === FROM ? "  " + shape : "");
+    return { w: words.length * 7.4 + 28, h: 24, words, leads: key };
   }
 
   // --- painting -------------------------------------------------------------------------------------------
@@ -204,142 +101,263 @@
     make("path", { d, class: "hg-s-" + token, fill: "none", "stroke-width": width, "stroke-dasharray": dash || "none" }, group);
     make("path", { d: "M" + text([to, side(1), side(-1)]).join("L") + "Z", class: "hg-f-" + token }, group);
     if (label && words) {
-      const wide = labelWidth(words);
-      make("rect", { x: label[0] - wide / 2, y: label[1] - 8, width: wide, height: LABEL_HEIGHT, rx: 3, class: "hg-f-surface" }, group);
-      make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": 11, class: "hg-f-grad" }, group).textContent = words;
+      const wide = layers.labelWidth(words), high = layers.LABEL_HEIGHT;
+      make("rect", { x: label[0] - wide / 2, y: label[1] - 8, width: wide, height: high, rx: 3, class: "hg-f-surface" }, group);
+      make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": 11, class: "hg-f-grad" }, group)
+        .textContent = words;
+    }
+  }
+
+  function paintCard(key, box) {
+    const card = cards[key], module = data.modules[key];
+    const kind = card.words ? " hg-way-out" : module ? " hg-can-open" : "";
+    const says = card.words ? card.words + "; press to go there" : card.title + (module ? "; press to open" : "");
+    const node = make("g", { class: "hg-node" + kind, transform: `translate(${box.x},${box.y})`, tabindex: 0,
+      role: kind ? "button" : "img", "aria-label": says, "data-key": key }, world);
+    if (card.words) {
+      make("rect", { width: card.w, height: card.h, rx: 12, class: "hg-f-constant-fill hg-s-constant-line" }, node);
+      make("text", { x: card.w / 2, y: 16.5, "text-anchor": "middle", "font-size": 12, class: "hg-f-muted", "xml:space": "preserve" }, node)
+        .textContent = card.words;
+    } else {
+      node.innerHTML = card.svg;                      // painted by Python, its texts escaped there
+      node.querySelectorAll("title").forEach(title => title.remove());
     }
   }
 
   function paint(placed) {
     world.replaceChildren();
     boxes = {};
-    for (const [key, [x, y]] of Object.entries(placed.boxes)) boxes[key] = { x, y, w: data.cards[key].w, h: data.cards[key].h };
+    for (const [key, [x, y]] of Object.entries(placed.boxes)) boxes[key] = { x, y, w: cards[key].w, h: cards[key].h };
     paintFrames();
     const edges = make("g", {}, world);
     for (const curve of placed.curves) paintEdge(curve, edges);
-    for (const [key, box] of Object.entries(boxes)) {
-      const card = data.cards[key], module = data.modules[key];
-      const node = make("g", { class: "hg-node" + (module ? " hg-can-open" : ""), transform: `translate(${box.x},${box.y})`,
-        tabindex: 0, role: module ? "button" : "img", "aria-label": card.title + (module ? "; press to open" : ""), "data-key": key }, world);
-      node.innerHTML = card.svg;                     // painted by Python, its texts escaped there
-      node.querySelectorAll("title").forEach(title => title.remove());
-    }
+    for (const frame of frames) paintName(frame);
+    for (const [key, box] of Object.entries(boxes)) paintCard(key, box);
     const all = [...Object.values(boxes), ...frames];
     const left = Math.min(...all.map(box => box.x)), top = Math.min(...all.map(box => box.y));
     size = { left, top, width: Math.max(...all.map(box => box.x + box.w)) - left, height: Math.max(...all.map(box => box.y + box.h)) - top };
     mark();
   }
 
-  function frameRound(keys, inner, roomy) {
-    const around = [...keys.map(key => boxes[key]), ...inner], [pad, below] = roomy ? [14, 25] : [6, 20];
-    const x = Math.min(...around.map(b => b.x)) - pad, y = Math.min(...around.map(b => b.y)) - pad;
-    return { x, y, w: Math.max(...around.map(b => b.x + b.w)) - x + pad, h: Math.max(...around.map(b => b.y + b.h)) - y + below };
+  const frameName = key => "− " + data.modules[key].name + (data.modules[key].kind ? "  " + data.modules[key].kind : "");
+  const nameWidth = key => frameName(key).length * 7.4 + 8;
+  function frameRound(key, keys, inner, roomy) {
+    const round = [...keys.map(key => boxes[key]), ...inner], [pad, below] = roomy ? [PAD, 25] : [6, 20];
+    const x = Math.min(...round.map(b => b.x)) - pad, y = Math.min(...round.map(b => b.y)) - pad;
+    const w = Math.max(...round.map(b => b.x + b.w)) - x + pad, h = Math.max(...round.map(b => b.y + b.h)) - y + below;
+    return { key, x, y, h, w: roomy ? Math.max(w, nameWidth(key) + 16) : w };
   }
   const meet = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
-  let frames = [];
   function paintFrames() {
     frames = [];
     const members = {};
-    for (const key of Object.keys(boxes)) {
-      let home = data.modules[key] ? data.modules[key].parent : data.homes[key];
-      for (; home; home = (data.modules[home] || {}).parent) (members[home] = members[home] || []).push(key);
-    }
+    for (const key of Object.keys(boxes)) if (!cards[key].words)
+      for (const home of room().width < NARROW && focus ? [] : around(key)) {   // a phone has no room for frames
+        (members[home] = members[home] || []).push(key);
+        if (home === focus) break;
+      }
     const outer = Object.entries(members).sort((a, b) => a[1].length - b[1].length);
     const drawn = [];
     for (const [key, keys] of outer) {
-      if (closed.has(key)) continue;
-      const results = keys.filter(one => data.modules[one] || !["parameter", "constant"].includes(data.cards[one].role));
+      if (closed.has(key) && !focus) continue;
+      const results = keys.filter(one => data.modules[one] || !OWN.includes(cards[one].role));
       const inner = drawn.filter(([one]) => data.modules[one].parent === key).map(([, frame]) => frame);
       const strangers = Object.keys(boxes).filter(one => !keys.includes(one)).map(one => boxes[one]);
-      const frame = frameRound(keys, inner, results.length > 1), small = frameRound(results, inner, results.length > 1);
+      const frame = frameRound(key, keys, inner, results.length > 1), small = frameRound(key, results, inner, results.length > 1);
       drawn.push([key, strangers.some(box => meet(frame, box)) ? small : frame]);   // parameters may stand among others
     }
     for (const [key, frame] of drawn.reverse()) {
       frames.push(frame);
       const group = make("g", { class: "hg-frame", tabindex: 0, role: "button", "aria-label": "close " + data.modules[key].name, "data-close": key }, world);
       make("rect", { x: frame.x, y: frame.y, width: frame.w, height: frame.h, rx: 12, class: "hg-f-scope-fill hg-s-scope-line", "stroke-width": 1.3 }, group);
-      const name = make("text", { x: frame.x + 12, y: frame.y + frame.h - 6, "font-size": 12, "font-weight": 600, class: "hg-f-muted" }, group);
-      name.textContent = "− " + data.modules[key].name + (data.modules[key].kind ? "  " + data.modules[key].kind : "");
     }
+  }
+  // Over the edges, on a patch of the frame's own colour, so that none strikes it through.
+  function paintName({ key, x, y, h }) {
+    const group = make("g", { class: "hg-frame", "data-close": key }, world);
+    make("rect", { x: x + 8, y: y + h - 20, width: nameWidth(key), height: 17, rx: 3, class: "hg-f-scope-fill", "fill-opacity": 0.85 }, group);
+    make("text", { x: x + 12, y: y + h - 6, "font-size": 12, "font-weight": 600, class: "hg-f-muted", "xml:space": "preserve" }, group)
+      .textContent = frameName(key);
   }
 
   // --- the camera -----------------------------------------------------------------------------------------
 
+  const room = () => stage.getBoundingClientRect();
+  const fitting = (placed = size) => Math.min((room().width - 2 * EDGE) / placed.width, (room().height - 2 * EDGE) / placed.height);
   function look(glide) {
     world.classList.toggle("hg-glide", Boolean(glide));
     world.setAttribute("transform", `translate(${view.x.toFixed(1)},${view.y.toFixed(1)}) scale(${view.scale.toFixed(4)})`);
   }
-  function fit(glide) {
-    const room = stage.getBoundingClientRect();
-    view.scale = Math.min(1.25, (room.width - 28) / size.width, (room.height - 28) / size.height);
-    view.x = (room.width - size.width * view.scale) / 2 - size.left * view.scale;
-    view.y = (room.height - size.height * view.scale) / 2 - size.top * view.scale;
+  // In the middle of the stage; what is larger than the stage begins at its edge, across the flow near its first card.
+  function show(scale, glide) {
+    const { width, height } = room(), first = Object.values(boxes).reduce((a, b) => (b.x + b.y < a.x + a.y ? b : a));
+    const along = (start, length, space, centre) => {
+      if (length * scale <= space - 2 * EDGE) return (space - length * scale) / 2 - start * scale;
+      const wanted = space / 2 - centre * scale;
+      return Math.min(EDGE - start * scale, Math.max(space - EDGE - (start + length) * scale, wanted));
+    };
+    view = { scale, x: along(size.left, size.width, width, first.x + first.w / 2),
+      y: along(size.top, size.height, height, size.top) };
     look(glide);
   }
+  const readable = glide => show(Math.min(LARGEST, Math.max(READABLE, fitting())), glide);
+  const whole = glide => show(Math.min(LARGEST, fitting()), glide);
   function zoomBy(factor, at) {
-    const room = stage.getBoundingClientRect(), x = at ? at.x - room.left : room.width / 2, y = at ? at.y - room.top : room.height / 2;
+    const space = room(), x = at ? at.x - space.left : space.width / 2, y = at ? at.y - space.top : space.height / 2;
     const scale = Math.min(6, Math.max(0.02, view.scale * factor));
-    view.x = x - (x - view.x) * scale / view.scale;
-    view.y = y - (y - view.y) * scale / view.scale;
-    view.scale = scale;
+    view = { scale, x: x - (x - view.x) * scale / view.scale, y: y - (y - view.y) * scale / view.scale };
     look();
   }
   function centre(key) {
-    const room = stage.getBoundingClientRect(), box = boxes[key];
+    const { width, height } = room(), box = boxes[key], scale = Math.max(view.scale, READABLE);
     if (!box) return;
-    view.scale = Math.max(view.scale, 0.8);
-    view.x = room.width / 2 - (box.x + box.w / 2) * view.scale;
-    view.y = room.height / 2 - (box.y + box.h / 2) * view.scale;
+    view = { scale, x: width / 2 - (box.x + box.w / 2) * scale, y: height / 2 - (box.y + box.h / 2) * scale };
     look(true);
   }
+  function keepInSight(key) {                         // a card that gets the keyboard's focus
+    const box = boxes[key], { width, height } = room();
+    const x = box.x * view.scale + view.x, y = box.y * view.scale + view.y;
+    if (x < 0 || y < 0 || x + box.w * view.scale > width || y + box.h * view.scale > height) centre(key);
+  }
 
-  // --- opening, closing, searching ------------------------------------------------------------------------
+  // --- going from view to view ----------------------------------------------------------------------------
 
-  function refresh(focus) {
+  const widthOf = placed => {
+    const sides = Object.entries(placed.boxes).map(([key, [x]]) => [x, x + cards[key].w]);
+    return Math.max(...sides.map(([, right]) => right)) - Math.min(...sides.map(([left]) => left));
+  };
+  const fits = placed => (widthOf(placed) + (focus ? 2 * PAD : 0)) * READABLE <= room().width - 2 * EDGE;
+  const narrowest = arrangements => arrangements.reduce((a, b) => (widthOf(b) < widthOf(a) ? b : a));
+  // A module runs top to bottom; so does the whole graph where it is too wide to be read. On a phone, one card a line.
+  function arranged(graph) {
+    cards = { ...data.cards, ...graph.labels };
+    const across = !focus && data.direction === "LR", first = layers(graph, cards, across);
+    if (fits(first)) return first;
+    const down = across ? layers(graph, cards, false) : first;
+    if (fits(down) || room().width >= NARROW) return narrowest([first, down]);
+    return narrowest([down, layers(graph, cards, false, true)]);
+  }
+  function refresh(target) {
     panel.hidden = true;
-    paint(arrange(visibleGraph()));
+    const graph = visibleGraph();
+    paint(arranged(graph));
     find(false);
-    fit(true);
-    const node = focus && world.querySelector(`[data-key="${CSS.escape(focus)}"],[data-close="${CSS.escape(focus)}"]`);
+    readable(true);
+    tellWhere();
+    const node = target && world.querySelector(`[data-key="${CSS.escape(target)}"],[data-close="${CSS.escape(target)}"]`);
     if (node) node.focus({ preventScroll: true });
   }
-  function open(key) { closed.delete(key); closeInside(key); refresh(key); }
-  function close(key) { closed.add(key); refresh(key); }
-  // What was never opened stays folded one level further in.
-  function closeInside(key) {
-    for (const [inner, module] of Object.entries(data.modules)) if (module.parent === key) closed.add(inner);
+  function go(key, target) {
+    focus = key;
+    overview.classList.remove("hg-shown");
+    refresh(target || key);
   }
-  document.getElementById("hg-open").onclick = () => { closed.clear(); refresh(); };
-  document.getElementById("hg-close").onclick = () => {
-    for (const [key, module] of Object.entries(data.modules)) if (!module.parent) closed.add(key);
+  const up = () => go(homeOf(focus), focus);
+  // What closes in the whole graph closes with all that is in it.
+  function fold(key) { if (focus) up(); else { closed.add(key); refresh(key); } }
+
+  function button(words, action, parent) {
+    const made = document.createElement(parent.tagName === "H1" ? "a" : "button");
+    if (made.tagName === "A") { made.href = "#"; made.setAttribute("role", "button"); } else made.type = "button";
+    made.textContent = words;
+    made.onclick = event => { event.preventDefault(); action(); };
+    parent.appendChild(made);
+    return made;
+  }
+  function tellWhere() {
+    const path = by("hg-path"), chain = focus ? around(focus).reverse() : [];
+    path.textContent = focus ? "" : data.title;
+    document.title = focus ? `${data.modules[focus].name}, ${data.title}` : data.title;
+    if (focus) {
+      const separate = () => { path.appendChild(document.createElement("i")).textContent = "›"; };
+      button("whole graph", () => go(""), path);
+      for (const key of chain) { separate(); button(data.modules[key].short, () => go(key), path); }
+      separate();
+      path.append(data.modules[focus].short + " ");
+      path.appendChild(document.createElement("small")).textContent = data.modules[focus].kind;
+    }
+    for (const [id, used] of [["hg-up", focus], ["hg-previous", focus], ["hg-next", focus], ["hg-open", hasModules && !focus], ["hg-close", hasModules && !focus]])
+      by(id).hidden = !used;
+    by("hg-previous").disabled = !neighbour(-1);
+    by("hg-next").disabled = !neighbour(1);
+    overview.hidden = !hasModules;
+    by("hg-menu").classList.toggle("hg-used", hasModules);
+    by("hg-menu").setAttribute("aria-expanded", overview.classList.contains("hg-shown"));
+    if (hasModules) tellModules(new Set([focus, ...chain]));
+  }
+  function tellModules(path) {
+    overview.replaceChildren();
+    overview.appendChild(document.createElement("h2")).textContent = "overview";
+    if (Object.values(data.modules).some(module => module.norm))
+      overview.appendChild(document.createElement("p")).textContent = "‖grad‖ of parameters";
+    const list = (key, parent) => {
+      const items = parent.appendChild(document.createElement("ul"));
+      for (const one of inside(key)) {
+        const item = items.appendChild(document.createElement("li")), made = button("", () => go(one), item);
+        for (const words of [data.modules[one].short, data.modules[one].norm]) made.appendChild(document.createElement("span")).textContent = words;
+        made.setAttribute("aria-current", one === focus);
+        if (path.has(one) && inside(one).length) list(one, item);
+      }
+    };
+    list("", overview);
+    const here = overview.querySelector("[aria-current=true]");
+    if (here) here.scrollIntoView({ block: "nearest" });
+  }
+  overview.addEventListener("keydown", event => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], all = [...overview.querySelectorAll("button")];
+    if (!step) return;
+    (all[all.indexOf(document.activeElement) + step] || document.activeElement).focus();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  by("hg-menu").onclick = () => {
+    by("hg-menu").setAttribute("aria-expanded", overview.classList.toggle("hg-shown"));
+  };
+  by("hg-open").onclick = () => { closed.clear(); refresh(); };
+  by("hg-close").onclick = () => {
+    for (const key of inside("")) closed.add(key);
     refresh();
   };
-  if (!Object.keys(data.modules).length) for (const id of ["hg-open", "hg-close"]) document.getElementById(id).hidden = true;
+  by("hg-up").onclick = up;
+  by("hg-previous").onclick = () => step(-1);
+  by("hg-next").onclick = () => step(1);
+  function step(by) { const next = neighbour(by); if (next) go(next); }
 
+  // --- searching ------------------------------------------------------------------------------------------
+
+  // Enter goes from hit to hit, also to those that are not on screen.
   function find(move) {
     const words = search.value.trim().toLowerCase();
-    hits = [];
-    if (words) for (const [key, card] of Object.entries(data.cards)) {
-      if (!(card.name + " = " + card.expression).toLowerCase().includes(words)) continue;
-      const stand = boxes[key] ? key : data.modules[key] ? "" : shown(key);
-      if (boxes[stand] && !hits.includes(stand)) hits.push(stand);
-    }
-    hit = hits.length ? 0 : -1;
+    hits = !words ? [] : Object.keys(data.cards)
+      .filter(key => (data.cards[key].name + " = " + data.cards[key].expression).toLowerCase().includes(words))
+      .filter(key => !data.modules[key] || boxes[key]);
+    hit = -1;
     found.textContent = !words ? "" : hits.length ? hits.length + " found" : "none";
     mark();
-    if (move && hits.length) centre(hits[0]);
+    const first = hits.findIndex(key => boxes[standing(key)]);
+    if (move && first >= 0) { hit = first; mark(); centre(standing(hits[first])); }
   }
+  const standing = key => (boxes[key] ? key : isHere(key) ? shown(key) : "");
   function mark() {
     world.querySelectorAll(".hg-ring").forEach(ring => ring.remove());
-    hits.forEach((key, i) => {
+    const current = hit >= 0 ? standing(hits[hit]) : "";
+    for (const key of new Set(hits.map(standing))) {
       const box = boxes[key];
-      if (box) make("rect", { x: box.x - 5, y: box.y - 5, width: box.w + 10, height: box.h + 10, rx: 10, class: "hg-ring" + (i === hit ? "" : " hg-hit") }, world);
-    });
+      if (box) make("rect", { x: box.x - 5, y: box.y - 5, width: box.w + 10, height: box.h + 10, rx: 10, class: "hg-ring" + (key === current ? "" : " hg-hit") }, world);
+    }
+  }
+  function nextHit() {
+    if (!hits.length) return;
+    const wanted = (hit + 1) % hits.length, key = hits[wanted];
+    if (!boxes[key]) { focus = homeOf(key); refresh(); }
+    hit = wanted;
+    mark();
+    centre(standing(key));
   }
   search.oninput = () => find(true);
   search.onkeydown = event => {
-    if (event.key === "Enter" && hits.length) { hit = (hit + 1) % hits.length; mark(); centre(hits[hit]); }
+    if (event.key === "Enter") nextHit();
     if (event.key === "Escape") { search.value = ""; find(false); search.blur(); }
     event.stopPropagation();
   };
@@ -348,11 +366,12 @@
 
   const ORDER = ["value", "grad", "shape", "op", "rule", "line", "module", "holds", "folded"];
   function tell(key, at) {
-    const card = data.cards[key];
+    const card = cards[key];
+    panel.hidden = !card.facts;
+    if (panel.hidden) return;
     panel.replaceChildren();
-    const head = document.createElement("h2");
+    const head = document.createElement("h2"), list = document.createElement("dl");
     head.textContent = [card.name, card.expression].filter(Boolean).join(data.modules[key] ? "  " : " = ");
-    const list = document.createElement("dl");
     for (const fact of ORDER) if (card.facts[fact]) {
       const term = document.createElement("dt"), words = document.createElement("dd");
       term.textContent = fact;
@@ -361,20 +380,21 @@
       list.append(term, words);
     }
     panel.append(head, list);
-    panel.hidden = false;
     const own = panel.getBoundingClientRect();
     panel.style.left = Math.max(8, Math.min(innerWidth - own.width - 8, at.x + 16)) + "px";
     panel.style.top = (at.y + own.height + 24 > innerHeight ? Math.max(8, at.y - own.height - 16) : at.y + 16) + "px";
   }
   const nodeOf = event => event.target.closest && event.target.closest(".hg-node");
   stage.addEventListener("pointermove", event => {
+    if (event.pointerType === "touch") return;        // a finger tells by tapping
     const node = nodeOf(event);
     if (node && !drag) tell(node.dataset.key, { x: event.clientX, y: event.clientY }); else panel.hidden = true;
   });
-  stage.addEventListener("pointerleave", () => { panel.hidden = true; });
+  stage.addEventListener("pointerleave", event => { if (event.pointerType !== "touch") panel.hidden = true; });
   stage.addEventListener("focusin", event => {
     const node = nodeOf(event);
     if (!node || !node.matches(":focus-visible")) return;
+    keepInSight(node.dataset.key);
     const place = node.getBoundingClientRect();
     tell(node.dataset.key, { x: place.left, y: place.bottom });
   });
@@ -385,69 +405,103 @@
   const fingers = new Map();
   stage.addEventListener("pointerdown", event => {
     fingers.set(event.pointerId, event);
-    drag = { x: event.clientX - view.x, y: event.clientY - view.y, far: 0, from: event };
+    drag = { x: event.clientX - view.x, y: event.clientY - view.y, far: fingers.size > 1 ? 99 : 0, from: event };
   });
   addEventListener("pointermove", event => {
     if (!fingers.has(event.pointerId)) return;
-    if (fingers.size === 2) {
-      const [a, b] = [...fingers.values()], before = Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
-      fingers.set(event.pointerId, event);
-      const [c, d] = [...fingers.values()], now = Math.hypot(c.clientX - d.clientX, c.clientY - d.clientY);
-      zoomBy(now / before, { x: (c.clientX + d.clientX) / 2, y: (c.clientY + d.clientY) / 2 });
-      if (drag) drag.far = 99;
-      return;
-    }
+    const before = [...fingers.values()];
     fingers.set(event.pointerId, event);
-    if (!drag) return;
-    drag.far = Math.max(drag.far, Math.hypot(event.clientX - drag.from.clientX, event.clientY - drag.from.clientY));
-    if (drag.far > 4) {
-      stage.classList.add("hg-drag");
-      view.x = event.clientX - drag.x;
-      view.y = event.clientY - drag.y;
-      look();
-    }
+    if (fingers.size === 2) pinch(before, [...fingers.values()]);
+    else if (drag) pan(event);
   });
+  function pinch(before, now) {
+    const apart = ([a, b]) => Math.hypot(a.clientX - b.clientX, a.clientY - b.clientY);
+    const between = ([a, b]) => ({ x: (a.clientX + b.clientX) / 2, y: (a.clientY + b.clientY) / 2 });
+    const from = between(before), to = between(now);
+    view.x += to.x - from.x;
+    view.y += to.y - from.y;
+    zoomBy(apart(now) / Math.max(1, apart(before)), to);
+  }
+  function pan(event) {
+    drag.far = Math.max(drag.far, Math.hypot(event.clientX - drag.from.clientX, event.clientY - drag.from.clientY));
+    if (drag.far <= 4) return;
+    stage.classList.add("hg-drag");
+    view.x = event.clientX - drag.x;
+    view.y = event.clientY - drag.y;
+    look();
+  }
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, event => {
-    fingers.delete(event.pointerId);
+    if (!fingers.delete(event.pointerId)) return;
     stage.classList.remove("hg-drag");
-    setTimeout(() => { drag = null; }, 0);           // after the click that follows
+    const [left] = fingers.values();                  // after a pinch, the finger that stays goes on panning
+    if (left) drag = { x: left.clientX - view.x, y: left.clientY - view.y, far: 99, from: left };
+    else setTimeout(() => { drag = null; }, 0);       // after the click that follows
   });
   stage.addEventListener("click", event => {
     if (drag && drag.far > 4) return;
+    overview.classList.remove("hg-shown");
     activate(event.target);
+    const node = nodeOf(event);
+    if (event.pointerType === "touch" && node && !node.classList.contains("hg-can-open"))
+      tell(node.dataset.key, { x: event.clientX, y: event.clientY });
+    else panel.hidden = true;
   });
   function activate(target) {
-    const node = target.closest(".hg-node"), frame = target.closest(".hg-frame");
-    if (node && data.modules[node.dataset.key]) open(node.dataset.key);
-    else if (!node && frame) close(frame.dataset.close);
+    const node = target.closest(".hg-node"), frame = target.closest("g.hg-frame"), key = node && node.dataset.key;
+    if (!node) { if (frame) fold(frame.dataset.close); }
+    else if (data.modules[key]) go(key);
+    else if (cards[key].leads) leave(cards[key].leads);
+  }
+  // To where a label points: into a module, or to the view that a card stands in.
+  function leave(key) {
+    go(data.modules[key] ? key : homeOf(key), key);
+    if (!data.modules[key]) centre(standing(key));
   }
   stage.addEventListener("wheel", event => {
     event.preventDefault();
     zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), { x: event.clientX, y: event.clientY });
   }, { passive: false });
+  function home() { if (focus) go(""); whole(true); }
+  const KEYS = {
+    f: home, F: home, 0: home, "+": () => zoomBy(1.25), "=": () => zoomBy(1.25), "-": () => zoomBy(0.8),
+    "/": () => search.focus(), "[": () => step(-1), "]": () => step(1),
+    Escape: () => { if (!panel.hidden) panel.hidden = true; else if (focus) up(); },
+  };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const move = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[event.key];
+    const onCard = event.target.closest && event.target.closest("#hg-world");
     if (move) { view.x += move[0]; view.y += move[1]; look(); }
-    else if (event.key === "f" || event.key === "F" || event.key === "0") fit(true);
-    else if (event.key === "+" || event.key === "=") zoomBy(1.25);
-    else if (event.key === "-") zoomBy(0.8);
-    else if (event.key === "/") search.focus();
-    else if (event.key === "Escape") panel.hidden = true;
-    else if ((event.key === "Enter" || event.key === " ") && event.target.closest && event.target.closest("#hg-world")) activate(event.target);
+    else if (KEYS[event.key]) KEYS[event.key]();
+    else if ((event.key === "Enter" || event.key === " ") && onCard) activate(event.target);
     else return;
     event.preventDefault();
   });
-  document.getElementById("hg-in").onclick = () => zoomBy(1.25);
-  document.getElementById("hg-out").onclick = () => zoomBy(0.8);
-  document.getElementById("hg-fit").onclick = () => fit(true);
-  document.getElementById("hg-theme").onclick = () => {
+  by("hg-in").onclick = () => zoomBy(1.25);
+  by("hg-out").onclick = () => zoomBy(0.8);
+  by("hg-fit").onclick = home;
+  by("hg-theme").onclick = () => {
     const dark = getComputedStyle(document.body).backgroundColor === "rgb(21, 24, 29)";
     document.documentElement.dataset.theme = dark ? "light" : "dark";
   };
-  document.getElementById("hg-notes").textContent = data.notes.join(" · ");
-  addEventListener("resize", () => fit());
+  by("hg-notes").textContent = data.notes.join(" · ");
 
-  paint(data.placed || arrange(visibleGraph()));
-  fit();
+  // It begins with the drawing itself. What is too wide to be read begins with its modules closed, if nobody asked for
+  // them to be open, or else in the page's own arrangement.
+  function begin() {
+    tellWhere();
+    if (data.placed && fits(data.placed)) paint(data.placed);
+    else {
+      if (data.placed && !data.chosen) inside("").forEach(key => closed.add(key));
+      const own = arranged(visibleGraph());
+      paint(data.placed && data.chosen ? narrowest([data.placed, own]) : own);
+    }
+    readable();
+  }
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth !== width && focus) refresh(); else readable();
+    width = innerWidth;
+  });
+  begin();
 })();

@@ -193,13 +193,10 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
 
 def _bars(row: Row, left: float, bottom: float) -> str:
     """One bar per folded block: a vanishing gradient shows while folded."""
-    step = geometry.BAR + geometry.BAR_GAP
+    step = geometry.bar_step(row) if row.bars else 0
+    wide = step - geometry.BAR_GAP
     return "".join(
-        rectangle(
-            Box(left + index * step, bottom - 15 * share, geometry.BAR, 15 * share),
-            0,
-            theme.fill("grad-line"),
-        )
+        rectangle(Box(left + index * step, bottom - 15 * share, wide, 15 * share), 0, theme.fill("grad-line"))
         for index, share in enumerate(row.bars)
     )
 

@@ -635,6 +635,7 @@ def test_mermaid_names_every_card_and_edge():
 def test_it_shows_itself_in_a_notebook():
     bundle = draw(scalar_graph())._repr_mimebundle_()
     assert bundle["image/svg+xml"].startswith("<svg") and "9 cards" in bundle["text/plain"]
+    assert "overflow-x:auto" in bundle["text/html"] and "data:image/svg+xml;base64," in bundle["text/html"]
 
 
 def test_advice_says_which_option_helps_on_a_slide():

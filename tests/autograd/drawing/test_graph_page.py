@@ -92,12 +92,23 @@ def test_clicking_a_module_opens_it_and_clicking_its_frame_closes_it(drive, gpt_
         """
         const folded = names(); click(named("blocks[0…2]")); const open = names();
         click(named("blocks.1")); const inside = names();
-        click([...document.querySelectorAll(".hg-frame")].find(one => one.dataset.close[0] === "x"));
-        return {folded, open, inside, again: names()};""",
+        const frame = () => click(document.querySelector("g.hg-frame"));
+        frame(); const once = names(); frame(); return {folded, open, inside, once, again: names()};""",
     )
-    assert {"blocks.0", "blocks.1", "blocks.2"} <= set(result["open"]) and "blocks[0…2]" not in result["open"]
-    assert {"blocks.1.attention", "blocks.1.norm1", "blocks.0", "blocks.2"} <= set(result["inside"])
-    assert sorted(result["again"]) == sorted(result["folded"])
+    assert result["open"] == ["blocks.0", "blocks.1", "blocks.2", "from", "to"]
+    assert {"blocks.1.attention", "blocks.1.norm1"} < set(result["inside"]) and "blocks.0" not in result["inside"]
+    assert result["once"] == result["open"] and sorted(result["again"]) == sorted(result["folded"])
+
+
+def test_a_frame_of_the_whole_graph_folds_there(drive, gpt_page):
+    result = drive(
+        gpt_page,
+        """
+        click(by("hg-open")); const before = keys().length;
+        click(all("g.hg-frame").find(one => one.getAttribute("aria-label") === "close blocks.1.attention"));
+        return [before, keys().length, names().includes("blocks.1.attention")];""",
+    )
+    assert result[0] == 79 and result[1] < 79 and result[2]
 
 
 def test_open_all_shows_every_node_and_close_all_folds_again(drive, gpt_page):
@@ -115,7 +126,7 @@ def test_opened_cards_do_not_overlap(drive, gpt_page):
     overlaps = drive(
         gpt_page,
         """
-        click(named("blocks[0…2]")); click(named("blocks.1"));
+        click(by("hg-open"));
         const boxes = all(".hg-node > g > rect:first-of-type").map(one => one.getBoundingClientRect());
         let count = 0;
         for (const a of boxes) for (const b of boxes) if (a !== b && a.left < b.right - 1 && b.left < a.right - 1
@@ -200,7 +211,7 @@ def test_pan_zoom_and_whole_graph(drive, gpt_page):
     result = drive(
         gpt_page,
         """
-        const stage = document.getElementById("hg-stage"), start = world();
+        const stage = document.getElementById("hg-stage"); key("f"); const start = world();
         drag(stage, 340, 320);
         const panned = world(), turn = {bubbles: true, cancelable: true, deltaY: -300, clientX: 300, clientY: 300};
         stage.dispatchEvent(new WheelEvent("wheel", turn));
