@@ -49,7 +49,7 @@ def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Cal
     """
     _insist_function("value_and_grad", f, "value_and_grad(f)(x)")
 
-    @functools.wraps(f)
+    @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
         trace = Trace(f, xs, wrt, settings)
         trace.insist_scalar("grad")
@@ -67,7 +67,7 @@ def grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[...,
     _insist_function("grad", f, "grad(f)(x)")
     both = value_and_grad(f, wrt)
 
-    @functools.wraps(f)
+    @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
         return both(*xs, **settings)[1]
 
@@ -102,7 +102,7 @@ def jacobian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[
     """
     _insist_function("jacobian", f, "jacobian(f)(x)")
 
-    @functools.wraps(f)
+    @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
         trace = Trace(f, xs, wrt, settings)
         blocks = [trace.jacobian_of(out) for out in trace.outs]
@@ -132,6 +132,17 @@ def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
     """
     _insist_function("hvp", f, "hvp(f, x, v)")
     return jvp(grad(f), (x,), (v,))[1]
+
+
+def _derivative(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as a derivative of f: it looks like f, and `compile` gives what it gives, without gradients."""
+
+    def marked(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+        functools.update_wrapper(wrapped, f)
+        wrapped.is_derivative = True  # type: ignore[attr-defined]
+        return wrapped
+
+    return marked
 
 
 def _insist_function(who: str, f: Any, usage: str) -> None:

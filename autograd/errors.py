@@ -7,6 +7,7 @@
     ├── BackwardError      (RuntimeError)     a backward pass that cannot start or go on
     │   └── StaleDataError                    data edited between the forward pass and backward
     ├── NonFiniteError     (ArithmeticError)  detect_nan() met a NaN or an infinity
+    ├── TraceError         (TypeError)        a function that a compiled program cannot stand for
     ├── StepError          (IndexError)       a step or a name that a stepper does not have
     ├── GradientError      (AssertionError)   a gradient that failed its check
     └── ClashError         (ImportError)      another package called `autograd` is in the way
@@ -16,7 +17,7 @@ import re
 
 __all__ = [
     "AxisError", "BackwardError", "ClashError", "DataError", "GradientError", "HandgradError", "NonFiniteError",
-    "ShapeError", "StaleDataError", "StepError",
+    "ShapeError", "StaleDataError", "StepError", "TraceError",
 ]  # fmt: skip
 
 
@@ -49,6 +50,10 @@ class StaleDataError(BackwardError):
 
 class NonFiniteError(HandgradError, ArithmeticError):
     """A NaN or an infinity, met under `detect_nan()`."""
+
+
+class TraceError(HandgradError, TypeError):
+    """A function that a compiled program cannot stand for: it decides, reads or draws numbers where nobody can see."""
 
 
 class StepError(HandgradError, IndexError):

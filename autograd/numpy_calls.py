@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from .op import OPS, Op
+from .recording import notice_read
 
 BY_NUMPY: dict[Any, Answer] = {}  # NumPy's function → what answers it
 
@@ -116,21 +117,25 @@ def answers(*functions: Any) -> Callable[[Any], Any]:
 class OnData(Answer):
     """A NumPy function about numbers or shapes: NumPy itself answers, on the data, and no gradient flows."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, reads: bool) -> None:
         super().__init__(function, function)
+        self.reads = reads  # numbers, and not shapes alone
         self.options = set(self.signature.parameters)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for name in kwargs.keys() & {"out", "where"}:
             if not self.at_rest(name, kwargs[name]):
                 raise self.refused(name, kwargs[name])
+        for x in args if self.reads else ():
+            if hasattr(x, "_data"):
+                notice_read(x, self.name)
         return self.function(*map(data_of, args), **{name: data_of(x) for name, x in kwargs.items()})
 
 
-def on_data(*functions: Any) -> None:
-    """Let NumPy itself answer these, on the data."""
+def on_data(*functions: Any, reads: bool = True) -> None:
+    """Let NumPy itself answer these, on the data; `reads` says whether they read numbers, or a shape alone."""
     for function in functions:
-        BY_NUMPY[function] = OnData(function)
+        BY_NUMPY[function] = OnData(function, reads)
 
 
 def data_of(x: Any) -> Any:

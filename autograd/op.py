@@ -44,6 +44,9 @@ class Op:
                 costs more than a product, a tuple of callables, one per input, so that only those wanted run
     door        turns a user's call into (inputs, settings): axes made negative, shapes made tuples
     definition  the same result in simpler ops; a fused op is tested against it and opened up by it
+    lower       the same result in core ops, with no digits lost, for a compiled program; True: the definition;
+                None: it is a core op itself
+    written     its function in NumPy, as text, for printed programs; where `numpy` names one, that is written
     samples     where it is tested; a differentiable op without samples fails the suite
     numpy       the NumPy functions that become this op when they meet a Value
     batch       how a replay runs it with one more axis in front: "align" (line up the ranks, run forward), a function
@@ -62,6 +65,8 @@ class Op:
         vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...],
         door: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None,
         definition: Callable[..., Any] | None = None,
+        lower: Callable[..., Any] | bool | None = None,
+        written: str = "",
         samples: Iterable[Sample] = (),
         numpy: Any = (),
         batch: str | Callable[..., Any] | None = None,
@@ -76,6 +81,8 @@ class Op:
         self.vjp = vjp
         self.door = door
         self.definition = definition
+        self.lower = definition if lower is True else lower or None
+        self.written = written
         self.samples = tuple(samples)
         self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
         self.batch = batch
@@ -282,6 +289,11 @@ def rank_of(x: Any) -> int:
         return np.ndim(x)
 
 
+def dtype_of(x: Any) -> np.dtype[Any]:
+    """The dtype of any carrier."""
+    return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+
+
 def as_plain(data: Any) -> Any:
     """Plain data as the engine keeps it: float64 scalars as Python floats, other scalars in their own dtype."""
     if data.__class__ is np.float64:
@@ -326,7 +338,7 @@ def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ..
 
         if any(isinstance(x, Expr) for x in inputs):
             return tuple(Expr.call(f"pull_{name}", g, *inputs) for name in _input_names(rule, None)[0])
-        real = [i for i, x in enumerate(inputs) if hasattr(x, "__apply__") or np.asarray(x).dtype.kind == "f"]
+        real = [i for i, x in enumerate(inputs) if dtype_of(x).kind == "f"]
 
         def f(*xs: Any) -> Any:
             filled = dict(zip(real, xs, strict=True))

@@ -80,6 +80,7 @@ class _Modes(threading.local):
     note: Note | None = None
     lines = False
     finite = False
+    tracer: Any = None  # what watches a call that is being compiled
     unusual = False  # whether one of them asks more of a node than a note
 
 
@@ -176,6 +177,22 @@ class scope:  # a class, not a @contextmanager, so that one can be entered again
     def __exit__(self, *error: object) -> None:
         here, modes.note = self._open.pop()
         opened.discard(here)
+
+
+def trace_with(tracer: Any) -> contextlib.AbstractContextManager[None]:
+    """Let a tracer (`program/trace.py`) see which numbers are read and which are drawn at random."""
+    return _mode(tracer=tracer)
+
+
+def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
+    """`draw(generator)`: random numbers that a compiled program draws anew at each call."""
+    return draw(generator) if modes.tracer is None else modes.tracer.drawn(draw, generator)
+
+
+def notice_read(value: Value, how: str) -> None:
+    """Tell the tracer, if a call is being compiled, that a Value's numbers are read: a program cannot see why."""
+    if modes.tracer is not None:
+        modes.tracer.read(value, how)
 
 
 def settle(node: Value) -> None:

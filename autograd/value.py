@@ -15,7 +15,7 @@ import numpy as np
 from .errors import BackwardError, DataError, ShapeError
 from .numpy_calls import BY_NUMPY
 from .op import Op, as_plain, nothing
-from .recording import Note, Scope, opened, settle
+from .recording import Note, Scope, notice_read, opened, settle
 
 ndarray = np.ndarray
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
@@ -101,6 +101,8 @@ class Value:
     @property
     def data(self) -> Any:
         """The number: a Python float or a NumPy array. A leaf's may be set, to data of its own shape."""
+        if opened:
+            notice_read(self, ".data")
         return self._data
 
     @data.setter
@@ -249,6 +251,7 @@ class Value:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as an array, copied."""
+        notice_read(self, ".numpy()")
         return np.array(self._data)
 
     def __float__(self) -> float:
@@ -267,6 +270,7 @@ class Value:
                 f"{who} needs exactly one number; {self._called()} has shape {self.shape}. Pick one, v[i], or write "
                 "v.data for all of them, (v.data > 0).all() for a truth."
             )
+        notice_read(self, who)
         return np.asarray(self._data).item()
 
     def __eq__(self, other: object) -> bool:
@@ -279,6 +283,7 @@ class Value:
     __hash__ = object.__hash__
 
     def __contains__(self, item: Any) -> bool:
+        notice_read(self, "in")
         return getattr(item, "_data", item) in np.asarray(self._data)
 
     def __len__(self) -> int:

@@ -15,6 +15,8 @@ import numpy as np
 import autograd as ag
 from autograd import gelu, layer_norm, linear, log_softmax, relu, rms_norm, sigmoid, silu, softmax, tanh
 from autograd.errors import AxisError, DataError, ShapeError
+from autograd.ops.rows import is_whole
+from autograd.recording import drawn
 
 from .init import generator
 
@@ -143,8 +145,13 @@ def dropout(x: Array, p: float, rng: Any = None) -> Array:
     if p == 0.0:
         return x
     x = _array(x)
-    keep = generator(rng).random(np.shape(x)) >= p
-    return x * (keep / (1.0 - p)).astype(x.dtype)
+    shape, dtype = np.shape(x), x.dtype
+
+    def mask(source: np.random.Generator) -> np.ndarray:
+        return ((source.random(shape) >= p) / (1.0 - p)).astype(dtype)
+
+    source = generator(rng)
+    return x * (mask(source) if isinstance(rng, int | np.integer) else drawn(mask, source))  # a seed: always the same
 
 
 def embedding(table: Array, ids: Any) -> Array:
@@ -337,7 +344,7 @@ def reduced(losses: Array, reduction: str) -> Array:
 
 def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
     """Whole numbers from 0 to n - 1, as an integer array."""
-    ids = np.asarray(getattr(ids, "_data", ids))
+    given, ids = ids, np.asarray(getattr(ids, "_data", ids))
     if (ids.dtype.kind == "f" and ids.size and np.array_equal(ids, np.floor(ids))) or not ids.size:
         ids = ids.astype(np.intp)
     if ids.dtype.kind not in "iu":
@@ -345,7 +352,7 @@ def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
     if ids.size and (ids.min() < 0 or ids.max() >= n):
         wrong = ids[(ids < 0) | (ids >= n)].flat[0]
         raise AxisError(f"{who}: ids run from 0 to {n - 1}; got {wrong}")
-    return ids
+    return given if is_whole(given) else ids
 
 
 def _array(x: Any) -> Any:

@@ -7,16 +7,16 @@ from ..fast import binary, unary
 from ..numpy_calls import answers, on_data
 from ..op import OPS, Op
 from ..value import Value
-from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, shape
+from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, rows, shape
 
 __all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "heads", "linear",
-           "norm", "reduce", "shape"]  # fmt: skip
+           "norm", "reduce", "rows", "shape"]  # fmt: skip
 
 OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul",
              "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
 
 # Functions of ops: they have no rule of their own.
-FUNCTIONS = {"split": shape.split, "take": shape.take, "outer": linear.outer}
+FUNCTIONS = {"split": shape.split, "take": rows.take, "outer": linear.outer}
 
 _NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose method they would be
 
@@ -43,7 +43,7 @@ for _method, _special in {
     "neg": unary(OPS["neg"]),
     "abs": unary(OPS["abs"]),
     "pos": lambda self: self,
-    "getitem": lambda self, index: OPS["getitem"](self, index),
+    "getitem": rows.pick,
 }.items():
     setattr(Value, f"__{_method}__", _special)
 
@@ -65,6 +65,5 @@ answers(np.outer)(linear.outer)
 answers(np.dot)(_numpy_dot)
 answers(np.square)(lambda x: x**2)
 answers(np.reciprocal)(lambda x: 1.0 / x)
-on_data(np.shape, np.ndim, np.size)
-on_data(np.isnan, np.isinf, np.isfinite, np.allclose, np.isclose, np.array_equal,
-        np.zeros_like, np.ones_like, np.empty_like, np.full_like)  # fmt: skip
+on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, reads=False)
+on_data(np.isnan, np.isinf, np.isfinite, np.allclose, np.isclose, np.array_equal)

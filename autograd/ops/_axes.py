@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..op import rank_of, shape_of
+from ..recording import notice_read
 
 
 def plain_number(who, name, x):
@@ -81,7 +82,9 @@ def as_index(index):
 
 
 def _index_part(part):
-    part = getattr(part, "_data", part)  # a Value, such as the mask `v > 0`
+    if hasattr(part, "_data"):  # a Value, such as the mask `v > 0`
+        notice_read(part, "an index")
+        part = part._data
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     if isinstance(part, list):

@@ -47,6 +47,7 @@ xlogy = Op("xlogy", "xlogy(x, y)",
            vjp=(lambda g, out, x, y: g * log(y),
                 lambda g, out, x, y: g * x / y),
            definition=lambda x, y: x * log(y),
+           lower=lambda x, y: where(equal(x, 0), 0.0, x * log(where(equal(x, 0), 1.0, y))),
            samples=NONZERO, batch="align",
            doc="`x * log(y)`, and 0 where x is 0.")
 
@@ -70,7 +71,7 @@ cos = Op("cos", forward=by_kind(math.cos, np.cos),
 
 tan = Op("tan", forward=by_kind(math.tan, np.tan),
          vjp=lambda g, out, x: (g * (1 + out**2),),
-         definition=lambda x: sin(x) / cos(x),
+         definition=lambda x: sin(x) / cos(x), lower=True,
          samples=samples(".", "2,3", low=-1.2, high=1.2), numpy=np.tan, batch="align",
          doc="The tangent of an angle in radians.")
 
@@ -81,11 +82,12 @@ arctan = Op("arctan", forward=by_kind(math.atan, np.arctan),
 sinh = Op("sinh", forward=by_kind(math.sinh, np.sinh),
           vjp=lambda g, out, x: (g * cosh(x),),
           definition=lambda x: (exp(x) - exp(-x)) / 2,
+          lower=lambda x: (expm1(x) - expm1(-x)) / 2,
           samples=UNARY, numpy=np.sinh, batch="align", doc="The hyperbolic sine, `(exp(x) - exp(-x)) / 2`.")
 
 cosh = Op("cosh", forward=by_kind(math.cosh, np.cosh),
           vjp=lambda g, out, x: (g * sinh(x),),
-          definition=lambda x: (exp(x) + exp(-x)) / 2,
+          definition=lambda x: (exp(x) + exp(-x)) / 2, lower=True,
           samples=UNARY, numpy=np.cosh, batch="align", doc="The hyperbolic cosine, `(exp(x) + exp(-x)) / 2`.")
 
 tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
@@ -105,32 +107,36 @@ def _sigmoid(x):
 sigmoid = Op("sigmoid", forward=_sigmoid,
              vjp=lambda g, out, x: (g * out * (1 - out),),
              definition=lambda x: 1 / (1 + exp(-x)),
+             lower=lambda x: where(x >= 0, 1.0, exp(-abs_(x))) / (1.0 + exp(-abs_(x))),
              samples=UNARY, batch="align",
              doc="`1 / (1 + exp(-x))`, without overflow: any number, squashed into 0 to 1.")
 
 softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
               vjp=lambda g, out, x: (g * sigmoid(x),),
               definition=lambda x: log(1 + exp(x)),
+              lower=lambda x: maximum(x, 0.0) + log1p(exp(-abs_(x))),
               samples=UNARY, batch="align", doc="`log(1 + exp(x))`, without overflow.")
 
 silu = Op("silu", forward=lambda x: x * _sigmoid(x),
           vjp=lambda g, out, x: (g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),),  # nothing cancels, at 1e17 neither
-          definition=lambda x: x * sigmoid(x),
+          definition=lambda x: x * sigmoid(x), lower=True,
           samples=UNARY, batch="align", doc="`x * sigmoid(x)`, also called swish.")
 
 relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is float else np.maximum(x, 0.0),
           vjp=lambda g, out, x: (g * (x > 0),),
+          lower=lambda x: maximum(x, 0.0),
           samples=UNARY, batch="align", doc="`max(x, 0)`; its derivative at 0 is 0.")
 
 leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
                 door=lambda x, slope=0.01: ((x,), {"slope": plain_number("leaky_relu", "slope", slope)}),
                 forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
                 vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
-                definition=lambda x, slope=0.01: where(x > 0, x, slope * x),
+                definition=lambda x, slope=0.01: where(x > 0, x, slope * x), lower=True,
                 samples=(*UNARY, *samples("2,3", slope=0.3)), batch="align", doc="x above 0, `slope * x` below.")
 
 erf = Op("erf", forward=erf_of,
          vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
+         written="def erf(x):\n    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)",
          samples=UNARY, batch="align", doc="The error function, `2/√π ∫ exp(-t²) dt` from 0 to x.")
 
 # --- gelu: the exact form x Φ(x), and the tanh form that GPT-2 uses -----------------------------------------
@@ -207,6 +213,22 @@ def _gelu_slope_defined(x, approximate="none"):
     return 0.5 * (1 + erf(x / _SQRT2)) + _PHI0 * x * exp(-0.5 * x**2)
 
 
+def _gelu_part_in_ops(x):
+    """What x is divided by: see `_gelu_block`."""
+    return 1.0 + exp(x * (x * x * (-2 * 0.044715 * _TANH) - 2 * _TANH))
+
+
+def _gelu_lowered(x, approximate="none"):
+    return x / _gelu_part_in_ops(x) if approximate == "tanh" else _gelu_defined(x)
+
+
+def _gelu_slope_lowered(x, approximate="none"):
+    if approximate == "none":
+        return _gelu_slope_defined(x)
+    part = _gelu_part_in_ops(x)
+    return (1.0 + (x * x * (6 * 0.044715 * _TANH) + 2 * _TANH) * (x - x / part)) / part
+
+
 def _gelu_door(x, approximate="none"):
     if approximate not in ("none", "tanh"):
         raise ValueError(f'gelu: approximate is "none" (exact) or "tanh"; got {approximate!r}')
@@ -218,13 +240,13 @@ GELU = (*UNARY, *samples(".", "2,3", approximate="tanh"))
 gelu = Op("gelu", "gelu(x, approximate=approximate)", door=_gelu_door,
           forward=_gelu,
           vjp=_gelu_vjp,
-          definition=_gelu_defined,
+          definition=_gelu_defined, lower=_gelu_lowered,
           samples=GELU, batch="align", doc='x times the normal distribution function; approximate="tanh" as in GPT-2.')
 
 gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_gelu_door,
                 forward=_gelu_slope,
                 vjp=by_definition(_gelu_slope_defined),
-                definition=_gelu_slope_defined,
+                definition=_gelu_slope_defined, lower=_gelu_slope_lowered,
                 samples=GELU, batch="align", doc="The derivative of gelu.")
 
 # --- kinks: where a derivative jumps, the rule takes a side or the middle -----------------------------------
@@ -274,7 +296,7 @@ clip = Op("clip", "clip(x, low=low, high=high)",
               "high": math.inf if high is None else plain_number("clip", "high", high)}),
           forward=lambda x, *, low, high: np.clip(x, low, high),
           vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
-          definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high),
+          definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high), lower=True,
           samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
                    Sample("3,4", settings={"low": -0.5, "high": 0.7})],
           batch="align",

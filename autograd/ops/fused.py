@@ -9,12 +9,13 @@ from ..errors import DataError, ShapeError
 from ..op import Op, Sample, nothing, rank_of, shape_of
 from ._axes import negative_axes
 from ._rows import are_small, limits, ones, row_tops, row_totals, tall
-from .arithmetic import not_equal
-from .elementwise import exp, log, maximum, where
+from .arithmetic import equal, not_equal
+from .elementwise import exp, log, log1p, maximum, where
 from .linear import flat, matmul, outer, product
 from .reduce import REDUCED, insist, max_, spread, sum_
 from .reduce import door as reduction
-from .shape import expand_dims, sum_to
+from .rows import is_whole, within
+from .shape import astype, expand_dims, squeeze, sum_to
 
 ROWS = [Sample("3"), Sample("2,3"), Sample("2,3", axis=0), Sample("2,2,3"), Sample("2,3,2", axis=(0, 2))]
 
@@ -57,10 +58,16 @@ def _softmax_defined(x, axis=-1):
     return exponentials / sum_(exponentials, axis=axis, keepdims=True)
 
 
+def _softmax_lowered(x, axis):
+    least, tiny = limits(x.dtype)
+    exponentials = exp(x - maximum(max_(x, axis=axis, keepdims=True), least.item())) if np.size(x) else x
+    return exponentials / (sum_(exponentials, axis=axis, keepdims=True) + tiny.item())
+
+
 softmax = Op("softmax", "softmax(x, axis=axis)", door=along("softmax"),
              forward=_softmax,
              vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
-             definition=_softmax_defined,
+             definition=_softmax_defined, lower=_softmax_lowered,
              samples=ROWS, batch="align",
              doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
 
@@ -82,6 +89,7 @@ softmax_pull = Op("softmax_pull", "p * (d - sum(d * p, axis=axis, keepdims=True)
                       softmax_pull(g, p, axis=axis),
                       g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis)),
                   definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
+                  lower=lambda d, p, axis: d * p - p * _dot_along(d, p, axis),
                   samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)], batch="align",
                   doc="What softmax sends back: d is the gradient that arrives, p the probabilities.")
 
@@ -94,10 +102,17 @@ def _log_softmax(x, *, axis):
     return out
 
 
+def _log_softmax_lowered(x, axis):
+    if not np.size(x):
+        return x * 1.0
+    shifted = x - max_(x, axis=axis, keepdims=True)
+    return shifted - log(sum_(exp(shifted), axis=axis, keepdims=True))
+
+
 log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_softmax"),
                  forward=_log_softmax,
                  vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
-                 definition=lambda x, axis=-1: log(_softmax_defined(x, axis)),
+                 definition=lambda x, axis=-1: log(_softmax_defined(x, axis)), lower=_log_softmax_lowered,
                  samples=ROWS, batch="align", doc="log(softmax(x)), without overflow or loss of digits.")
 
 
@@ -112,10 +127,20 @@ def _logsumexp(x, *, axis, keepdims):
     return out if keepdims else np.squeeze(out, axis)
 
 
+def _logsumexp_lowered(x, axis, keepdims):
+    top = maximum(max_(x, axis=axis, keepdims=True), limits(x.dtype)[0].item())
+    largest = equal(x, top)
+    others = sum_(where(largest, 0.0, exp(x - top)), axis=axis, keepdims=True)
+    ones = where(largest, np.ones((), x.dtype)[()], 0.0)
+    out = log1p(others + (sum_(ones, axis=axis, keepdims=True) - 1.0)) + top
+    return out if keepdims else squeeze(out, axis)
+
+
 logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction("logsumexp"),
                forward=_logsumexp,
                vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
                definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
+               lower=_logsumexp_lowered,
                samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
 
 # --- linear -------------------------------------------------------------------------------------------------
@@ -166,7 +191,7 @@ def _linear_dbias(g, out, x, weight, bias):
 linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=None: ((x, weight, bias), {}),
             forward=_linear,
             vjp=(_linear_dx, _linear_dweight, _linear_dbias),
-            definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias,
+            definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias, lower=True,
             samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
             batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
                 x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1) + (
@@ -177,7 +202,7 @@ linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=Non
 
 
 def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
-    targets = np.asarray(getattr(targets, "_data", targets))
+    given, targets = targets, np.asarray(getattr(targets, "_data", targets))
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'cross_entropy: reduction is "mean", "sum" or "none"; got {reduction!r}')
     if targets.dtype.kind == "f" and np.all(targets == np.floor(targets)) and np.isfinite(targets).all():
@@ -195,7 +220,7 @@ def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, la
     if not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: label_smoothing is between 0 and 1; got {label_smoothing!r}")
     settings = {"reduction": reduction, "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}
-    return (logits, targets), settings
+    return (logits, given if is_whole(given) else targets), settings
 
 
 def _places(targets, ignore_index):
@@ -203,17 +228,19 @@ def _places(targets, ignore_index):
     return targets if ignore_index is None else np.where(targets == ignore_index, 0, targets)
 
 
-def _one_hot(targets, *, classes, ignore_index, label_smoothing):
+def _one_hot(targets, *, classes, ignore_index, label_smoothing, dtype="float64"):
     rest = label_smoothing / classes
-    goal = np.full((*targets.shape, classes), rest)
+    goal = np.full((*targets.shape, classes), rest, dtype)
     np.put_along_axis(goal, _places(targets, ignore_index)[..., None], 1.0 - label_smoothing + rest, -1)
     return goal
 
 
 one_hot = Op("one_hot", "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
-             door=lambda targets, classes, ignore_index=None, label_smoothing=0.0: ((targets,), {
-                 "classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing)}),
+             door=lambda targets, classes, ignore_index=None, label_smoothing=0.0, dtype="float64": ((targets,), {
+                 "classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing),
+                 "dtype": np.dtype(dtype).name}),
              forward=_one_hot, vjp=nothing,
+             lower=lambda *targets, **settings: _one_hot_lowered(*targets, **settings),
              samples=[Sample(np.array([2, 0]), classes=3)],
              doc="A row for each target: 1 at its place, 0 elsewhere; softened if asked.")
 
@@ -254,7 +281,7 @@ def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, labe
         rows[np.arange(len(rows)), _places(targets, ignore_index).ravel()] -= 1.0
         sent *= weight
         return sent, None
-    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing)
+    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing, logits.dtype)
     return (softmax(logits) - goal) * weight, None
 
 
@@ -263,13 +290,38 @@ def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None,
     return _reduced(-sum_(goal * log_softmax(logits), axis=-1), targets, reduction, ignore_index)
 
 
+def _is_target(targets, classes, ignore_index):
+    """True at the class that each row's target names; of a row that is ignored, somewhere."""
+    targets = within(targets, 0, classes - 1, ignore_index)
+    if ignore_index is not None:
+        targets = where(equal(targets, ignore_index), 0, targets)
+    return equal(expand_dims(targets, -1), np.arange(classes))
+
+
+def _one_hot_lowered(targets, classes, ignore_index, label_smoothing, dtype):
+    rest = label_smoothing / classes
+    one, zero = (np.array(x, dtype)[()] for x in (1.0 - label_smoothing + rest, rest))
+    return where(_is_target(targets, classes, ignore_index), one, zero)
+
+
+def _cross_entropy_lowered(logits, targets, reduction, ignore_index, label_smoothing):
+    logs, classes = log_softmax(logits), shape_of(logits)[-1]
+    if label_smoothing:
+        goal = one_hot(targets, classes, ignore_index, label_smoothing, logits.dtype)
+        losses = -sum_(goal * logs, axis=-1)
+    else:  # selected, not multiplied: 0 * inf would be NaN
+        losses = -sum_(where(_is_target(targets, classes, ignore_index), logs, 0.0), axis=-1)
+    loss = _reduced(losses, targets, reduction, ignore_index)
+    return loss if loss.dtype == logits.dtype else astype(loss, logits.dtype)
+
+
 _TARGETS = np.array([2, 0])
 
 cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, "
                    "label_smoothing=label_smoothing)", door=_cross_entropy_door,
                    forward=_cross_entropy,
                    vjp=_cross_entropy_vjp,
-                   definition=_cross_entropy_defined,
+                   definition=_cross_entropy_defined, lower=_cross_entropy_lowered,
                    samples=[Sample("2,3", _TARGETS), Sample("2,3", _TARGETS, reduction="sum"),
                             Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
                             Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2),

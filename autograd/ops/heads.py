@@ -254,7 +254,7 @@ self_attention = Op("self_attention", "self_attention(qkv, mask, heads=heads, kv
                     forward=_self_attention,
                     vjp=_self_attention_vjp,
                     definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
-                        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal),
+                        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal), lower=True,
                     samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
                              Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
                              Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),

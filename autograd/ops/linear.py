@@ -10,7 +10,7 @@ from ..errors import ShapeError
 from ..op import Op, Sample, rank_of, shape_of
 from ._rows import LARGE, tall
 from .reduce import sum_
-from .shape import broadcast_to, expand_dims, reshape
+from .shape import broadcast_to, expand_dims, reshape, transpose
 
 ndarray = np.ndarray
 
@@ -127,7 +127,7 @@ def _dot_vjp(g, out, *xs):
 
 
 dot = Op("dot", "dot(*xs)", door=_dot_door,
-         forward=_dot, vjp=_dot_vjp,
+         forward=_dot, vjp=_dot_vjp, lower=_dot,
          samples=[Sample(". . . ."), Sample(". . . . . . .")], batch="align",
          pack=lambda xs: (xs[: len(xs) // 2], xs[len(xs) // 2 : 2 * (len(xs) // 2)], *xs[2 * (len(xs) // 2) :]),
          doc="`dot([x1, x2], [y1, y2], bias)` is `x1*y1 + x2*y2 + bias`, for scalar graphs, as one node.")
@@ -203,8 +203,37 @@ def _einsum_pull(g, i, xs, terms, right):
     return dx
 
 
+def _einsum_lowered(*xs, subscripts):
+    """Two operands at a time, each pair as one product of (batches of) matrices."""
+    left, _, right = subscripts.partition("->")
+    terms = left.split(",")
+    term, x = terms[0], xs[0]
+    for i, (other, y) in enumerate(zip(terms[1:], xs[1:], strict=True)):
+        needed = set(right).union(*terms[i + 2 :])
+        x, term = _summed_letters(x, term, needed.union(other))
+        y, other = _summed_letters(y, other, needed.union(term))
+        batch = [c for c in term if c in other and c in needed]
+        inner = [c for c in term if c in other and c not in needed]
+        rows, columns = ([c for c in mine if c not in batch and c not in inner] for mine in (term, other))
+        sizes = dict(zip(term, shape_of(x))) | dict(zip(other, shape_of(y)))
+        lead = [sizes[c] for c in batch]
+        n, m, k = (math.prod(sizes[c] for c in part) for part in (rows, inner, columns))
+        x = reshape(transpose(x, [term.index(c) for c in batch + rows + inner]), (*lead, n, m))
+        y = reshape(transpose(y, [other.index(c) for c in batch + inner + columns]), (*lead, m, k))
+        term = "".join(batch + rows + columns)
+        x = reshape(x @ y, [sizes[c] for c in term])
+    x, term = _summed_letters(x, term, set(right))
+    return transpose(x, [term.index(c) for c in right]) if len(term) > 1 else x
+
+
+def _summed_letters(x, term, needed):
+    """x summed over the letters that nothing else needs, and the letters that are left."""
+    gone = tuple(i for i, c in enumerate(term) if c not in needed)
+    return (sum_(x, gone) if gone else x), "".join(c for c in term if c in needed)
+
+
 einsum = Op("einsum", "einsum(subscripts, *xs)", door=_einsum_door,
-            forward=_einsum, vjp=_einsum_vjp,
+            forward=_einsum, vjp=_einsum_vjp, lower=_einsum_lowered,
             samples=[Sample(shapes, settings={"subscripts": s}) for shapes, s in [
                 ("2,3 3,4", "ij,jk->ik"), ("2,3", "ij->j"), ("2,3", "ij->ji"), ("3,3", "ii->"), ("3,3", "ii->i"),
                 ("2,3 2,3", "ij,ij->"), ("5,2,3 5,3,4", "bij,bjk->bik"), ("2,3 3 3", "ij,j,j->i"), ("2,3", "ij->"),

@@ -112,7 +112,7 @@ def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
 layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
                 forward=_norm_forward(centre=True),
                 vjp=lambda g, out, x, gamma, beta, *, eps: _norm_vjp(g, out, x, gamma, eps, True),
-                definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta,
+                definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta, lower=True,
                 samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
                 batch="align",
                 doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
@@ -126,7 +126,7 @@ def _rms_norm_door(x, gamma=1.0, eps=1e-5):
 rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
               forward=_norm_forward(centre=False),
               vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False)[:2],
-              definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma,
+              definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma, lower=True,
               samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
               doc="Each row (last axis) scaled to mean square 1, then times gamma.")
 
@@ -156,6 +156,6 @@ norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
                door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
                forward=_norm_pull,
                vjp=by_definition(_norm_pull_defined),
-               definition=_norm_pull_defined,
+               definition=_norm_pull_defined, lower=True,
                samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
                doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")

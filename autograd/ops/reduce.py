@@ -9,7 +9,7 @@ from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis, plain_number
 from .arithmetic import equal
 from .elementwise import where
-from .shape import broadcast_to, expand_dims, flip, getitem, reshape, stack, transpose
+from .shape import broadcast_to, concatenate, expand_dims, flip, getitem, reshape, stack, transpose
 
 REDUCED = (
     Sample("2,3"), Sample("."), Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=-1, keepdims=True),
@@ -78,7 +78,7 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           forward=_mean,
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
-              sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))),
+              sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))), lower=True,
           samples=REDUCED, numpy=np.mean, batch="align", doc="The mean over an axis, several, or all.")
 
 
@@ -116,7 +116,7 @@ var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_d
          forward=_var,
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(2 * g / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
-         definition=_var_defined,
+         definition=_var_defined, lower=True,
          samples=VARIED, numpy=np.var, batch="align",
          doc="The mean squared distance from the mean; `ddof` is taken from the number that it divides by.")
 
@@ -125,7 +125,7 @@ std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_d
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(over(g, out) / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
          definition=lambda x, axis=None, ddof=0, keepdims=False: _var_defined(x, axis, ddof, keepdims) ** 0.5,
-         samples=[s for s in VARIED if s.parts != ["."]], numpy=np.std, batch="align",
+         lower=True, samples=[s for s in VARIED if s.parts != ["."]], numpy=np.std, batch="align",
          doc="The square root of var; its derivative is 0 where all numbers are equal.")
 
 
@@ -147,7 +147,7 @@ def _norm_door(x, ord=None, axis=None, keepdims=False):
 norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=_norm_door,
           forward=lambda x, *, axis, keepdims: np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims)),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(over(g, out), x, axis, keepdims) * x,),
-          definition=lambda x, axis=None, keepdims=False: sum_(x**2, axis, keepdims) ** 0.5,
+          definition=lambda x, axis=None, keepdims=False: sum_(x**2, axis, keepdims) ** 0.5, lower=True,
           samples=REDUCED, numpy=np.linalg.norm, batch="align",
           doc="The Euclidean norm; its derivative at the zero vector is 0.")
 
@@ -188,6 +188,28 @@ def _prod_others_defined(x, axis=None):
     return transpose(reshape(stack(others, axis=-1), shape), tuple(int(i) for i in back))
 
 
+def _prod_others_lowered(x, axis):
+    """What comes before each number times what comes after it, by products of 1, 2, 4, ... neighbours."""
+    if rank_of(x) == 0:
+        return x * 0.0 + 1.0
+    order = [a + rank_of(x) for a in range(-rank_of(x), 0) if a not in axis] + [a + rank_of(x) for a in axis]
+    moved = transpose(x, order)
+    lead, n = shape_of(moved)[: rank_of(x) - len(axis)], count(x, axis)
+    flat = reshape(moved, (*lead, n))
+
+    def later(y, by):  # y moved back along the last axis, ones in front
+        return concatenate([np.ones((*lead, by), x.dtype), getitem(y, (..., slice(n - by)))], axis=-1)
+
+    def before(y):
+        y, by = later(y, 1), 1
+        while by < n:
+            y, by = y * later(y, by), 2 * by
+        return y
+
+    others = before(flat) * flip(before(flip(flat, -1)), -1) if n else flat
+    return transpose(reshape(others, shape_of(moved)), tuple(int(i) for i in np.argsort(order)))
+
+
 prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door("prod"),
           forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * prod_others(x, axis=axis),),
@@ -197,7 +219,7 @@ prod_others = Op("prod_others", "prod_others(x, axis=axis)",
                  door=lambda x, axis=None: ((x,), {"axis": negative_axes("prod_others", x, axis)}),
                  forward=_prod_others,
                  vjp=by_definition(_prod_others_defined),
-                 definition=_prod_others_defined,
+                 definition=_prod_others_defined, lower=_prod_others_lowered,
                  samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3,2", axis=(0, 2)), Sample("2,3")],
                  batch="align",
                  doc="For each number, the product of all others: the derivative of prod, also at 0.")

@@ -4,18 +4,19 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..numpy_calls import answers
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import OPS, Op, Sample, rank_of, shape_of
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, plain_number
 from ._rows import ones, row_sums, tall
 
 alias = Op("alias", "x",
            forward=lambda x: x,
            vjp=lambda g, out, x: (g,),
+           lower=lambda x: x,
            samples=[Sample("2,3"), Sample(".")], batch="align", view=True,
            doc="x itself, as a node of its own: where an inner derivative starts.")
 
 copy = Op("copy", forward=lambda x: np.array(x),
-          vjp=lambda g, out, x: (g,),
+          vjp=lambda g, out, x: (g,), lower=lambda x: x,
           samples=[Sample("2,3"), Sample(".")], numpy=np.copy, batch="align",
           doc="The same numbers in an array of their own.")
 
@@ -31,6 +32,7 @@ astype = Op("astype", "astype(x, dtype=dtype)",
             door=_astype_door,
             forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
             vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
+            written="def astype(x, dtype):\n    return np.asarray(x, dtype)",
             samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
             doc="x in another precision.")
 
@@ -101,6 +103,7 @@ swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
                                            "b": negative_axis("swapaxes", rank_of(x), b)}),
               forward=lambda x, *, a, b: np.swapaxes(x, a, b),
               vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
+              lower=lambda x, a, b: _moved(x, np.swapaxes, a, b),
               samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
               numpy=np.swapaxes, batch="align", view=True, doc="x with two axes in each other's place.")
 
@@ -109,6 +112,7 @@ expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                      "expand_dims", np.empty((0,) * (rank_of(x) + np.size(axis))), axis)}),
                  forward=lambda x, *, axis: np.expand_dims(x, axis),
                  vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
+                 lower=lambda x, axis: reshape(x, np.expand_dims(np.empty(shape_of(x)), axis).shape),
                  samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
                  numpy=np.expand_dims, batch="align", view=True,
                  doc="x with a new axis of size 1, or several, at these places.")
@@ -127,6 +131,7 @@ def _squeeze_door(x, axis=None):
 squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
              forward=lambda x, *, axis: np.squeeze(x, axis),
              vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
+             lower=lambda x, axis: reshape(x, [n for i, n in enumerate(shape_of(x)) if i - rank_of(x) not in axis]),
              samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")],
              numpy=np.squeeze, batch="align", view=True, doc="x without axes of size 1: those named, or all.")
 
@@ -182,10 +187,17 @@ def _batched_sum_to(op, n, x):
     return _sum_to(np.moveaxis(x, 0, x.ndim - 1 - len(shape)), shape=(n, *shape))
 
 
+def _sum_to_in_ops(x, shape):
+    lead = rank_of(x) - len(shape)
+    axis = tuple(i for i, n in enumerate(shape_of(x)) if i < lead or n != shape[i - lead])
+    return reshape(OPS["sum"](x, axis), shape) if axis else x
+
+
 sum_to = Op("sum_to", "sum_to(x, shape)",
             door=lambda x, *sizes, shape=None: ((x,), {"shape": as_shape("sum_to", given(sizes, shape))}),
             forward=_sum_to,
             vjp=lambda g, out, x, *, shape: (broadcast_to(g, shape_of(x)),),
+            lower=lambda x, shape: _sum_to_in_ops(x, shape),
             samples=[Sample("2,3", settings={"shape": (3,)}), Sample("4,2,3", settings={"shape": (2, 1)}),
                      Sample("2,3", settings={"shape": ()})],
             batch=_batched_sum_to,
@@ -197,9 +209,16 @@ moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
                   "destination": _ordered_axes("moveaxis", x, destination)}),
               forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
               vjp=lambda g, out, x, *, source, destination: (moveaxis(g, destination, source),),
+              lower=lambda x, source, destination: _moved(x, np.moveaxis, source, destination),
               samples=[Sample("2,3,4", source=0, destination=-1), Sample("2,3,4", source=(0, 1), destination=(1, 2))],
               numpy=np.moveaxis, batch="align", view=True,
               doc="x with some axes moved to other places; the others keep their order.")
+
+
+def _moved(x, move, a, b):
+    """`move(x, a, b)`, NumPy's swapaxes or moveaxis, as a transpose."""
+    places = np.arange(rank_of(x))  # moved along with the axes, by giving axis i the size i
+    return transpose(x, move(np.empty(places, np.bool_), a, b).shape) if rank_of(x) else x
 
 
 def _ordered_axes(who, x, axes):
@@ -263,6 +282,7 @@ stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
            forward=lambda *xs, axis: np.stack(xs, axis=axis),
            vjp=lambda g, out, *xs, axis: tuple(
                getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
+           lower=lambda *xs, axis: concatenate([expand_dims(x, axis) for x in xs], axis),
            samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
            numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
            doc="The arrays of a list, side by side along a new axis.")
@@ -355,36 +375,11 @@ scatter = Op("scatter", "scatter(x, index, shape)",
              door=lambda x, index, shape: ((x,), {"index": as_index(index), "shape": tuple(shape)}),
              forward=_scatter,
              vjp=lambda g, out, x, *, index, shape: (getitem(g, index),),
+             written="def scatter(x, index, shape):\n    out = np.zeros(shape, np.asarray(x).dtype)\n"
+                     "    np.add.at(out, index, x)  # an entry that was picked twice gets both\n    return out",
              samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
                       Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)})],
              doc="Zeros, with x added at the index: what undoes picking.")
-
-
-@answers(np.take)
-def take(x, indices, axis=None, mode="raise"):
-    """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat.
-
-    mode says what an index outside does: "raise" an error, "wrap" round, or "clip" to the nearest end.
-
-    >>> take(np.array([[1.0, 2.0], [3.0, 4.0]]), [1, 1, 0], axis=0).tolist()
-    [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
-    """
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = negative_axis("take", rank_of(x), axis)
-    indices = _inside_axis(np.asarray(getattr(indices, "_data", indices)), shape_of(x)[axis], mode)
-    if rank_of(x) == -axis:  # the first axis: an embedding's rows
-        return getitem(x, (indices,))
-    return getitem(x, (..., indices, *(slice(None),) * (-axis - 1)))
-
-
-def _inside_axis(indices, size, mode):
-    """Indices along an axis of this size, those outside it moved in as the mode says."""
-    if mode == "raise":
-        return indices
-    if mode not in ("wrap", "clip"):
-        raise ValueError(f'take: mode is "raise", "wrap" or "clip"; got {mode!r}')
-    return indices % size if mode == "wrap" else np.clip(indices, 0, size - 1)
 
 
 # --- arranging ----------------------------------------------------------------------------------------------
@@ -413,9 +408,18 @@ def _inside(g, width):
     return getitem(g, (..., *(slice(a, -b if b else None) for a, b in width)))
 
 
+def _pad_in_ops(x, width, constant_values):
+    """x in the middle of zeros, plus a border of the constant."""
+    shape = tuple(n + a + b for n, (a, b) in zip(shape_of(x), width, strict=True))
+    inside = scatter(x, tuple(slice(a, a + n) for n, (a, _) in zip(shape_of(x), width, strict=True)), shape)
+    return inside + np.pad(np.zeros(shape_of(x), x.dtype), width, constant_values=constant_values) if (
+        constant_values) else inside
+
+
 pad = Op("pad", "pad(x, width, constant_values=constant_values)", door=_pad_door,
          forward=_pad,
          vjp=lambda g, out, x, *, width, constant_values: (_inside(g, width),),
+         lower=lambda x, width, constant_values: _pad_in_ops(x, width, constant_values),
          samples=[Sample("2,3", settings={"width": ((1, 0), (0, 2))}), Sample("3", settings={"width": 1})],
          numpy=np.pad, batch="align", doc="x with a border of a constant, `width` wide (before, after) on each axis.")
 
@@ -426,22 +430,32 @@ def _triangle_door(x, k=0):
     return (x,), {"k": int(k)}
 
 
+def _triangle(x, k):
+    """True on and below the k-th diagonal of a matrix of x."""
+    n, m = shape_of(x)[-2:]
+    return np.tri(n, m, k, dtype=bool)
+
+
 TRIANGLES = [Sample("3,3"), Sample("2,3,4", k=1), Sample("3,4", k=-1)]
 
 tril = Op("tril", "tril(x, k=k)", door=_triangle_door,
           forward=lambda x, *, k: np.tril(x, k),
           vjp=lambda g, out, x, *, k: (tril(g, k),),
+          lower=lambda x, k: OPS["where"](_triangle(x, k), x, 0.0),
           samples=TRIANGLES, numpy=np.tril, batch="align", doc="The lower triangle, zeros above.")
 
 triu = Op("triu", "triu(x, k=k)", door=_triangle_door,
           forward=lambda x, *, k: np.triu(x, k),
           vjp=lambda g, out, x, *, k: (triu(g, k),),
+          lower=lambda x, k: OPS["where"](_triangle(x, k - 1), 0.0, x),
           samples=TRIANGLES, numpy=np.triu, batch="align", doc="The upper triangle, zeros below.")
 
 flip = Op("flip", "flip(x, axis=axis)",
           door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
           forward=lambda x, *, axis: np.flip(x, axis),
           vjp=lambda g, out, x, *, axis: (flip(g, axis),),
+          lower=lambda x, axis: getitem(x, tuple(
+              slice(None, None, -1 if i - rank_of(x) in axis else None) for i in range(rank_of(x)))),
           samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], view=True,
           numpy=np.flip, batch="align",
           doc="x with the order along an axis turned round; along all, if none is named.")

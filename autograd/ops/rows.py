@@ -1,0 +1,117 @@
+"""Rows picked by ids: whole numbers that are inputs of an op, so that a compiled program can be given others."""
+
+import numpy as np
+
+from ..errors import AxisError, DataError
+from ..numpy_calls import answers
+from ..op import Op, Sample, nothing, rank_of, shape_of
+from ..recording import notice_read
+from ._axes import negative_axis
+from .shape import _scatter, getitem, moveaxis, ravel
+
+
+def is_whole(x):
+    """Whether it is a Value of whole numbers, such as token ids that a compiled program takes as an input."""
+    return hasattr(x, "__apply__") and getattr(x, "dtype", np.dtype(float)).kind in "iu"
+
+
+def pick(x, index):
+    """`x[index]` on a Value: `getitem`, or `take_rows` where the index is a Value of whole numbers itself."""
+    return take(x, index, axis=0) if is_whole(index) else getitem(x, index)
+
+
+@answers(np.take)
+def take(x, indices, axis=None, mode="raise"):
+    """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat.
+
+    mode says what an index outside does: "raise" an error, "wrap" round, or "clip" to the nearest end.
+
+    >>> take(np.array([[1.0, 2.0], [3.0, 4.0]]), [1, 1, 0], axis=0).tolist()
+    [[3.0, 4.0], [3.0, 4.0], [1.0, 2.0]]
+    """
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = negative_axis("take", rank_of(x), axis)
+    if is_whole(indices) and mode == "raise":
+        if rank_of(x) == -axis:
+            return take_rows(x, indices)
+        axis += rank_of(x)
+        taken = take_rows(moveaxis(x, axis, 0), indices)
+        lead = tuple(range(rank_of(indices)))
+        return moveaxis(taken, lead, tuple(axis + i for i in lead))
+    if hasattr(indices, "_data"):
+        notice_read(indices, "an index")
+        indices = indices._data
+    indices = _inside_axis(np.asarray(indices), shape_of(x)[axis], mode)
+    if rank_of(x) == -axis:  # the first axis: an embedding's rows
+        return getitem(x, (indices,))
+    return getitem(x, (..., indices, *(slice(None),) * (-axis - 1)))
+
+
+def _inside_axis(indices, size, mode):
+    """Indices along an axis of this size, those outside it moved in as the mode says."""
+    if mode == "raise":
+        return indices
+    if mode not in ("wrap", "clip"):
+        raise ValueError(f'take: mode is "raise", "wrap" or "clip"; got {mode!r}')
+    return indices % size if mode == "wrap" else np.clip(indices, 0, size - 1)
+
+
+def _take_rows(x, ids):
+    return x[_insist_rows(ids, len(x))]
+
+
+def _insist_rows(ids, n):
+    """Whole numbers from 0 to n - 1, as an array to index with."""
+    ids = np.asarray(ids)
+    if ids.dtype.kind not in "iu":
+        raise DataError(f"ids are whole numbers from 0 to {n - 1}; got {ids.dtype}: {ids!r:.60}")
+    if ids.size and (ids.min() < 0 or ids.max() >= n):
+        wrong = ids[(ids < 0) | (ids >= n)].flat[0]
+        raise AxisError(f"ids run from 0 to {n - 1}; got {wrong}")
+    return ids
+
+
+def _put_rows(x, ids, *, rows):
+    ids = _insist_rows(ids, rows)
+    return _scatter(x, index=(ids,), shape=(rows, *shape_of(x)[ids.ndim :]))
+
+
+_IDS = np.array([0, 2, 2, 1])
+
+take_rows = Op("take_rows", "take_rows(x, ids)",
+               forward=_take_rows,
+               vjp=lambda g, out, x, ids: (put_rows(g, ids, shape_of(x)[0]), None),
+               written="def take_rows(x, ids):\n    return x[ids]",
+               samples=[Sample("3,2", _IDS), Sample("3", _IDS), Sample("3,2,2", _IDS.reshape(2, 2))],
+               doc="The rows of x at some ids, whole numbers from 0 up: an embedding.")
+
+put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
+              door=lambda x, ids, rows: ((x, ids), {"rows": int(rows)}),
+              forward=_put_rows,
+              vjp=lambda g, out, x, ids, *, rows: (take_rows(g, ids), None),
+              written="def put_rows(x, ids, rows):\n    out = np.zeros((rows, *x.shape[ids.ndim:]), x.dtype)\n"
+                      "    np.add.at(out, ids, x)  # an id that stands there twice gets both rows\n    return out",
+              samples=[Sample("4,2", _IDS, rows=3), Sample("4", _IDS, rows=4),
+                       Sample("2,2,3", _IDS.reshape(2, 2), rows=3)],
+              doc="Zeros, with each row of x added at its id: what undoes take_rows.")
+
+within = Op("within", "within(ids, low=low, high=high, also=also)",
+            door=lambda ids, low, high, also=None: ((ids,), {"low": int(low), "high": int(high), "also": also}),
+            forward=lambda ids, *, low, high, also: _insist_within(ids, low, high, also), vjp=nothing,
+            written="def within(ids, low, high, also):\n    wrong = ((ids < low) | (ids > high)) & (ids != also)\n"
+                    "    if np.any(wrong):\n        raise IndexError(f'whole numbers run from {low} to {high} here')\n"
+                    "    return ids",
+            samples=[Sample(_IDS, settings={"low": 0, "high": 2}),
+                     Sample(_IDS, settings={"low": 1, "high": 2, "also": 0})],
+            doc="Whole numbers as they are, if all lie from low to high (or are `also`); else an error. For programs.")
+
+
+def _insist_within(ids, low, high, also):
+    ids = np.asarray(ids)
+    wrong = (ids < low) | (ids > high)
+    if also is not None:
+        wrong &= ids != also
+    if wrong.any():
+        raise AxisError(f"whole numbers here run from {low} to {high}; got {ids[wrong].flat[0]}")
+    return ids

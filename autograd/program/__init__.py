@@ -1,0 +1,17 @@
+"""A recorded call as a straight-line program of ops: read it, run it again, hand it to another engine.
+
+    trace.py       one call of a function on Values, forward and backward, as a Program
+    inputs.py      nests of numbers, arrays and modules, taken apart and put together
+    faithful.py    whether a program stands for its function
+    program.py     Program and Instruction
+    interpret.py   the reference: the ops' own forward functions, one by one
+    passes.py      open, simplify, share, fold, drop: programs in, programs out
+    source.py      a program as Python that needs NumPy alone
+    backends/      what runs a program fast
+    compiled.py    compile: the function that people call
+"""
+
+from .compiled import Compiled, compile
+from .program import Instruction, Program
+
+__all__ = ["Compiled", "Instruction", "Program", "compile"]

@@ -1,0 +1,32 @@
+"""Backends: what runs a program.
+
+A backend is a module with one function
+
+    def build(program: Program) -> Runner
+
+that gets a program of core ops (`op.lower is None`) and gives a function from the data of its inputs, in the order of
+`program.inputs`, to a list of its results, in the order of `program.outputs`. The inputs are Python floats, NumPy
+scalars and arrays of the types that the program names; they may change after the call, and so may the results: neither
+may share memory with the other, nor with what the runner keeps. A runner is called from several threads at once.
+It is held to the interpreter, `interpret.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from ..program import Program
+
+Runner = Callable[[Sequence[Any]], list[Any]]
+
+BACKENDS = ("numpy", "interpreter")
+
+
+def builder_of(name: str) -> Callable[[Program], Runner]:
+    """The `build` of a backend, by name."""
+    name = "numpy" if name == "python" else name
+    if name not in BACKENDS:
+        raise ValueError(f"backend is one of {', '.join(map(repr, BACKENDS))}; got {name!r}")
+    return import_module(f".{name}", __name__).build

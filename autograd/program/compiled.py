@@ -1,0 +1,151 @@
+"""compile: a function as a program that runs without building a graph."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..derivatives import hvp, jvp
+from ..errors import DataError
+from ..op import as_plain
+from ..tree import LEAF, unflatten
+from .backends import Runner, builder_of
+from .faithful import fetched_aside, insist_faithful
+from .inputs import mirror, take_apart
+from .passes import optimised
+from .program import Program, renumbered
+from .trace import Origin, Traced, trace
+
+_CACHE_LIMIT = 64  # programs kept per function
+
+
+def compile(f: Callable[..., Any], backend: str | None = None, *, gradients: bool | None = None) -> Compiled:
+    """f and its gradients as one program: `g(*inputs)` gives `(value, grads)`, one gradient an input.
+
+    Inputs are numbers, arrays, modules, and lists, tuples and dicts of them; `grads` is a tuple that mirrors them. Whole
+    numbers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new shapes
+    traces f; later ones run the program. Python ints, bools and texts are fixed: another one is traced anew.
+
+    backend    "numpy" (the default), or another of `backends.BACKENDS`
+    gradients  False: g gives what f gives, and nothing is differentiated. So it is for grad(f), value_and_grad(f),
+               jacobian(f), and partials of jvp and hvp, which are derivatives themselves
+
+    >>> g = compile(lambda x, y: (x * y).sum())
+    >>> g(np.array([1.0, 2.0]), 3.0)
+    (9.0, (array([3., 3.]), 3.0))
+    """
+    if not callable(f):
+        raise TypeError(f"compile takes a function, as in compile(f)(x); got {f!r:.60} ({type(f).__name__})")
+    if gradients is None:
+        derived = isinstance(f, functools.partial) and f.func in (jvp, hvp)
+        gradients = not (derived or getattr(f, "is_derivative", False))
+    return Compiled(f, backend, gradients)
+
+
+class Compiled:
+    """A compiled function: call it, or read it (`source`, `program`)."""
+
+    def __init__(self, f: Callable[..., Any], backend: str | None, gradients: bool) -> None:
+        self.f, self.gradients = f, gradients
+        self.backend = "numpy" if backend is None else backend
+        self._build = builder_of(self.backend)
+        self._entries: dict[Any, _Entry] = {}
+        self._lock = threading.Lock()
+        self._last: _Entry | None = None
+        functools.update_wrapper(self, f, updated=())
+
+    def __call__(self, *inputs: Any) -> Any:
+        """`(value, grads)` for these inputs; plain numbers and arrays that nobody else holds."""
+        leaves, key = take_apart(inputs)
+        entry = self._entries.get(key)
+        if entry is None:
+            entry = self._traced(inputs, leaves, key)
+        self._last = entry
+        return entry(leaves)
+
+    def program(self, *inputs: Any) -> Program:
+        """The program for such inputs, after all passes; for those of the last call, if none are given."""
+        return self._entry(inputs).program
+
+    @property
+    def source(self) -> str:
+        """The program of the last call as Python that needs NumPy alone: one line an op."""
+        from .source import source_of
+
+        entry = self._entry(())
+        return source_of(entry.named(), self.f, entry.traced)
+
+    def _entry(self, inputs: Sequence[Any]) -> _Entry:
+        if inputs:
+            leaves, key = take_apart(inputs)
+            return self._entries.get(key) or self._traced(inputs, leaves, key)
+        if self._last is None:
+            raise DataError("there is no program yet: call the compiled function once, so that the shapes are known")
+        return self._last
+
+    def _traced(self, inputs: Sequence[Any], leaves: list[Any], key: Any) -> _Entry:
+        with self._lock:
+            if key not in self._entries:
+                if len(self._entries) >= _CACHE_LIMIT:
+                    self._entries.pop(next(iter(self._entries)))
+                self._entries[key] = _Entry(self, inputs, leaves)
+            return self._entries[key]
+
+    def __repr__(self) -> str:
+        name = getattr(self.f, "__name__", type(self.f).__name__)
+        return f"<compiled {name}, backend {self.backend!r}, {len(self._entries)} program(s)>"
+
+
+class _Entry:
+    """One program of a compiled function, for inputs of one structure."""
+
+    def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
+        outside = insist_faithful(owner.f, args, leaves)
+        self.traced = with_outside(trace(owner.f, args, leaves, owner.gradients), outside)
+        self.example = [x.copy() if isinstance(x, np.ndarray) else x for x in fetched_aside(self.traced.origins, leaves)]
+        self.program = optimised(self.traced.program, self.example)
+        self.run: Runner = owner._build(self.program)
+        self.origins = self.traced.origins
+        self.gradients = owner.gradients
+        self._given_only = all(o.kind == "given" for o in self.origins)
+        self._mirror = mirror(args)
+        self._structure = None if self.traced.structure is LEAF else self.traced.structure
+        places = iter(range(1, len(self.traced.differentiated) + 1))
+        self._places = [next(places) if wanted else None for wanted in self.traced.differentiated]
+
+    def __call__(self, leaves: list[Any]) -> Any:
+        results = self.run(leaves if self._given_only else [origin.fetch(leaves) for origin in self.origins])
+        if not self.gradients:
+            results = [_plain(x) for x in results]
+            return results[0] if self._structure is None else unflatten(self._structure, results)
+        value = _plain(results[0])
+        grads = [None if i is None else _plain(results[i]) for i in self._places]
+        if self._structure is not None:
+            value = unflatten(self._structure, [value])
+        return value, self._mirror(grads)
+
+    def named(self) -> Program:
+        return self.program
+
+
+def _plain(x: Any) -> Any:
+    return x if x.__class__ is float or (x.__class__ is np.ndarray and x.ndim) else as_plain(x)
+
+
+def with_outside(traced: Traced, arrays: Sequence[Any]) -> Traced:
+    """The same, with those constants that are arrays from outside as inputs, read again at each call."""
+    program = traced.program
+    wanted = {id(array) for array in arrays}
+    found = [r for r, data in program.constants.items() if id(data) in wanted]
+    if not found:
+        return traced
+    origins = [*traced.origins, *(Origin("captured", held=program.constants[r]) for r in found)]
+    constants = {r: data for r, data in program.constants.items() if id(data) not in wanted}
+    moved = renumbered(
+        [*program.inputs, *found], constants, program.code, program.outputs, program.types, program.names
+    )
+    return Traced(moved, origins, traced.structure, traced.differentiated, traced.looked)

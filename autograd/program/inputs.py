@@ -1,0 +1,174 @@
+"""The inputs of a compiled function: taken apart into leaves, and put together again around Values or gradients.
+
+A leaf is a number or an array; a module (anything with `named_parameters`) has its parameters for leaves. What is no
+number (a whole number of Python's, a truth, a text, None, a function) is fixed: another one is traced anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError
+from ..op import as_plain
+from ..value import Value
+
+FIXED = (bool, int, str, bytes, type(None), type(Ellipsis))
+
+
+def take_apart(args: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    """The data of every leaf, in order, and a key: equal keys fit the same program."""
+    leaves: list[Any] = []
+    key: list[Any] = []
+    for x in args:
+        _take(x, leaves, key)
+    return leaves, tuple(key)
+
+
+def _take(x: Any, leaves: list[Any], key: list[Any]) -> None:
+    kind = x.__class__
+    if kind is np.ndarray and x.ndim:
+        if x.dtype.kind not in "fiub":
+            raise DataError(f"an input is real or whole numbers; got an array of {x.dtype}: {x!r:.60}")
+        leaves.append(x)
+        key.append((x.shape, x.dtype))
+    elif kind is float:
+        leaves.append(x)
+        key.append(float)
+    elif kind is dict or isinstance(x, dict):
+        key.append((kind, *x))
+        for part in x.values():
+            _take(part, leaves, key)
+    elif isinstance(x, (list, tuple)):
+        key.append((kind, len(x)))
+        for part in x:
+            _take(part, leaves, key)
+    elif isinstance(x, FIXED):
+        key.append((kind, x))
+    elif isinstance(x, Value):
+        _take(x._data, leaves, key)
+    elif isinstance(x, np.ndarray) and x.ndim:  # of a subclass
+        _take(np.asarray(x), leaves, key)
+    elif isinstance(x, (np.ndarray, np.generic)):  # an array of no axes, a NumPy number
+        _take_scalar(x, leaves, key)
+    elif hasattr(x, "named_parameters"):
+        key.append(module_key(x))
+        for _, parameter in x.named_parameters():
+            leaves.append(parameter._data)
+            key.append((parameter.shape, parameter.dtype, parameter.requires_grad))
+    elif callable(x):
+        key.append(x)
+    else:
+        raise DataError(
+            f"an input is a number, an array, a module, or a list, tuple or dict of them; got {type(x).__name__}: "
+            f"{x!r:.60}"
+        )
+
+
+def _take_scalar(x: Any, leaves: list[Any], key: list[Any]) -> None:
+    if x.dtype.kind not in "fiub":
+        raise DataError(f"an input is a real or whole number; got {x!r:.60} ({x.dtype})")
+    data = as_plain(x) if x.dtype.kind == "f" else np.asarray(x)
+    leaves.append(data)
+    key.append(float if data.__class__ is float else ((), x.dtype))
+
+
+def module_key(module: Any) -> tuple[Any, ...]:
+    """What a module's calls depend on besides its parameters: kinds, modes and settings of all its parts."""
+    parts: list[Any] = []
+    for path, part in module.named_modules():
+        parts += [path, type(part), part.training]
+        for name, value in vars(part).items():
+            if name != "_home" and not isinstance(value, Value) and not hasattr(value, "named_parameters"):
+                parts.append((name, value if isinstance(value, (*FIXED, float)) else _identity(value)))
+    return tuple(parts)
+
+
+def _identity(value: Any) -> Any:
+    """What stands for a list, an array, a generator: which object it is, and how long."""
+    return id(value), len(value) if hasattr(value, "__len__") else 0
+
+
+# --- around Values, at tracing ------------------------------------------------------------------------------
+
+
+def rebuild(x: Any, leaf: Callable[[Any], Any], module: Callable[[Any], None]) -> Any:
+    """The same nest with `leaf(number)` in place of each number and array; `module` is told of each module."""
+    if isinstance(x, dict):
+        return {key: rebuild(part, leaf, module) for key, part in x.items()}
+    if isinstance(x, (list, tuple)):
+        parts = [rebuild(part, leaf, module) for part in x]
+        return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
+    if hasattr(x, "named_parameters"):
+        module(x)
+        return x
+    return leaf(x) if is_leaf(x) else x
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether it is a number or an array, and not a Python int or bool, which is fixed."""
+    return isinstance(x, (float, np.ndarray, np.generic, Value))
+
+
+def mirror(args: Sequence[Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
+    """A function that puts gradients, one a leaf in order, where the leaves are: a module's by their dotted names.
+
+    None stands where something has no gradient: at whole numbers, at what is fixed, at a frozen parameter.
+    """
+    names: dict[str, Any] = {}
+    count = iter(range(1 << 60))
+
+    def kept(x: Any) -> str:
+        names[f"k{len(names)}"] = x
+        return f"k{len(names) - 1}"
+
+    def written(x: Any) -> str:
+        if isinstance(x, dict):
+            return "{" + "".join(f"{kept(key)}: {written(part)}, " for key, part in x.items()) + "}"
+        if hasattr(x, "_fields"):
+            return kept(type(x)) + "(" + "".join(f"{written(part)}, " for part in x) + ")"
+        if isinstance(x, (list, tuple)):
+            inside = "".join(f"{written(part)}, " for part in x)
+            return f"[{inside}]" if isinstance(x, list) else f"({inside})"
+        if hasattr(x, "named_parameters"):
+            return "{" + "".join(f"{kept(path)}: g[{next(count)}], " for path, _ in x.named_parameters()) + "}"
+        if is_leaf(x):
+            return f"g[{next(count)}]"
+        return "None"
+
+    return eval(f"lambda g: {written(tuple(args))}", names)  # the text is made of the names k0, k1, ... and g alone
+
+
+def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
+    """What people call each leaf: the function's name for an input, with its keys; a parameter by its dotted name."""
+    own = list(_parameter_names(f, len(args)))
+    return [name for who, x in zip(own, args) for name in _names(who, x)]
+
+
+def _names(who: str, x: Any) -> Iterator[str]:
+    if isinstance(x, dict):
+        for key, part in x.items():
+            yield from _names(f"{who}.{key}" if not isinstance(key, str) else f"{key}", part)
+    elif isinstance(x, (list, tuple)):
+        fields = getattr(x, "_fields", range(len(x)))
+        for key, part in zip(fields, x):
+            yield from _names(f"{who}_{key}", part)
+    elif hasattr(x, "named_parameters"):
+        yield from (path for path, _ in x.named_parameters())
+    elif is_leaf(x):
+        yield (x.name if isinstance(x, Value) else None) or who
+
+
+def _parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
+    """The names of a function's positional parameters; those of `*xs` are numbered."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):  # a function written in C may not say
+        parameters = []
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
+    for i in range(count):
+        yield positional[i].name if i < len(positional) else f"{rest}{i - len(positional)}"

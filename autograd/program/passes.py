@@ -1,0 +1,263 @@
+"""Passes: programs in, programs out, each with the same results.
+
+    open_fused   fused ops as the core ops they are made of; forward and backward then share what they both compute
+    simplify     powers with a small exponent as products and roots; ops that do nothing left out
+    share        the same op on the same registers, once
+    fold         what depends on constants alone, computed beforehand
+    drop_dead    what no result needs, left out
+
+`open_fused` computes on an example of the inputs, since a lowering runs on Values as rules do; it changes the last
+digits of a result. So may `simplify`. The others keep every bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..op import OPS, Op, apply
+from ..recording import enable_grad
+from ..value import Value
+from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
+from .trace import leaf
+
+Pass = Callable[[Program], Program]
+
+
+def optimised(program: Program, example: Sequence[Any]) -> Program:
+    """All passes, in the order in which each finds most to do."""
+    for change in (drop_dead, lambda p: open_fused(p, example), simplify, share, fold, drop_dead):
+        program = change(program)
+    return program
+
+
+# --- open -----------------------------------------------------------------------------------------------------------
+
+
+def is_core(op: Op) -> bool:
+    """Whether an op has no lowering: it is one of the few that every backend knows."""
+    return op.lower is None
+
+
+def open_fused(program: Program, example: Sequence[Any], stop: Callable[[Op], bool] = is_core) -> Program:
+    """Every op that is not to stop at replaced by its lowering. `example` is data for the inputs of the program."""
+    builder = _Builder(program)
+    data: list[Any] = [None] * len(program.types)
+    for r, x in (*program.constants.items(), *zip(program.inputs, example, strict=True)):
+        data[r] = x
+    with enable_grad(), np.errstate(all="ignore"):
+        for i in program.code:
+            inputs = [data[r] for r in i.inputs]
+            if stop(i.op):
+                data[i.out] = i.op.compute(*inputs)
+                builder.add(i)
+            else:
+                data[i.out] = builder.add_lowered(i, inputs, stop)
+    return builder.program()
+
+
+class _Builder:
+    """A copy of a program in the making, in which an instruction may become several."""
+
+    def __init__(self, program: Program) -> None:
+        self.source = program
+        self.constants = dict(program.constants)
+        self.types: list[Type] = list(program.types)
+        self.code: list[Instruction] = []
+        self.names = dict(program.names)
+        self.becomes: dict[int, int] = {}  # registers of the source that another now stands for
+        self.scalars = {constant_key(c): r for r, c in program.constants.items() if not isinstance(c, np.ndarray)}
+
+    def add(self, i: Instruction) -> None:
+        self.code.append(i._replace(inputs=tuple(self.becomes.get(r, r) for r in i.inputs)))
+
+    def constant(self, data: Any) -> int:
+        key = constant_key(data) if not isinstance(data, np.ndarray) else None
+        if key is not None and key in self.scalars:
+            return self.scalars[key]
+        r = self.fresh(data)
+        self.constants[r] = data
+        if key is not None:
+            self.scalars[key] = r
+        return r
+
+    def fresh(self, data: Any) -> int:
+        self.types.append(type_of(data))
+        return len(self.types) - 1
+
+    def add_lowered(self, i: Instruction, inputs: list[Any], stop: Callable[[Op], bool]) -> Any:
+        """Record the lowering of one instruction on Values; the data of its result."""
+        plain = {r for r, x in zip(i.inputs, inputs) if x is None or (r in self.constants and is_weak(x))}
+        given = {r: leaf(x) for r, x in zip(i.inputs, inputs) if r not in plain}
+        operands = [given.get(r, x) for r, x in zip(i.inputs, inputs)]
+        result = lowered(i.op, operands, stop)
+        register = {value: self.becomes.get(r, r) for r, value in given.items()}
+        for node in nodes_of(result, register):
+            sources = tuple(self._read(x, register) for x in node.inputs)
+            register[node] = out = i.out if node is result else self.fresh(node._data)
+            self.code.append(Instruction(node.op, sources, out, i.of, i.part or i.op.name, i.scope))  # type: ignore[arg-type]
+        if not isinstance(result, Value) or register[result] != i.out:  # the lowering gave an input or a constant back
+            self.becomes[i.out] = self._read(result, register)
+            if i.out in self.names:
+                self.names.setdefault(self.becomes[i.out], self.names[i.out])
+        return result._data if isinstance(result, Value) else result
+
+    def _read(self, x: Any, register: dict[Value, int]) -> int:
+        if isinstance(x, Value):
+            return register[x] if x in register else self.constant(x._data)
+        return self.constant(x)
+
+    def program(self) -> Program:
+        outputs = [self.becomes.get(r, r) for r in self.source.outputs]
+        return renumbered(self.source.inputs, self.constants, self.code, outputs, self.types, self.names)
+
+
+def lowered(op: Op, operands: Sequence[Any], stop: Callable[[Op], bool]) -> Any:
+    """The result of an op's lowering on Values, itself lowered until only ops to stop at are left."""
+    assert callable(op.lower)
+    result = op.lower(*operands, **op.settings)
+    if not isinstance(result, Value):
+        return result
+    done: dict[Any, Any] = {x: x for x in operands if isinstance(x, Value)}
+    for node in nodes_of(result, done):
+        inputs = [done.get(x, x) if isinstance(x, Value) else x for x in node.inputs]
+        assert node.op is not None
+        if not stop(node.op):
+            done[node] = lowered(node.op, inputs, stop)
+        elif all(new is old for new, old in zip(inputs, node.inputs)):
+            done[node] = node
+        else:
+            done[node] = apply(node.op, tuple(inputs))
+    return done[result]
+
+
+def nodes_of(result: Any, known: dict[Any, Any]) -> list[Value]:
+    """The nodes that `result` was made of beyond what is known, oldest first."""
+    seen: set[Any] = set()
+    waiting = [result]
+    found = []
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, Value) and x.op is not None and x not in seen and x not in known:
+            seen.add(x)
+            found.append(x)
+            waiting += x.inputs
+    found.sort(key=lambda node: node.stamp)
+    return found
+
+
+# --- simplify -------------------------------------------------------------------------------------------------------
+
+
+def simplify(program: Program) -> Program:
+    """`x ** 2` as `x * x`, `x ** 0.5` as a root; a reshape, a broadcast or an astype to what is there already, left out."""
+    builder = _Builder(program)
+    for i in program.code:
+        _SIMPLER.get(i.op.base.name, _as_it_is)(builder, i)
+    return builder.program()
+
+
+def _as_it_is(builder: _Builder, i: Instruction) -> None:
+    builder.add(i)
+
+
+def _simpler_power(builder: _Builder, i: Instruction) -> None:
+    x, y = (builder.becomes.get(r, r) for r in i.inputs)
+    exponent = builder.constants.get(y)
+    if not is_weak(exponent) or x in builder.constants:
+        builder.add(i)
+    elif exponent == 2:
+        builder.code.append(i._replace(op=OPS["mul"], inputs=(x, x)))
+    elif exponent == 1:
+        builder.becomes[i.out] = x
+    elif exponent == 0.5:
+        builder.code.append(i._replace(op=OPS["sqrt"], inputs=(x,)))
+    elif exponent == -0.5:
+        builder.types.append(builder.types[i.out])
+        root = len(builder.types) - 1
+        builder.code.append(i._replace(op=OPS["sqrt"], inputs=(x,), out=root))
+        builder.code.append(i._replace(op=OPS["div"], inputs=(builder.constant(1.0), root)))
+    elif exponent == -1:
+        builder.code.append(i._replace(op=OPS["div"], inputs=(builder.constant(1.0), x)))
+    else:
+        builder.add(i)
+
+
+def _without_idle(builder: _Builder, i: Instruction) -> None:
+    """An op that gives back what it gets, where the type is the same: reshape, transpose in order, sum over nothing."""
+    (x,) = (builder.becomes.get(r, r) for r in i.inputs)
+    idle = builder.types[x] == builder.types[i.out]
+    if i.op.base.name == "transpose":
+        axes = i.op.settings["axes"]
+        idle = tuple(axes) == tuple(range(-len(axes), 0))
+    if i.op.base.name == "sum":
+        idle = idle and not i.op.settings["axis"]
+    if idle:
+        builder.becomes[i.out] = x
+        if i.out in builder.names:
+            builder.names.setdefault(x, builder.names[i.out])
+    else:
+        builder.add(i)
+
+
+_SIMPLER = {
+    "power": _simpler_power, "reshape": _without_idle, "broadcast_to": _without_idle, "astype": _without_idle,
+    "transpose": _without_idle, "sum": _without_idle,
+}  # fmt: skip
+
+
+# --- share, fold, drop ----------------------------------------------------------------------------------------------
+
+
+def share(program: Program) -> Program:
+    """Each result computed once: the first of several equal instructions stands for all, and so with constants."""
+    stands: dict[int, int] = {}
+    first: dict[Any, int] = {}
+    for r, data in program.constants.items():
+        stands[r] = first.setdefault(constant_key(data), r)
+    settings: dict[int, Any] = {}
+    code, names = [], dict(program.names)
+    for i in program.code:
+        inputs = tuple(stands.get(r, r) for r in i.inputs)
+        if id(i.op) not in settings:
+            settings[id(i.op)] = settings_key(i.op)
+        key = (settings[id(i.op)], inputs)
+        if key in first:
+            stands[i.out] = first[key]
+            if i.out in names:
+                names.setdefault(first[key], names[i.out])
+        else:
+            first[key] = i.out
+            code.append(i._replace(inputs=inputs, of=None if i.of is None else stands.get(i.of, i.of)))
+    constants = {r: data for r, data in program.constants.items() if stands[r] == r}
+    outputs = [stands.get(r, r) for r in program.outputs]
+    return renumbered(program.inputs, constants, code, outputs, program.types, names)
+
+
+def fold(program: Program, largest: int = 1 << 16) -> Program:
+    """What depends on constants alone, computed now; unless it is large and a constant is not."""
+    constants = dict(program.constants)
+    code = []
+    for i in program.code:
+        size = int(np.prod(program.types[i.out][0], dtype=np.int64))
+        if i.inputs and all(r in constants for r in i.inputs) and size <= largest:
+            with np.errstate(all="ignore"):
+                data = i.op.compute(*(constants[r] for r in i.inputs))
+            constants[i.out] = data.copy() if isinstance(data, np.ndarray) else data
+        else:
+            code.append(i)
+    return renumbered(program.inputs, constants, code, program.outputs, program.types, program.names)
+
+
+def drop_dead(program: Program) -> Program:
+    """Without the instructions and constants that no result needs. The inputs stay: a call still gives them."""
+    needed = set(program.outputs)
+    code = []
+    for i in reversed(program.code):
+        if i.out in needed or i.op.base.name == "within":  # whose use is the error that it raises
+            needed.update(i.inputs)
+            code.append(i)
+    constants = {r: data for r, data in program.constants.items() if r in needed}
+    return renumbered(program.inputs, constants, reversed(code), program.outputs, program.types, program.names)

@@ -1,0 +1,335 @@
+"""One call as a program: the same bits as the engine, and every kind of input."""
+
+import numpy as np
+import pytest
+
+import autograd as ag
+import nn
+from autograd import Value, compile, value_and_grad
+from autograd.errors import AxisError, BackwardError, DataError, TraceError
+from autograd.program import interpret
+from autograd.program.faithful import fetched_aside
+from autograd.program.inputs import take_apart
+from autograd.program.trace import trace
+from tests.autograd.judges import case_name, cases, is_real
+from tests.autograd.program.programs import bits, weighed
+
+every = pytest.mark.parametrize("op, sample", cases(lambda op: op.differentiable), ids=case_name)
+
+
+def traced(f, *args, gradients=True):
+    leaves, _ = take_apart(args)
+    found = trace(f, args, leaves, gradients)
+    found.program.check()
+    return found, interpret.run(found.program, fetched_aside(found.origins, leaves))
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+def test_a_trace_has_the_bits_of_the_engine(op, sample, dtype):
+    loss, xs = weighed(op, sample, dtype)
+    real = tuple(i for i, x in enumerate(xs) if is_real(x))
+    values = [Value(x) if i in real else x for i, x in enumerate(xs)]
+    want, grads = value_and_grad(loss, real)(*values)  # on Values: the walk on ops that a program repeats
+    _, (value, *got) = traced(loss, *xs)
+    assert bits(value) == bits(want.data)
+    assert [bits(g) for g in got] == [bits(g.data) for g in grads]
+
+
+def test_a_gradient_mirrors_its_input():
+    g = compile(lambda p, more: p["w"] * p["b"][0] + more[0] * more[1][0])
+    value, grads = g({"w": 2.0, "b": [3.0, 4.0]}, (5.0, (6.0,)))
+    assert value == 36.0
+    assert grads == ({"w": 3.0, "b": [2.0, 0.0]}, (6.0, (5.0,)))
+    assert isinstance(grads[1], tuple) and isinstance(grads[0]["b"], list)
+
+
+def test_one_input_has_a_tuple_of_one_gradient():
+    assert compile(lambda x: x * x)(3.0) == (9.0, (6.0,))
+
+
+def test_ids_and_targets_are_inputs():
+    """A second batch has its own gradients: nothing of the first is left in the program."""
+    model = nn.GPT(7, 6, 8, 2, 1, rng=0)
+    rng = np.random.default_rng(0)
+    g = compile(lambda m, ids, targets: m.loss(ids, targets), "interpreter")
+    for _ in range(3):
+        ids, targets = rng.integers(0, 7, (2, 5)), rng.integers(0, 7, (2, 5))
+        value, (grads, no_ids, no_targets) = g(model, ids, targets)
+        model.zero_grad()
+        loss = model.loss(ids, targets)
+        loss.backward()
+        assert value == pytest.approx(loss.item(), rel=1e-14)
+        for name, parameter in model.named_parameters():
+            np.testing.assert_allclose(grads[name], parameter.grad, rtol=1e-11, atol=1e-14)
+        assert no_ids is None and no_targets is None
+    assert len(g._entries) == 1
+
+
+@pytest.mark.parametrize("bad", [7, -1])
+def test_an_id_or_target_out_of_range_is_refused_at_each_call(bad):
+    model = nn.GPT(7, 6, 8, 2, 1, rng=0)
+    g = compile(lambda m, ids, targets: m.loss(ids, targets))
+    good = np.zeros((1, 3), int)
+    g(model, good, good)
+    with pytest.raises(AxisError, match=f"got {bad}"):
+        g(model, np.array([[0, bad, 0]]), good)
+    with pytest.raises(AxisError, match=f"got {bad}"):
+        g(model, good, np.array([[0, bad, 0]]))
+
+
+def test_rows_are_taken_along_any_axis_and_by_indexing():
+    table = np.arange(12.0).reshape(3, 4)
+    for axis in (0, 1, None):
+        f = compile(lambda t, i, axis=axis: ag.take(t, i, axis=axis), gradients=False)
+        for ids in (np.array([[0, 2], [1, 1]]), np.array([[2, 2], [0, 1]])):
+            np.testing.assert_array_equal(f(table, ids), np.take(table, ids, axis))
+    f = compile(lambda t, i: (t[i] ** 2).sum())
+    f(table, np.array([0, 0]))
+    np.testing.assert_array_equal(f(table, np.array([1, 1]))[1][0], [[0] * 4, [16, 20, 24, 28], [0] * 4])
+
+
+def test_ids_may_be_cut_up_first():
+    table = np.arange(8.0).reshape(4, 2)
+    f = compile(lambda t, ids: (t[ids[:, :-1]] * t[ids[:, 1:]]).sum())
+    for ids in (np.array([[0, 1, 2]]), np.array([[3, 3, 1]])):
+        value, (dt, _) = f(table, ids)
+        want, grad = value_and_grad(lambda t, ids=ids: (t[ids[:, :-1]] * t[ids[:, 1:]]).sum())(table)
+        assert value == want
+        np.testing.assert_array_equal(dt, grad)
+
+
+def test_python_ints_and_texts_are_fixed_and_traced_anew():
+    calls = []
+
+    def power(x, n, how):
+        calls.append((n, how))
+        return sum(x for _ in range(n)) if how == "sum" else x**n
+
+    g = compile(power)
+    assert g(2.0, 3, "sum") == (6.0, (3.0, None, None))
+    assert g(2.0, 3, "power") == (8.0, (12.0, None, None))
+    assert g(2.0, 2, "power") == (4.0, (4.0, None, None))
+    before = len(calls)
+    assert g(3.0, 2, "power") == (9.0, (6.0, None, None))
+    assert len(calls) == before
+
+
+def test_a_new_shape_or_dtype_traces_anew_and_an_old_one_does_not():
+    calls = []
+    g = compile(lambda x: (calls.append(1), (x * x).sum())[1])
+    g(np.ones(3)), g(np.ones(3))
+    once = len(calls)
+    g(np.ones(4))
+    assert len(calls) == 2 * once
+    assert g(np.ones(4, np.float32))[1][0].dtype == np.float32
+    assert len(calls) == 3 * once
+    assert len(g._entries) == 3
+
+
+def test_a_broadcastable_wrong_shape_does_not_pass():
+    g = compile(lambda x, y: (x * y).sum())
+    g(np.ones((2, 3)), np.ones((2, 3)))
+    assert g(np.ones((2, 3)), np.full((1, 3), 2.0))[1][1].shape == (1, 3)
+
+
+def test_what_a_function_knows_from_outside_is_read_at_each_call():
+    weight = nn.Parameter([1.0, 2.0])
+    data = np.array([3.0, 4.0])
+    made = np.array([1.0, 1.0])
+    g = compile(lambda x: (weight * x * data * (made + 1.0)).sum())
+    assert g(1.0)[0] == 22.0
+    weight.data = [2.0, 2.0]
+    assert g(1.0)[0] == 28.0
+    data[:] = 1.0
+    assert g(1.0)[0] == 8.0
+
+
+def test_a_frozen_parameter_has_no_gradient():
+    layer = nn.Linear(2, 2, rng=0)
+    layer.bias.requires_grad = False
+    _, (grads, _) = compile(lambda layer, x: layer(x).sum())(layer, np.ones((1, 2)))
+    assert grads["bias"] is None and grads["weight"].shape == (2, 2)
+
+
+def test_training_mode_and_settings_of_a_module_are_part_of_the_key():
+    norm = nn.LayerNorm(2)
+    g = compile(lambda m, x: (m(x) * np.array([1.0, 2.0])).sum())
+    x = np.array([[1.0, 3.0]])
+    first = g(norm, x)[0]
+    norm.eps = 10.0
+    assert g(norm, x)[0] != first
+
+
+def test_dropout_draws_fresh_masks_as_an_eager_run_does():
+    """The losses of the compiled and the eager run are the same, call by call, from the same seed."""
+
+    def model():
+        return nn.Sequential(nn.Linear(4, 8, rng=0), nn.Dropout(0.5, rng=1), nn.Linear(8, 1, rng=2))
+
+    x = np.random.default_rng(0).normal(size=(5, 4))
+    eager, compiled = model(), model()
+    g = compile(lambda m, x: m(x).sum(), "interpreter")
+    losses = [g(compiled, x)[0] for _ in range(4)]
+    assert len(set(losses)) == 4
+    np.testing.assert_allclose(losses, [eager(x).sum().item() for _ in range(4)], rtol=1e-14)
+    compiled.eval()
+    assert g(compiled, x)[0] == g(compiled, x)[0]
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+def branch(x):
+    return x * 2 if x > 0 else x * 3
+
+
+def loop(x):
+    return sum(x for _ in range(int(x)))
+
+
+def number(x):
+    return x * float(x)
+
+
+def mask(x):
+    return x[x > 0].sum()
+
+
+def contained(x):
+    return x.sum() if 1.0 in x else x.max()
+
+
+@pytest.mark.parametrize(
+    "f, x, line",
+    [
+        (branch, 1.0, "return x * 2 if x > 0"),
+        (loop, 2.0, "range(int(x))"),
+        (number, 2.0, "x * float(x)"),
+        (mask, np.array([1.0, -1.0]), "x[x > 0]"),
+        (contained, np.array([1.0, 2.0]), "if 1.0 in x"),
+    ],
+)
+def test_a_decision_is_refused_and_its_line_named(f, x, line):
+    with pytest.raises(TraceError) as error:
+        compile(f)(x)
+    assert line in str(error.value) and "test_trace.py" in str(error.value)
+
+
+def test_a_decision_by_data_is_found_out():
+    def f(x):
+        return x * 2 if x.data > 0 else x * 3
+
+    with pytest.raises(TraceError, match=r"if x\.data > 0"):
+        compile(f)(1.0)
+
+
+def test_data_that_becomes_a_constant_is_found_out():
+    def f(x):
+        return (x * x.data.max()).sum()
+
+    with pytest.raises(TraceError, match=r"x\.data\.max\(\)"):
+        compile(f)(np.array([1.0, 2.0]))
+
+
+def test_data_that_is_asked_for_its_shape_is_let_pass():
+    assert compile(lambda x: (x * x.data.shape[0]).sum())(np.array([1.0, 2.0]))[0] == 6.0
+
+
+def test_random_numbers_of_ones_own_are_found_out():
+    rng = np.random.default_rng(0)
+    with pytest.raises(TraceError, match="does not do the same at each call"):
+        compile(lambda x: (x * rng.normal(size=3)).sum())(np.ones(3))
+
+
+def test_a_count_of_calls_is_found_out():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return x * len(calls)
+
+    with pytest.raises(TraceError, match="does not do the same at each call"):
+        compile(f)(1.0)
+
+
+def test_equality_of_traced_ids_is_found_out():
+    def f(x, ids):
+        return x * 2 if ids[0] == 3 else x * 3
+
+    with pytest.raises(TraceError, match="Write equal"):
+        compile(f)(1.0, np.array([3, 1]))
+
+
+def test_an_index_array_that_is_not_traced_is_found_out():
+    def f(x, ids):
+        return x[:, ids].sum()
+
+    with pytest.raises(TraceError, match="an index"):
+        compile(f)(np.ones((2, 3)), np.array([0, 2]))
+
+
+def test_what_cannot_be_compiled_is_said():
+    with pytest.raises(BackwardError, match="one scalar result"):
+        compile(lambda x: x * 2)(np.ones(3))
+    with pytest.raises(BackwardError, match=r"Write 3\.0 for 3"):
+        compile(lambda x: Value(1.0) * x)(3)
+    with pytest.raises(BackwardError, match="forget `return`"):
+        compile(lambda x: None)(3.0)
+    with pytest.raises(DataError, match="complex"):
+        compile(lambda x: x)(np.array([1j]))
+    with pytest.raises(TypeError, match="compile takes a function"):
+        compile(3.0)
+    with pytest.raises(ValueError, match="'numpy'"):
+        compile(lambda x: x, "numpi")
+    with pytest.raises(DataError, match="no program yet"):
+        compile(lambda x: x).source  # noqa: B018
+
+
+def test_generators_and_parameters_are_as_before_after_a_failed_trace():
+    layer = nn.Dropout(0.5, rng=0)
+    weight = nn.Linear(2, 1, rng=0)
+    state, data = layer.rng.bit_generator.state, weight.weight.data
+
+    def f(m, layer, x):
+        y = layer(m(x).sum() * np.ones(2)).sum()
+        return y if y.data > 0 else -y
+
+    with pytest.raises(TraceError):
+        compile(f)(weight, layer, np.ones(2))
+    assert layer.rng.bit_generator.state == state
+    assert weight.weight.data is data
+
+
+# --- derivatives -----------------------------------------------------------------------------------------------------
+
+
+def cubed(x):
+    return (x**3 * np.array([1.0, 2.0])).sum()
+
+
+def test_derivatives_compile_to_what_they_give():
+    x, v = np.array([1.0, 2.0]), np.array([0.5, -1.0])
+    from functools import partial
+
+    np.testing.assert_allclose(compile(ag.grad(cubed))(x), ag.grad(cubed)(x), rtol=1e-15)
+    value, grad = compile(ag.value_and_grad(cubed))(x)
+    assert value == 17.0
+    np.testing.assert_allclose(grad, [3.0, 24.0], rtol=1e-15)
+    np.testing.assert_allclose(compile(ag.hessian(cubed))(x), ag.hessian(cubed)(x), rtol=1e-15)
+    np.testing.assert_allclose(compile(partial(ag.hvp, cubed))(x, v), ag.hvp(cubed, x, v), rtol=1e-15)
+    out, tangent = compile(partial(ag.jvp, cubed))((x,), (v,))
+    assert (out, tangent) == ag.jvp(cubed, (x,), (v,))
+    np.testing.assert_allclose(
+        compile(lambda x: (ag.grad(cubed)(x) ** 2).sum())(x)[1][0],
+        ag.grad(lambda x: (ag.grad(cubed)(x) ** 2).sum())(x), rtol=1e-15,
+    )  # fmt: skip
+
+
+def test_a_hook_runs_when_it_is_traced():
+    def f(x):
+        y = x * 2.0
+        y.hook(lambda g: g * 10.0)
+        return y * y
+
+    assert compile(f)(3.0)[1] == (240.0,)
