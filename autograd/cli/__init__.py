@@ -25,7 +25,8 @@ from autograd.version import __version__
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
-COMMANDS = ("example", "errata", "draw", "step", "play", "check", "doctor", "docs")  # in the order of `handgrad --help`
+# in the order of `handgrad --help`
+COMMANDS = ("example", "errata", "draw", "step", "source", "play", "check", "doctor", "docs")
 
 
 class CommandError(Exception):

@@ -15,22 +15,24 @@ from ..op import as_plain
 from ..tree import LEAF, unflatten
 from .backends import Runner, builder_of
 from .faithful import fetched_aside, insist_faithful
-from .inputs import mirror, take_apart
+from .inputs import mirror, parameter_names, rebuild, take_apart
 from .passes import optimised
 from .program import Program, renumbered
+from .source import source_of
 from .trace import Origin, Traced, trace
 
 _CACHE_LIMIT = 64  # programs kept per function
+_LINES_LIMIT = 5000  # ops, up to which source lines are recorded, for the names in them
 
 
 def compile(f: Callable[..., Any], backend: str | None = None, *, gradients: bool | None = None) -> Compiled:
     """f and its gradients as one program: `g(*inputs)` gives `(value, grads)`, one gradient an input.
 
-    Inputs are numbers, arrays, modules, and lists, tuples and dicts of them; `grads` is a tuple that mirrors them. Whole
-    numbers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new shapes
-    traces f; later ones run the program. Python ints, bools and texts are fixed: another one is traced anew.
+    Inputs are numbers, arrays, modules, and lists, tuples and dicts of them; `grads` is a tuple that mirrors them.
+    Whole numbers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new
+    shapes traces f; later ones run the program. Python ints, bools and texts are fixed: another is traced anew.
 
-    backend    "numpy" (the default), or another of `backends.BACKENDS`
+    backend    one of `backends.BACKENDS`
     gradients  False: g gives what f gives, and nothing is differentiated. So it is for grad(f), value_and_grad(f),
                jacobian(f), and partials of jvp and hvp, which are derivatives themselves
 
@@ -51,7 +53,7 @@ class Compiled:
 
     def __init__(self, f: Callable[..., Any], backend: str | None, gradients: bool) -> None:
         self.f, self.gradients = f, gradients
-        self.backend = "numpy" if backend is None else backend
+        self.backend = "interpreter" if backend is None else backend
         self._build = builder_of(self.backend)
         self._entries: dict[Any, _Entry] = {}
         self._lock = threading.Lock()
@@ -74,10 +76,10 @@ class Compiled:
     @property
     def source(self) -> str:
         """The program of the last call as Python that needs NumPy alone: one line an op."""
-        from .source import source_of
-
         entry = self._entry(())
-        return source_of(entry.named(), self.f, entry.traced)
+        title = getattr(self.f, "__name__", type(self.f).__name__).replace("<lambda>", "program")
+        parameters = list(parameter_names(self.f, len(entry.args)))
+        return source_of(entry.program, entry.traced, title, parameters, entry.args)
 
     def _entry(self, inputs: Sequence[Any]) -> _Entry:
         if inputs:
@@ -104,10 +106,11 @@ class _Entry:
     """One program of a compiled function, for inputs of one structure."""
 
     def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
-        outside = insist_faithful(owner.f, args, leaves)
-        self.traced = with_outside(trace(owner.f, args, leaves, owner.gradients), outside)
-        self.example = [x.copy() if isinstance(x, np.ndarray) else x for x in fetched_aside(self.traced.origins, leaves)]
-        self.program = optimised(self.traced.program, self.example)
+        size, outside = insist_faithful(owner.f, args, leaves)
+        lines = size <= _LINES_LIMIT
+        self.traced = with_outside(trace(owner.f, args, leaves, owner.gradients, lines=lines), outside)
+        self.args = rebuild(list(args), lambda x: 0.0, lambda module: None)  # the nest alone, without its arrays
+        self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves))
         self.run: Runner = owner._build(self.program)
         self.origins = self.traced.origins
         self.gradients = owner.gradients
@@ -128,9 +131,6 @@ class _Entry:
             value = unflatten(self._structure, [value])
         return value, self._mirror(grads)
 
-    def named(self) -> Program:
-        return self.program
-
 
 def _plain(x: Any) -> Any:
     return x if x.__class__ is float or (x.__class__ is np.ndarray and x.ndim) else as_plain(x)
@@ -146,6 +146,7 @@ def with_outside(traced: Traced, arrays: Sequence[Any]) -> Traced:
     origins = [*traced.origins, *(Origin("captured", held=program.constants[r]) for r in found)]
     constants = {r: data for r, data in program.constants.items() if id(data) not in wanted}
     moved = renumbered(
-        [*program.inputs, *found], constants, program.code, program.outputs, program.types, program.names
-    )
+        [*program.inputs, *found], constants, program.code, program.outputs, program.types, program.names,
+        program.slopes,
+    )  # fmt: skip
     return Traced(moved, origins, traced.structure, traced.differentiated, traced.looked)

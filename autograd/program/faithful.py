@@ -23,9 +23,9 @@ from .program import Program, constant_key, settings_key
 from .trace import Origin, Traced, trace
 
 
-def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> list[Any]:
-    """Raise TraceError if a program cannot stand for f. Returns the arrays that f reaches from outside: what was the
-    same object at each call, others may edit between calls, so a program must read it again.
+def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> tuple[int, list[Any]]:
+    """Raise TraceError if a program cannot stand for f. Returns how many ops f takes, and the arrays that it reaches
+    from outside: what was the same object at each call, others may edit, so a program must read it again.
     """
     first = trace(f, args, leaves, gradients=False)
     widths = (1e-6, -1e-6) if not first.looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
@@ -34,7 +34,7 @@ def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence
         _insist_same(f, first, other)
     _insist_ordinary(f, args, leaves, first)
     constants = [other.program.constants for other in others]
-    return [
+    return len(first.program), [
         data for r, data in first.program.constants.items()
         if isinstance(data, np.ndarray) and all(other[r] is data for other in constants)
     ]  # fmt: skip
@@ -61,9 +61,10 @@ def _moved(data: Any, width: float, seed: int | None) -> Any:
     array = np.asarray(data)
     if array.dtype.kind == "f":
         rng = np.random.default_rng(0 if seed is None else seed)
-        scale = np.abs(array) + np.abs(array).mean() if array.size else array
-        step = (width * rng.uniform(0.5, 1.5, array.shape) * scale + width * 1e-3).astype(array.dtype)
-        return as_plain(array + step)
+        sizes = np.where(np.isfinite(array), np.abs(array), 0.0)  # an infinity, or a NaN, stays where it is
+        step = width * rng.uniform(0.5, 1.5, array.shape) * (sizes + (sizes.mean() if array.size else 0.0) + 1e-3)
+        with np.errstate(over="ignore"):
+            return as_plain(np.asarray(array + step.astype(array.dtype)))
     if seed is None or array.dtype.kind == "b":
         return data
     if seed % 2:
@@ -115,7 +116,8 @@ def difference_of(first: Program, other: Program) -> str | None:
     for r, data in first.constants.items():
         if r not in other.constants or constant_key(data) != constant_key(other.constants[r]):
             user = next((i.op.name for i in first.code if r in i.inputs), "the result")
-            return f"a number or array that goes into {user} is another one ({_shown(data)}, {_shown(other.constants.get(r))})"
+            shown = f"{_shown(data)}, {_shown(other.constants.get(r))}"
+            return f"a number or array that goes into {user} is another one ({shown})"
     if first.outputs != other.outputs or first.inputs != other.inputs or first.types != other.types:
         return "its results or inputs differ"
     return None

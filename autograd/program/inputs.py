@@ -144,7 +144,7 @@ def mirror(args: Sequence[Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
 
 def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
     """What people call each leaf: the function's name for an input, with its keys; a parameter by its dotted name."""
-    own = list(_parameter_names(f, len(args)))
+    own = list(parameter_names(f, len(args)))
     return [name for who, x in zip(own, args) for name in _names(who, x)]
 
 
@@ -162,7 +162,7 @@ def _names(who: str, x: Any) -> Iterator[str]:
         yield (x.name if isinstance(x, Value) else None) or who
 
 
-def _parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
+def parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
     """The names of a function's positional parameters; those of `*xs` are numbered."""
     try:
         parameters = list(inspect.signature(f).parameters.values())

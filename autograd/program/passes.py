@@ -1,9 +1,9 @@
 """Passes: programs in, programs out, each with the same results.
 
     open_fused   fused ops as the core ops they are made of; forward and backward then share what they both compute
+    fold         what depends on constants alone, computed beforehand
     simplify     powers with a small exponent as products and roots; ops that do nothing left out
     share        the same op on the same registers, once
-    fold         what depends on constants alone, computed beforehand
     drop_dead    what no result needs, left out
 
 `open_fused` computes on an example of the inputs, since a lowering runs on Values as rules do; it changes the last
@@ -28,7 +28,7 @@ Pass = Callable[[Program], Program]
 
 def optimised(program: Program, example: Sequence[Any]) -> Program:
     """All passes, in the order in which each finds most to do."""
-    for change in (drop_dead, lambda p: open_fused(p, example), simplify, share, fold, drop_dead):
+    for change in (drop_dead, lambda p: open_fused(p, example), fold, simplify, share, drop_dead):
         program = change(program)
     return program
 
@@ -66,12 +66,21 @@ class _Builder:
         self.constants = dict(program.constants)
         self.types: list[Type] = list(program.types)
         self.code: list[Instruction] = []
-        self.names = dict(program.names)
+        self.names, self.slopes = dict(program.names), dict(program.slopes)
+        self.made: dict[int, Instruction] = {}
         self.becomes: dict[int, int] = {}  # registers of the source that another now stands for
         self.scalars = {constant_key(c): r for r, c in program.constants.items() if not isinstance(c, np.ndarray)}
 
     def add(self, i: Instruction) -> None:
-        self.code.append(i._replace(inputs=tuple(self.becomes.get(r, r) for r in i.inputs)))
+        i = i._replace(inputs=tuple(self.becomes.get(r, r) for r in i.inputs))
+        self.code.append(i)
+        self.made[i.out] = i
+
+    def stand_for(self, old: int, new: int) -> None:
+        """Let `new` be read wherever `old` was; it takes over its name, if it has none."""
+        self.becomes[old] = new
+        _inherit(self.names, old, new)
+        _inherit(self.slopes, old, new)
 
     def constant(self, data: Any) -> int:
         key = constant_key(data) if not isinstance(data, np.ndarray) else None
@@ -99,9 +108,7 @@ class _Builder:
             register[node] = out = i.out if node is result else self.fresh(node._data)
             self.code.append(Instruction(node.op, sources, out, i.of, i.part or i.op.name, i.scope))  # type: ignore[arg-type]
         if not isinstance(result, Value) or register[result] != i.out:  # the lowering gave an input or a constant back
-            self.becomes[i.out] = self._read(result, register)
-            if i.out in self.names:
-                self.names.setdefault(self.becomes[i.out], self.names[i.out])
+            self.stand_for(i.out, self._read(result, register))
         return result._data if isinstance(result, Value) else result
 
     def _read(self, x: Any, register: dict[Value, int]) -> int:
@@ -111,7 +118,15 @@ class _Builder:
 
     def program(self) -> Program:
         outputs = [self.becomes.get(r, r) for r in self.source.outputs]
-        return renumbered(self.source.inputs, self.constants, self.code, outputs, self.types, self.names)
+        code = [i._replace(of=None if i.of is None else self.becomes.get(i.of, i.of)) for i in self.code]
+        slopes = {r: self.becomes.get(of, of) for r, of in self.slopes.items()}
+        return renumbered(self.source.inputs, self.constants, code, outputs, self.types, self.names, slopes)
+
+
+def _inherit(known: dict[int, Any], old: int, new: int) -> None:
+    """What is known of a register goes to the one that stands for it, unless that has its own."""
+    if old in known:
+        known.setdefault(new, known[old])
 
 
 def lowered(op: Op, operands: Sequence[Any], stop: Callable[[Op], bool]) -> Any:
@@ -152,7 +167,9 @@ def nodes_of(result: Any, known: dict[Any, Any]) -> list[Value]:
 
 
 def simplify(program: Program) -> Program:
-    """`x ** 2` as `x * x`, `x ** 0.5` as a root; a reshape, a broadcast or an astype to what is there already, left out."""
+    """`x ** 2` as `x * x`, `x ** 0.5` as a root; what gives back what it gets (`1 * x`, a reshape to the same shape)
+    left out.
+    """
     builder = _Builder(program)
     for i in program.code:
         _SIMPLER.get(i.op.base.name, _as_it_is)(builder, i)
@@ -171,7 +188,7 @@ def _simpler_power(builder: _Builder, i: Instruction) -> None:
     elif exponent == 2:
         builder.code.append(i._replace(op=OPS["mul"], inputs=(x, x)))
     elif exponent == 1:
-        builder.becomes[i.out] = x
+        builder.stand_for(i.out, x)
     elif exponent == 0.5:
         builder.code.append(i._replace(op=OPS["sqrt"], inputs=(x,)))
     elif exponent == -0.5:
@@ -186,8 +203,16 @@ def _simpler_power(builder: _Builder, i: Instruction) -> None:
 
 
 def _without_idle(builder: _Builder, i: Instruction) -> None:
-    """An op that gives back what it gets, where the type is the same: reshape, transpose in order, sum over nothing."""
+    """An op that gives back what it gets, left out: a reshape to the same shape, a transpose of a transpose."""
     (x,) = (builder.becomes.get(r, r) for r in i.inputs)
+    i = i._replace(inputs=(x,))
+    before = builder.made.get(x)
+    if before is not None and before.op.base is i.op.base and i.op.base.name in ("reshape", "transpose"):
+        (x,) = before.inputs  # two in a row are one
+        if i.op.base.name == "transpose":
+            order = before.op.settings["axes"]
+            i = i._replace(op=i.op.base.bind({"axes": tuple(order[a] for a in i.op.settings["axes"])}))
+        i = i._replace(inputs=(x,))
     idle = builder.types[x] == builder.types[i.out]
     if i.op.base.name == "transpose":
         axes = i.op.settings["axes"]
@@ -195,16 +220,24 @@ def _without_idle(builder: _Builder, i: Instruction) -> None:
     if i.op.base.name == "sum":
         idle = idle and not i.op.settings["axis"]
     if idle:
-        builder.becomes[i.out] = x
-        if i.out in builder.names:
-            builder.names.setdefault(x, builder.names[i.out])
+        builder.stand_for(i.out, x)
     else:
         builder.add(i)
 
 
+def _without_factor_1(builder: _Builder, i: Instruction) -> None:
+    """`1 * x` and `x * 1`, also with an array of ones, where x has the type of the result."""
+    inputs = [builder.becomes.get(r, r) for r in i.inputs]
+    for x, other in (inputs, inputs[::-1]):
+        ones = builder.constants.get(x)
+        if ones is not None and np.all(np.equal(ones, 1)) and builder.types[other] == builder.types[i.out]:
+            return builder.stand_for(i.out, other)
+    builder.add(i)
+
+
 _SIMPLER = {
-    "power": _simpler_power, "reshape": _without_idle, "broadcast_to": _without_idle, "astype": _without_idle,
-    "transpose": _without_idle, "sum": _without_idle,
+    "power": _simpler_power, "mul": _without_factor_1, "reshape": _without_idle, "broadcast_to": _without_idle,
+    "astype": _without_idle, "transpose": _without_idle, "sum": _without_idle,
 }  # fmt: skip
 
 
@@ -218,7 +251,7 @@ def share(program: Program) -> Program:
     for r, data in program.constants.items():
         stands[r] = first.setdefault(constant_key(data), r)
     settings: dict[int, Any] = {}
-    code, names = [], dict(program.names)
+    code, names, slopes = [], dict(program.names), dict(program.slopes)
     for i in program.code:
         inputs = tuple(stands.get(r, r) for r in i.inputs)
         if id(i.op) not in settings:
@@ -226,14 +259,15 @@ def share(program: Program) -> Program:
         key = (settings[id(i.op)], inputs)
         if key in first:
             stands[i.out] = first[key]
-            if i.out in names:
-                names.setdefault(first[key], names[i.out])
+            _inherit(names, i.out, first[key])
+            _inherit(slopes, i.out, first[key])
         else:
             first[key] = i.out
             code.append(i._replace(inputs=inputs, of=None if i.of is None else stands.get(i.of, i.of)))
     constants = {r: data for r, data in program.constants.items() if stands[r] == r}
     outputs = [stands.get(r, r) for r in program.outputs]
-    return renumbered(program.inputs, constants, code, outputs, program.types, names)
+    slopes = {r: stands.get(of, of) for r, of in slopes.items()}
+    return renumbered(program.inputs, constants, code, outputs, program.types, names, slopes)
 
 
 def fold(program: Program, largest: int = 1 << 16) -> Program:
@@ -248,7 +282,8 @@ def fold(program: Program, largest: int = 1 << 16) -> Program:
             constants[i.out] = data.copy() if isinstance(data, np.ndarray) else data
         else:
             code.append(i)
-    return renumbered(program.inputs, constants, code, program.outputs, program.types, program.names)
+    outputs, types = program.outputs, program.types
+    return renumbered(program.inputs, constants, code, outputs, types, program.names, program.slopes)
 
 
 def drop_dead(program: Program) -> Program:
@@ -260,4 +295,5 @@ def drop_dead(program: Program) -> Program:
             needed.update(i.inputs)
             code.append(i)
     constants = {r: data for r, data in program.constants.items() if r in needed}
-    return renumbered(program.inputs, constants, reversed(code), program.outputs, program.types, program.names)
+    outputs, types = program.outputs, program.types
+    return renumbered(program.inputs, constants, reversed(code), outputs, types, program.names, program.slopes)

@@ -44,6 +44,7 @@ class Program:
     outputs    the registers of the results, in order; one may stand there twice, or be an input or a constant
     types      the type of each register; a constant None has the type of nothing, ((), bool)
     names      register → what people call it
+    slopes     register → the register that it is the complete gradient of
     """
 
     inputs: tuple[int, ...]
@@ -52,6 +53,7 @@ class Program:
     outputs: tuple[int, ...]
     types: tuple[Type, ...]
     names: dict[int, str] = field(default_factory=dict)
+    slopes: dict[int, int] = field(default_factory=dict)
 
     def but(self, **changes: Any) -> Program:
         """A copy with some fields changed."""
@@ -132,7 +134,7 @@ def constant_key(data: Any) -> Any:
 
 def renumbered(
     inputs: Iterable[int], constants: dict[int, Any], code: Iterable[Instruction], outputs: Iterable[int],
-    types: dict[int, Type] | tuple[Type, ...] | list[Type], names: dict[int, str],
+    types: tuple[Type, ...] | list[Type], names: dict[int, str], slopes: dict[int, int],
 ) -> Program:  # fmt: skip
     """A program whose registers are numbered from 0 without gaps: inputs, constants, results in order."""
     inputs, code = tuple(inputs), tuple(code)
@@ -149,4 +151,5 @@ def renumbered(
         outputs=tuple(place[r] for r in outputs),
         types=tuple(types[r] for r in place),
         names={place[r]: name for r, name in names.items() if r in place},
+        slopes={place[r]: place[of] for r, of in slopes.items() if r in place and of in place},
     )

@@ -7,8 +7,10 @@ back from its result, give one graph of ops. `program_of` turns that graph into 
 from __future__ import annotations
 
 import bisect
+import contextlib
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,9 @@ import numpy as np
 from ..backprop import contributions, cotangent_for, reach_from, run_hooks
 from ..errors import BackwardError, TraceError
 from ..graph import by_stamp
-from ..recording import _user_line, enable_grad, trace_with
-from ..tree import flatten
+from ..graph import leaves as leaves_of
+from ..recording import _user_line, enable_grad, record_lines, trace_with
+from ..tree import LEAF, flatten
 from ..value import Value, counter, new
 from .inputs import leaf_names, rebuild
 from .program import Instruction, Program, Type, constant_key, renumbered, type_of
@@ -59,6 +62,14 @@ class Traced:
     looked: list[str]  # the source lines that read numbers
 
 
+@dataclass
+class Walked:
+    """What the walk back did: the stamp at which each node's rule began, and which Value is whose gradient."""
+
+    rules: list[tuple[int, Value]] = field(default_factory=list)
+    slopes: dict[Any, Value] = field(default_factory=dict)
+
+
 class Tracer:
     """What watches a call that is traced: reads of numbers, and random draws."""
 
@@ -91,9 +102,9 @@ class Tracer:
             self.looked.append(f"{line} ({how})")
             return
         raise TraceError(
-            f"{line}\nreads a number that depends on the inputs ({how}). What Python decides by it is decided once, when "
-            "the call is traced. Write where(condition, a, b) for a branch, ops for arithmetic; or give what decides as "
-            "a Python int or bool: each one is traced anew."
+            f"{line}\nreads a number that depends on the inputs ({how}). What Python decides by it is decided once, "
+            "when the call is traced. Write where(condition, a, b) for a branch, ops for arithmetic; or give what "
+            "decides as a Python int or bool: each one is traced anew."
         )
 
     def _depends(self, value: Value) -> bool:
@@ -121,29 +132,31 @@ def leaf(data: Any, name: str | None = None, requires_grad: bool = True) -> Valu
 
 
 def trace(
-    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], gradients: bool = True, whole: bool = True
-) -> Traced:
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], gradients: bool = True, *,
+    whole: bool = True, lines: bool = False,
+) -> Traced:  # fmt: skip
     """Call f on Values with the data in `leaves`, and record it: its value and, if asked, the gradient of each leaf.
 
-    With `whole` false, whole numbers reach f as plain arrays, as they do in an ordinary call: for comparison.
+    whole   False: whole numbers reach f as plain arrays, as they do in an ordinary call; for comparison
+    lines   record source lines, so that results have the names that they are assigned to there
     """
     tracer = Tracer()
     names = leaf_names(f, args)
     values, given = _around(args, leaves, names, whole)
     tracer.inputs = [x for x in values if isinstance(x, Value)]
     try:
-        with enable_grad(), trace_with(tracer):
+        with enable_grad(), trace_with(tracer), record_lines() if lines else contextlib.nullcontext():
             returned = f(*given)
         outs, structure = flatten(returned)
         if any(out is None for out in outs):
             raise BackwardError(f"{_called(f)} returned {returned!r:.60}; did you forget `return`?")
-        spans: list[tuple[int, Value]] = []
+        walked = Walked()
         differentiated = [gradients and isinstance(x, Value) and x.requires_grad for x in values]
         if gradients:
             sources = [x for x, wanted in zip(values, differentiated) if wanted]
             with enable_grad(), trace_with(tracer):
-                outs = [*outs, *gradients_of(f, outs, sources, spans)]
-        program, origins = program_of(outs, values, names, tracer, spans)
+                outs = [*outs, *gradients_of(f, outs, sources, walked)]
+        program, origins = program_of(outs, values, names, tracer, walked)
     finally:
         tracer.set_back()
     return Traced(program, origins, structure, differentiated, tracer.looked)
@@ -166,11 +179,14 @@ def _around(
         values.append(value)
         return value
 
-    return values, [rebuild(x, made, lambda module: values.extend(p for _, p in module.named_parameters())) for x in args]
+    def module(x: Any) -> None:
+        values.extend(parameter for _, parameter in x.named_parameters())
+
+    return values, [rebuild(x, made, module) for x in args]
 
 
 def gradients_of(
-    f: Callable[..., Any], outs: list[Any], sources: list[Value], spans: list[tuple[int, Value]]
+    f: Any, outs: list[Any], sources: list[Value], walked: Walked
 ) -> list[Any]:
     """The walk back from a scalar result, on Values: one gradient a source, zeros where no path leads."""
     if len(outs) != 1 or np.size(getattr(outs[0], "_data", outs[0])) != 1:
@@ -196,20 +212,33 @@ def gradients_of(
                 continue
             if node._note is not None and node._note.hooks:
                 g = run_hooks(node, g)
-            spans.append((next(counter), node))
+            walked.rules.append((next(counter), node))
+            walked.slopes[g] = node
             for x, dx in contributions(node, g, wanted, taped=True):
                 total = grads.get(x)
                 grads[x] = dx if total is None else total + dx
         for x in sources:
             if x in grads and x._note is not None and x._note.hooks:
                 grads[x] = run_hooks(x, grads[x])
+    walked.slopes |= {grads[s]: s for s in sources if s in grads}
     return [grads.get(s, np.zeros(s.shape, s.dtype) if s.ndim else s.dtype.type(0)) for s in sources]
 
 
+def trace_graph(root: Value) -> tuple[Traced, list[Value]]:
+    """A graph that is recorded already, and the walk back from it, as a program of its leaves; and these leaves."""
+    inputs = [x for x in leaves_of(root) if x.requires_grad]
+    tracer, walked = Tracer(), Walked()
+    tracer.start = 0
+    with enable_grad():
+        outs = [root, *gradients_of(root, [root], inputs, walked)]
+    names = [x.name or f"x{n}" for n, x in enumerate(inputs, 1)]
+    program, origins = program_of(outs, inputs, names, tracer, walked)
+    return Traced(program, origins, LEAF, [True] * len(inputs), []), inputs
+
+
 def program_of(
-    outs: Sequence[Any], values: Sequence[Any], names_of_values: Sequence[str], tracer: Tracer,
-    spans: Sequence[tuple[int, Value]],
-) -> tuple[Program, list[Origin]]:  # fmt: skip
+    outs: Sequence[Any], values: Sequence[Any], names_of_values: Sequence[str], tracer: Tracer, walked: Walked
+) -> tuple[Program, list[Origin]]:
     """The graph behind some results as a program whose inputs are `values`, what was drawn, and what is captured."""
     register: dict[Any, int] = {}
     types: list[Type] = []
@@ -254,25 +283,41 @@ def program_of(
         return known[key]
 
     nodes = _made_from(outs, register, tracer.start)
-    stamps = [stamp for stamp, _ in spans]
+    stamps = [stamp for stamp, _ in walked.rules]
+    assigned = assigned_names(nodes)
     code = []
     for node in nodes:
         if node.stamp < tracer.start:  # computed before the call: what it is now, it stays
             register[node] = as_input(node, Origin("captured", held=node))
             continue
         place = bisect.bisect(stamps, node.stamp) - 1
-        of = register.get(spans[place][1]) if place >= 0 else None
+        of = register.get(walked.rules[place][1]) if place >= 0 else None
         scope = node.scope
         sources = tuple(read(x) for x in node.inputs)
-        register[node] = out = fresh(node._data, node.name)
+        register[node] = out = fresh(node._data, node.name or assigned.get(node))
         assert node.op is not None
         code.append(Instruction(node.op, sources, out, of, "", "" if scope is None else scope.path))
     outputs = [read(out) for out in outs]
-    return renumbered(inputs, constants, code, outputs, types, names), origins
+    slopes = {register[g]: register[of] for g, of in walked.slopes.items() if g in register and of in register}
+    return renumbered(inputs, constants, code, outputs, types, names, slopes), origins
+
+
+def assigned_names(nodes: Sequence[Value]) -> dict[Value, str]:
+    """The names that source lines give to results: of the nodes made by `h = relu(x @ w)`, the last is h."""
+    found = {}
+    for node, following in zip(nodes, [*nodes[1:], None]):
+        if node.line is not None and (following is None or following.line != node.line):
+            target = _ASSIGNMENT.match(node.line)
+            if target and "lambda" not in node.line:  # `g = compile(lambda x: ...)` names the function
+                found[node] = target[1]
+    return found
+
+
+_ASSIGNMENT = re.compile(r"[^:]*:\d+: ([A-Za-z]\w*) = ")
 
 
 def _made_from(outs: Sequence[Any], stop: dict[Any, int], start: int) -> list[Value]:
-    """The nodes that were computed on the way to `outs` since `start`, oldest first; and those older they are made of."""
+    """The nodes that were computed on the way to `outs`, oldest first, back to the first made before `start`."""
     seen = set(stop)
     made = []
     waiting = list(outs)

@@ -1,0 +1,42 @@
+"""`handgrad source example2`: a forward and backward pass as Python that needs NumPy alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from autograd.cli import CommandError, Subparsers, deliver
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "source",
+        help="print a forward and backward pass as NumPy code, one line an op",
+        description="Write how a Value of your Python file came about, and its backward pass, as a Python function "
+        "that needs NumPy alone; or do so for a worked example. A backward line says which forward line it is for.",
+    )
+    parser.add_argument(
+        "what",
+        metavar="FILE.py[:NAME] | EXAMPLE",
+        help="a file, with the name of a Value or of a function that returns one; or example2, cat_sleeps, ...",
+    )
+    parser.add_argument("-o", "--output", type=Path, help="write it to this file")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from autograd.cli.draw import root_of
+    from autograd.errors import HandgradError
+    from autograd.program.source import source_of_graph
+    from autograd.recording import record_lines
+    from autograd.value import name
+
+    with record_lines():
+        root, names = root_of(arguments.what)
+    name(names)
+    title = Path(arguments.what.partition(":")[0]).stem
+    try:
+        text = source_of_graph(root, title)
+    except HandgradError as error:
+        raise CommandError(str(error)) from error
+    deliver(text, arguments.output)

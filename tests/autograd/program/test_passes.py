@@ -1,0 +1,188 @@
+"""Each pass by itself: the same results, and what it is there for."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import autograd as ag
+from autograd import OPS
+from autograd.program import interpret
+from autograd.program.faithful import fetched_aside
+from autograd.program.inputs import take_apart
+from autograd.program.passes import drop_dead, fold, is_core, open_fused, optimised, share, simplify
+from autograd.program.trace import trace
+from tests.autograd.judges import case_name, cases
+from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
+
+every = pytest.mark.parametrize("op, sample", cases(), ids=case_name)
+SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 700.0, -700.0)
+
+
+def forward(f, *args):
+    leaves, _ = take_apart(args)
+    found = trace(f, args, leaves, gradients=False)
+    return found.program, fetched_aside(found.origins, leaves)
+
+
+def both(f, *args):
+    leaves, _ = take_apart(args)
+    found = trace(f, args, leaves)
+    return found.program, fetched_aside(found.origins, leaves)
+
+
+def ops_of(program):
+    return [i.op.base.name for i in program.code]
+
+
+def test_the_core_is_small():
+    """Every backend must know these; another op that wants to be one of them needs a good reason."""
+    core = [name for name, op in OPS.items() if is_core(op)]
+    assert len(core) <= 48, core
+
+
+@every
+@pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+def test_a_lowering_gives_what_the_op_gives(op, sample, dtype):
+    f, xs = op.on(sample)
+    program, inputs = forward(f, *[as_dtype(x, dtype) for x in xs])
+    opened = open_fused(program, inputs)
+    opened.check()
+    assert all(is_core(OPS[name]) for name in ops_of(opened))
+    for got, want in zip(interpret.run(opened, inputs), interpret.run(program, inputs), strict=True):
+        assert_near(got, want)
+
+
+@every
+def test_a_lowering_has_the_nans_and_infinities_of_the_op(op, sample):
+    """Each special number in each place of each real input, in turn."""
+    f, xs = op.on(sample)
+    real = [i for i, x in enumerate(xs) if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size]
+    if not real or op.name == "self_attention":  # the engine adds -inf to what is masked, so that a NaN gets through
+        pytest.skip("no real array to put one in")
+    for i, special in itertools.product(real, SPECIAL):
+        changed = [x.copy() if j == i else x for j, x in enumerate(xs)]
+        changed[i].flat[changed[i].size // 2] = special
+        with np.errstate(all="ignore"):
+            program, inputs = forward(f, *changed)
+            got, want = (interpret.run(p, inputs)[0] for p in (open_fused(program, inputs), program))
+            got, want = np.asarray(got), np.asarray(want)
+        np.testing.assert_array_equal(np.isnan(got), np.isnan(want), err_msg=f"{special} in input {i}")
+        if got.dtype.kind == "f":
+            np.testing.assert_array_equal(got[np.isinf(want)], want[np.isinf(want)])
+            usual = np.isfinite(want)
+            np.testing.assert_allclose(got[usual], want[usual], rtol=1e-12, atol=1e-300)
+
+
+@every
+def test_every_pass_keeps_value_and_gradients(op, sample):
+    if not op.differentiable:
+        pytest.skip("no gradient flows")
+    program, inputs = both(*_loss(op, sample))
+    want = interpret.run(program, inputs)
+    best = optimised(program, inputs)
+    best.check()
+    for got, expected in zip(interpret.run(best, inputs), want, strict=True):
+        assert_near(got, expected)
+
+
+def _loss(op, sample):
+    loss, xs = weighed(op, sample)
+    return (loss, *xs)
+
+
+@pytest.mark.parametrize("change", [drop_dead, share, fold], ids=lambda p: p.__name__)
+def test_these_passes_keep_every_bit(change):
+    program, inputs = both(block, *block_inputs())
+    changed = change(program)
+    changed.check()
+    assert list(map(bits, interpret.run(changed, inputs))) == list(map(bits, interpret.run(program, inputs)))
+
+
+def block(x, w, gamma):
+    h = ag.layer_norm(x @ w, gamma, gamma * 0.5)
+    return (ag.softmax(h) * (h**2)).sum() * (ag.exp(np.zeros(2)) * 2.0)[0]
+
+
+def block_inputs():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=2)
+
+
+def test_share_computes_a_thing_once():
+    program, _ = forward(lambda x: ag.exp(x) * ag.exp(x) + ag.sum(x, axis=0) * ag.sum(x, axis=-1), np.ones(3))
+    assert ops_of(share(program)) == ["exp", "mul", "sum", "mul", "add"]
+    program, _ = forward(lambda x: ag.sum(x, axis=0) * ag.sum(x, axis=0, keepdims=True), np.ones(3))
+    assert ops_of(share(program)).count("sum") == 2  # other settings, another result
+
+
+def test_fold_computes_what_is_constant():
+    program, _ = forward(lambda x: x + ag.exp(ag.Value(np.ones(3))) * 2.0, np.ones(3))
+    assert ops_of(program) == ["exp", "mul", "add"]
+    folded = fold(program)
+    assert ops_of(folded) == ["add"]
+    large, _ = forward(lambda x: x + ag.exp(ag.Value(np.ones(3))), np.ones(3))
+    assert ops_of(fold(large, largest=2)) == ["exp", "add"]
+
+
+def test_drop_dead_leaves_out_what_nobody_needs():
+    program, _ = both(lambda x: (x * 2.0).sum(), np.ones(3))
+    without = drop_dead(program.but(outputs=program.outputs[:1]))
+    assert ops_of(without) == ["mul", "sum"]
+    assert without.inputs == program.inputs
+
+
+def test_drop_dead_keeps_a_check_of_ids():
+    program, _ = forward(lambda i: ag.within(i, 0, 3), np.array([1, 2]))
+    kept = drop_dead(program.but(outputs=program.inputs))
+    assert ops_of(kept) == ["within"]
+
+
+def test_simplify_writes_powers_as_products_and_roots():
+    known = [(2, ["mul"]), (0.5, ["sqrt"]), (-0.5, ["sqrt", "div"]), (-1, ["div"]), (1, []), (3, ["power"])]
+    for exponent, ops in known:
+        program, inputs = forward(lambda x, y=exponent: x**y, np.array([0.3, 2.0]))
+        simpler = simplify(program)
+        simpler.check()
+        assert ops_of(simpler) == ops
+        assert_near(interpret.run(simpler, inputs)[0], np.array([0.3, 2.0]) ** exponent)
+
+
+def test_simplify_leaves_out_what_does_nothing():
+    x = np.ones((2, 3))
+    program, _ = forward(lambda x: ag.reshape(ag.transpose(ag.broadcast_to(x, (2, 3)), (0, 1)), (2, 3)), x)
+    assert ops_of(simplify(program)) == []
+    program, inputs = forward(lambda x: ag.transpose(ag.transpose(x, (2, 0, 1)), (2, 0, 1)), np.ones((2, 3, 4)))
+    simpler = drop_dead(simplify(program))
+    assert [i.op.settings["axes"] for i in simpler.code] == [(-2, -1, -3)]
+    assert interpret.run(simpler, inputs)[0].shape == interpret.run(program, inputs)[0].shape
+    program, _ = forward(lambda x: x.T.T + x.reshape(6).reshape(3, 2).T * 1.0, x)
+    assert ops_of(drop_dead(simplify(program))) == ["reshape", "transpose", "add"]
+
+
+def test_forward_and_backward_share_what_both_compute():
+    """The row's standard form and the softmax are computed once: what the engine keeps in a stash."""
+    program, inputs = both(block, *block_inputs())
+    best = optimised(program, inputs)
+    assert ops_of(best).count("exp") == 1
+    assert ops_of(best).count("sqrt") == 1
+
+
+def test_names_survive_opening():
+    def f(x):
+        h = ag.softmax(x)
+        h.name = "weights"
+        flat = ag.alias(h)
+        flat.name = "flat"
+        return (h * flat * x).sum()
+
+    program, inputs = both(f, np.array([1.0, 2.0]))
+    assert {"x", "weights"} <= set(optimised(program, inputs).names.values())
+
+
+def test_each_opened_line_says_what_it_was_opened_from():
+    program, inputs = both(lambda x: ag.softmax(x)[0], np.array([1.0, 2.0]))
+    opened = open_fused(program, inputs)
+    assert {i.part for i in opened.code} == {"", "softmax", "softmax_pull"}
+    assert all(i.of is not None for i in opened.code if i.part == "softmax_pull")
