@@ -84,6 +84,7 @@ take_rows = Op("take_rows", "take_rows(x, ids)",
                vjp=lambda g, out, x, ids: (put_rows(g, ids, shape_of(x)[0]), None),
                written="def take_rows(x, ids):\n    return x[ids]",
                samples=[Sample("3,2", _IDS), Sample("3", _IDS), Sample("3,2,2", _IDS.reshape(2, 2))],
+               batch=lambda op, n, x, ids: x[:, ids[0]],  # ids are never moved: all rows of the batch have the same
                doc="The rows of x at some ids, whole numbers from 0 up: an embedding.")
 
 put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
@@ -94,6 +95,7 @@ put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
                       "    np.add.at(out, ids, x)  # an id that stands there twice gets both rows\n    return out",
               samples=[Sample("4,2", _IDS, rows=3), Sample("4", _IDS, rows=4),
                        Sample("2,2,3", _IDS.reshape(2, 2), rows=3)],
+              batch=lambda op, n, x, ids: np.moveaxis(_put_rows(np.moveaxis(x, 0, -1), ids[0], **op.settings), -1, 0),
               doc="Zeros, with each row of x added at its id: what undoes take_rows.")
 
 within = Op("within", "within(ids, low=low, high=high, also=also)",

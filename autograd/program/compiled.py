@@ -32,7 +32,7 @@ def compile(f: Callable[..., Any], backend: str | None = None, *, gradients: boo
     Whole numbers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new
     shapes traces f; later ones run the program. Python ints, bools and texts are fixed: another is traced anew.
 
-    backend    one of `backends.BACKENDS`
+    backend    "numpy" (the default), or another of `backends.BACKENDS`
     gradients  False: g gives what f gives, and nothing is differentiated. So it is for grad(f), value_and_grad(f),
                jacobian(f), and partials of jvp and hvp, which are derivatives themselves
 
@@ -53,7 +53,7 @@ class Compiled:
 
     def __init__(self, f: Callable[..., Any], backend: str | None, gradients: bool) -> None:
         self.f, self.gradients = f, gradients
-        self.backend = "interpreter" if backend is None else backend
+        self.backend = "numpy" if backend is None else backend
         self._build = builder_of(self.backend)
         self._entries: dict[Any, _Entry] = {}
         self._lock = threading.Lock()

@@ -21,12 +21,12 @@ from ..program import Program
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
-BACKENDS = ("interpreter",)
+BACKENDS = ("numpy", "interpreter")
 
 
 def builder_of(name: str) -> Callable[[Program], Runner]:
     """The `build` of a backend, by name."""
-    name = "interpreter" if name == "python" else name
+    name = "numpy" if name == "python" else name
     if name not in BACKENDS:
         raise ValueError(f"backend is one of {', '.join(map(repr, BACKENDS))}; got {name!r}")
     return import_module(f".{name}", __name__).build

@@ -280,7 +280,7 @@ def test_what_cannot_be_compiled_is_said():
         compile(lambda x: x)(np.array([1j]))
     with pytest.raises(TypeError, match="compile takes a function"):
         compile(3.0)
-    with pytest.raises(ValueError, match="'interpreter'"):
+    with pytest.raises(ValueError, match="'numpy'"):
         compile(lambda x: x, "numpi")
     with pytest.raises(DataError, match="no program yet"):
         compile(lambda x: x).source

@@ -1,0 +1,50 @@
+"""The NumPy backend: a program as one Python function that writes into buffers made beforehand.
+
+`plan.py` decides where each register lives; here each core op becomes one or two calls of NumPy with `out=`. Constants
+and views of buffers are made once. A thread that calls the runner for the first time gets buffers of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..program import Program
+from . import Runner
+from .numpy_ops import emit
+from .plan import Plan
+
+LONGEST = 20_000  # instructions that are written out as Python; a longer program is interpreted
+
+
+def build(program: Program) -> Runner:
+    """A function from inputs to results, for any thread."""
+    if len(program.code) > LONGEST:
+        from .interpreter import build as interpreted
+
+        return interpreted(program)
+    return _Runner(emitted(program))
+
+
+def emitted(program: Program) -> Plan:
+    """The plan of a program, all its instructions written."""
+    plan = Plan(program)
+    for place, instruction in enumerate(program.code):
+        plan.at(place)
+        emit(plan, instruction)
+    plan.finish()
+    return plan
+
+
+class _Runner(threading.local):
+    """One set of buffers a thread: two calls at once must not write into the same."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.run = plan.function()
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        with np.errstate(all="ignore"):  # as every compiled program: an overflow that a where() hides is no news
+            return self.run(inputs)

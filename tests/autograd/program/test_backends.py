@@ -1,0 +1,233 @@
+"""Every backend against the interpreter: every op and sample, both dtypes, NaNs and infinities; aliasing; threads."""
+
+import functools
+import itertools
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import autograd as ag
+import nn
+from autograd import compile
+from autograd.program import interpret
+from autograd.program.backends import BACKENDS, builder_of
+from autograd.program.faithful import fetched_aside
+from autograd.program.inputs import take_apart
+from autograd.program.passes import optimised
+from autograd.program.trace import trace
+from tests.autograd.judges import case_name, cases
+from tests.autograd.program.programs import as_dtype, assert_near, weighed
+
+backends = pytest.mark.parametrize("backend", [name for name in BACKENDS if name != "interpreter"])
+every = pytest.mark.parametrize("op, sample", cases(), ids=case_name)
+dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+
+
+def built(f, args, gradients=True):
+    leaves, _ = take_apart(args)
+    found = trace(f, args, leaves, gradients)
+    inputs = fetched_aside(found.origins, leaves)
+    return optimised(found.program, inputs), inputs
+
+
+def assert_agrees(backend, program, inputs, ulps=64.0):
+    run = builder_of(backend)(program)
+    with np.errstate(all="ignore"):
+        want = interpret.run(program, inputs)
+        for _ in range(2):  # the second call finds the buffers full of the first
+            got = run(inputs)
+            assert len(got) == len(want)
+            for ours, reference in zip(got, want, strict=True):
+                assert_near(ours, reference, ulps)
+    return got
+
+
+@backends
+@every
+@dtypes
+def test_a_backend_runs_every_op(backend, op, sample, dtype):
+    loss, xs = weighed(op, sample, dtype)
+    if not op.differentiable:
+        f, xs = op.on(sample)
+        assert_agrees(backend, *built(f, [as_dtype(x, dtype) for x in xs], gradients=False))
+        return
+    assert_agrees(backend, *built(loss, xs))
+
+
+@backends
+@every
+def test_a_backend_gives_the_op_itself_too(backend, op, sample):
+    """Not only its sum: a result that is a view, an input or a constant is given as an array of its own."""
+    f, xs = op.on(sample)
+    program, inputs = built(f, xs, gradients=False)
+    (got,) = assert_agrees(backend, program, inputs)
+    if isinstance(got, np.ndarray):
+        assert not any(isinstance(x, np.ndarray) and np.shares_memory(got, x) for x in inputs)
+
+
+@backends
+@every
+def test_a_backend_has_the_nans_and_infinities_of_the_interpreter(backend, op, sample):
+    f, xs = op.on(sample)
+    real = [i for i, x in enumerate(xs) if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size]
+    if not real:
+        pytest.skip("no real array to put one in")
+    program, inputs = built(f, xs, gradients=False)
+    run = builder_of(backend)(program)
+    for i, special in itertools.product(real, (math.nan, math.inf, -math.inf, 0.0, -0.0)):
+        changed = [x.copy() if j == i else x for j, x in enumerate(inputs)]
+        changed[i].flat[changed[i].size // 2] = special
+        with np.errstate(all="ignore"):
+            assert_near(run(changed)[0], interpret.run(program, changed)[0])
+
+
+def attention(q, k, v, gamma):
+    mixed = ag.attention(q, k, v, causal=True)
+    return (ag.layer_norm(mixed, gamma, gamma * 0.0) ** 2 * q).sum()
+
+
+def some_inputs(seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape) for shape in ((5, 4), (5, 4), (5, 4), (4,))]
+
+
+@backends
+def test_results_share_no_memory_with_inputs_with_each_other_or_with_the_next_call(backend):
+    def f(x, y):
+        return (x + y).sum() + (x.reshape(6) * 0.0).sum()
+
+    g = compile(f, backend)
+    x, y = np.ones((2, 3)), np.full((2, 3), 2.0)
+    _, first = g(x, y)
+    _, second = g(x, y)
+    arrays = [*first, *second, x, y]
+    for a, b in itertools.combinations(arrays, 2):
+        assert not np.shares_memory(a, b)
+    first[0][:] = 7.0
+    np.testing.assert_array_equal(g(x, y)[1][0], np.ones((2, 3)))
+
+    same = compile(lambda x: (x, x.T, x * 1.0), backend, gradients=False)
+    given = np.arange(6.0).reshape(2, 3)
+    results = same(given)
+    for a, b in itertools.combinations([*results, given], 2):
+        assert not np.shares_memory(a, b)
+    for result in results:
+        result[:] = 0.0
+    np.testing.assert_array_equal(same(given)[1], given.T)
+
+
+@backends
+def test_inputs_are_not_written_to(backend):
+    g = compile(attention, backend)
+    inputs = some_inputs()
+    for x in inputs:
+        x.flags.writeable = False
+    before = [x.copy() for x in inputs]
+    g(*inputs)
+    for x, old in zip(inputs, before, strict=True):
+        np.testing.assert_array_equal(x, old)
+
+
+@backends
+def test_inputs_may_lie_in_memory_as_they_like(backend):
+    g = compile(attention, backend)
+    inputs = some_inputs()
+    want, grads = g(*inputs)
+    for change in (np.asfortranarray, lambda x: np.repeat(x, 2, axis=0)[::2], lambda x: x[::-1].copy()[::-1]):
+        got, others = g(*map(change, inputs))
+        assert_near(got, want)
+        for ours, reference in zip(others, grads, strict=True):
+            assert_near(ours, reference)
+
+
+@backends
+def test_threads_do_not_disturb_each_other(backend):
+    g = compile(attention, backend)
+    many = [some_inputs(seed) for seed in range(8)]
+    want = [g(*inputs) for inputs in many]
+    wrong = []
+
+    def work(seed):
+        for _ in range(60):
+            value, grads = g(*many[seed])
+            if value != want[seed][0] or any(not np.array_equal(a, b) for a, b in zip(grads, want[seed][1])):
+                wrong.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@backends
+@dtypes
+def test_a_gpt_has_the_gradients_of_the_engine(backend, dtype):
+    model = nn.GPT(11, 8, 16, 2, 2, rng=0, dtype=dtype)
+    rng = np.random.default_rng(0)
+    g = compile(lambda m, ids, targets: m.loss(ids, targets), backend)
+    for _ in range(2):
+        ids, targets = rng.integers(0, 11, (3, 8)), rng.integers(0, 11, (3, 8))
+        value, (grads, *_) = g(model, ids, targets)
+        model.zero_grad()
+        loss = model.loss(ids, targets)
+        loss.backward()
+        assert_near(value, loss.data)
+        for name, parameter in model.named_parameters():
+            assert_near(grads[name], parameter.grad)
+
+
+@backends
+@pytest.mark.parametrize("kind", ["rms rotary", "tied sinusoidal", "swiglu grouped", "ignore smoothed", "dropout"])
+def test_other_kinds_of_gpt_too(backend, kind):
+    options = {
+        "rms rotary": {"norm": "rms", "positions": "rotary"},
+        "tied sinusoidal": {"tie_weights": True, "positions": "sinusoidal", "activation": "gelu"},
+        "swiglu grouped": {"activation": "swiglu", "n_kv_heads": 2},
+        "dropout": {"dropout": 0.3},
+    }.get(kind, {})
+    loss_options = {"ignore_index": 3, "label_smoothing": 0.1} if kind == "ignore smoothed" else {}
+    compiled, eager = (nn.GPT(11, 8, 16, 4, 1, rng=0, **options) for _ in range(2))
+    rng = np.random.default_rng(0)
+    g = compile(lambda m, ids, targets: m.loss(ids, targets, **loss_options), backend)
+    for _ in range(3):
+        ids, targets = rng.integers(0, 11, (2, 8)), rng.integers(0, 11, (2, 8))
+        value, (grads, *_) = g(compiled, ids, targets)
+        eager.zero_grad()
+        loss = eager.loss(ids, targets, **loss_options)
+        loss.backward()
+        assert_near(value, loss.data)
+        for name, parameter in eager.named_parameters():
+            assert_near(grads[name], parameter.grad)
+
+
+@backends
+def test_second_derivatives_run_too(backend):
+    inputs = some_inputs()
+    direction = [np.cos(x) for x in inputs]
+    f = functools.partial(attention, *inputs[:3])
+    want = ag.hvp(f, inputs[3], direction[3])
+    assert_near(compile(functools.partial(ag.hvp, f), backend)(inputs[3], direction[3]), want, 512)
+    want = ag.hvp(lambda q: attention(q, *inputs[1:]), inputs[0], direction[0])
+    got = compile(lambda q, v: ag.hvp(lambda q: attention(q, *inputs[1:]), q, v), backend, gradients=False)
+    assert_near(got(inputs[0], direction[0]), want, 512)
+
+
+@backends
+def test_an_op_of_ones_own_runs(backend):
+    cube = ag.custom_op("cube", forward=lambda x: x**3, vjp=lambda g, out, x: (3 * g * x**2,))
+    if backend != "numpy":
+        pytest.skip("only NumPy can run a function that nobody has lowered")
+    value, (dx,) = compile(lambda x: cube(x).sum(), backend)(np.array([1.0, 2.0]))
+    assert value == 9.0
+    np.testing.assert_array_equal(dx, [3.0, 12.0])
+
+
+@backends
+def test_numpy_weak_numbers_leave_float32_alone(backend):
+    x = np.ones((3, 2), np.float32)
+    value, (dx, ds) = compile(lambda x, s: (x * s * 0.1 + x / 3.0).sum(), backend)(x, 2.0)
+    assert value.dtype == dx.dtype == np.float32 and isinstance(ds, float)
