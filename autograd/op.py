@@ -46,7 +46,8 @@ class Op:
     definition  the same result in simpler ops; a fused op is tested against it and opened up by it
     lower       the same result in core ops, with no digits lost, for a compiled program; True: the definition;
                 None: it is a core op itself
-    written     its function in NumPy, as text, for printed programs; where `numpy` names one, that is written
+    written     its function in NumPy, as text, for printed programs; without it, NumPy's function in `numpy` or of
+                the same name is written
     samples     where it is tested; a differentiable op without samples fails the suite
     numpy       the NumPy functions that become this op when they meet a Value
     batch       how a replay runs it with one more axis in front: "align" (line up the ranks, run forward), a function

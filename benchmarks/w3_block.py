@@ -22,6 +22,7 @@ FUSED_MARK, LAYER_MARK = 0.48, 0.45
 
 MATRICES = ("wqkv", "wo", "w1", "w2")
 LAYER, TORCH_LAYER = f"{US}, nn.TransformerBlock", "torch, nn.TransformerEncoderLayer"
+COMPILED = f"{US}, compiled,"
 PACKED, TORCH_PACKED = f"{US}, fused, packed projections", "torch, packed projections"
 
 Arrays = dict[str, Any]
@@ -62,6 +63,20 @@ class Block:
         return [np.asarray(self.out.data), *unpacked(gradients).values()]
 
 
+class CompiledBlock:
+    """The block and its pull as one program."""
+
+    def __init__(self, program: Callable[..., Any], arrays: Arrays, cotangent: np.ndarray) -> None:
+        self.program, self.arrays, self.cotangent = program, arrays, cotangent
+
+    def __call__(self) -> None:
+        self.out, self.gradients = self.program(self.arrays, self.cotangent)
+
+    def answer(self) -> list[Any]:
+        self()
+        return [self.out, *unpacked(dict(self.gradients)).values()]
+
+
 def pack(arrays: Arrays) -> Arrays:
     """With the three projections of attention side by side, as one matrix and one bias."""
     rest = {name: a for name, a in arrays.items() if name not in ("wq", "wk", "wv", "bq", "bk", "bv")}
@@ -83,7 +98,8 @@ def unpacked(arrays: Arrays) -> Arrays:
 
 
 def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], None]]:
-    from autograd import Value, attention, layer_norm, linear, relu, self_attention, softmax, sqrt
+    from autograd import Value, attention, compile, layer_norm, linear, relu, self_attention, softmax, sqrt, vjp
+    from autograd.program.backends import BACKENDS
 
     def norm(x, gamma, beta):
         centred = x - x.mean(axis=-1, keepdims=True)
@@ -109,7 +125,16 @@ def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable
     def leaves(arrays: Arrays) -> Arrays:
         return {name: Value(a, name=name) for name, a in arrays.items()}
 
+    def compiled(forward, backend):
+        def both(p, above):
+            out, pull = vjp(lambda p: forward(**p), p)
+            return out, pull(above)[0]
+
+        return compile(both, backend, gradients=False)
+
     return {
+        **{f"{COMPILED} {backend}": CompiledBlock(compiled(packed, backend), pack(arrays), cotangent)
+           for backend in BACKENDS if backend != "interpreter"},
         f"{US}, composed": Block(composed, leaves(arrays), cotangent),
         f"{US}, fused": Block(fused, leaves(arrays), cotangent),
         PACKED: Block(packed, leaves(pack(arrays)), cotangent),

@@ -76,6 +76,7 @@ COMMANDS = {
     "doctor": [],
     "example": ["example2"],
     "step": ["example2", "--text"],
+    "source": ["example2"],
     "play": ["tanh(x)*1e-5 + sqrt(y)", "x=[2,3]", "y=[1,4]", "--forward", "--text"],
     "draw": ["example2", "-o", "drawing.svg"],
     "check": ["checked.py"],

@@ -213,13 +213,20 @@ def _in_steps(qkv, mask, *, heads, kv_heads, causal):
     return reshape(swapaxes(mixed, -3, -2), (*lead, tokens, heads * d))
 
 
-_step_by_step = by_definition(_in_steps)
+def _in_steps_unmasked(qkv, **settings):
+    return _in_steps(qkv, 0.0, **settings)
+
+
+_step_by_step, _step_by_step_unmasked = by_definition(_in_steps), by_definition(_in_steps_unmasked)
 
 
 def _self_attention_vjp(g, out, qkv, mask, *, heads, kv_heads, causal):
     if g.__class__ is np.ndarray and out.__class__ is np.ndarray:
         return _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal)
-    return _step_by_step(g, out, qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)
+    settings = {"heads": heads, "kv_heads": kv_heads, "causal": causal}
+    if mask.__class__ is float:
+        return *_step_by_step_unmasked(g, out, qkv, **settings), None
+    return _step_by_step(g, out, qkv, mask, **settings)
 
 
 def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):

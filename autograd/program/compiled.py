@@ -12,10 +12,10 @@ import numpy as np
 from ..derivatives import hvp, jvp
 from ..errors import DataError
 from ..op import as_plain
-from ..tree import LEAF, unflatten
+from ..tree import unflatten
 from .backends import Runner, builder_of
 from .faithful import fetched_aside, insist_faithful
-from .inputs import mirror, parameter_names, rebuild, take_apart
+from .inputs import Names, mirrored, parameter_names, quick_door, rebuild, take_apart
 from .passes import optimised
 from .program import Program, renumbered
 from .source import source_of
@@ -62,11 +62,11 @@ class Compiled:
 
     def __call__(self, *inputs: Any) -> Any:
         """`(value, grads)` for these inputs; plain numbers and arrays that nobody else holds."""
-        leaves, key = take_apart(inputs)
-        entry = self._entries.get(key)
-        if entry is None:
-            entry = self._traced(inputs, leaves, key)
-        self._last = entry
+        entry = self._last
+        leaves = None if entry is None else entry.door(inputs)
+        if entry is None or leaves is None:
+            leaves, key = take_apart(inputs)
+            self._last = entry = self._entries.get(key) or self._traced(inputs, leaves, key)
         return entry(leaves)
 
     def program(self, *inputs: Any) -> Program:
@@ -115,21 +115,24 @@ class _Entry:
         self.origins = self.traced.origins
         self.gradients = owner.gradients
         self._given_only = all(o.kind == "given" for o in self.origins)
-        self._mirror = mirror(args)
-        self._structure = None if self.traced.structure is LEAF else self.traced.structure
-        places = iter(range(1, len(self.traced.differentiated) + 1))
-        self._places = [next(places) if wanted else None for wanted in self.traced.differentiated]
+        self.door = quick_door(args)
+        self._nested = self._nest(args)
 
     def __call__(self, leaves: list[Any]) -> Any:
-        results = self.run(leaves if self._given_only else [origin.fetch(leaves) for origin in self.origins])
-        if not self.gradients:
-            results = [_plain(x) for x in results]
-            return results[0] if self._structure is None else unflatten(self._structure, results)
-        value = _plain(results[0])
-        grads = [None if i is None else _plain(results[i]) for i in self._places]
-        if self._structure is not None:
-            value = unflatten(self._structure, [value])
-        return value, self._mirror(grads)
+        given = leaves if self._given_only else [origin.fetch(leaves) for origin in self.origins]
+        return self._nested(self.run(given))
+
+    def _nest(self, args: Sequence[Any]) -> Callable[[list[Any]], Any]:
+        """A function from flat results to what the caller gets."""
+        scalar = [self.program.types[r][0] == () for r in self.program.outputs]
+        texts = iter([f"plain(r[{n}])" if scalar[n] else f"r[{n}]" for n in range(len(scalar))])
+        names = Names()
+        names.known["plain"] = _plain
+        returned = mirrored(unflatten(self.traced.structure, [0.0] * len(scalar)), texts, names)
+        if self.gradients:
+            grads = iter([next(texts) if wanted else "None" for wanted in self.traced.differentiated])
+            returned = f"({returned}, {mirrored(tuple(args), grads, names)})"
+        return eval(f"lambda r: {returned}", names.known)
 
 
 def _plain(x: Any) -> Any:

@@ -113,33 +113,70 @@ def is_leaf(x: Any) -> bool:
     return isinstance(x, (float, np.ndarray, np.generic, Value))
 
 
-def mirror(args: Sequence[Any]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """A function that puts gradients, one a leaf in order, where the leaves are: a module's by their dotted names.
+class Names:
+    """Things that generated code names: k0, k1, ..."""
 
-    None stands where something has no gradient: at whole numbers, at what is fixed, at a frozen parameter.
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {}
+
+    def of(self, x: Any) -> str:
+        name = f"k{len(self.known)}"
+        self.known[name] = x
+        return name
+
+
+def mirrored(x: Any, leaves: Iterator[str], names: Names) -> str:
+    """The text of a nest like x with these texts in the places of its leaves, a module's by their dotted names.
+
+    None stands at what is fixed. The text is made of given texts and of names of ours: no text of a user is in it.
     """
-    names: dict[str, Any] = {}
-    count = iter(range(1 << 60))
-
-    def kept(x: Any) -> str:
-        names[f"k{len(names)}"] = x
-        return f"k{len(names) - 1}"
-
-    def written(x: Any) -> str:
-        if isinstance(x, dict):
-            return "{" + "".join(f"{kept(key)}: {written(part)}, " for key, part in x.items()) + "}"
+    if isinstance(x, dict):
+        return "{" + "".join(f"{names.of(key)}: {mirrored(part, leaves, names)}, " for key, part in x.items()) + "}"
+    if isinstance(x, (list, tuple)):
+        inside = "".join(f"{mirrored(part, leaves, names)}, " for part in x)
         if hasattr(x, "_fields"):
-            return kept(type(x)) + "(" + "".join(f"{written(part)}, " for part in x) + ")"
-        if isinstance(x, (list, tuple)):
-            inside = "".join(f"{written(part)}, " for part in x)
-            return f"[{inside}]" if isinstance(x, list) else f"({inside})"
-        if hasattr(x, "named_parameters"):
-            return "{" + "".join(f"{kept(path)}: g[{next(count)}], " for path, _ in x.named_parameters()) + "}"
-        if is_leaf(x):
-            return f"g[{next(count)}]"
-        return "None"
+            return f"{names.of(type(x))}({inside})"
+        return f"[{inside}]" if isinstance(x, list) else f"({inside})"
+    if hasattr(x, "named_parameters"):
+        return "{" + "".join(f"{names.of(path)}: {next(leaves)}, " for path, _ in x.named_parameters()) + "}"
+    return next(leaves) if is_leaf(x) else "None"
 
-    return eval(f"lambda g: {written(tuple(args))}", names)  # the text is made of the names k0, k1, ... and g alone
+
+def quick_door(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] | None]:
+    """A function that takes arguments like these apart, much faster than `take_apart`; None if they are not alike."""
+    names = Names()
+    names.known["ndarray"] = np.ndarray
+    lines: list[str] = []
+    leaves: list[str] = []
+
+    def look(x: Any, at: str) -> bool:
+        """Write the lines that check and take what is reached by `at`; whether that can be done."""
+        here = f"a{len(lines)}"
+        lines.append(f"{here} = {at}")
+        if x.__class__ is np.ndarray and x.ndim:
+            checks = f"is not ndarray or {here}.shape != {x.shape} or {here}.dtype is not {names.of(x.dtype)}"
+            leaves.append(here)
+        elif x.__class__ is float:
+            checks = f"is not {names.of(float)}"
+            leaves.append(here)
+        elif x.__class__ is dict:
+            checks = f"is not {names.of(dict)} or {here}.keys() != {names.of(x.keys())}"
+        elif x.__class__ in (list, tuple):
+            checks = f"is not {names.of(x.__class__)} or len({here}) != {len(x)}"
+        elif isinstance(x, FIXED):
+            checks = f"is not {names.of(x.__class__)} or {here} != {names.of(x)}"
+        else:
+            return False
+        lines.append(f"if {here}.__class__ {checks}: return None")
+        if x.__class__ is dict:
+            return all(look(part, f"{here}[{names.of(key)}]") for key, part in x.items())
+        return x.__class__ not in (list, tuple) or all(look(part, f"{here}[{n}]") for n, part in enumerate(x))
+
+    if not look(tuple(args), "args"):
+        return lambda args: None
+    body = "\n    ".join([*lines, f"return [{', '.join(leaves)}]"])
+    exec(f"def door(args):\n    {body}", names.known)
+    return names.known["door"]
 
 
 def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:

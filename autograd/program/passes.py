@@ -4,6 +4,7 @@
     fold         what depends on constants alone, computed beforehand
     simplify     powers with a small exponent as products and roots; ops that do nothing left out
     share        the same op on the same registers, once
+    join         a sum of parts, each in its own slice of zeros, as one concatenation
     drop_dead    what no result needs, left out
 
 `open_fused` computes on an example of the inputs, since a lowering runs on Values as rules do; it changes the last
@@ -28,7 +29,7 @@ Pass = Callable[[Program], Program]
 
 def optimised(program: Program, example: Sequence[Any]) -> Program:
     """All passes, in the order in which each finds most to do."""
-    for change in (drop_dead, lambda p: open_fused(p, example), fold, simplify, share, drop_dead):
+    for change in (drop_dead, lambda p: open_fused(p, example), fold, simplify, share, join, drop_dead):
         program = change(program)
     return program
 
@@ -43,7 +44,7 @@ def is_core(op: Op) -> bool:
 
 def open_fused(program: Program, example: Sequence[Any], stop: Callable[[Op], bool] = is_core) -> Program:
     """Every op that is not to stop at replaced by its lowering. `example` is data for the inputs of the program."""
-    builder = _Builder(program)
+    builder = Builder(program)
     data: list[Any] = [None] * len(program.types)
     for r, x in (*program.constants.items(), *zip(program.inputs, example, strict=True)):
         data[r] = x
@@ -58,7 +59,7 @@ def open_fused(program: Program, example: Sequence[Any], stop: Callable[[Op], bo
     return builder.program()
 
 
-class _Builder:
+class Builder:
     """A copy of a program in the making, in which an instruction may become several."""
 
     def __init__(self, program: Program) -> None:
@@ -170,17 +171,17 @@ def simplify(program: Program) -> Program:
     """`x ** 2` as `x * x`, `x ** 0.5` as a root; what gives back what it gets (`1 * x`, a reshape to the same shape)
     left out.
     """
-    builder = _Builder(program)
+    builder = Builder(program)
     for i in program.code:
         _SIMPLER.get(i.op.base.name, _as_it_is)(builder, i)
     return builder.program()
 
 
-def _as_it_is(builder: _Builder, i: Instruction) -> None:
+def _as_it_is(builder: Builder, i: Instruction) -> None:
     builder.add(i)
 
 
-def _simpler_power(builder: _Builder, i: Instruction) -> None:
+def _simpler_power(builder: Builder, i: Instruction) -> None:
     x, y = (builder.becomes.get(r, r) for r in i.inputs)
     exponent = builder.constants.get(y)
     if not is_weak(exponent) or x in builder.constants:
@@ -202,7 +203,7 @@ def _simpler_power(builder: _Builder, i: Instruction) -> None:
         builder.add(i)
 
 
-def _without_idle(builder: _Builder, i: Instruction) -> None:
+def _without_idle(builder: Builder, i: Instruction) -> None:
     """An op that gives back what it gets, left out: a reshape to the same shape, a transpose of a transpose."""
     (x,) = (builder.becomes.get(r, r) for r in i.inputs)
     i = i._replace(inputs=(x,))
@@ -225,7 +226,7 @@ def _without_idle(builder: _Builder, i: Instruction) -> None:
         builder.add(i)
 
 
-def _without_factor_1(builder: _Builder, i: Instruction) -> None:
+def _without_factor_1(builder: Builder, i: Instruction) -> None:
     """`1 * x` and `x * 1`, also with an array of ones, where x has the type of the result."""
     inputs = [builder.becomes.get(r, r) for r in i.inputs]
     for x, other in (inputs, inputs[::-1]):
@@ -239,6 +240,69 @@ _SIMPLER = {
     "power": _simpler_power, "mul": _without_factor_1, "reshape": _without_idle, "broadcast_to": _without_idle,
     "astype": _without_idle, "transpose": _without_idle, "sum": _without_idle,
 }  # fmt: skip
+
+
+# --- join -----------------------------------------------------------------------------------------------------------
+
+
+def join(program: Program) -> Program:
+    """A sum of parts, each in its own slice of zeros, as the parts side by side: what `split` sends back."""
+    readers = program.readers()
+    made = {i.out: i for i in program.code}
+    builder = Builder(program)
+    for i in program.code:
+        parts = _parts_of(program, i, made, readers)
+        if parts is None:
+            builder.add(i)
+        else:
+            axis, registers = parts
+            op = OPS["concatenate"].bind({"axis": axis})
+            builder.add(i._replace(op=op, inputs=registers, part=i.part or "split"))
+    return builder.program()
+
+
+def _parts_of(
+    program: Program, i: Instruction, made: dict[int, Instruction], readers: list[int]
+) -> tuple[int, tuple[int, ...]] | None:
+    """The axis and the registers that a sum of scatters joins, if they tile the result along one axis."""
+    terms: list[int] = []
+    waiting = [i.out]
+    while waiting:
+        r = waiting.pop()
+        term = made.get(r)
+        if term is not None and term.op.base.name == "add" and (r == i.out or readers[r] == 1):
+            waiting += term.inputs[::-1]
+        elif term is None or term.op.base.name != "scatter":
+            return None
+        else:
+            terms.append(r)
+    shape = program.types[i.out][0]
+    if len(terms) < 2 or any(program.types[r] != program.types[i.out] for r in terms):
+        return None
+    slices = [_one_slice(made[r].op.settings["index"], shape) for r in terms]
+    if any(found is None for found in slices) or len({found[0] for found in slices if found}) != 1:
+        return None
+    placed = sorted((start, stop, r) for (_, start, stop), r in zip(filter(None, slices), terms))
+    edges = [0, *(stop for _, stop, _ in placed)]
+    axis = slices[0][0]  # type: ignore[index]
+    if [start for start, _, _ in placed] != edges[:-1] or edges[-1] != shape[axis]:
+        return None
+    return axis, tuple(made[r].inputs[0] for _, _, r in placed)
+
+
+def _one_slice(index: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """(axis from the end, start, stop) of an index that cuts along one axis only; None if it does anything else."""
+    if not all(part is Ellipsis or isinstance(part, slice) for part in index):
+        return None
+    if Ellipsis in index:
+        place = index.index(Ellipsis)
+        index = (*index[:place], *(slice(None),) * (len(shape) - len(index) + 1), *index[place + 1 :])
+    index = (*index, *(slice(None),) * (len(shape) - len(index)))
+    cuts = [(a, *part.indices(n)) for a, (part, n) in enumerate(zip(index, shape)) if part.indices(n) != (0, n, 1)]
+    if len(cuts) != 1 or cuts[0][3] != 1:
+        return None
+    axis, start, stop, _ = cuts[0]
+    return axis - len(shape), start, stop
 
 
 # --- share, fold, drop ----------------------------------------------------------------------------------------------

@@ -193,7 +193,8 @@ class _Filled(ast.NodeTransformer):
         self.op, self.filled = op, filled
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        function = self.op.name if self.op.written else f"np.{self.op.numpy[0].__name__}"
+        numpy = self.op.numpy[0].__name__ if self.op.numpy else self.op.name
+        function = self.op.name if self.op.written else f"np.{numpy}"
         arguments = [self.visit(argument) for argument in node.args]
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         keywords = [k for k in keywords if (k.arg, ast.unparse(k.value)) not in DEFAULTS]

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..passes import drop_dead
 from ..program import Program
 from . import Runner
 from .numpy_ops import emit
+from .numpy_passes import wide_rows
 from .plan import Plan
 
 LONGEST = 20_000  # instructions that are written out as Python; a longer program is interpreted
@@ -26,7 +28,7 @@ def build(program: Program) -> Runner:
         from .interpreter import build as interpreted
 
         return interpreted(program)
-    return _Runner(emitted(program))
+    return _Runner(emitted(drop_dead(wide_rows(program))))
 
 
 def emitted(program: Program) -> Plan:

@@ -23,7 +23,8 @@ def _ufunc(function: Any) -> Emit:
         dtype = plan.dtype(i.out)
         if dtype.kind != "f":  # a comparison: its operands meet each other, not the result
             dtype = np.result_type(*[plan.dtype(r) for r in i.inputs if r in plan.text])
-        operands = [plan.read(r, dtype) for r in i.inputs]
+        shape = plan.shape(i.out)
+        operands = [plan.read_spread(r, dtype, shape) for r in i.inputs]
         out = plan.out(i.out, over=i.inputs)
         named = "out=" if function in (np.maximum, np.minimum) else ""  # which take no third argument
         plan.lines.append(f"{plan.function_named(function)}({', '.join(operands)}, {named}{out})")
@@ -34,18 +35,14 @@ def _ufunc(function: Any) -> Emit:
 def _copied(plan: Plan, i: Instruction) -> None:
     """astype: the same numbers in another dtype."""
     x = plan.read(i.inputs[0])
-    plan.lines.append(f"{_copyto(plan)}({plan.out(i.out)}, {x}, 'unsafe')")
-
-
-def _copyto(plan: Plan) -> str:
-    return plan.share("copyto", np.copyto)
+    plan.lines.append(f"{plan.out(i.out)}[...] = {x}")
 
 
 def _where(plan: Plan, i: Instruction) -> None:
     condition = plan.read(i.inputs[0])
     x, y = (plan.read(r, plan.dtype(i.out)) for r in i.inputs[1:])
-    out, copyto = plan.out(i.out), _copyto(plan)
-    plan.lines.append(f"{copyto}({out}, {y})")
+    out, copyto = plan.out(i.out), plan.share("copyto", np.copyto)
+    plan.lines.append(f"{out}[...] = {y}")
     plan.lines.append(f"{copyto}({out}, {x}, where={condition})")
 
 
@@ -61,7 +58,7 @@ def _reshape(plan: Plan, i: Instruction) -> None:
     source, given = plan.read(x), plan.shape(x)
     out = plan.out(i.out)
     part = plan.part_of_out(out, i.out, lambda a: a.reshape(given), f"{out}.reshape({given})")
-    plan.lines.append(f"{_copyto(plan)}({part}, {source})")
+    plan.lines.append(f"{part}[...] = {source}")
 
 
 def _array(plan: Plan, r: int) -> str:
@@ -71,7 +68,7 @@ def _array(plan: Plan, r: int) -> str:
 
 def _filled(plan: Plan, i: Instruction) -> None:
     x = plan.read(i.inputs[0], plan.dtype(i.out))
-    plan.lines.append(f"{_copyto(plan)}({plan.out(i.out)}, {x})")
+    plan.lines.append(f"{plan.out(i.out)}[...] = {x}")
 
 
 def _shares(a: Array, b: Array) -> bool:
@@ -80,7 +77,8 @@ def _shares(a: Array, b: Array) -> bool:
 
 def _transpose(plan: Plan, i: Instruction) -> None:
     axes = tuple(a + len(plan.shape(i.out)) for a in i.op.settings["axes"])
-    plan.view(i.out, i.inputs[0], lambda a: a.transpose(axes), f"{_array(plan, i.inputs[0])}.transpose({axes})")
+    how = ".T" if axes == tuple(range(len(axes)))[::-1] else f".transpose({axes})"
+    plan.view(i.out, i.inputs[0], lambda a: a.transpose(axes), f"{_array(plan, i.inputs[0])}{how}")
 
 
 def _broadcast_to(plan: Plan, i: Instruction) -> None:
@@ -104,7 +102,7 @@ def _getitem(plan: Plan, i: Instruction) -> None:
         plan.view(i.out, x, lambda a: a[index], f"{_array(plan, x)}[{name}]")
     else:
         source = plan.read(x)
-        plan.lines.append(f"{_copyto(plan)}({plan.out(i.out)}, {source}[{name}])")
+        plan.lines.append(f"{plan.out(i.out)}[...] = {source}[{name}]")
 
 
 def _scatter(plan: Plan, i: Instruction) -> None:
@@ -116,7 +114,7 @@ def _scatter(plan: Plan, i: Instruction) -> None:
         index = index if Ellipsis in index else (*index, Ellipsis)
         plan.share(name, index)
         part = plan.part_of_out(out, i.out, lambda a: a[index], f"{out}[{name}]")
-        plan.lines.append(f"{_copyto(plan)}({part}, {source})")
+        plan.lines.append(f"{part}[...] = {source}")
     else:
         plan.lines.append(f"{plan.function_named(np.add.at)}({out}, {name}, {source})")
 
@@ -142,7 +140,7 @@ def _take_rows(plan: Plan, i: Instruction) -> None:
 def _emit_put_rows(plan: Plan, i: Instruction) -> None:
     x, ids = map(plan.read, i.inputs)
     put = plan.share("put_rows", _put_rows)
-    plan.lines.append(f"{_copyto(plan)}({plan.out(i.out)}, {put}({x}, {ids}, rows={i.op.settings['rows']}))")
+    plan.lines.append(f"{plan.out(i.out)}[...] = {put}({x}, {ids}, rows={i.op.settings['rows']})")
 
 
 def _within(plan: Plan, i: Instruction) -> None:
@@ -157,7 +155,7 @@ def _within(plan: Plan, i: Instruction) -> None:
 
 def _reduce(ufunc: Any) -> Emit:
     def emit(plan: Plan, i: Instruction) -> None:
-        (x,) = i.inputs
+        x = i.inputs[0]
         axes = tuple(a + len(plan.shape(x)) for a in i.op.settings["axis"])
         source, out = plan.read(x), plan.out(i.out)
         keep = bool(i.op.settings["keepdims"])
@@ -190,8 +188,7 @@ def _sum(plan: Plan, i: Instruction) -> None:
         place = plan.part_of_out(out, i.out, lambda a: a.reshape(n), f"{out}.reshape({n})")
     many = columns if last else rows
     ones = plan.share(f"ones_{many}_{plan.dtype(x).name}", np.ones(many, plan.dtype(x)))
-    dot = plan.share("dot", np.dot)
-    plan.lines.append(f"{dot}({flat}, {ones}, {place})" if last else f"{dot}({ones}, {flat}, {place})")
+    plan.lines.append(f"{flat}.dot({ones}, {place})" if last else f"{ones}.dot({flat}, {place})")
 
 
 def _flat(plan: Plan, r: int, shape: tuple[int, ...]) -> str | None:
@@ -210,7 +207,7 @@ def _argument(function: Any) -> Emit:
         source = plan.read(i.inputs[0])
         axis, keep = i.op.settings["axis"], i.op.settings["keepdims"]
         found = f"{plan.function_named(function)}({source}, axis={axis}, keepdims={keep})"
-        plan.lines.append(f"{_copyto(plan)}({plan.out(i.out)}, {found}, 'unsafe')")
+        plan.lines.append(f"{plan.out(i.out)}[...] = {found}")
 
     return emit
 
@@ -235,24 +232,34 @@ def _matmul(plan: Plan, i: Instruction) -> None:
         right, tall = plan.read(y), (rows, b[-1])
         out = plan.out(i.out)
         place = plan.part_of_out(out, i.out, lambda array: array.reshape(tall), f"{out}.reshape({tall})")
-        plan.lines.append(f"{_product(plan, size)}({left}, {right}, {place})")
+        plan.lines.append(_product(plan, size, left, right, place))
         return
+    if one_dtype and len(a) > 2 and len(b) > 2 and math.prod(a[:-2]) == math.prod(b[:-2]) == 1:  # a batch of one
+        first, second = _flat(plan, x, a[-2:]), _flat(plan, y, b[-2:])
+        if first is not None and second is not None:
+            matrix = (a[-2], b[-1])
+            out = plan.out(i.out)
+            place = plan.part_of_out(out, i.out, lambda array: array.reshape(matrix), f"{out}.reshape({matrix})")
+            plan.lines.append(_product(plan, size, first, second, place))
+            return
     left, right = plan.read(x), plan.read(y)
     out = plan.out(i.out)
     plain = len(a) <= 2 and len(b) <= 2 and one_dtype
-    product = _product(plan, size) if plain else plan.share("matmul", np.matmul)
-    plan.lines.append(f"{product}({left}, {right}, {out})")
+    plan.lines.append(_product(plan, size if plain else LARGE, left, right, out))
 
 
-def _product(plan: Plan, size: int) -> str:
-    return plan.share("dot", np.dot) if size < LARGE else plan.share("matmul", np.matmul)
+def _product(plan: Plan, size: int, left: str, right: str, out: str) -> str:
+    """A line for `left @ right`: the method `dot` takes a third of the time to call."""
+    if size < LARGE:
+        return f"{left}.dot({right}, {out})"
+    return f"{plan.share('matmul', np.matmul)}({left}, {right}, {out})"
 
 
 def _called(plan: Plan, i: Instruction) -> None:
     """Any other op, such as a user's own: its forward function, and a copy of what it gives."""
     compute = plan.share(f"op{i.out}", lambda *inputs: i.op.compute(*map(_as_engine_keeps, inputs)))
     operands = [plan.read(r) if plan.program.constants.get(r, 0) is not None else "None" for r in i.inputs]
-    plan.lines.append(f"{_copyto(plan)}({plan.out(i.out)}, {compute}({', '.join(operands)}), 'unsafe')")
+    plan.lines.append(f"{plan.out(i.out)}[...] = {compute}({', '.join(operands)})")
 
 
 def _as_engine_keeps(x: Any) -> Any:

@@ -9,12 +9,15 @@ Buffers are used again once nothing reads them any more. An elementwise op may w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..program import Program, is_weak
+
+SMALL = 512  # numbers, up to which a call costs more than its arithmetic
 
 Array = np.ndarray[Any, Any]
 Make = Callable[[dict[str, Any]], Array]
@@ -42,6 +45,7 @@ class Plan:
         self._buffers: dict[str, _Buffer] = {}
         self._base: dict[int, _Buffer] = {}  # register → the buffer that it lives in
         self._weak: dict[Any, str] = {}
+        self._spread: dict[tuple[int, tuple[int, ...]], str] = {}
         self._fresh: set[int] = set()
         self._results = set(program.outputs)
         self._place = 0
@@ -90,6 +94,22 @@ class Plan:
         data = self.program.constants[r]
         kind = np.dtype(dtype) if dtype is not None and is_weak(data) else self.dtype(r)
         return self.number(data, kind)
+
+    def read_spread(self, r: int, dtype: Any, shape: tuple[int, ...]) -> str:
+        """An operand of an elementwise op; where few numbers are broadcast, in the shape of the result.
+
+        To repeat them first, once for all that read them, takes half the time of an op that broadcasts.
+        """
+        name = self.read(r, dtype)
+        own = self.shape(r)
+        if not own or own == shape or r not in self.text or math.prod(shape) > SMALL:
+            return name
+        if (r, shape) not in self._spread:
+            self._spread[r, shape] = spread = self._buffer_named(shape, self.dtype(r))
+            self.lines.append(f"{spread}[...] = {name}")
+        spread = self._spread[r, shape]
+        self._buffers[spread].last = self._place
+        return spread
 
     def number(self, data: Any, dtype: Any) -> str:
         """A number as an array of no axes, which NumPy takes in half the time of a Python number."""
@@ -154,7 +174,7 @@ class Plan:
         """The name of a view of a fixed register."""
         source = self.text[of]
         if of not in self._base:  # of a constant
-            return self.share(f"w{len(self.env)}", look(self.env[source]))
+            return self.share(f"z{len(self.env)}", look(self.env[source]))
         self._base[of].last = self._place
         name = f"w{len(self.made)}"
         self.made.append((name, lambda env: look(env[source])))

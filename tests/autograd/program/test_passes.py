@@ -9,9 +9,10 @@ import pytest
 import autograd as ag
 from autograd import OPS
 from autograd.program import interpret
+from autograd.program.backends.numpy_passes import wide_rows
 from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
-from autograd.program.passes import drop_dead, fold, is_core, open_fused, optimised, share, simplify
+from autograd.program.passes import drop_dead, fold, is_core, join, open_fused, optimised, share, simplify
 from autograd.program.trace import trace
 from tests.autograd.judges import case_name, cases
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
@@ -159,6 +160,44 @@ def test_simplify_leaves_out_what_does_nothing():
     assert interpret.run(simpler, inputs)[0].shape == interpret.run(program, inputs)[0].shape
     program, _ = forward(lambda x: x.T.T + x.reshape(6).reshape(3, 2).T * 1.0, x)
     assert ops_of(drop_dead(simplify(program))) == ["reshape", "transpose", "add"]
+
+
+def test_join_puts_the_parts_of_a_split_side_by_side():
+    def f(x):
+        a, b, c = ag.split(x, [2, 3], axis=-1)
+        return (a.sum(axis=-1) * b[:, 0] * c.prod(axis=-1)).sum()
+
+    program, inputs = both(f, np.random.default_rng(0).normal(size=(2, 5)))
+    opened = simplify(fold(open_fused(program, inputs)))
+    joined = drop_dead(join(opened))
+    assert ops_of(opened).count("scatter") > 2 and ops_of(joined).count("concatenate") > 0
+    for got, want in zip(interpret.run(joined, inputs), interpret.run(program, inputs), strict=True):
+        assert_near(got, want)
+
+
+def test_join_leaves_alone_what_overlaps_or_leaves_gaps():
+    for cuts in ((slice(0, 2), slice(1, 3)), (slice(0, 1), slice(2, 3)), (slice(0, 2), slice(2, 3, 2), slice(2, 3))):
+        program, inputs = both(lambda x, cuts=cuts: sum((x[cut] ** 2).sum() for cut in cuts), np.array([1.0, 2.0, 3.0]))
+        opened = open_fused(program, inputs)
+        joined = join(opened)
+        assert "concatenate" not in ops_of(joined)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (4, 1), (2, 600)])
+def test_wide_rows_keep_the_numbers(shape):
+    """Row sums in every column, where rows are short; also if they are results, or operands of other ops."""
+
+    def f(x):
+        total, mean = x.sum(axis=-1, keepdims=True), x.mean(axis=-1, keepdims=True)
+        return (x / total - mean) * (total * 2.0 + mean), total, mean.reshape(-1), ag.concatenate([x, total], axis=-1)
+
+    program, inputs = forward(f, np.random.default_rng(0).uniform(1.0, 2.0, shape))
+    lowered = optimised(program, inputs)
+    widened = drop_dead(wide_rows(lowered))
+    widened.check()
+    assert ("matmul" in ops_of(widened)) == (1 < shape[-1] < 600)
+    for got, want in zip(interpret.run(widened, inputs), interpret.run(lowered, inputs), strict=True):
+        assert_near(got, want)
 
 
 def test_forward_and_backward_share_what_both_compute():

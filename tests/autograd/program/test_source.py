@@ -26,7 +26,8 @@ def run(source, name, *args, **more):
 
 @pytest.mark.parametrize("op", [op for op in OPS.values() if is_core(op)], ids=case_name)
 def test_a_core_op_has_words_in_numpy(op):
-    assert op.written or op.numpy or op.name == "getitem", f"{op.name}: say in `numpy` or `written` what it is in NumPy"
+    known = op.written or op.numpy or hasattr(np, op.name) or op.name == "getitem"
+    assert known, f"{op.name}: say in `numpy` or `written` what it is in NumPy"
 
 
 @every

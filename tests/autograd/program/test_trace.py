@@ -115,6 +115,25 @@ def test_python_ints_and_texts_are_fixed_and_traced_anew():
     assert len(calls) == before
 
 
+def test_the_quick_door_lets_through_only_what_is_alike():
+    calls = []
+    g = compile(lambda p, x: (calls.append(1), (p["w"] * x).sum())[1])
+    g({"w": np.ones(2)}, 3.0)
+    once = len(calls)
+    for other in ({"w": np.full(2, 5.0)}, 1.0), ({"w": np.ones(2)}, np.float64(2.0)):
+        g(*other)
+    assert len(calls) == once
+    for other in (
+        ({"w": np.ones(2), "v": 1.0}, 3.0), ({"w": np.ones(3)}, 3.0), ({"w": np.ones(2, np.float32)}, 3.0),
+        ({"w": 1.0}, 3.0), ({"w": np.ones((1, 2))}, 3.0), ({"w": np.ones(2)}, np.ones(2)),
+    ):  # fmt: skip
+        before = len(calls)
+        value, grads = g(*other)
+        assert len(calls) > before
+        want = (other[0]["w"] * other[1]).sum() if np.ndim(other[0]["w"]) else other[0]["w"] * other[1]
+        assert value == want and np.shape(grads[0]["w"]) == np.shape(other[0]["w"])
+
+
 def test_a_new_shape_or_dtype_traces_anew_and_an_old_one_does_not():
     calls = []
     g = compile(lambda x: (calls.append(1), (x * x).sum())[1])
