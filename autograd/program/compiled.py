@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,9 @@ from ..tree import unflatten
 from .backends import Runner, builder_of
 from .faithful import fetched_aside, insist_faithful
 from .inputs import Names, mirrored, parameter_names, quick_door, rebuild, take_apart
-from .passes import optimised
+from .passes import drop_dead, fold, optimised
 from .program import Program, renumbered
+from .reroll import Rolled, reroll
 from .source import source_of
 from .trace import Origin, Traced, trace
 
@@ -75,9 +77,17 @@ class Compiled:
 
     @property
     def source(self) -> str:
-        """The program of the last call as Python that needs NumPy alone: one line an op."""
+        """The program of the last call as Python that needs NumPy alone: one line an op.
+
+        Where scalar code became array ops, its parameters are the vectors that the scalars became.
+        """
         entry = self._entry(())
         title = getattr(self.f, "__name__", type(self.f).__name__).replace("<lambda>", "program")
+        if entry.rolled is not None:
+            names = [f"x{n}" for n in range(len(entry.rolled.packs))]
+            given = [Origin("given", n) for n in range(len(names))]
+            traced = replace(entry.traced, origins=[*given, *entry.traced.origins[len(given) :]])
+            return source_of(entry.program, traced, title, names, [0.0] * len(names))
         parameters = list(parameter_names(self.f, len(entry.args)))
         return source_of(entry.program, entry.traced, title, parameters, entry.args)
 
@@ -106,14 +116,19 @@ class _Entry:
     """One program of a compiled function, for inputs of one structure."""
 
     def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
-        size, outside = insist_faithful(owner.f, args, leaves)
-        lines = size <= _LINES_LIMIT
-        self.traced = with_outside(trace(owner.f, args, leaves, owner.gradients, lines=lines), outside)
+        first, outside = insist_faithful(owner.f, args, leaves)
+        self.rolled = reroll(fold(drop_dead(with_outside(first, outside).program)))
+        self.gradients = owner.gradients
         self.args = rebuild(list(args), lambda x: 0.0, lambda module: None)  # the nest alone, without its arrays
+        if self.rolled is None:
+            lines = len(first.program) <= _LINES_LIMIT
+            self.traced = with_outside(trace(owner.f, args, leaves, owner.gradients, lines=lines), outside)
+            self.places = self._places(self.traced.differentiated)
+        else:
+            self.traced = self._roll(with_outside(first, outside), self.rolled, leaves)
         self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves))
         self.run: Runner = owner._build(self.program)
         self.origins = self.traced.origins
-        self.gradients = owner.gradients
         self._given_only = all(o.kind == "given" for o in self.origins)
         self.door = quick_door(args)
         self._nested = self._nest(args)
@@ -122,17 +137,39 @@ class _Entry:
         given = leaves if self._given_only else [origin.fetch(leaves) for origin in self.origins]
         return self._nested(self.run(given))
 
+    def _places(self, differentiated: Sequence[bool]) -> list[str]:
+        """For each leaf, the text of its gradient among the results r, of which the first is the value."""
+        places = iter(range(1, len(differentiated) + 1))
+        return [f"plain(r[{next(places)}])" if wanted else "None" for wanted in differentiated]
+
+    def _roll(self, first: Traced, rolled: Rolled, leaves: list[Any]) -> Traced:
+        """Trace the function of vectors that scalar code became, and find each scalar's gradient in theirs."""
+        data = fetched_aside(first.origins, leaves)
+        alone = [np.ndim(data[pack[0]]) > 0 for pack in rolled.packs]  # an array, and not scalars packed together
+        vectors = [data[p[0]] if a else np.array([data[n] for n in p]) for p, a in zip(rolled.packs, alone)]
+        traced = trace(lambda *xs: unflatten(first.structure, rolled.call(*xs)), vectors, vectors, self.gradients)
+        self.places = ["None"] * len(leaves)
+        for k, pack in enumerate(rolled.packs):
+            own = [first.origins[n] for n in pack]
+            traced.origins[k] = own[0] if alone[k] else Origin("packed", held=own)
+            for j, origin in enumerate(own):
+                if origin.kind == "given" and self.gradients:
+                    self.places[origin.place] = f"r[{k + 1}]" if alone[k] else f"l{k}[{j}]"
+        return traced
+
     def _nest(self, args: Sequence[Any]) -> Callable[[list[Any]], Any]:
         """A function from flat results to what the caller gets."""
-        scalar = [self.program.types[r][0] == () for r in self.program.outputs]
-        texts = iter([f"plain(r[{n}])" if scalar[n] else f"r[{n}]" for n in range(len(scalar))])
         names = Names()
         names.known["plain"] = _plain
-        returned = mirrored(unflatten(self.traced.structure, [0.0] * len(scalar)), texts, names)
-        if self.gradients:
-            grads = iter([next(texts) if wanted else "None" for wanted in self.traced.differentiated])
-            returned = f"({returned}, {mirrored(tuple(args), grads, names)})"
-        return eval(f"lambda r: {returned}", names.known)
+        values = len(self.program.outputs) - (sum(self.traced.differentiated) if self.gradients else 0)
+        texts = iter([f"plain(r[{n}])" for n in range(values)])
+        returned = mirrored(unflatten(self.traced.structure, [0.0] * values), texts, names)
+        if not self.gradients:
+            return eval(f"lambda r: {returned}", names.known)
+        returned = f"({returned}, {mirrored(tuple(args), iter(self.places), names)})"
+        lists = {f"l{k}": f"r[{k + 1}].tolist()" for k, o in enumerate(self.origins) if o.kind == "packed"}
+        inner = f"lambda r, {', '.join(lists)}: {returned}" if lists else f"lambda r: {returned}"
+        return eval(f"lambda r: ({inner})(r, {', '.join(lists.values())})" if lists else inner, names.known)
 
 
 def _plain(x: Any) -> Any:

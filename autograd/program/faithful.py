@@ -23,9 +23,9 @@ from .program import Program, constant_key, settings_key
 from .trace import Origin, Traced, trace
 
 
-def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> tuple[int, list[Any]]:
-    """Raise TraceError if a program cannot stand for f. Returns how many ops f takes, and the arrays that it reaches
-    from outside: what was the same object at each call, others may edit, so a program must read it again.
+def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> tuple[Traced, list[Any]]:
+    """Raise TraceError if a program cannot stand for f. Returns its forward pass, traced, and the arrays that it
+    reaches from outside: what was the same object at each call, others may edit, so a program must read it again.
     """
     first = trace(f, args, leaves, gradients=False)
     widths = (1e-6, -1e-6) if not first.looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
@@ -34,7 +34,7 @@ def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence
         _insist_same(f, first, other)
     _insist_ordinary(f, args, leaves, first)
     constants = [other.program.constants for other in others]
-    return len(first.program), [
+    return first, [
         data for r, data in first.program.constants.items()
         if isinstance(data, np.ndarray) and all(other[r] is data for other in constants)
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -35,20 +36,33 @@ class Origin:
     given     the leaf of the arguments at this place
     captured  a leaf Value or an array that the function reaches from outside: read again at each call
     drawn     random numbers: `draw(generator)` at each call
+    packed    several scalars as one vector (`reroll.py`): `held` are their own origins
     """
 
     kind: str
     place: int = -1
     held: Any = None
     draw: Callable[[Any], Any] | None = None
+    take: Callable[[Any], Any] | None = None
 
     def fetch(self, leaves: Sequence[Any]) -> Any:
         """The data of this input for a call with these leaves."""
         if self.kind == "given":
             return leaves[self.place]
+        if self.kind == "packed":
+            return self.pack(leaves)
         if self.kind == "drawn":
             return self.draw(self.held)  # type: ignore[misc]
         return self.held._data if isinstance(self.held, Value) else self.held
+
+
+    def pack(self, leaves: Sequence[Any]) -> Any:
+        """One vector of several scalars."""
+        if self.take is None:
+            self.take = lambda leaves: [origin.fetch(leaves) for origin in self.held]
+            if len(self.held) > 1 and all(origin.kind == "given" for origin in self.held):
+                self.take = operator.itemgetter(*(origin.place for origin in self.held))
+        return np.array(self.take(leaves), np.float64)
 
 
 @dataclass
