@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def misspelled(error: UnknownChoice) -> CommandError:
     """A name that picks nothing, as it was typed."""
-    return CommandError(f"--{error.option} {error.choice}: {error.told}")
+    return CommandError(f"--{error.option} {error.choice}: {error.reason}")
 
 
 def as_collapse(part: str) -> bool | int | str:

@@ -34,7 +34,7 @@ from autograd.value import Value
 LARGEST_TABLE = (4, 4)  # rows, columns shown in full
 LONGEST_VECTOR = 6
 MOST_SLICES = 4  # such tables of an array of rank 3 and up
-MOST_ENTRIES = 100  # of an array that the interactive page tells in full
+MOST_ENTRIES = 100  # of an array that a tooltip shows in full
 SPELLED_TERMS = 3  # of a folded sum
 NORM = "‖grad‖"
 
@@ -46,7 +46,7 @@ class Style:
     detail: str = "full"  # or "brief"
     digits: int = DIGITS
     beside: bool = True
-    told: bool = True  # titles and facts, for screen readers and the page
+    tooltips: bool = True  # and titles, for screen readers
 
 
 # --- kinds of cards -----------------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         blocks,
         style.beside,
         bad=bad,
-        title=_sentence(name, expression, role, node, style.digits) if style.told else "",
-        facts=facts(node) if style.told else {},
+        title=_sentence(name, expression, role, node, style.digits) if style.tooltips else "",
+        tooltip=tooltip(node) if style.tooltips else {},
         made_up=names.is_made_up(node),
     )
 
@@ -100,8 +100,8 @@ def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "
         shown = f"{part} {shown}"
     title = f"{name or part or 'array'}, constant; {dimensions(array.shape)} {array.dtype}"
     word = "constant" if blocks else ""
-    facts = {"value": _in_full(array)}
-    return Card(key, "constant", name, shown, word, (), blocks, style.beside, title=title, facts=facts)
+    tooltip = {"value": _in_full(array)}
+    return Card(key, "constant", name, shown, word, (), blocks, style.beside, title=title, tooltip=tooltip)
 
 
 def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]], style: Style, arriving: bool) -> Card:
@@ -119,10 +119,10 @@ def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]],
     bad = not all(_finite(_unmasked(node)) and _finite(gradient_of(node)) for node in nodes)
     times = f" times {len(group.copies)}" if group.copies else ""
     title = f"{group.name} {kind}, module{times}; " + ", ".join(f"{row.caption} {row.text}" for row in rows)
-    facts = {"holds": f"{count(len(nodes))} nodes"}
+    tooltip = {"holds": f"{count(len(nodes))} nodes"}
     copies = max(1, len(group.copies))
     return Card(
-        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, title=title, facts=facts
+        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, title=title, tooltip=tooltip
     )
 
 
@@ -135,7 +135,7 @@ def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
         whole,
         expression=" + ".join(few),
         title=f"{whole.name or 'sum'} = {' + '.join(terms)}",
-        facts={**whole.facts, "folded": f"{count(len(group.members))} nodes of a sum"},
+        tooltip={**whole.tooltip, "folded": f"{count(len(group.members))} nodes of a sum"},
     )
 
 
@@ -321,19 +321,19 @@ def _bars(sizes: list[float]) -> tuple[float, ...]:
 # --- words --------------------------------------------------------------------------------------------------
 
 
-def facts(node: Value) -> dict[str, str]:
-    """What the interactive page tells about a node, in full."""
+def tooltip(node: Value) -> dict[str, str]:
+    """What the interactive page says about a node when you point at its card: caption, text."""
     gradient = gradient_of(node)
-    told = {"value": _in_full(node.data), "grad": "None" if gradient is None else _in_full(gradient)}
+    lines = {"value": _in_full(node.data), "grad": "None" if gradient is None else _in_full(gradient)}
     if np.ndim(node.data):
-        told["shape"] = _shape_text(node.data)
+        lines["shape"] = _shape_text(node.data)
     if node.op is not None:
-        told["op"] = node.op.name
+        lines["op"] = node.op.name
     if node.line:
-        told["line"] = node.line
+        lines["line"] = node.line
     if node.scope is not None and node.scope.path:
-        told["module"] = node.scope.path
-    return told
+        lines["module"] = node.scope.path
+    return lines
 
 
 def _shape_text(data: Any) -> str:

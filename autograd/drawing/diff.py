@@ -54,13 +54,13 @@ def draw_diff(before: Value, after: Value, *, rtol: float = 1e-9, atol: float = 
     for run in (before, after):
         if not isinstance(run, Value):
             raise TypeError(f"draw_diff: expected two Values, got {run!r:.60} ({type(run).__name__})")
-    pairs, strangers = match(topological(before), topological(after))
+    pairs, unmatched = match(topological(before), topological(after))
     changes = {pair.after: pair for pair in (_compare(a, b, rtol, atol) for b, a in pairs.items()) if pair.any}
     reader = Reader(after, Options(**options))
-    first = _first(reader.nodes, changes, strangers)
+    first = _first(reader.nodes, changes, unmatched)
     scene = reader.scene()
-    cards = [_marked(card, reader, changes, strangers, first) for card in scene.cards]
-    notes = (*scene.notes, _summary(reader, changes, strangers, first, len(scene.cards)))
+    cards = [_marked(card, reader, changes, unmatched, first) for card in scene.cards]
+    notes = (*scene.notes, _summary(reader, changes, unmatched, first, len(scene.cards)))
     shown = replace(scene, cards=tuple(cards), notes=notes, title=f"what changed: {scene.title}")
     return DiffDrawing(shown, first, list(changes.values()))
 
@@ -79,13 +79,13 @@ def match(before: list[Value], after: list[Value]) -> tuple[dict[Value, Value], 
     for key, node in _signatures(before):
         waiting[key].append(node)
     pairs: dict[Value, Value] = {}
-    strangers: set[Value] = set()
+    unmatched: set[Value] = set()
     for key, node in _signatures(after):
         if waiting[key]:
             pairs[node] = waiting[key].pop(0)
         else:
-            strangers.add(node)
-    return pairs, strangers
+            unmatched.add(node)
+    return pairs, unmatched
 
 
 def _signatures(nodes: list[Value]) -> Iterator[tuple[int, Value]]:
@@ -120,23 +120,23 @@ def _distance(a: Any, b: Any) -> float:
     return norm(np.subtract(b, a)) if np.shape(a) == np.shape(b) else float("inf")
 
 
-def _first(nodes: list[Value], changes: dict[Value, Change], strangers: set[Value]) -> Value | None:
+def _first(nodes: list[Value], changes: dict[Value, Change], unmatched: set[Value]) -> Value | None:
     """Values differ forwards, so the first in order of computation; if only gradients do, the first backwards."""
-    forward = (node for node in nodes if node in strangers or (node in changes and changes[node].value))
+    forward = (node for node in nodes if node in unmatched or (node in changes and changes[node].value))
     return next(forward, next((node for node in reversed(nodes) if node in changes), None))
 
 
 def _marked(
-    card: Card, reader: Reader, changes: dict[Value, Change], strangers: set[Value], first: Value | None
+    card: Card, reader: Reader, changes: dict[Value, Change], unmatched: set[Value], first: Value | None
 ) -> Card:
     """The card with what it was before, if it differs."""
     inside = [node for node in reader.nodes if reader.folded.key_of[node] == card.key]
-    if not any(node in changes or node in strangers for node in inside):
+    if not any(node in changes or node in unmatched for node in inside):
         return card
     mark = "first" if first in inside else "changed"
-    if all(node in strangers for node in inside):
+    if all(node in unmatched for node in inside):
         return replace(card, mark="only", word="only here")
-    forward = any(node in strangers or (node in changes and changes[node].value) for node in inside)
+    forward = any(node in unmatched or (node in changes and changes[node].value) for node in inside)
     word = "first change" if mark == "first" else "changed" if forward else "grad changed"
     change = changes.get(inside[0]) if len(inside) == 1 else None
     if change is None or card.is_pill:
@@ -175,10 +175,10 @@ def _scalar_row(caption: str, before: Any, after: Any, changed: bool, digits: in
 
 
 def _summary(
-    reader: Reader, changes: dict[Value, Change], strangers: set[Value], first: Value | None, cards: int
+    reader: Reader, changes: dict[Value, Change], unmatched: set[Value], first: Value | None, cards: int
 ) -> str:
     if first is None:
         return f"no difference: all {count(len(reader.nodes))} nodes agree"
     what = " = ".join(part for part in (reader.names.name(first), reader.names.expression(first)) if part)
     text = f"first difference: {what}; {count(len(changes))} of {count(len(reader.nodes))} nodes differ"
-    return text + (f", {count(len(strangers))} exist only here" if strangers else "")
+    return text + (f", {count(len(unmatched))} exist only here" if unmatched else "")

@@ -65,7 +65,7 @@ class Edges:
         return key
 
     def is_private(self, array: Any) -> bool:
-        """A plain array that is a module's own affair, a mask say; named ones and indices come from outside."""
+        """Does a plain array belong to the module that uses it, such as a mask? Named arrays and indices do not."""
         return not self._names.name(array) and np.asarray(array).dtype.kind not in "iu"
 
     def _add(self, node: Value) -> None:
@@ -86,7 +86,7 @@ class Edges:
             place = (tail, head, -1 if folded else index)
             if place not in self._drawn:
                 label = labels[index] if is_input and not folded else ""
-                title = self._title(node, x, whole[index] if label else "") if self._style.told else ""
+                title = self._title(node, x, whole[index] if label else "") if self._style.tooltips else ""
                 self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label, title=title)
             key = self._drawn[place].key
             if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:

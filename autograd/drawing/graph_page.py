@@ -1,4 +1,4 @@
-"""`Drawing.html()`: one self-contained page round a drawing.
+"""`Drawing.html()`: a drawing as one self-contained page.
 
 Python hands over cards already painted, the tree of modules, and the first arrangement. The page (assets/draw.js) shows
 them, the whole graph or one module at a time, and lays out anew (assets/layers.js) what a module holds.
@@ -34,8 +34,7 @@ EDITED = "the graph was edited after it was drawn; draw it again to open and clo
 
 
 class Outline:
-    """A graph with every module open, and the modules that can be closed over it: what a page folds and
-    unfolds."""
+    """A graph with every module open, and the tree of its modules: what a page opens and closes."""
 
     def __init__(self, reader: Reader) -> None:
         whole = type(reader)(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
@@ -163,10 +162,10 @@ def _data(drawing: Drawing) -> dict[str, Any]:
 def _card(card: Card, rule: str) -> dict[str, Any]:
     size = measure(card)
     box = Box(0, 0, size.width, size.height)
-    facts = {key: text for key, text in {**card.facts, "rule": rule}.items() if text}
+    tooltip = {key: text for key, text in {**card.tooltip, "rule": rule}.items() if text}
     return {"svg": paint_card(card, box, PREFIX), "w": round(size.width, 1), "h": round(size.height, 1),
             "name": card.name, "expression": card.expression, "role": card.role, "title": card.title,
-            "facts": facts}  # fmt: skip
+            "tooltip": tooltip}  # fmt: skip
 
 
 def _edge(edge: Edge) -> list[Any]:

@@ -124,8 +124,8 @@ def fold(
     keep: Callable[[Value], bool] = lambda leaf: False,
     repeats: bool = True,
 ) -> Folded:
-    """Decides the cards of a graph, oldest node first. Leaves for which `keep` holds stay visible; without
-    `repeats`, copies of a module keep a card each; without `shorten`, a model stays open however long it is."""
+    """The cards of a graph, oldest node first. Leaves for which `keep` holds stay visible; without `repeats`, copies of
+    a module keep a card each; without `shorten`, a model stays open however long it is."""
     nodes = list(nodes)
     users = _users(nodes)
     keys = {node: f"n{index}" for index, node in enumerate(nodes)}

@@ -60,9 +60,9 @@ class Options:
 class UnknownChoice(ValueError):
     """An option that picks nothing. Its parts let the command line spell it as it was typed."""
 
-    def __init__(self, option: str, choice: Any, told: str) -> None:
-        super().__init__(f"{option}={choice!r}: {told}")
-        self.option, self.choice, self.told = option, choice, told
+    def __init__(self, option: str, choice: Any, reason: str) -> None:
+        super().__init__(f"{option}={choice!r}: {reason}")
+        self.option, self.choice, self.reason = option, choice, reason
 
 
 def as_inputs(inputs: Any) -> tuple[Any, ...]:
@@ -93,7 +93,7 @@ def refuse_unknown(nodes: Sequence[Value], names: Names, collapse: Collapse, inp
 
 
 def _patterns(collapse: Collapse) -> Iterator[str]:
-    """The names in `collapse`. A depth may be deeper than the model, and what a function picks is its own affair."""
+    """The names in `collapse`. A depth may be deeper than the model, and a function may pick nothing."""
     if isinstance(collapse, str):
         yield collapse
     elif isinstance(collapse, Iterable):

@@ -1,6 +1,6 @@
-"""From a graph of Values to a Scene: the cards, edges and scopes of a drawing.
+"""From a graph of Values to a Scene: the cards, edges and frames of a drawing.
 
-Everything is read off at once, so that a drawing keeps the numbers of the moment it was made.
+All numbers are read at once, so a drawing keeps those of the moment it was made.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ class Reader:
 
     def scene(self) -> Scene:
         """The picture as data."""
-        told = self.folded.size <= COMPACT_FROM
+        tooltips = self.folded.size <= COMPACT_FROM
         tables = self._shows_tables()
-        style = Style(self.options.detail, self.options.digits, (self.options.direction or "TB") == "TB", told)
+        style = Style(self.options.detail, self.options.digits, (self.options.direction or "TB") == "TB", tooltips)
         edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, style)
         cards = self._cards(style)
         direction = self.options.direction or ("TB" if tables or _is_strip(cards, edges.edges) else "LR")
@@ -117,7 +117,7 @@ class Reader:
     # --- cards --------------------------------------------------------------------------------------------
 
     def _stays(self, leaf: Value) -> bool:
-        """A leaf that a folded module must not swallow: an input of the model."""
+        """An input of the model keeps a card of its own when the module that uses it is folded."""
         return self.role(leaf) == "input"
 
     def _cards(self, style: Style) -> list[Card]:
@@ -181,7 +181,7 @@ class Reader:
                 scopes[one.serial] = one
                 members.setdefault(one.serial, {})[key] = None
         members = {serial: keys for serial, keys in members.items() if scopes[serial].name and len(keys) > 1}
-        self._draw_in_leaves(members)
+        self._add_leaves(members)
         return [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
                 for serial, keys in members.items()]  # fmt: skip
 
@@ -194,7 +194,7 @@ class Reader:
             scope = group.scope.parent if group.scope is not None else None
         return list(scope.chain()) if scope is not None else []
 
-    def _draw_in_leaves(self, members: dict[int, dict[str, None]]) -> None:
+    def _add_leaves(self, members: dict[int, dict[str, None]]) -> None:
         """A parameter or plain array used inside one call only stands inside its frame."""
         users: dict[str, set[str]] = {}
         for node in self.nodes:

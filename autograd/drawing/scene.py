@@ -50,7 +50,7 @@ class Row:
     """A caption at the left and a text at the right.
 
     `kind`: "value", "grad", "unknown" (a gradient before backward) or "info"; `bad` marks NaN and infinity.
-    `strong` rows are a scalar's value and gradient; the others are facts (shape, range, norm). `bars` are
+    `strong` rows are a scalar's value and gradient; the others say its shape, range or norm. `bars` are
     heights in 0…1.
     """
 
@@ -84,7 +84,7 @@ class Card:
     expression` (a module: `name  Type`); without rows and blocks the card is a pill holding one text.
     `beside` puts the gradient beside the value. `copies` > 1 folds so many modules into one card. `trouble`
     ("first NaN") replaces the role word; `bad` outlines in `bad`. `title` is read out by screen readers and
-    shown on hover; `facts` go into the interactive page.
+    shown on hover; `tooltip` is what the interactive page adds, by caption.
     """
 
     key: str
@@ -99,7 +99,7 @@ class Card:
     bad: bool = False
     trouble: str = ""
     title: str = ""
-    facts: Mapping[str, str] = field(default_factory=dict)
+    tooltip: Mapping[str, str] = field(default_factory=dict)
     header_lines: int = 0  # 1 or 2; 0: as it fits
     mark: str = ""  # draw_diff: "changed", "first" or "only"
     opens: bool = False  # in a page that opens the module when the card is pressed

@@ -79,6 +79,7 @@ class View:
         reader = Reader(stepper.root, options, stepper.names)
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups
+        self._arrived: dict[str, dict[Value, Any]] = {}  # by module, the gradients of its outputs so far
         self._bare = reader.scene()
         self.forward_count = sum(step.kind != BACKWARD for step in stepper)
         self.tracks = self._tracks()
@@ -116,8 +117,12 @@ class View:
     ) -> None:
         key = self.key_of[node]
         group = self._groups.get(key)
-        if group is not None and node is not group.result:
+        if group is not None and node not in group.outputs:
             return  # a parameter inside a folded module
+        if group is not None and len(group.outputs) > 1:
+            arrived = self._arrived.setdefault(key, {})
+            arrived[node] = gradient
+            gradient = np.concatenate([np.ravel(part) for part in arrived.values()])
         tracks[key].wants = True
         tracks[key].add(index + 1, with_gradient(plain[key], gradient, caption))
 

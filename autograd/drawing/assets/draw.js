@@ -4,7 +4,7 @@
   const data = JSON.parse(document.getElementById("hg-data").textContent);
   const SVG = "http://www.w3.org/2000/svg", FROM = "from ", TO = "to ";
   const by = id => document.getElementById(id);
-  const stage = by("hg-stage"), world = by("hg-world"), panel = by("hg-facts"), overview = by("hg-overview");
+  const stage = by("hg-stage"), world = by("hg-world"), panel = by("hg-tooltip"), overview = by("hg-overview");
   const search = by("hg-search"), found = by("hg-found");
   const hasModules = Object.keys(data.modules).length > 0;
   const READABLE = 11 / data.smallest, LARGEST = 1.25, EDGE = 14, PAD = 14, NARROW = 860;   // READABLE: no text is below 11 px
@@ -69,7 +69,7 @@
   }
   // A label for what is outside the module: `from norm1  4×8`.
   function way(word, key, sent) {
-    const card = data.cards[key], name = card.name || card.expression, shape = data.cards[sent].facts.shape || "";
+    const card = data.cards[key], name = card.name || card.expression, shape = data.cards[sent].tooltip.shape || "";
     const words = word + (name.length > 24 ? name.slice(0, 23) + "…" : name) + (shape && word === FROM ? "  " + shape : "");
     return { w: words.length * 7.4 + 28, h: 24, words, leads: key };
   }
@@ -163,9 +163,9 @@
       if (closed.has(key) && !focus) continue;
       const results = keys.filter(one => data.modules[one] || !OWN.includes(cards[one].role));
       const inner = drawn.filter(([one]) => data.modules[one].parent === key).map(([, frame]) => frame);
-      const strangers = Object.keys(boxes).filter(one => !keys.includes(one)).map(one => boxes[one]);
+      const others = Object.keys(boxes).filter(one => !keys.includes(one)).map(one => boxes[one]);
       const frame = frameRound(key, keys, inner, results.length > 1), small = frameRound(key, results, inner, results.length > 1);
-      drawn.push([key, strangers.some(box => meet(frame, box)) ? small : frame]);   // parameters may stand among others
+      drawn.push([key, others.some(box => meet(frame, box)) ? small : frame]);   // parameters may stand among others
     }
     for (const [key, frame] of drawn.reverse()) {
       frames.push(frame);
@@ -367,16 +367,16 @@
   const ORDER = ["value", "grad", "shape", "op", "rule", "line", "module", "holds", "folded"];
   function tell(key, at) {
     const card = cards[key];
-    panel.hidden = !card.facts;
+    panel.hidden = !card.tooltip;
     if (panel.hidden) return;
     panel.replaceChildren();
     const head = document.createElement("h2"), list = document.createElement("dl");
     head.textContent = [card.name, card.expression].filter(Boolean).join(data.modules[key] ? "  " : " = ");
-    for (const fact of ORDER) if (card.facts[fact]) {
+    for (const one of ORDER) if (card.tooltip[one]) {
       const term = document.createElement("dt"), words = document.createElement("dd");
-      term.textContent = fact;
-      words.textContent = card.facts[fact];
-      if (fact === "grad") words.className = "hg-is-grad";
+      term.textContent = one;
+      words.textContent = card.tooltip[one];
+      if (one === "grad") words.className = "hg-is-grad";
       list.append(term, words);
     }
     panel.append(head, list);

@@ -18,7 +18,7 @@ const layers = (() => {
     giveRanks(graph, spots, incoming, outgoing, column);
     const ranks = withWays(graph, spots, across);
     if (column) lanes(graph, spots);
-    else { order(ranks); settle(ranks); }
+    else { order(ranks); moveToNeighbours(ranks); }
     return placed(graph, spots, ranks, incoming, across);
   }
 
@@ -82,7 +82,7 @@ const layers = (() => {
   }
 
   // Each rank starts packed about zero; then spots move towards their neighbours, keeping order and gaps.
-  function settle(ranks) {
+  function moveToNeighbours(ranks) {
     for (const rank of ranks) {
       let edge = -rank.reduce((sum, spot) => sum + spot.breadth + spot.gap, 0) / 2;
       for (const spot of rank) { spot.centre = edge + (spot.breadth + spot.gap) / 2; edge += spot.breadth + spot.gap; }

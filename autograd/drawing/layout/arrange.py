@@ -49,8 +49,8 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
 
 
 def _is_ordered(scene: Scene) -> bool:
-    """Do operands stand in their order, if nothing speaks against it? Left to right, labels side by side may bend edges
-    round cards to keep it."""
+    """Should operands stand in the order of their expression? Left to right with labels, that may bend edges round
+    cards, so it is not asked for."""
     bent = scene.direction == "LR" and any(edge.label for edge in scene.edges)
     return len(scene.cards) <= ORDERED_MOST and not bent
 
@@ -66,10 +66,11 @@ def _disorder(placed: Placement, problem: Problem) -> int:
 
 
 def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Placement, dict[str, Box]]:
-    """Frames are drawn round where cards fell; only scopes with a stranger too near become clusters.
+    """First the layout, then a frame round the cards of each module; a module becomes a Graphviz cluster only if a card
+    of another module is too near.
 
-    Clusters keep strangers out at the price of bent edges and inputs pushed aside, so as few as will do:
-    the smallest crowded scope first, a few times over.
+    Clusters keep other cards out, but bend edges and push inputs aside, so as few as possible: the smallest crowded
+    module first, a few times.
     """
     clustered: list[Frame] = []
     tried = []
@@ -174,13 +175,13 @@ def name_patch(scope: Frame, frame: Box) -> Box:
 
 
 def _is_crowded(scope: Frame, scopes: Sequence[Frame], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
-    """Does a stranger, or the frame of a scope that is neither inside nor around, come too near?"""
+    """Is a card of another module, or the frame of one that is neither inside nor around, too near?"""
     if scope.key not in frames:
         return False
     members, near = set(scope.members), frames[scope.key].grown(SCOPE_CLEARANCE)
-    strangers = [box for key, box in boxes.items() if key not in members]
-    strangers += [frames[other.key] for other in scopes if other.key in frames and not members & set(other.members)]
-    return any(near.touches(box) for box in strangers)
+    others = [box for key, box in boxes.items() if key not in members]
+    others += [frames[other.key] for other in scopes if other.key in frames and not members & set(other.members)]
+    return any(near.touches(box) for box in others)
 
 
 def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:

@@ -42,7 +42,7 @@ class _Spot:
 
 @dataclass(slots=True)
 class _Block:
-    """Touching spots that move as one: `wishes` sums where each would like the block to begin."""
+    """Touching spots that move as one: `wishes` is the sum of where each should have the block begin."""
 
     wishes: float
     count: int
@@ -62,7 +62,7 @@ def solve(problem: Problem) -> Placement:
     routes = _routes(spots, problem.arcs, sideways)
     ranks = _ranks(spots, routes)
     _order(ranks)
-    _settle(ranks)
+    _move_to_neighbours(ranks)
     tops = _tops(ranks, _gaps(spots, problem.arcs, sideways))
     boxes = {key: _box(spot, tops, sideways) for key, spot in spots.items()}
     curves, labels = {}, {}
@@ -162,9 +162,8 @@ def _number(rank: list[_Spot]) -> None:
         spot.place = (index + 0.5) / len(rank)
 
 
-def _settle(ranks: list[list[_Spot]]) -> None:
-    """Each rank starts packed about zero; then spots are drawn to their neighbours, keeping order and
-    gaps."""
+def _move_to_neighbours(ranks: list[list[_Spot]]) -> None:
+    """Each rank starts packed about zero; then its spots move towards their neighbours, keeping order and gaps."""
     for rank in ranks:
         width = sum(spot.breadth + spot.gap for spot in rank)
         edge = -width / 2
@@ -185,8 +184,8 @@ def _settle(ranks: list[list[_Spot]]) -> None:
 
 
 def _pack(rank: list[_Spot], wanted: list[float]) -> None:
-    """The least moving that keeps order: neighbours that would overlap merge into one block about their
-    mean wish."""
+    """The least movement that keeps the order: spots that would overlap merge into one block at the mean of where they
+    should be."""
     if len(rank) == 1:
         rank[0].centre = wanted[0]
         return

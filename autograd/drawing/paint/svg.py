@@ -54,7 +54,7 @@ def text(
     weight: int = 400,
     family: str = "",
 ) -> str:
-    """A text in its group's font and colour, unless told otherwise."""
+    """A text, by default in the font and colour of its group."""
     attributes = f' x="{n(x)}" y="{n(y)}"'
     if token:
         attributes += " " + theme.fill(token)

@@ -153,3 +153,13 @@ def test_while_stepping_a_module_shows_the_gradient_that_arrives():
     loss = nn.Sequential(nn.Linear(4, 4, rng=0))(x).sum()
     (face,) = [rows(card) for card in View(step(loss, collapse=1)).scene.cards if card.role == "module"]
     assert face["‖grad‖ of its output"] == "2.83" and "‖grad‖ of its parameters" not in face
+
+
+def test_while_stepping_a_module_with_several_outputs_shows_the_norm_of_all_their_gradients():
+    model = nn.MLP(2, [3, 1], rng=0)
+    out = model([1.0, -2.0])
+    view = View(step(out, collapse=1))
+    first = next(rows(card) for card in view.scene.cards if card.name == "layers.0")
+    (neuron,) = model.layers[1].neurons
+    slopes = [float(w.data) for w in neuron.w]
+    assert len(slopes) == 3 and first["‖grad‖ of its output"] == f"{np.linalg.norm(slopes):.3f}"

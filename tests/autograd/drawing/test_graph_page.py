@@ -31,7 +31,7 @@ const drag = (element, x, y) => {
 const key = (name, target) => (target || document.body)
     .dispatchEvent(new KeyboardEvent("keydown", {bubbles: true, key: name}));
 const world = () => document.getElementById("hg-world").getAttribute("transform");
-const panel = () => document.getElementById("hg-facts");
+const panel = () => document.getElementById("hg-tooltip");
 """
 
 
