@@ -32,8 +32,7 @@ Collapse = Any  # None, a depth, a name or pattern, several of these, or a predi
 
 @dataclass
 class Group:
-    """Nodes that share one card. `kind`: "module", "sum" (its last node is the result) or "rest" (left
-    out)."""
+    """Nodes that share one card. `kind`: "module", "sum" (its last node is the result) or "rest" (left out)."""
 
     key: str
     kind: str
@@ -229,8 +228,7 @@ def _collapse(
     keep: Callable[[Value], bool],
     repeats: bool = True,
 ) -> Folded:
-    """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into
-    it."""
+    """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into it."""
     calls: dict[int, Scope | None] = {}
 
     def call_of(scope: Scope) -> Scope | None:
@@ -334,8 +332,7 @@ def _merge(folded: Folded, run: list[Group], users: dict[Value, list[Value]]) ->
 
 
 def _fold_sums(folded: Folded, users: dict[Value, list[Value]]) -> None:
-    """A run of unnamed scalar additions, with the products that feed it, becomes one card: its last
-    node's."""
+    """A run of unnamed scalar additions, with the products that feed it, becomes the card of its last node."""
     inner = {node: _sum_above(node, folded, users) for node in folded.nodes}
     for top in reversed(folded.nodes):
         if not _is_sum(top, folded) or inner[top] is not None:
@@ -379,8 +376,7 @@ def _sum_members(top: Value, inner: dict[Value, Value | None]) -> list[Value]:
 
 
 def _leave_out(folded: Folded, users: dict[Value, list[Value]], max_nodes: int) -> int:
-    """Keeps both ends of the computation; what lies between becomes one card. Returns how many nodes it
-    hides."""
+    """Keeps both ends of the computation; the rest becomes one card. Returns how many nodes it hides."""
     made = list(dict.fromkeys(folded.key_of[node] for node in folded.nodes if node.op is not None))
     end = max(1, max_nodes // 4)
     middle = set(made[end : len(made) - end])

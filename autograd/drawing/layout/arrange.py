@@ -32,8 +32,7 @@ LABEL_ROUNDS = 2  # a label that stood in another's way may have moved by the se
 
 
 def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str | None = None) -> Placement:
-    """Places a scene. `sizes` may give a card more room than it needs now; `engine` forces one of
-    `ENGINES`."""
+    """Places a scene. `sizes` may give a card more room than it needs now; `engine` forces one of `ENGINES`."""
     given = sizes or {}
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
     problem = Problem(sizes, _arcs(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
@@ -131,16 +130,7 @@ def _solve(problem: Problem, engine: str | None) -> Placement:
     except GraphvizMissing as missing:
         if engine is not None:
             raise
-        placed = layered.solve(problem)
-        return Placement(
-            placed.boxes,
-            placed.curves,
-            placed.labels,
-            width=placed.width,
-            height=placed.height,
-            engine=placed.engine,
-            hint=str(missing),
-        )
+        return replace(layered.solve(problem), hint=str(missing))
 
 
 def _frames(scopes: Sequence[Frame], boxes: Mapping[str, Box]) -> dict[str, Box]:
