@@ -146,7 +146,7 @@ def _data(drawing: Drawing) -> dict[str, Any]:
     return {
         "title": drawing.scene.title,
         "direction": drawing.scene.direction,
-        "chosen": drawing.reader is None or drawing.reader.options.collapse is not None,
+        "chosen": drawing.reader is None or drawing.reader.options.says_what_to_fold,
         "smallest": CAPTION,
         "notes": [*drawing.scene.notes, *([EDITED] if outline is None and drawing.has_modules else [])],
         "cards": cards,

@@ -52,6 +52,10 @@ class Options:
         return self.flow is not False or self.edges == "numbers"
 
     @property
+    def says_what_to_fold(self) -> bool:
+        return self.collapse is not None or self.may_be_long
+
+    @property
     def may_be_long(self) -> bool:
         """Did the caller ask for more cards than usual, or for labels on edges that folding would hide?"""
         return self.edges is not None or self.max_nodes > MAX_NODES

@@ -7,7 +7,7 @@
   const stage = by("hg-stage"), world = by("hg-world"), panel = by("hg-tooltip"), overview = by("hg-overview");
   const search = by("hg-search"), found = by("hg-found");
   const hasModules = Object.keys(data.modules).length > 0;
-  const READABLE = 11 / data.smallest, LARGEST = 1.25, EDGE = 14, PAD = 14, NARROW = 860;   // READABLE: no text is below 11 px
+  const READABLE = 11 / data.smallest, LARGEST = 1.25, EDGE = 14, PAD = 14, NARROW = 860, MOST_SCREENS = 2.5;   // READABLE: no text is below 11 px
   const LEAVES = ["input", "parameter", "constant"], OWN = ["parameter", "constant"];   // OWN: what a module may own
   const closed = new Set(data.closed);
   let focus = "";                                     // the module on screen; "": the whole graph
@@ -486,15 +486,17 @@
   };
   by("hg-notes").textContent = data.notes.join(" · ");
 
-  // It begins with the drawing itself. What is too wide to be read begins with its modules closed, if nobody asked for
-  // them to be open, or else in the page's own arrangement.
+  // It begins with the drawing itself. What is too wide to be read, and fills screen after screen, begins with its modules
+  // closed, if nobody asked for them to be open; what is only too wide, in the page's own arrangement if that fits.
   function begin() {
     tellWhere();
-    if (data.placed && fits(data.placed)) paint(data.placed);
-    else {
-      if (data.placed && !data.chosen) inside("").forEach(key => closed.add(key));
+    if (data.placed) paint(data.placed);
+    if (!data.placed || !fits(data.placed)) {
+      const screens = size.width * size.height * READABLE ** 2 / (room().width * room().height);
+      const folds = data.placed && !data.chosen && screens > MOST_SCREENS;
+      if (folds) inside("").forEach(key => closed.add(key));
       const own = arranged(visibleGraph());
-      paint(data.placed && data.chosen ? narrowest([data.placed, own]) : own);
+      if (!data.placed || folds || fits(own)) paint(own);
     }
     readable();
   }

@@ -11,7 +11,7 @@ from autograd.drawing.layout.geometry import Box, Curve, Placement
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import OUTLINES, PILL_DASH
 from autograd.drawing.paint.svg import caption, document
-from autograd.drawing.scene import Card, Scene, Size
+from autograd.drawing.scene import Block, Card, Scene, Size
 from autograd.formula.text import clipped, mono_width, xml
 
 LONGEST = 20  # characters of a line
@@ -63,10 +63,15 @@ def paint(scene: Scene, said: Mapping[str, list[str]], placed: Placement, prefix
 def _lines(card: Card) -> list[str]:
     """What the card is, and its numbers."""
     what = clipped(card.shown_name + card.joint + card.shown_expression, LONGEST) or "·"
-    shown = " ".join(row.text for row in card.rows) or " ".join(
-        f"{len(block.table.rows)}×{len(block.table.columns)}" for block in card.blocks[:1] if block.table
-    )
+    shown = " ".join(row.text for row in card.rows) or " ".join(map(_table_size, card.blocks[:1]))
     return [what, clipped(shown, LONGEST + 6)] if shown else [what]
+
+
+def _table_size(block: Block) -> str:
+    if block.table is None:
+        return ""
+    rows, columns = len(block.table.rows), len(block.table.columns)
+    return f"{len(block.slices)}× {rows // len(block.slices)}×{columns}" if block.slices else f"{rows}×{columns}"
 
 
 def _outlines(role: str, boxes: Iterable[Box]) -> str:

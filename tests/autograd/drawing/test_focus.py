@@ -5,6 +5,7 @@ import pytest
 
 import nn
 from autograd import Value, draw
+from examples import find
 from tests.jupyter import jupyterlab
 
 WIDE, PHONE = (1280, 800), (390, 800)
@@ -53,7 +54,7 @@ def scalars():
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     drawings = {"gpt": draw(gpt(12)), "block": draw(block()), "scalars": draw(scalars()),
-                "open": draw(block(), collapse=False)}  # fmt: skip
+                "open": draw(block(), collapse=False), "example": draw(find("example3").module.graph())}  # fmt: skip
     return {name: drawing.save(folder / f"{name}.html").as_uri() for name, drawing in drawings.items()}
 
 
@@ -121,6 +122,11 @@ def test_every_page_begins_readable(page, name, size):
     if name != "open":  # what was asked to be open may be wider than the screen
         assert browser.js(CUT_OFF) == []
     assert browser.js("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_drawing_only_a_little_too_wide_begins_as_it_was_drawn(page):
+    drawn = [card.key for card in draw(find("example3").module.graph()).scene.cards]
+    assert page("example").js("[...document.querySelectorAll('.hg-node')].map(one => one.dataset.key)") == drawn
 
 
 def test_modules_begin_open_if_that_was_asked_for(page):
