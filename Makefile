@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS      := 1
 export MKL_NUM_THREADS      := 1
 
-.PHONY: help demo test quick bench mutate fuzz notebooks lessons docs clean chromium
+.PHONY: help demo test quick versions bench mutate fuzz notebooks lessons docs clean chromium
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -28,6 +28,9 @@ test: $(VENV)/.installed-$(EXTRAS) chromium  ## set up, then lint, types and eve
 quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that are not slow, in under 30 s
 	$(PY) -m ruff check .
 	HYPOTHESIS_PROFILE=dev $(PY) -m pytest -q -x -n $(JOBS) -m "not slow and not page"
+
+versions: $(VENV)/.installed-$(EXTRAS)  ## the quick tests under each Python from 3.11 to 3.14 that is here, and under the lowest versions
+	$(PY) -m tools.versions $(VERSIONS) --jobs $(JOBS)
 
 bench: $(VENV)/.installed-bench  ## the speed tables, beside micrograd, MyGrad, torch and jax
 	$(PY) -m benchmarks

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from autograd import OPS
-from tools import fuzz, mutants, oracles
+from tools import fuzz, mutants, oracles, versions
 from tools.graphs import build
 from tools.makers import MAKERS
 from tools.program import Leaf, Program, Step
@@ -94,3 +94,40 @@ def test_some_mutants_are_killed():
     row = next(line for line in done.stdout.splitlines() if "arithmetic.py" in line)
     made, killed, equivalent, survived = (int(cell) for cell in row.split("|")[2:6])
     assert (made, survived) == (killed + equivalent, 0) and killed > 5
+
+
+# --- versions -----------------------------------------------------------------------------------------------------
+
+
+def test_the_lowest_versions_are_those_of_pyproject():
+    pins = versions.lowest()
+    assert "numpy==2" in pins and "pytest==8.3" in pins and not any("handgrad" in pin for pin in pins)
+    names = [pin.partition("==")[0] for pin in pins]
+    assert len(set(names)) == len(names)  # one bound for each
+
+
+def test_this_python_is_found_and_others_are_said_not_to_be_here(monkeypatch, tmp_path, capsys):
+    here = f"3.{sys.version_info.minor}"
+    assert here in versions.pythons() and versions.pythons()[0] == "3.11"
+    assert versions.interpreter(here) is not None
+    monkeypatch.setattr(versions, "NEWEST", 99)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
+    assert versions.main(["3.98", "3.99"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "not here: 3.98, 3.99."
+    with pytest.raises(SystemExit):
+        versions.main(["2.7"])
+    assert "no version '2.7'; choose from 3.11, " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_version_under_which_tests_fail_is_said_to(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(versions, "HOME", tmp_path)
+    monkeypatch.setattr(versions, "ROOT", tmp_path)
+    monkeypatch.setattr(versions, "pythons", lambda: [f"3.{sys.version_info.minor}"])
+    monkeypatch.setattr(versions, "environment", lambda name, python: python)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "test_it.py").write_text("def test_good():\n    pass\n\n\ndef test_bad():\n    assert False\n")
+    assert versions.main(["lowest", "--tests", "test_it.py::test_good", "--jobs", "0"]) == 0
+    assert "1 passed" in capsys.readouterr().out
+    assert versions.main(["lowest", "--tests", "test_it.py", "--jobs", "0"]) == 1
+    assert "1 failed, 1 passed" in (shown := capsys.readouterr().out) and "see lowest.log" in shown
