@@ -10,6 +10,8 @@ PY     := $(VENV)/bin/python
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS      := 1
 export MKL_NUM_THREADS      := 1
+# Bytecode is kept, also where the user's settings say otherwise: a test run would compile everything in each process.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help demo test quick versions bench mutate fuzz notebooks lessons docs clean chromium
 .DELETE_ON_ERROR:

@@ -18,6 +18,7 @@ def some_programs(count, first=0):
     return [p for p in programs if p.steps]
 
 
+@pytest.mark.slow
 def test_random_graphs_agree_with_whoever_judges():
     judges = oracles.installed()
     judges.pop("jax", None)  # it compiles each graph: too slow for here

@@ -92,6 +92,7 @@ def test_backward_agrees_with_torch(program):
         assert_close(got, expected, repr(program), tolerance=1e-10, floor=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="NOT TESTED: jax is not installed")
 @given(programs())
 def test_backward_agrees_with_jax(program):

@@ -74,11 +74,12 @@ def every_gradient():
                 yield op, i
 
 
-@pytest.mark.parametrize("how", list(SPOILT.values()), ids=list(SPOILT))
 @pytest.mark.parametrize("op, i", list(every_gradient()), ids=lambda x: x.name if hasattr(x, "name") else str(x))
-def test_a_spoilt_gradient_is_rejected(op, i, how, monkeypatch):
-    monkeypatch.setattr(op, "vjp", spoil(op.vjp, i, how))
-    assert rejected(op)
+def test_a_spoilt_gradient_is_rejected(op, i, monkeypatch):
+    right = op.vjp
+    for how in SPOILT:
+        monkeypatch.setattr(op, "vjp", spoil(right, i, SPOILT[how]))
+        assert rejected(op), how
 
 
 @pytest.mark.parametrize("name, wrong", [

@@ -16,6 +16,7 @@ def answer_after(training, steps=2):
     return training.answer()
 
 
+@pytest.mark.slow
 def test_scalars_and_arrays_train_the_same_network():
     ours = [w1_scalar_mlp.CONTENDERS[name] for name in w1_scalar_mlp.CONTENDERS if name.startswith(US)]
     assert len(ours) == 3

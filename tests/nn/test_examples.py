@@ -75,6 +75,7 @@ def test_without_matplotlib_the_pictures_say_what_is_missing(tmp_path, capsys):
     assert capsys.readouterr().out == "plots need matplotlib: pip install 'handgrad[plot]'\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [two_moons, copy_reverse, char_gpt])
 def test_main_prints_and_saves_pictures(example, tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib")

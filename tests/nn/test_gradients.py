@@ -85,6 +85,7 @@ def test_a_layer(name):
     judge(f, [p + rng.normal(0, 0.3, p.shape) for p in parameters] + xs, name)
 
 
+@pytest.mark.slow
 def test_a_whole_gpt():
     model = nn.GPT(3, 4, 4, 2, 1, rng=0, tie_weights=True)
     f, parameters = pure(model, lambda model: model(IDS))

@@ -60,6 +60,7 @@ def test_ten_thousand_training_steps_without_the_collector(no_collector):
     assert resident() - before < 2_000_000
 
 
+@pytest.mark.slow
 def test_scalar_training_without_the_collector(no_collector):
     model = nn.MLP(2, [4, 1], rng=0)
 
@@ -90,6 +91,7 @@ def test_a_graph_is_freed_at_once(no_collector):
     assert watched() is None
 
 
+@pytest.mark.slow
 def test_second_order_graphs_are_freed_too(no_collector):
     f = ag.grad(ag.grad(lambda x: ag.tanh(x) * x))
     f(0.5)
@@ -99,6 +101,7 @@ def test_second_order_graphs_are_freed_too(no_collector):
     assert len(gc.get_objects()) - objects < 50
 
 
+@pytest.mark.slow
 def test_checks_leave_nothing_behind(no_collector):
     def check():
         ag.check_grads(lambda x, w: ag.softmax(x @ w), np.ones((2, 3)), np.eye(3), order=2)
@@ -111,6 +114,7 @@ def test_checks_leave_nothing_behind(no_collector):
     assert len(gc.get_objects()) - objects < 50
 
 
+@pytest.mark.slow
 def test_deep_graphs_are_freed_without_recursion_on_a_small_stack():
     freed = []
 

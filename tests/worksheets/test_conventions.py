@@ -43,6 +43,7 @@ def every_keyword():
     return [(example.name, keyword) for example in EXAMPLES for keyword in keywords(example)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "keyword"), every_keyword())
 def test_every_keyword_changes_the_result(name, keyword, quantities):
     other = OTHER_UPDATE[name] if keyword == "update" else OTHER[keyword]

@@ -14,36 +14,45 @@ from examples.checking.judge import second_opinion
 from examples.checking.names import value_of
 from examples.checking.sheet import entries, load, names
 
-FOLLOWING = [entry for entry in entries() if entry.follows is not None]
-each = {"ids": lambda entry: entry.id}
+every_sheet = pytest.mark.parametrize("name", names())
 
 
-@pytest.mark.parametrize("entry", entries("erratum"), **each)
-def test_an_erratum_is_really_wrong(entry, findings):
+def following(name):
+    """The entries of a sheet that say how they follow from numbers printed before."""
+    return [entry for entry in load(name).entries if entry.follows is not None]
+
+
+@every_sheet
+def test_an_erratum_is_really_wrong(name, findings):
     """The engine differs from the print, and the judge sides with the engine."""
-    value = findings(entry.sheet)[entry.id].value
-    judged = float(value_of(entry.what, second_opinion(entry.sheet)))
-    assert math.isclose(value, judged, rel_tol=1e-11)
-    if entry.printed == 0:      # a bare 0.0 among numbers of four digits and more says zero
-        assert abs(value) > 1e-3
-    else:
-        assert not printed.gives_printed(entry, value)
+    for entry in load(name).entries:
+        if entry.verdict != "erratum":
+            continue
+        value = findings(name)[entry.id].value
+        judged = float(value_of(entry.what, second_opinion(name)))
+        assert math.isclose(value, judged, rel_tol=1e-11), entry.id
+        if entry.printed == 0:      # a bare 0.0 among numbers of four digits and more says zero
+            assert abs(value) > 1e-3, entry.id
+        else:
+            assert not printed.gives_printed(entry, value), entry.id
 
 
-@pytest.mark.parametrize("entry", FOLLOWING, **each)
-def test_follow_through(entry):
+@every_sheet
+def test_follow_through(name):
     """The author's own operands give what the sheet says they give, and lead to the print or do not."""
-    own = printed.follow(entry)
-    assert math.isclose(own, entry.follows.value, rel_tol=1e-7, abs_tol=1e-12)
-    assert printed.gives_printed(entry, own) == entry.follows.gives_printed
+    for entry in following(name):
+        own = printed.follow(entry)
+        assert math.isclose(own, entry.follows.value, rel_tol=1e-7, abs_tol=1e-12), entry.id
+        assert printed.gives_printed(entry, own) == entry.follows.gives_printed, entry.id
 
 
-@pytest.mark.parametrize("entry", FOLLOWING, **each)
-def test_the_operands_are_numbers_the_sheet_prints(entry):
+@every_sheet
+def test_the_operands_are_numbers_the_sheet_prints(name):
     """Nobody slipped a number into the follow-through that is not on the page; 0, 1 and the count 3 are constants."""
-    on_the_page = {abs(other.printed) for other in load(entry.sheet).entries}
-    for operand in re.findall(r"(?<![A-Za-z_\d])\d+(?:\.\d+)?", entry.follows.how):
-        assert Decimal(operand) in on_the_page | {Decimal(0), Decimal(1), Decimal(3)}, operand
+    on_the_page = {abs(other.printed) for other in load(name).entries} | {Decimal(0), Decimal(1), Decimal(3)}
+    for entry in following(name):
+        for operand in re.findall(r"(?<![A-Za-z_\d])\d+(?:\.\d+)?", entry.follows.how):
+            assert Decimal(operand) in on_the_page, f"{entry.id}: {operand}"
 
 
 def test_drift_comes_from_rounding_on_the_way():

@@ -43,6 +43,7 @@ def test_main_prints_the_worksheet(example):
     assert max(map(len, text.splitlines())) <= 140
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", [example for example in EXAMPLES if example.printed], ids=lambda e: e.name)
 def test_every_table_of_the_sheet_stands_on_the_page(example):
     """A reader with the printed sheet beside the output finds every step: each named table is there."""
@@ -113,6 +114,7 @@ def test_a_wrong_name_lists_the_right_ones(capsys):
     assert status == 2 and not out and "example1, example2" in err and "cat_sleeps" in err
 
 
+@pytest.mark.slow
 def test_check_all(capsys):
     status, out, _ = handgrad("example", "all", "--check", capsys=capsys)
     assert status == 0
@@ -177,6 +179,7 @@ def test_the_engine_does_not_import_the_examples_or_nn():
     assert subprocess.run([sys.executable, "-c", code], cwd=HOME, check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_command_works_from_another_folder(tmp_path):
     """As the console script runs: our folder is not the current one, so `examples` must be found beside autograd."""
     code = "import sys; from autograd.cli import main; sys.exit(main(['example', '1', '--check']))"
@@ -239,6 +242,7 @@ def test_the_page_shows_every_picture_and_fits(out, width, chromium, tmp_path):
     assert re.fullmatch(r"images \d\d broken \[\] too wide false", title), title
 
 
+@pytest.mark.slow
 def test_the_demo_fails_when_a_number_is_wrong(tmp_path, capsys, monkeypatch):
     one = EXAMPLES[0].module
     right = one.run

@@ -227,6 +227,7 @@ def test_depth_is_no_limit():
     assert len(draw(x).scene.cards) <= 300
 
 
+@pytest.mark.slow
 def test_a_large_graph_expands_in_seconds_and_few_bytes():
     """The aims are benchmarked; here only that nothing is quadratic, and that bytes stay few."""
     layer = [Value(float(i)) for i in range(20)]
