@@ -1,8 +1,8 @@
 """All code that exists for speed alone: the operators and the backward pass, unrolled for one and two inputs.
 
 Most of a scalar graph's time is spent here. `unary` and `binary` are `Value.__apply__` with nothing looked up that can
-be known beforehand; `reach`, `walk` and `backward` are those of `backprop.py`, where they are explained. A result is
-always exactly a Value: a subclass, as a Parameter, is a leaf.
+be known beforehand; `reach`, `walk` and `backward` are those of `backprop.py`, where they are explained. Results are
+exactly Values, but for those of `micrograd.py`; a Parameter is a leaf.
 """
 
 from __future__ import annotations
@@ -137,15 +137,19 @@ def reach(root: Value) -> list[Value]:
         x = node._a
         if x.__class__ is tuple:
             for x in node._a:
-                if x.__class__ is Value and x.op is not None and x not in seen and x.requires_grad:
+                if isinstance(x, Value) and x.op is not None and x not in seen and x.requires_grad:
                     mark(x)
                     push(x)
             continue
-        if x.__class__ is Value and x.op is not None and x not in seen and x.requires_grad:
+        if (x.__class__ is Value or (x.__class__ not in PLAIN and isinstance(x, Value))) and (
+            x.op is not None and x not in seen and x.requires_grad
+        ):
             mark(x)
             push(x)
         x = node._b
-        if x.__class__ is Value and x.op is not None and x not in seen and x.requires_grad:
+        if (x.__class__ is Value or (x.__class__ not in PLAIN and isinstance(x, Value))) and (
+            x.op is not None and x not in seen and x.requires_grad
+        ):
             mark(x)
             push(x)
     order.sort(key=by_stamp, reverse=True)
