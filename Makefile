@@ -25,7 +25,7 @@ demo: $(VENV)/.installed-plot  ## set up, then run the main job: results go to o
 test: $(VENV)/.installed-$(EXTRAS) chromium  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n $(JOBS)
+	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n $(JOBS) --dist loadfile
 
 quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that are not slow, in under 30 s
 	$(PY) -m ruff check .

@@ -42,6 +42,16 @@ def chromium() -> str:
     return path
 
 
+@pytest.fixture(scope="session")
+def browser(chromium):
+    """One tab in one Chromium for all the tests of a worker: it takes longer to start than most tests take."""
+    from tests.browser import Browser  # which needs a package that not every machine has
+
+    one = Browser(chromium)
+    yield one
+    one.close()
+
+
 @pytest.fixture(autouse=True)
 def table_of_ops_stays():
     """A test that makes an op of its own leaves the table as it was: other tests walk through it."""

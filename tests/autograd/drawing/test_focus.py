@@ -58,27 +58,18 @@ def pages(tmp_path_factory):
     return {name: drawing.save(folder / f"{name}.html").as_uri() for name, drawing in drawings.items()}
 
 
-@pytest.fixture(scope="module")
-def tab(chromium):
-    from tests.browser import Browser
-
-    browser = Browser(chromium)
-    yield browser
-    browser.close()
-
-
 @pytest.fixture
-def page(tab, pages):
+def page(browser, pages):
     """Opens a page and fails if it reported an error or asked for anything."""
 
     def open_page(name, size=WIDE, dark=False):
-        tab.errors.clear()
-        tab.requests.clear()
-        tab.open(pages[name], *size, dark=dark, phone=size == PHONE)
-        return tab
+        browser.errors.clear()
+        browser.requests.clear()
+        browser.open(pages[name], *size, dark=dark, phone=size == PHONE)
+        return browser
 
     yield open_page
-    assert tab.errors == [] and all(address.startswith("file:") for address in tab.requests)
+    assert browser.errors == [] and all(address.startswith("file:") for address in browser.requests)
 
 
 def press(browser, name):

@@ -116,15 +116,6 @@ def test_the_graph_shows_what_has_arrived():
 
 
 @pytest.fixture(scope="module")
-def browser(chromium):
-    from tests.browser import Browser
-
-    one = Browser(chromium)
-    yield one
-    one.close()
-
-
-@pytest.fixture(scope="module")
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "step.html"
     with ag.record_lines():
