@@ -71,11 +71,10 @@ def test_a_pipe_that_nobody_reads_is_no_error():
     assert (answer.stdout, answer.stderr, answer.returncode) == ("", "", 0)
 
 
-COMMANDS = {
+ARGUMENTS = {  # of each command; the others take an example
     "errata": [],
     "docs": [],
     "doctor": [],
-    "example": ["example2"],
     "step": ["example2", "--text"],
     "source": ["example2"],
     "play": ["tanh(x)*1e-5 + sqrt(y)", "x=[2,3]", "y=[1,4]", "--forward", "--text"],
@@ -84,7 +83,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monkeypatch):
     (tmp_path / "checked.py").write_text("def wrong(x=-2.0):\n    return x * x.detach()\n")
     monkeypatch.chdir(tmp_path)
@@ -93,12 +92,11 @@ def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monke
         """What the command writes to a pipe of this encoding."""
         pipe = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         monkeypatch.setattr(sys, "stdout", pipe)
-        assert cli.main([command, *COMMANDS[command]]) == (command == "check")
+        assert cli.main([command, *ARGUMENTS.get(command, ["example2"])]) == (command == "check")
         monkeypatch.undo()
         monkeypatch.chdir(tmp_path)
         return pipe.buffer.getvalue().decode(encoding)
 
-    assert set(COMMANDS) == set(cli.COMMANDS)
     whole = run("utf-8")
     for encoding in ("ascii", "cp1252"):
         spelled = run(encoding)
