@@ -1,25 +1,24 @@
-"""Expr: the carrier that is text. Run a rule on Exprs and it prints itself.
+"""Expr: the carrier that is a formula. Run a rule on Exprs and it writes itself down.
 
     >>> from autograd import OPS
     >>> [str(e) for e in rule(OPS["tanh"])]
     ['g * (1 - out ** 2)']
 
-An Expr is a syntax tree, so brackets come out where a person would put them, and it carries its value beside the
-text when there is one, so that rules may look at shapes.
+An Expr is a tree: a symbol, a plain number, or an op of the table applied to other Exprs. It carries its value where
+there is one, so that rules may look at shapes, and it runs again on other numbers (`Expr.run`). A part that the rule
+names with `let` is a symbol with a formula of its own: a line.
 """
 
 from __future__ import annotations
 
-import ast
-import copy
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .errors import DataError, HandgradError
-from .op import OPS, Op, template
+from .errors import DataError
+from .op import OPERATORS, OPS, Op, apply
 from .value import Value
 
 
@@ -34,46 +33,144 @@ UNKNOWN: Any = _Unknown()
 
 
 class Expr:
-    """A formula: its syntax tree, and the number it stands for, if somebody said.
+    """A formula: a symbol, a plain number, or an op applied to formulas; and its value, if somebody said.
+
+    name, formula  of a symbol: what it is called, and, of a line that `let` named, how it is computed
+    op, args       of an application
+    node           the Value that a symbol stands for; `is_gradient`: it stands for that node's gradient
+    inline         a symbol without a name that people know: its formula is written in its place
+    says           a few words that explain a line: "sum of the row"
 
     >>> x, y = Expr("x", 2.0), Expr("y", 3.0)
     >>> e = x * (y - 1)
     >>> print(e, "=", e.value)
     x * (y - 1) = 4.0
+    >>> e.run({"x": 5.0, "y": 3.0})
+    10.0
     """
 
-    __slots__ = ("tree", "value")
+    __slots__ = ("args", "formula", "inline", "is_gradient", "name", "node", "op", "says", "value")
     __array_ufunc__ = None  # an array on the left defers to our reflected operators
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
-    def __init__(self, text: str | ast.expr, value: Any = UNKNOWN) -> None:
-        self.tree = ast.parse(text, mode="eval").body if isinstance(text, str) else text
-        self.value = value
+    if TYPE_CHECKING:  # bound below, from the table
+
+        def __add__(self, other: Any) -> Expr: ...
+        def __sub__(self, other: Any) -> Expr: ...
+        def __mul__(self, other: Any) -> Expr: ...
+        def __truediv__(self, other: Any) -> Expr: ...
+        def __pow__(self, other: Any) -> Expr: ...
+
+    def __init__(
+        self, name: str, value: Any = UNKNOWN, *, formula: Expr | None = None, says: str = "",
+        node: Any = None, is_gradient: bool = False, inline: bool = False,
+    ) -> None:  # fmt: skip
+        self.op: Op | None = None
+        self.args: tuple[Expr, ...] = ()
+        self.name, self.value, self.formula, self.says = name, value, formula, says
+        self.node, self.is_gradient, self.inline = node, is_gradient, inline
+
+    @staticmethod
+    def number(x: Any) -> Expr:
+        """A plain number, array or None as it is."""
+        return Expr("", x)
+
+    @staticmethod
+    def applied(op: Op, args: Sequence[Any], value: Any = UNKNOWN) -> Expr:
+        """An op written down, not opened: as `apply` gives it, but for helpers too."""
+        whole = Expr("", value)
+        whole.op = op
+        whole.args = tuple(x if isinstance(x, Expr) else Expr.number(x) for x in args)
+        if value is UNKNOWN and all(x.value is not UNKNOWN for x in whole.args):
+            with np.errstate(all="ignore"):  # a formula is wanted also where its number is not
+                whole.value = op.compute(*(x.value for x in whole.args))
+        return whole
+
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Expr:
+        """An op of a formula; one that exists for speed alone is written as the steps of its definition."""
+        if op.unfolds:
+            assert op.definition is not None
+            return op.definition(*inputs, **op.settings)
+        return Expr.applied(op, inputs)
+
+    def __let__(self, name: str, says: str) -> Expr:
+        return self if self.op is None else Expr(name, self.value, formula=self, says=says)
+
+    # --- the tree -------------------------------------------------------------------------------------------
+
+    @property
+    def is_symbol(self) -> bool:
+        """Is it a name, and no number or op?"""
+        return self.op is None and bool(self.name)
+
+    def symbols(self) -> Iterator[Expr]:
+        """The symbols that the formula itself speaks of, each time it does; lines are not looked into."""
+        if self.op is None:
+            if self.name:
+                yield self
+        else:
+            for part in self.args:
+                yield from part.symbols()
+
+    def replaced(self, new: Callable[[Expr], Expr | None]) -> Expr:
+        """The same formula with some parts replaced: those for which `new` gives something."""
+        found = new(self)
+        if found is not None:
+            return found
+        if self.op is None:
+            return self
+        parts = tuple(part.replaced(new) for part in self.args)
+        if all(a is b for a, b in zip(parts, self.args, strict=True)):
+            return self
+        return Expr.applied(self.op, parts, self.value)
+
+    def run(self, values: Any) -> Any:
+        """The formula computed anew: on numbers, or on any other carrier of the table's ops.
+
+        `values` gives what a symbol stands for: a mapping from names, or a function of the symbol. A symbol with a
+        formula that `values` does not know is computed from that.
+        """
+        known: dict[int, Any] = {}
+        get = values if callable(values) else lambda symbol: values.get(symbol.name, UNKNOWN)
+
+        def run(e: Expr) -> Any:
+            if e.op is not None:
+                return apply(e.op, tuple(run(part) for part in e.args))
+            if not e.name:
+                return e.value
+            if id(e) not in known:
+                found = get(e)
+                if found is UNKNOWN and e.formula is None:
+                    raise DataError(f"{e.name} has no value here; the formula {self} needs one")
+                known[id(e)] = run(e.formula) if found is UNKNOWN else found  # type: ignore[arg-type]
+            return known[id(e)]
+
+        with np.errstate(all="ignore"):
+            return run(self)
+
+    # --- what it looks like ---------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        return ast.unparse(self.tree)
+        from .formula.symbols import text
+
+        return text(self)
 
     def __repr__(self) -> str:
         return f"Expr({str(self)!r})"
 
-    @staticmethod
-    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Expr:
-        """The op written out: its own reading, with the inputs' texts in place of its names."""
-        exprs = [x if isinstance(x, Expr) else Expr(_literal(x), x) for x in inputs]
-        filling: dict[str, Any] = {name: _setting(name, setting) for name, setting in op.settings.items()}
-        if op.variadic:
-            fixed = len(op.names) - 1
-            filling[op.names[-1]] = [e.tree for e in exprs[fixed:]]
-        filling.update(zip(op.names[: len(op.names) - op.variadic], (e.tree for e in exprs), strict=False))
-        tree = _Fill(op.name, filling, _unsaid(op, exprs)).visit(copy.deepcopy(template(op.reads)))
-        known = all(e.value is not UNKNOWN for e in exprs)
-        return Expr(tree, op.compute(*(e.value for e in exprs)) if known else UNKNOWN)
+    @property
+    def code(self) -> str:
+        """Python that computes it from the table's functions; lines come first, each an assignment.
 
-    @staticmethod
-    def call(function: str, *inputs: Any) -> Expr:
-        """The text of a function applied to some inputs, without a value."""
-        trees = [x.tree if isinstance(x, Expr) else _literal(x) for x in inputs]
-        return Expr(ast.Call(ast.Name(function, ast.Load()), trees, []))
+        >>> print(Expr("x", np.ones((2, 3))).mT.code)
+        swapaxes(x, -1, -2)
+        """
+        from .formula.symbols import code
+
+        return code(self)
+
+    # --- what rules ask of their operands -------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,15 +195,11 @@ class Expr:
 
     @property
     def T(self) -> Expr:
-        return self._view("T", np.transpose)
+        return Expr.applied(OPS["transpose"].bind({"axes": tuple(range(-1, -max(self.ndim, 2) - 1, -1))}), (self,))
 
     @property
     def mT(self) -> Expr:
-        return self._view("mT", np.matrix_transpose)
-
-    def _view(self, attribute: str, view: Callable[[Any], Any]) -> Expr:
-        value = UNKNOWN if self.value is UNKNOWN else view(self.value)
-        return Expr(ast.Attribute(self.tree, attribute, ast.Load()), value)
+        return Expr.applied(OPS["swapaxes"].bind({"a": -1, "b": -2}), (self,))
 
     def __bool__(self) -> bool:
         raise TypeError(f"a rule must not branch on {str(self)!r}: write where(...) instead of if")
@@ -114,92 +207,54 @@ class Expr:
     def __eq__(self, other: object) -> bool:
         raise TypeError("`==` in a rule compares identities; write equal(x, y) instead")
 
+    def __getitem__(self, index: Any) -> Expr:
+        return OPS["getitem"](self, index)
 
-class _Fill(ast.NodeTransformer):
-    """Put operands' trees in place of names; `[*xs]` takes a list of them."""
+    def __neg__(self) -> Expr:
+        return OPS["neg"](self)
 
-    def __init__(self, name: str, filling: dict[str, Any], unsaid: set[str]) -> None:
-        self.name, self.filling, self.unsaid = name, filling, unsaid
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.filling.get(node.id, node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return ast.Attribute(self.visit(node.value), node.attr, ast.Load())
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        if isinstance(node.func, ast.Attribute):  # `x.sum()`: x is an operand
-            node.func = self.visit_Attribute(node.func)
-        node.args = self._spread(node.args)
-        own = isinstance(node.func, ast.Name) and node.func.id == self.name
-        node.keywords = [
-            ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords if not (own and self._is_unsaid(k))
-        ]
-        return node
-
-    def _is_unsaid(self, keyword: ast.keyword) -> bool:
-        return isinstance(keyword.value, ast.Name) and keyword.value.id in self.unsaid
-
-    def visit_List(self, node: ast.List) -> ast.expr:
-        return ast.List(self._spread(node.elts), ast.Load())
-
-    def _spread(self, elements: list[ast.expr]) -> list[ast.expr]:
-        spread: list[ast.expr] = []
-        for e in elements:
-            if isinstance(e, ast.Starred) and isinstance(e.value, ast.Name):
-                spread.extend(self.filling[e.value.id])
-            else:
-                spread.append(_outside_brackets(self.visit(e)))
-        return spread
+    def __abs__(self) -> Expr:
+        return OPS["abs"](self)
 
 
-def _outside_brackets(tree: ast.expr) -> ast.expr:
-    """An index written where no brackets are: `1:` alone is no Python, NumPy spells it `s_[1:]`."""
-    parts = tree.elts if isinstance(tree, ast.Tuple) else [tree]
-    if any(isinstance(part, ast.Slice) for part in parts):
-        return ast.Subscript(ast.Name("s_", ast.Load()), tree, ast.Load())
-    return tree
+def _bind_operators() -> None:
+    """Give Expr Python's operators; each looks its op up in the table."""
+    for method, name in OPERATORS.items():
+        setattr(Expr, f"__{method}__", lambda self, other, name=name: OPS[name](self, other))
+        setattr(Expr, f"__r{method}__", lambda self, other, name=name: OPS[name](other, self))
 
 
-def _unsaid(op: Op, inputs: list[Expr]) -> set[str]:
-    """The settings that a person would leave out, because they are what the op does anyway."""
-    unsaid = set()
-    for name, setting in op.settings.items():
-        if name in op.defaults:
-            default = op.defaults[name]
-            if name == "axis" and op.pack:  # `concatenate(xs)` means axis 0, which the door counts from the end
-                try:
-                    default = op.door(*op.pack(tuple(inputs)))[1][name]  # type: ignore[misc]
-                except HandgradError:  # the usual axis would not fit these inputs, or nobody gave their shapes
-                    continue
-            everything = tuple(range(-inputs[0].ndim, 0)) if default is None and inputs else default
-            if setting in (default, (default,)) or setting == everything:
-                unsaid.add(name)
-    return unsaid
+_bind_operators()
 
 
-def _setting(name: str, setting: Any) -> ast.expr:
-    """A setting as a person writes it: `axis=-1` for `axis=(-1,)`, `x[0]` for `x[0,]`."""
-    if name in ("axis", "index") and isinstance(setting, tuple) and len(setting) == 1:
-        setting = setting[0]
-    return _literal(setting)
+def lines_of(*formulas: Expr | None) -> list[Expr]:
+    """The lines that formulas are made of, each before the first that uses it."""
+    found: dict[int, Expr] = {}
+
+    def visit(e: Expr) -> None:
+        for symbol in e.symbols():
+            if symbol.formula is not None and not symbol.inline and id(symbol) not in found:
+                visit(symbol.formula)
+                found[id(symbol)] = symbol
+
+    for formula in formulas:
+        if formula is not None:
+            visit(formula)
+    return list(found.values())
 
 
-def _literal(x: Any) -> ast.expr:
-    """A plain number, setting or array, as the text that makes it again."""
-    if isinstance(x, np.ndarray):
-        return ast.parse(f"array({x.tolist()!r})", mode="eval").body
-    if isinstance(x, np.generic):
-        x = x.item()
-    if isinstance(x, slice):
-        return ast.Slice(*(None if part is None else _literal(part) for part in (x.start, x.stop, x.step)))
-    if isinstance(x, tuple):
-        return ast.Tuple([_literal(part) for part in x], ast.Load())
-    if x is Ellipsis or x is None or isinstance(x, bool | str):
-        return ast.Constant(x)
-    if isinstance(x, int | float) and np.isfinite(x) and x >= 0:
-        return ast.Constant(x)
-    return ast.parse(repr(x), mode="eval").body
+def in_one_line(formula: Expr) -> Expr:
+    """The same formula with each line's own formula in its place."""
+
+    def opened(e: Expr) -> Expr | None:
+        if e.op is not None or e.formula is None or e.inline:
+            return None
+        return in_one_line(e.formula)
+
+    return formula.replaced(opened)
+
+
+# --- rules as formulas ------------------------------------------------------------------------------------------
 
 
 def rule(
@@ -208,7 +263,8 @@ def rule(
     """The rule of an op, or of the op that made a node, as text: one Expr per input, None where no gradient flows.
 
     It is written in `g` (the gradient of the result), `out` (the result) and the inputs' names: the op's own ones, or
-    those of a node's inputs. With numbers (a node's, or `values`; g is ones unless given) each Expr carries its own.
+    those of a node's inputs. With numbers (a node's, or `values`; g is ones unless given) each Expr carries its own,
+    and what broadcasting stretched is summed again, as in the backward pass.
 
     >>> from autograd import softmax
     >>> print(*rule(OPS["mul"]), sep=",  ")
@@ -217,10 +273,10 @@ def rule(
     >>> print(*rule(a * b), sep=",  ")
     g * b,  g * a
 
-    A rule that depends on shapes or settings needs a node:
+    A rule that depends on shapes or settings needs a node; what it computes on the way has names:
 
     >>> print(*rule(softmax(Value(np.array([[1.0, 2.0]])))))
-    out * (g - sum(g * out, axis=-1, keepdims=True))
+    dot = sum(g * out, axis=1); u = g - dot; out * u
     """
     if not isinstance(op, Op):
         if values is not None or out is not UNKNOWN:
@@ -249,8 +305,7 @@ def _rule_of_node(node: Value, g: Any) -> tuple[Expr | None, ...]:
         for x, name in zip(node.inputs, _names_of_inputs(node), strict=True)
     ]
     g = np.ones(node.shape) if g is UNKNOWN else g
-    with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
-        parts = rule_as_text(node.op, Expr("g", g), Expr("out", node.data), inputs)
+    parts = rule_as_text(node.op, Expr("g", g), Expr("out", node.data), inputs)
     return tuple(part if isinstance(x, Value) else None for part, x in zip(parts, node.inputs, strict=True))
 
 
@@ -274,11 +329,7 @@ def _names_of_inputs(node: Value) -> tuple[str, ...]:
 
 def _readable(name: str | None) -> str | None:
     """A name that can stand in a formula, such as `w` or `layer.weight`; None for another."""
-    try:
-        ast.parse(name or "", mode="eval")
-    except (SyntaxError, ValueError):
-        return None
-    return name
+    return name if name and all(part.isidentifier() for part in name.split(".")) else None
 
 
 def _missing_settings(op: Op) -> list[str]:
@@ -297,14 +348,22 @@ def _not_as_text(op: Op, needed: str, which: str) -> DataError:
 
 def pulled(op: Op, g: Any, out: Any, inputs: Any) -> tuple[Any, ...]:
     """Run an op's rule on any carrier, all inputs."""
-    vjp = op.vjp
+    vjp: Any = op.vjp
     if isinstance(vjp, tuple):
         return tuple(r and r(g, out, *inputs) for r in vjp)
     return tuple(vjp(g, out, *inputs))
 
 
 def rule_as_text(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
-    """An op's rule run on Exprs. DataError for a rule that can only be run: it branches, or calls NumPy itself."""
+    """An op's rule run on Exprs, each part summed to the shape of its input and simplified.
+
+    DataError for a rule that can only be run: it branches, or calls NumPy itself.
+    """
+    simplify = Simplifier()
+    return tuple(None if part is None else simplify(part) for part in _summed_parts(op, g, out, inputs))
+
+
+def _summed_parts(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> list[Expr | None]:
     try:
         parts = pulled(op, g, out, inputs)
     except Exception as error:  # a user's rule fails in its own way on what is no number
@@ -312,29 +371,103 @@ def rule_as_text(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Exp
     for part in parts:
         if not isinstance(part, Expr | float | int | None):
             raise DataError(f"the rule of {op.name} can only be run, not written as text: it gave {part!r:.60}")
-    return tuple(part if isinstance(part, Expr | None) else Expr(_literal(part), part) for part in parts)
+    exprs = (part if isinstance(part, Expr | None) else Expr.number(part) for part in parts)
+    return [None if part is None else summed_to(part, x) for part, x in zip(exprs, inputs, strict=True)]
 
 
 def rule_or_its_name(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
-    """An op's rule run on Exprs; `pull_clip(g, x)` for each input where the rule can only be run."""
+    """An op's rule run on Exprs; where a rule of somebody's own can only be run, `backward_clip(g, x)`."""
     try:
         return rule_as_text(op, g, out, inputs)
     except DataError:
-        return (Expr.call(f"pull_{op.name}", g, *(x for x in inputs if x is not None)),) * len(inputs)
+        names = ", ".join(["g", *(x.name or "…" for x in inputs if isinstance(x, Expr))])
+        return tuple(None if x is None else Expr(f"backward_{op.name}({names})") for x in inputs)
 
 
-def bind_operators(binary: dict[str, str], unary: dict[str, str]) -> None:
-    """Give Expr the operators of the table: {"truediv": "div"} makes `/`."""
+def summed_to(part: Expr, x: Any) -> Expr:
+    """A gradient summed over the axes that broadcasting added to the input x."""
+    shape = x.shape if isinstance(x, Expr) else np.shape(x)
+    if part.value is UNKNOWN or (isinstance(x, Expr) and x.value is UNKNOWN) or part.shape == shape:
+        return part
+    return OPS["sum_to"](part, shape)
 
-    def forward(op: Op) -> Any:
-        return lambda self, other: op(self, other)
 
-    def reflected(op: Op) -> Any:
-        return lambda self, other: op(other, self)
+class Simplifier:
+    """Formulas as a person writes them: `2 * x` for `2 * x ** (2 - 1)`, nothing times or over 1.
 
-    for method, name in binary.items():
-        setattr(Expr, f"__{method}__", forward(OPS[name]))
-        setattr(Expr, f"__r{method}__", reflected(OPS[name]))
-    for method, name in unary.items():
-        setattr(Expr, f"__{method}__", lambda self, op=OPS[name]: op(self))
-    setattr(Expr, "__getitem__", lambda self, index: OPS["getitem"](self, index))  # noqa: B010
+    One for all formulas that share lines: a line is simplified once, and stays the same line for all of them.
+    """
+
+    def __init__(self) -> None:
+        self.done: dict[int, tuple[Expr, Expr]] = {}  # with the formula itself, so that its id stays its own
+
+    def __call__(self, e: Expr) -> Expr:
+        found = self.done.get(id(e))
+        if found is None:
+            found = self.done[id(e)] = (e, self._simplified(e))
+        return found[1]
+
+    def _simplified(self, e: Expr) -> Expr:
+        if e.op is None:
+            return e if e.formula is None or e.inline else self._line(e, self(e.formula))
+        args = tuple(map(self, e.args))
+        if len(args) == 2:
+            name, first, last = e.op.name, _whole(args[0]), _whole(args[1])
+            if name in ("add", "sub") and first is not None and last is not None:
+                return Expr.number(first + last if name == "add" else first - last)
+            if last == 1 and name in ("power", "mul", "div"):
+                return args[0]
+            if name == "mul" and first == 1 and args[1].shape == e.shape:
+                return args[1]
+        return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr.applied(e.op, args, e.value)
+
+    def _line(self, line: Expr, formula: Expr) -> Expr:
+        if formula is line.formula:
+            return line
+        return formula if formula.op is None else Expr(line.name, line.value, formula=formula, says=line.says)
+
+
+def _whole(e: Expr) -> int | None:
+    """The whole number that a constant is."""
+    if e.op is not None or e.name or isinstance(e.value, bool) or not isinstance(e.value, int | float):
+        return None
+    return int(e.value) if float(e.value).is_integer() else None
+
+
+def pull_back(result: Expr, g: Expr, inputs: Sequence[Expr]) -> tuple[Expr | None, ...]:
+    """Backpropagation through a formula: the gradients of `inputs`, as formulas, for a result computed from them.
+
+    Lines keep their names, and the gradient of a line `k` is a line `dk`.
+    """
+    order = _parts_in_order(result)
+    grads: dict[int, Expr] = {id(result): g}
+    for part in reversed(order):
+        arrived = grads.get(id(part))
+        source = part if part.op is not None else part.formula
+        if arrived is None or source is None:
+            continue
+        if part.name:
+            arrived = arrived.__let__(f"d{part.name}", "")
+        assert source.op is not None
+        for x, dx in zip(source.args, _summed_parts(source.op, arrived, part, source.args), strict=True):
+            if dx is not None and (x.op is not None or x.name):
+                before = grads.get(id(x))
+                grads[id(x)] = dx if before is None else before + dx
+    return tuple(grads.get(id(x)) for x in inputs)
+
+
+def _parts_in_order(result: Expr) -> list[Expr]:
+    """Every part of a formula that something was computed for, its lines opened: each before its users."""
+    seen: dict[int, Expr] = {}
+
+    def visit(e: Expr) -> None:
+        if id(e) in seen:
+            return
+        source = e if e.op is not None else e.formula
+        if source is not None:
+            for part in source.args:
+                visit(part)
+            seen[id(e)] = e
+
+    visit(result)
+    return list(seen.values())

@@ -22,9 +22,11 @@ import contextlib
 import functools
 import inspect
 import re
+import threading
 import types
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,7 +35,25 @@ from .errors import DataError, HandgradError, ShapeError
 
 OPS: dict[str, Op] = {}
 
+# Python's operators, by the middle of their methods' names (`__add__`, `__radd__`), and the ops that they mean.
+OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul",
+             "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
+
 _CACHE_LIMIT = 512  # bound variants kept per op; shapes and axes repeat, so a real program needs a few
+
+
+@dataclass(frozen=True)
+class About:
+    """What there is to say about an op to somebody who meets it for the first time.
+
+    rule    its rule in words, one sentence
+    small   why a gradient becomes small in it: a sentence, or a function of a `Passage` that reads one off the numbers
+    bad     what to do where its result or its slope is infinite or NaN
+    """
+
+    rule: str = ""
+    small: str | Callable[[Any], str] = ""
+    bad: str = ""
 
 
 class Op:
@@ -55,6 +75,10 @@ class Op:
     pack        how a flat list of inputs is called, where that is not op(*inputs): `concatenate(xs)`
     view        True for an op that only moves numbers: each entry of the result is an entry of its input
     loss        True for an op whose result is there to be made small
+    unfolds     it exists for speed or safety: readers see its definition in its place, in "rules" or also as a node
+                of a graph ("graph")
+    look        how formulas show it, where that is not as it reads: "root", "transpose", "placed" ...
+    about       what there is to say about it to a learner
     """
 
     def __init__(
@@ -74,6 +98,9 @@ class Op:
         pack: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
         view: bool = False,
         loss: bool = False,
+        unfolds: str = "",
+        look: str = "",
+        about: About | None = None,
         doc: str = "",
         register: bool = True,
     ) -> None:
@@ -89,6 +116,10 @@ class Op:
         self.batch = batch
         self.pack = pack
         self.view, self.loss = view, loss
+        self.unfolds = unfolds
+        self.look = look
+        self.about = about or About()
+        self.pointwise = False  # a function of each number by itself; `ops/__init__.py` marks those families
         self.settings: dict[str, Any] = {}
         self.base = self
         self.names, self.variadic = _input_names(vjp, reads)
@@ -310,6 +341,24 @@ def as_plain(data: Any) -> Any:
     return data
 
 
+class _Naming(threading.local):
+    """Whether `let` names nodes in this thread: on while an op is opened into the steps of its definition."""
+
+    on = False
+
+
+naming = _Naming()
+
+
+def let(name: str, x: Any, says: str = "") -> Any:
+    """Name what a rule or a definition computes on its way: `dot = let("dot", sum(g * out))`.
+
+    The number itself on numbers; a line of its own on text; the name of a node where an op is opened into its steps.
+    """
+    named = getattr(x, "__let__", None)
+    return x if named is None else named(name, says)
+
+
 def nothing(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[None, ...]:
     """The rule of an op through which no gradient flows: comparisons, sign, argmax."""
     return (None,) * len(inputs)
@@ -335,10 +384,11 @@ def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ..
 
     def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
         from .derivatives import vjp  # the one place where a rule needs the walk itself
-        from .expr import Expr
+        from .expr import Expr, pull_back
 
         if any(isinstance(x, Expr) for x in inputs):
-            return tuple(Expr.call(f"pull_{name}", g, *inputs) for name in _input_names(rule, None)[0])
+            exprs = [x if isinstance(x, Expr) else Expr.number(x) for x in inputs]
+            return pull_back(definition(*exprs, **settings), g, exprs)
         real = [i for i, x in enumerate(inputs) if dtype_of(x).kind == "f"]
 
         def f(*xs: Any) -> Any:

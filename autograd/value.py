@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
 from .numpy_calls import BY_NUMPY
-from .op import Op, as_plain, nothing
+from .op import Op, as_plain, naming, nothing
 from .recording import Note, Scope, notice_read, opened, settle
 
 ndarray = np.ndarray
@@ -334,6 +334,12 @@ class Value:
     def _called(self) -> str:
         """How a message refers to this node."""
         return f"Value {self.name!r}" if self.name else "this Value"
+
+    def __let__(self, name: str, says: str) -> Value:
+        """A step of an op's definition: it has its name where the op is opened for a reader (see `let`)."""
+        if naming.on and self.op is not None and self.name is None:
+            self.name = name
+        return self
 
     # --- other doors ----------------------------------------------------------------------------------------
 

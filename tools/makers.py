@@ -88,6 +88,12 @@ def binary(b: Builder) -> Made:
     return None if pair is None else (pair, {})
 
 
+@maker("outer")
+def outer(b: Builder) -> Made:
+    i, j = b.ranked(1, 1), b.ranked(1, 1)
+    return None if i is None or j is None else ([i, j], {})
+
+
 @maker("div")
 def div(b: Builder) -> Made:
     pair = _pair(b)

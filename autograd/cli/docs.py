@@ -165,7 +165,7 @@ def backward_rule(op: Op) -> str:
         return f"Sends back {_sent(op.names, rule(op, tuple(inputs)))}."
     node = f(*(Value(x) if np.asarray(x).dtype.kind == "f" else x for x in inputs))
     gradients = rule(node)
-    if any(len(str(gradient)) > LONGEST_RULE or "pull_" in str(gradient) for gradient in gradients):
+    if any(len(str(gradient)) > LONGEST_RULE or "backward_" in str(gradient) for gradient in gradients):
         return ""
     plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
     named = dict(zip(own_names(op, len(plain)), plain, strict=False))

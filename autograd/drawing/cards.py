@@ -17,6 +17,7 @@ from autograd.drawing.scene import Block, Card, Row
 from autograd.formula.names import Names
 from autograd.formula.numbers import (
     DIGITS,
+    LONGEST_VECTOR,
     UNKNOWN,
     Cell,
     Table,
@@ -26,14 +27,12 @@ from autograd.formula.numbers import (
     full,
     rough,
     short,
+    shows_entries,
     span,
     table,
 )
 from autograd.value import Value
 
-LARGEST_TABLE = (4, 4)  # rows, columns shown in full
-LONGEST_VECTOR = 6
-MOST_SLICES = 4  # such tables of an array of rank 3 and up
 MOST_ENTRIES = 100  # of an array that a tooltip shows in full
 SPELLED_TERMS = 3  # of a folded sum
 NORM = "‖grad‖"
@@ -154,21 +153,6 @@ def _terms(group: Group, names: Names) -> list[str]:
 
 
 # --- what a card shows of a node ----------------------------------------------------------------------------
-
-
-def shows_entries(shape: tuple[int, ...]) -> bool:
-    """Does a card show an array of this shape entry by entry?"""
-    *outer, _, _ = (1, 1, *shape)
-    return is_small(shape[-2:]) and 0 < math.prod(outer) <= MOST_SLICES
-
-
-def is_small(shape: tuple[int, ...]) -> bool:
-    """Does it fit in one table?"""
-    if 0 in shape or len(shape) > 2:
-        return False
-    if len(shape) == 1:
-        return shape[0] <= LONGEST_VECTOR
-    return all(size <= most for size, most in zip(shape, LARGEST_TABLE))
 
 
 def gradient_of(node: Value) -> Any:

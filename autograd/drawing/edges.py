@@ -15,8 +15,11 @@ from autograd.drawing.cards import Style, norm
 from autograd.drawing.groups import Folded
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Edge, Legend
+from autograd.expr import Expr
+from autograd.formula.arithmetic import Arithmetic, Number, merged, plain_text
+from autograd.formula.digits import Digits, Line
 from autograd.formula.names import PRIME, Names
-from autograd.formula.numbers import as_printed, equals, factor, rough, short
+from autograd.formula.numbers import rough, short
 from autograd.formula.operands import operands_of, part_played
 from autograd.graph import edited_inputs
 from autograd.value import Value
@@ -37,6 +40,7 @@ class Edges:
     def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, style: Style) -> None:
         self._folded, self._names, self._options, self._style = folded, names, options, style
         self._root = nodes[-1]
+        self._place = {node: index for index, node in enumerate(nodes)}
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
         self._keys: dict[int, str] = {}  # of the arrays, by their id
@@ -59,7 +63,8 @@ class Edges:
             return None
         if self._folded.key_of[node] in self._folded.groups and self.is_private(x):
             return None
-        key = self._keys.setdefault(id(x), f"c{len(self._keys)}")
+        # By the place of its first user: the same in every reading of the graph, whatever is folded.
+        key = self._keys.setdefault(id(x), f"c{self._place[node]}-{_position(node, x)}")
         if key not in self.arrays:
             self.arrays[key], self.parts[key] = x, part_played(node, x)
         return key
@@ -144,6 +149,11 @@ class Edges:
         return tuple(notes)
 
 
+def _position(node: Value, x: Any) -> int:
+    """Where an array stands among a node's operands."""
+    return next(index for index, operand in enumerate(operands_of(node)) if operand is x)
+
+
 def _contributions(node: Value, gradient: Any = None) -> list[Any]:
     """One gradient per operand, in order, for `gradient` arriving (the node's own `.grad` unless given).
 
@@ -171,10 +181,12 @@ def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
     if np.ndim(contribution) or np.ndim(node.data):
         return f"‖·‖ {rough(norm(contribution))}"
     slope = _contributions(node, 1.0)[index]
-    gradient, local, result = (as_printed(number, digits) for number in (node.grad, slope, contribution))
-    with np.errstate(all="ignore"):
-        sign = equals(gradient * local, result)
-    return f"{short(node.grad, digits)} × {factor(slope, digits)} {sign} {short(contribution, digits)}"
+    line = Line(Expr("sent", contribution), Expr("g", node.grad) * Expr("slope", slope))
+    spelling = Digits([line], digits=digits)
+    result = Number(contribution, written=spelling.written(line.result))
+    if not spelling.confirms(line):
+        return result.text
+    return plain_text([*merged(Arithmetic(spelling.written).write(line.formula)), f" {spelling.sign(line)} ", result])
 
 
 def _width(size: float, largest: float) -> float:

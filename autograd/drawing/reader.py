@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import Style, module_card, plain_card, rest_card, shows_entries, sum_card, value_card
+from autograd.drawing.cards import Style, module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
 from autograd.drawing.groups import Group, Spelling, every_module, fold, in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
@@ -20,9 +20,10 @@ from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
 from autograd.drawing.scene import Card, Edge, Frame, Scene, measure
 from autograd.formula.names import Names
-from autograd.formula.numbers import count
+from autograd.formula.numbers import count, shows_entries
 from autograd.formula.operands import operands_of
 from autograd.formula.text import clipped
+from autograd.formula.unfolding import Unfolded
 from autograd.graph import edited_inputs, topological
 from autograd.value import Value
 
@@ -44,8 +45,8 @@ class Reader:
                 f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
                 "Compute something with Values first, such as draw(Value(2.0) * 3)"
             )
-        self.root, self.options = root, options
-        self.nodes = topological(root)
+        self.root, self.options = Unfolded(root).root, options
+        self.nodes = topological(self.root)
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from autograd.formula.names import LONGEST_LABEL
 from autograd.formula.numbers import Table
 from autograd.formula.text import MONO_ADVANCE, abridged, clipped, mono_width, sans_width, visible
 
@@ -41,7 +42,6 @@ SHEET = 5  # offset of each sheet behind a folded module
 BAR, BAR_GAP, MOST_BARS = 9, 2, 66  # one bar per folded block, and the room that all may take
 NARROWEST_BODY = 150  # a header may be this wide (times SLACK) before it takes two lines
 SLACK = 1.12
-LONGEST_LABEL = 48  # characters on an edge
 LONGEST_EXPRESSION = 34
 
 

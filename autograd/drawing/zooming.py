@@ -1,6 +1,6 @@
 """`zoom`: the scalar arithmetic inside one tensor op.
 
-An op runs on yet another carrier, `Scalars`: arrays whose entries are scalar Values. What comes out is an
+An op runs on yet another carrier, `Entries`: arrays whose entries are scalar Values. What comes out is an
 ordinary graph of additions and products, which is drawn, and held against the tensor op in value and in
 gradient.
 """
@@ -14,14 +14,13 @@ import numpy as np
 from autograd.backprop import contributions
 from autograd.drawing.drawing import Drawing, draw
 from autograd.errors import GradientError
+from autograd.formula.entries import Entries
 from autograd.formula.names import Names
 from autograd.formula.operands import plain
-from autograd.op import OPS, Op, apply
-from autograd.ops import OPERATORS, arithmetic, elementwise
+from autograd.op import Op, apply
 from autograd.value import Value
 
 MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture helps nobody
-ONE_BY_ONE = {op.name for family in (arithmetic, elementwise) for op in vars(family).values() if isinstance(op, Op)}
 
 
 # The last card of a picture: all entries of the result, in its shape.
@@ -32,47 +31,6 @@ _gather = Op(
     vjp=lambda g, out, *xs, shape: tuple(np.ravel(g)[index] for index in range(len(xs))),
     register=False,
 )
-
-
-class Scalars:
-    """An array whose entries are scalar Values (or plain numbers): the carrier that spells tensors out."""
-
-    __array_ufunc__ = None
-
-    def __init__(self, array: Any) -> None:
-        self.array = _objects(array)
-
-    shape = property(lambda self: self.array.shape)
-    ndim = property(lambda self: self.array.ndim)
-    size = property(lambda self: self.array.size)
-    dtype = np.dtype(np.float64)
-    T = property(lambda self: Scalars(self.array.T))
-    mT = property(lambda self: Scalars(self.array.mT))
-
-    @staticmethod
-    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Scalars:
-        if op.name in ONE_BY_ONE:
-            return Scalars(_one_by_one(op, inputs))
-        if op.definition is not None:
-            return op.definition(*inputs, **op.settings)
-        arrays = [x.array if isinstance(x, Scalars) else x for x in inputs]
-        if op.name in ("max", "min"):
-            return Scalars(_extreme(op, arrays[0]))
-        if op.name == "dot":  # it takes scalars, one by one
-            arrays = [x.array.item() if isinstance(x, Scalars) else x for x in inputs]
-        return Scalars(op.forward(*arrays))
-
-    def __getitem__(self, index: Any) -> Scalars:
-        return Scalars(self.array[index])
-
-
-def _objects(x: Any) -> Any:
-    """An array of objects; a Value alone is one without axes."""
-    if isinstance(x, np.ndarray):
-        return x.astype(object)
-    array = np.empty((), dtype=object)
-    array[()] = x
-    return array
 
 
 def zoom(value: Value, *, entry: Any = None, **options: Any) -> Drawing:
@@ -104,7 +62,7 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
     differs."""
     assert value.op is not None
     names = Names([*value.parents, value])
-    seen: dict[int, Scalars] = {}
+    seen: dict[int, Entries] = {}
     inputs = tuple(_spelled(x, names, seen) for x in value.inputs)
     try:
         result = _opened(value.op, inputs).array
@@ -114,13 +72,13 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
         raise ValueError(f"zoom: {value.op.name} of shape {value.shape} holds no arithmetic to spell out")
     name = names.name(value)
     if entry is not None:
-        result = _objects(_picked(result, entry, value))
+        result = Entries(_picked(result, entry, value)).array
     root = _assembled(result, name, entry)
     _insist_equal(value, root, seen, entry)
     return root
 
 
-def _spelled(x: Any, names: Names, seen: dict[int, Scalars]) -> Any:
+def _spelled(x: Any, names: Names, seen: dict[int, Entries]) -> Any:
     """A Value as an array of named scalars; the same Value twice is the same scalars."""
     if not isinstance(x, Value):
         return x
@@ -132,39 +90,17 @@ def _spelled(x: Any, names: Names, seen: dict[int, Scalars]) -> Any:
         for index in np.ndindex(x.shape):
             at = f"[{','.join(map(str, index))}]" if index else ""
             cells[index] = Value(np.asarray(x.data)[index], name=name + at, requires_grad=x.requires_grad)
-        seen[id(x)] = Scalars(cells)
+        seen[id(x)] = Entries(cells)
     return seen[id(x)]
 
 
-def _opened(op: Op, inputs: tuple[Any, ...]) -> Scalars:
+def _opened(op: Op, inputs: tuple[Any, ...]) -> Entries:
     """The op's own insides: its definition if it has one and works on scalars, else entry by entry."""
     scalars = all(np.ndim(x) == 0 for x in inputs)
-    if op.definition is not None and (scalars or op.name not in ONE_BY_ONE):
+    if op.definition is not None and (scalars or not op.pointwise):
         opened = op.definition(*inputs, **op.settings)
-        return opened if isinstance(opened, Scalars) else Scalars(opened)
-    return Scalars.__apply__(op, inputs)
-
-
-def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
-    arrays = [x.array if isinstance(x, Scalars) else np.asarray(x) for x in inputs]
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    spread = [np.broadcast_to(array, shape) for array in arrays]
-    result = np.empty(shape, dtype=object)
-    for index in np.ndindex(shape):
-        result[index] = apply(op, tuple(_number(array[index]) for array in spread))
-    return result
-
-
-def _extreme(op: Op, array: Any) -> Any:
-    """max and min as pairwise maximum and minimum."""
-    pairwise = np.frompyfunc(lambda x, y: OPS[f"{op.name}imum"](x, y), 2, 1)
-    for axis in op.settings["axis"]:
-        array = pairwise.reduce(array, axis=axis, keepdims=True)
-    return array if op.settings["keepdims"] else np.squeeze(array, op.settings["axis"])
-
-
-def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, np.generic) else x
+        return opened if isinstance(opened, Entries) else Entries(opened)
+    return Entries.__apply__(op, inputs)
 
 
 def _picked(result: Any, entry: Any, value: Value) -> Any:
@@ -195,7 +131,7 @@ def _assembled(result: Any, name: str, entry: Any) -> Value:
     return root
 
 
-def _insist_equal(value: Value, root: Value, seen: dict[int, Scalars], entry: Any) -> None:
+def _insist_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any) -> None:
     """Holds the scalar graph against the tensor op; leaves its gradients in place if the op had one."""
     assert value.op is not None
     loose = 1e-4 if value.dtype == np.float32 else 1e-9
@@ -233,14 +169,3 @@ def _forget_gradients(root: Value) -> None:
 
     for node in topological(root):
         node.grad = None
-
-
-def _bind_operators() -> None:
-    for method, name in OPERATORS.items():
-        op = OPS[name]
-        setattr(Scalars, f"__{method}__", lambda self, other, op=op: op(self, other))
-        setattr(Scalars, f"__r{method}__", lambda self, other, op=op: op(other, self))
-    setattr(Scalars, "__neg__", lambda self: OPS["neg"](self))  # noqa: B010
-
-
-_bind_operators()

@@ -1,108 +1,121 @@
-"""One entry of a formula of arrays: the formula of scalars that makes it, `0 × 0.1 + 2 × 0.3`."""
+"""Entries: the carrier of arrays whose entries are scalars of another carrier. It spells a tensor op out.
+
+    >>> from autograd.expr import Expr
+    >>> x, w = Expr("x", np.array([1.0, 2.0])), Expr("w", np.array([[3.0], [4.0]]))
+    >>> print(spelled(x @ w)[0])
+    x[0] * w[0][0] + x[1] * w[1][0]
+
+An op that works on each number by itself becomes that op on every entry; a fused one is spelled out by its definition;
+what moves numbers or adds them up runs on the array of scalars as it would on one of numbers. The scalars are Exprs
+(every entry of a formula) or Values (`zoom` draws the graph of one).
+"""
 
 from __future__ import annotations
 
-import ast
-import functools
-import itertools
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from autograd.formula.formula import Formula
-from autograd.formula.valued import MARK, NoNumbers, Operand, has_marks, operand_of
-from autograd.op import OPS
-
-LONGEST_SUM = 8  # terms of a dot product that are spelled out
+from autograd.errors import DataError
+from autograd.expr import Expr
+from autograd.op import OPERATORS, OPS, Op, apply
 
 
 class Entries:
-    """Rewrites a formula of arrays as the formula of scalars that makes one entry."""
+    """An array of scalars: Exprs, Values or plain numbers."""
 
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
-        self.operands: dict[str, Operand] = {}
+    __slots__ = ("array",)
+    __array_ufunc__ = None  # an array on the left defers to our reflected operators
 
-    def at(self, index: tuple[int, ...]) -> Formula:
-        return Formula(self.entry(self.formula.tree, index), self.operands)
+    def __init__(self, array: Any) -> None:
+        if isinstance(array, np.ndarray):
+            self.array = array.astype(object, copy=False)
+        else:  # one scalar alone
+            self.array = np.empty((), object)
+            self.array[()] = array
 
-    def entry(self, tree: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        if self.formula.ndim(tree) == 0 and not has_marks(tree):
-            return tree
-        match tree:
-            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
-                return self.dot(left, right, index)
-            case ast.BinOp(left=left, op=op, right=right):
-                return ast.BinOp(self.entry(left, index), op, self.entry(right, index))
-            case ast.UnaryOp(op=op, operand=inner):
-                return ast.UnaryOp(op, self.entry(inner, index))
-            case ast.Compare(left=left, ops=[op], comparators=[right]):
-                return ast.Compare(self.entry(left, index), [op], [self.entry(right, index)])
-            case ast.Call(func=ast.Name(id="sum")):
-                return self.sum(tree, index)
-            case ast.Call(func=ast.Name(id="outer"), args=[left, right]):
-                return self.outer(left, right, index)
-            case ast.Call(func=ast.Name(id=name), args=arguments) if name in OPS and OPS[name].door is None:
-                return ast.Call(tree.func, [self.entry(argument, index) for argument in arguments], [])
-        return self.number(tree, index)
+    shape = property(lambda self: self.array.shape)
+    ndim = property(lambda self: self.array.ndim)
+    size = property(lambda self: self.array.size)
+    T = property(lambda self: Entries(self.array.T))
+    mT = property(lambda self: Entries(self.array.mT))
+    dtype = property(lambda self: np.dtype(np.float64))
 
-    def number(self, tree: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        """The entry of a whole array, at an index that broadcasting may have stretched."""
-        whole = operand_of(self.formula, tree)
-        array = np.asarray(self.formula.value(tree) if whole is None else whole.value)
-        own = index[len(index) - array.ndim :]
-        if len(index) < array.ndim:
-            raise NoNumbers("an entry of lower rank")
-        picked = array[tuple(0 if size == 1 else i for i, size in zip(own, array.shape))]
-        return self.scalar(picked, whole.is_gradient if whole else False)
+    def __getitem__(self, index: Any) -> Entries:
+        return OPS["getitem"](self, index)
 
-    def scalar(self, number: Any, is_gradient: bool) -> ast.expr:
-        mark = f"{MARK}{len(self.operands)}"
-        self.operands[mark] = Operand("", number.item(), is_gradient)
-        return ast.Name(mark, ast.Load())
+    def __neg__(self) -> Entries:
+        return OPS["neg"](self)
 
-    def dot(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        """Row times column, term by term."""
-        a, b = (np.asarray(self.formula.value(side)) for side in (left, right))
-        if a.ndim > 2 or b.ndim > 2:
-            raise NoNumbers("a product of batches")
-        row = a[index[0]] if a.ndim == 2 else a
-        column = b[:, index[-1]] if b.ndim == 2 else b
-        if not 0 < len(row) <= LONGEST_SUM:
-            raise NoNumbers("too many terms")
-        tints = [self._is_gradient(side) for side in (left, right)]
-        return _added(
-            ast.BinOp(self.scalar(x, tints[0]), ast.Mult(), self.scalar(y, tints[1])) for x, y in zip(row, column)
-        )
+    def __abs__(self) -> Entries:
+        return OPS["abs"](self)
 
-    def outer(self, left: ast.expr, right: ast.expr, index: tuple[int, ...]) -> ast.expr:
-        return ast.BinOp(self.entry(left, index[:1]), ast.Mult(), self.entry(right, index[1:]))
-
-    def sum(self, tree: ast.Call, index: tuple[int, ...]) -> ast.expr:
-        """The terms along the summed axis, if they are few."""
-        settings = {keyword.arg: self.formula.value(keyword.value) for keyword in tree.keywords}
-        inner = np.asarray(self.formula.value(tree.args[0]))
-        axis = settings.get("axis", tuple(range(-inner.ndim, 0)))
-        axes = sorted(a % inner.ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
-        if not axes or np.prod([inner.shape[a] for a in axes]) > LONGEST_SUM:
-            return self.number(tree, index)
-        kept = iter(index[len(index) - np.ndim(self.formula.value(tree)) :])
-        place: list[Any] = []
-        for a in range(inner.ndim):
-            if a in axes:
-                place.append(range(inner.shape[a]))
-                if settings.get("keepdims"):
-                    next(kept)
-            else:
-                place.append([next(kept)])
-        return _added(self.entry(tree.args[0], at) for at in itertools.product(*place))
-
-    def _is_gradient(self, tree: ast.expr) -> bool:
-        operand = operand_of(self.formula, tree)
-        return operand is not None and operand.is_gradient
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Entries:
+        if op.pointwise:
+            return Entries(_one_by_one(op, inputs))
+        if op.definition is not None:
+            return op.definition(*inputs, **op.settings)
+        arrays = [x.array if isinstance(x, Entries) else x for x in inputs]
+        if op.base in (OPS["max"], OPS["min"]):
+            return Entries(_extreme(op, arrays[0]))
+        try:
+            return Entries(op.forward(*arrays))
+        except Exception as error:  # a forward function of somebody's own asks for real numbers
+            raise DataError(f"{op.name} cannot be spelled out in scalars: {error}") from error
 
 
-def _added(terms: Iterable[ast.expr]) -> ast.expr:
-    terms = list(terms)
-    return functools.reduce(lambda total, term: ast.BinOp(total, ast.Add(), term), terms) if terms else ast.Constant(0)
+def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
+    arrays = [x.array if isinstance(x, Entries) else np.asarray(x) for x in inputs]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    stretched = [np.broadcast_to(array, shape) for array in arrays]
+    result = np.empty(shape, object)
+    for index in np.ndindex(shape):
+        result[index] = apply(op, tuple(_number(array[index]) for array in stretched))
+    return result
+
+
+def _extreme(op: Op, array: Any) -> Any:
+    """max and min as pairwise maximum and minimum."""
+    pairwise = np.frompyfunc(lambda x, y: OPS[f"{op.name}imum"](x, y), 2, 1)
+    for axis in op.settings["axis"]:
+        array = pairwise.reduce(array, axis=axis, keepdims=True)
+    return array if op.settings["keepdims"] else np.squeeze(array, op.settings["axis"])
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic) else x
+
+
+def _bind_operators() -> None:
+    for method, name in OPERATORS.items():
+        setattr(Entries, f"__{method}__", lambda self, other, name=name: OPS[name](self, other))
+        setattr(Entries, f"__r{method}__", lambda self, other, name=name: OPS[name](other, self))
+
+
+_bind_operators()
+
+# --- the entries of a formula -----------------------------------------------------------------------------------
+
+
+def entries_of(symbol: Expr) -> Entries:
+    """The entries of a symbol, `Q[0][1]`, each with its number. They stand for the same quantity as the symbol."""
+    value = np.asarray(symbol.value)
+    array = np.empty(value.shape, object)
+    whole = symbol if symbol.node is None else symbol.node
+    for index in np.ndindex(value.shape):
+        name = symbol.name + "".join(f"[{i}]" for i in index)
+        array[index] = Expr(name, value[index].item(), node=whole, is_gradient=symbol.is_gradient)
+    return Entries(array)
+
+
+def spelled(formula: Expr) -> Any:
+    """Every entry of a formula as a formula of scalars: an object array of Exprs (of none, for a scalar)."""
+    known: dict[int, Entries] = {}
+    found = formula.run(lambda symbol: known.setdefault(id(symbol), entries_of(symbol)))
+    array: Any = found.array if isinstance(found, Entries) else Entries(found).array
+    result = np.empty(array.shape, object)
+    for index in np.ndindex(array.shape):
+        entry = array[index]
+        result[index] = entry if isinstance(entry, Expr) else Expr.number(_number(entry))
+    return result

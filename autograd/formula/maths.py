@@ -4,34 +4,60 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from typing import Any
 
-from autograd.formula.formula import Formula
+from autograd.expr import Expr
 from autograd.formula.numbers import MINUS
+from autograd.formula.operands import literal
 from autograd.formula.text import clipped, xml
-from autograd.formula.valued import Operand, operand_of
-from autograd.formula.writers import ATOM, POWER, PRODUCT, SIGN, SIMPLE_NAME, Writer, product_sign
+from autograd.formula.writer import (
+    ATOM,
+    POWER,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Side,
+    Writer,
+    axis_words,
+    from_the_front,
+    times_sign,
+)
 
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
 }  # fmt: skip
 LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
-LONG = 52  # characters of a formula that would not fit a panel at its usual size
+LONGEST_PART = 16  # characters above or below a fraction line, and under a root
+SIMPLE_NAME = re.compile(r"[\w.#]+")  # needs no brackets in ∂L/∂x
 TWO_LETTERS = re.compile(r"([A-Za-z])_?([A-Z]|\d+|(?<=[A-Z])[a-z])")  # WK, x1, Wh: a letter and its index
 PATH = re.compile(r"(?:[\w#]+\.)+?([^\W\d][\w#]*(?:\.\d+)*)")  # attention.query.weight, and its last word
 WORD_INDEX = re.compile(r"([A-Za-z])_(\w+)")  # W_out
+HATS = {"x̂": "x", "ĝ": "g"}
+SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+
+BREAK = "\ue000"  # a place where a line may end: MathML has none, so a formula is cut there into several
 
 
 class MathML(Writer):
-    """A formula as the inside of a `<math>` element."""
+    """A formula as the inside of `<math>` elements, with `BREAK` where a line may end.
 
-    def join(self, *parts: str) -> str:
-        return "".join(parts)
+    `symbol_of` gives a node's own symbol, for what stands below the line of ∂L/∂K. Of a path only the last word is
+    shown, where no other symbol of the formula ends in the same.
+    """
+
+    def __init__(self, top: str = "L", symbol_of: Any = None) -> None:
+        self.top, self.symbol_of = top, symbol_of
+
+    def write_formula(self, e: Expr) -> str:
+        names = {symbol.name for symbol in e.symbols()}
+        self.clashing = {n for n in names if any(last_word(o) == last_word(n) for o in names - {n})}
+        return str(self.write(e))
+
+    clashing: set[str] = frozenset()  # type: ignore[assignment]
 
     def sign(self, text: str) -> str:
-        return f"<mo>{xml(text.strip())}</mo>"
+        return f"{BREAK}<mo>{xml(text.strip())}</mo>" if text.startswith(" ") else f"<mo>{xml(text.strip())}</mo>"
 
     def setting(self, text: str) -> str:
         if text.strip() in ("(", ")", "[", "]", ","):
@@ -39,66 +65,89 @@ class MathML(Writer):
         if re.fullmatch(r"[\d.]+", text):
             return f"<mn>{text}</mn>"
         padded = re.sub(r"^ | $", "\u00a0", text)  # MathML drops plain spaces at the ends
-        return f"<mtext>{xml(padded)}</mtext>"
+        cut = BREAK if text.startswith((" ", ",")) else ""
+        return f"{cut}<mtext>{xml(padded)}</mtext>"
 
     def function(self, name: str) -> str:
         return f'<mi mathvariant="normal">{xml(name)}</mi>'
 
-    def operand(self, operand: Operand) -> tuple[int, str]:
-        if operand.of is not None:
-            return SIGN, slope_mathml(after_d(_top_of(operand)), self.after_d(operand.of))
-        if operand.nested is not None:
-            return self.unbracketed(operand.nested)
-        return ATOM, symbol_mathml(self.shortest(operand.symbol))
+    def number(self, value: Any) -> tuple[int, str]:
+        text = literal(value)
+        if text.startswith("√"):
+            return ATOM, f"<msqrt><mn>{text[1:]}</mn></msqrt>"
+        return ATOM, f"<mn>{xml(text)}</mn>" if re.fullmatch(r"[\d.]+", text) else self.setting(text)
 
-    def shortest(self, name: str) -> str:
-        """The last word of a path, `weight`, unless another operand of the formula ends in the same."""
-        marks = (part.id for part in ast.walk(self.formula.tree) if isinstance(part, ast.Name))
-        names = {self.formula.operands[mark].symbol for mark in marks if mark in self.formula.operands}
-        return name if any(last_word(other) == last_word(name) for other in names - {name}) else last_word(name)
+    def symbol(self, e: Expr) -> tuple[int, str]:
+        if e.is_gradient and e.node is not None and self.symbol_of is not None:
+            return SIGN, slope_mathml(after_d(self.top), self.below(e.node))
+        if e.inline and e.formula is not None:
+            return self.unbracketed(e.formula)
+        return ATOM, symbol_mathml(e.name if e.name in self.clashing else last_word(e.name))
 
-    def after_d(self, operand: Operand) -> str:
+    def below(self, node: Any) -> str:
         """What follows the ∂ below a slope: a name, or an expression in brackets."""
-        if operand.nested is None:
-            return after_d(operand.symbol)
-        return str(self.bracketed(self.write(operand.nested)))
+        of = self.symbol_of(node)
+        if of.inline:
+            return whole(self.bracketed(self.write(of.formula)))
+        return after_d(of.name)
 
-    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
-        sign = product_sign(self.formula, left, op, right).strip()
-        return f"<mo>{'·' if sign == '×' else sign}</mo>"
+    def times(self, op: ast.operator, left: Side, right: Side) -> str:
+        sign = times_sign(op, left, right)
+        return " · " if sign == " × " else sign
 
-    def quotient(self, left: ast.expr, right: ast.expr) -> tuple[int, str]:
-        above, below = (f'<mrow displaystyle="true">{self.write(side)}</mrow>' for side in (left, right))
-        return PRODUCT, f"<mfrac>{above}{below}</mfrac>"  # at full size: a slope above the line stays readable
+    def quotient(self, left: Side, right: Side) -> tuple[int, str]:
+        above, below = (whole(side.write(0)) for side in (left, right))
+        if max(length(above), length(below)) > LONGEST_PART:
+            return super().quotient(left, right)
+        rows = (f'<mrow displaystyle="true">{side}</mrow>' for side in (above, below))
+        return PRODUCT, f"<mfrac>{''.join(rows)}</mfrac>"  # at full size: a slope above the line stays readable
 
-    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, str]:
-        return POWER, f"<msup>{row(self.write(base, ATOM))}{row(self.write(exponent))}</msup>"
+    def power(self, base: Side, exponent: Side) -> tuple[int, str]:
+        below = whole(base.write(ATOM))
+        return POWER, f"<msup>{row(below)}{row(whole(exponent.write(0)))}</msup>"
 
-    def view(self, inner: ast.expr, view: str) -> tuple[int, str]:
-        base = self.write(inner, ATOM)
+    def view(self, inner: Expr, view: str) -> tuple[int, str]:
+        base = whole(self.write(inner, ATOM))
         if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
             return POWER, f"<msubsup>{base[6:-7]}<mi>⊤</mi></msubsup>"
         return POWER, f"<msup>{row(base)}<mi>⊤</mi></msup>"
 
-    def call(self, name: str, tree: ast.Call) -> tuple[int, str]:
-        if name == "sqrt" and len(tree.args) == 1:
-            return ATOM, f"<msqrt>{self.write(tree.args[0])}</msqrt>"
-        if name == "abs":
-            return ATOM, f'<mo stretchy="false">|</mo>{self.write(tree.args[0])}<mo stretchy="false">|</mo>'
-        if name in ("sum", "mean"):
-            sign = "<mo>∑</mo>" if name == "sum" else '<mi mathvariant="normal">mean</mi>'
-            axis = next((keyword for keyword in tree.keywords if keyword.arg == "axis"), None)
-            over = _axis_word(self.keyword(tree, axis), self.formula.ndim(tree.args[0])) if axis is not None else ""
-            head = f"<munder>{sign}<mtext>{over}</mtext></munder>" if over else sign
-            return SIGN, f"{head}{self.bracketed(self.write(tree.args[0]))}"
-        return super().call(name, tree)
+    def look_root(self, e: Expr) -> tuple[int, str] | None:
+        inside = whole(self.write(e.args[0]))
+        return (ATOM, f"<msqrt>{inside}</msqrt>") if length(inside) <= LONGEST_PART else None
+
+    def look_bars(self, e: Expr) -> tuple[int, str]:
+        return ATOM, f'<mo stretchy="false">|</mo>{self.write(e.args[0])}<mo stretchy="false">|</mo>'
+
+    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
+        above = whole(self.write(e.args[0]))
+        return (POWER, f"<msup><mi>e</mi>{row(above)}</msup>") if length(above) <= LONGEST_PART else None
+
+    def look_sum(self, e: Expr) -> tuple[int, str]:
+        return self._over("<mo>∑</mo>", e)
+
+    def look_mean(self, e: Expr) -> tuple[int, str]:
+        return self._over('<mi mathvariant="normal">mean</mi>', e)
+
+    def _over(self, sign: str, e: Expr) -> tuple[int, str]:
+        """A sum or a mean, and over what it runs: each row, each column, or an axis by number."""
+        assert e.op is not None
+        axes = from_the_front(e, e.op.settings["axis"])
+        over = axis_words(axes, e.args[0].ndim)
+        head = f"<munder>{sign}<mtext>{over}</mtext></munder>" if over else sign
+        inside = self.write(e.args[0])
+        alone = e.args[0].is_symbol and not e.args[0].inline
+        return SIGN, f"{head}{inside if alone else self.bracketed(inside)}"
 
 
-def _axis_word(axis: str, rank: int) -> str:
-    """Over what a sum runs: each row, each column, or an axis by number."""
-    if rank == 2 and axis in ("0", "1"):
-        return "each row" if axis == "1" else "each column"
-    return "" if rank <= 1 else f"axis {axis}"
+def whole(written: str) -> str:
+    """A part of a formula in which no line ends."""
+    return written.replace(BREAK, "")
+
+
+def length(written: str) -> int:
+    """How many characters it shows."""
+    return len(re.sub(r"<[^>]+>|&[a-z]+;", "", whole(written)))
 
 
 def row(written: str) -> str:
@@ -118,18 +167,6 @@ def after_d(name: str) -> str:
     return f'<mo stretchy="false">(</mo>{symbol}<mo stretchy="false">)</mo>'
 
 
-def written_after_d(symbol: Formula) -> str:
-    """The same of a node's symbol, which may be an expression."""
-    operand = operand_of(symbol, symbol.tree)
-    assert operand is not None
-    return MathML(symbol).after_d(operand)
-
-
-def _top_of(gradient: Operand) -> str:
-    """The L of ∂L/∂K."""
-    return gradient.symbol.partition("/")[0].removeprefix("∂")
-
-
 def last_word(name: str) -> str:
     """`weight` of `attention.query.weight`: a formula has no room for paths, and its heading says them in full."""
     found = None if name.endswith(".T") else PATH.fullmatch(name)
@@ -138,39 +175,42 @@ def last_word(name: str) -> str:
 
 def symbol_mathml(name: str) -> str:
     """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright."""
-    found = TWO_LETTERS.fullmatch(name)
+    if name in HATS:
+        return f"<mover><mi>{HATS[name]}</mi><mo>^</mo></mover>"
+    if name[-1:] == "²" and len(name) == 2:
+        return f"<msup><mi>{name[0]}</mi><mn>2</mn></msup>"
+    found = TWO_LETTERS.fullmatch(name.translate(SUBSCRIPTS))
     if found:
         index = f"<mn>{found[2]}</mn>" if found[2].isdigit() else f"<mi>{found[2]}</mi>"
         return f"<msub><mi>{found[1]}</mi>{index}</msub>"
     found = WORD_INDEX.fullmatch(name)
     if found:
-        return f'<msub><mi>{found[1]}</mi><mi mathvariant="normal">{xml(found[2])}</mi></msub>'
-    if name.endswith(".T") and SIMPLE_NAME.fullmatch(name[:-2]):
-        return f"<msup>{row(symbol_mathml(name[:-2]))}<mi>⊤</mi></msup>"
+        return f'<msub><mi>{found[1]}</mi><mi mathvariant="normal">{xml(clipped(found[2], LONGEST_SYMBOL))}</mi></msub>'
     if name in GREEK:
         return f"<mi>{GREEK[name]}</mi>"
     if len(name) == 1 and name.isalpha():
         return f"<mi>{name}</mi>"
-    if name.startswith("√") and name[1:].isdigit():
-        return f"<msqrt><mn>{name[1:]}</mn></msqrt>"
     return f'<mi mathvariant="normal">{xml(clipped(name, LONGEST_SYMBOL))}</mi>'
 
 
 def math(content: str, spoken: str) -> str:
-    """The element round it, with a text for screen readers that know no MathML. MathML has no line breaks, so what is
-    long is set smaller."""
-    long = ' class="hg-long"' if len(re.sub(r"<[^>]+>", "", content)) > LONG else ""
-    return f'<math displaystyle="true"{long} aria-label="{xml(spoken)}">{row(content)}</math>'
+    """The elements round it, one for each piece between the places where a line may end; the first has a text for
+    screen readers that know no MathML."""
+    first, *rest = [piece for piece in content.split(BREAK) if piece]
+    pieces = [f'<math displaystyle="true" aria-label="{xml(spoken)}">{row(first)}</math>']
+    pieces += [f'<math displaystyle="true" aria-hidden="true">{row(piece)}</math>' for piece in rest]
+    return f'<span class="hg-math">{"".join(pieces)}</span>'
 
 
 class Latex(Writer):
     """A formula as LaTeX."""
 
-    def join(self, *parts: str) -> str:
-        return "".join(parts)
+    def __init__(self, top: str = "L", symbol_of: Any = None) -> None:
+        self.top, self.symbol_of = top, symbol_of
 
     def sign(self, text: str) -> str:
-        return {MINUS: "-", "≤": r" \le ", "≥": r" \ge "}.get(text.strip(), text.strip()).join(("", " "))
+        return {MINUS: "-", "≤": r" \le ", "≥": r" \ge ", "·": r"\,", "⊙": r" \odot ", "×": r" \cdot "}.get(
+            text.strip(), text.strip()).join(("", " "))  # fmt: skip
 
     def setting(self, text: str) -> str:
         return text if text.strip() in ("(", ")", "[", "]", ",") or re.fullmatch(r"[\d.]+", text) else latex_text(text)
@@ -178,26 +218,44 @@ class Latex(Writer):
     def function(self, name: str) -> str:
         return rf"\operatorname{{{latex_escaped(name)}}}"
 
-    def operand(self, operand: Operand) -> tuple[int, str]:
-        if operand.of is not None:
-            nested = operand.of.nested
-            below = latex_after_d(operand.of.symbol) if nested is None else self.bracketed(self.write(nested))
-            return SIGN, rf"\frac{{\partial {latex_after_d(_top_of(operand))}}}{{\partial {below}}}"
-        if operand.nested is not None:
-            return self.unbracketed(operand.nested)
-        return ATOM, latex_symbol(operand.symbol)
+    def number(self, value: Any) -> tuple[int, str]:
+        text = literal(value)
+        if text.startswith("√"):
+            return ATOM, rf"\sqrt{{{text[1:]}}}"
+        return ATOM, text.replace(MINUS, "-")
 
-    def times(self, left: ast.expr, op: ast.operator, right: ast.expr) -> str:
-        return {"⊙": r" \odot ", "·": " ", "×": r" \cdot "}[product_sign(self.formula, left, op, right).strip()]
+    def symbol(self, e: Expr) -> tuple[int, str]:
+        if e.is_gradient and e.node is not None and self.symbol_of is not None:
+            of = self.symbol_of(e.node)
+            below = self.bracketed(self.write(of.formula)) if of.inline else latex_after_d(of.name)
+            return SIGN, rf"\frac{{\partial {latex_after_d(self.top)}}}{{\partial {below}}}"
+        if e.inline and e.formula is not None:
+            return self.unbracketed(e.formula)
+        return ATOM, latex_symbol(e.name)
 
-    def quotient(self, left: ast.expr, right: ast.expr) -> tuple[int, str]:
-        return PRODUCT, rf"\frac{{{self.write(left)}}}{{{self.write(right)}}}"
+    def times(self, op: ast.operator, left: Side, right: Side) -> str:
+        return times_sign(op, left, right)
 
-    def power(self, base: ast.expr, exponent: ast.expr) -> tuple[int, str]:
-        return POWER, f"{{{self.write(base, ATOM)}}}^{{{self.write(exponent)}}}"
+    def quotient(self, left: Side, right: Side) -> tuple[int, str]:
+        return PRODUCT, rf"\frac{{{left.write(0)}}}{{{right.write(0)}}}"
 
-    def view(self, inner: ast.expr, view: str) -> tuple[int, str]:
+    def power(self, base: Side, exponent: Side) -> tuple[int, str]:
+        return POWER, f"{{{base.write(ATOM)}}}^{{{exponent.write(0)}}}"
+
+    def view(self, inner: Expr, view: str) -> tuple[int, str]:
         return POWER, rf"{{{self.write(inner, ATOM)}}}^\top"
+
+    def look_root(self, e: Expr) -> tuple[int, str]:
+        return ATOM, rf"\sqrt{{{self.write(e.args[0])}}}"
+
+    def look_bars(self, e: Expr) -> tuple[int, str]:
+        return ATOM, rf"\left|{self.write(e.args[0])}\right|"
+
+    def look_exponential(self, e: Expr) -> tuple[int, str]:
+        return POWER, rf"e^{{{self.write(e.args[0])}}}"
+
+    def look_sum(self, e: Expr) -> tuple[int, str]:
+        return SIGN, rf"\sum {self.write(e.args[0], SUM)}"
 
     def bracketed(self, written: str) -> str:
         return rf"\left({written}\right)"
@@ -209,15 +267,18 @@ def latex_after_d(name: str) -> str:
 
 
 def latex_symbol(name: str) -> str:
-    found = TWO_LETTERS.fullmatch(name)
+    if name in HATS:
+        return rf"\hat{{{HATS[name]}}}"
+    found = TWO_LETTERS.fullmatch(name.translate(SUBSCRIPTS))
     if found:
         return f"{found[1]}_{{{found[2]}}}"
-    if name in GREEK:
-        return rf"\{name}"
+    greek = {letter: word for word, letter in GREEK.items()}
+    if name in GREEK or name in greek:
+        return rf"\{greek.get(name, name)}"
+    if name[-1:] == "²" and len(name) == 2:
+        return rf"{latex_symbol(name[0])}^2"
     if len(name) == 1 and name.isalpha():
         return name
-    if name.startswith("√") and name[1:].isdigit():
-        return rf"\sqrt{{{name[1:]}}}"
     return latex_text(name)
 
 
@@ -229,8 +290,3 @@ def latex_escaped(text: str) -> str:
     """User text that LaTeX cannot take for a command."""
     special: dict[str, str] = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
     return "".join(special.get(c, f"\\{c}" if c in "{}$&#_%" else c) for c in text)
-
-
-def written(formula: Formula, writer: Callable[[Formula], Any] = MathML) -> str:
-    """A formula by one of the writers above."""
-    return str(writer(formula).write(formula.tree))

@@ -7,7 +7,6 @@ expression (`d * f − a`) while that stays short; otherwise it gets a name of i
 
 from __future__ import annotations
 
-import ast
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,34 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import Expr, rule_or_its_name
-from autograd.formula.brief import in_brief, is_readable
+from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of, rule_or_its_name
 from autograd.formula.name_sources import module_results, named_in, parameter_paths
-from autograd.formula.numbers import MINUS, dimensions
-from autograd.formula.operands import arrays_in, literal, operands_of, part_played, plain
-from autograd.formula.tidy import (
-    COUNTED_IN_RESULT,
-    Ranked,
-    counted_from_the_front,
-    in_matrix_terms,
-    tidied,
-    tidy,
-    with_rank,
-)
-from autograd.op import BoundOp, Op, template
+from autograd.formula.operands import literal, operands_of, part_played, plain
+from autograd.formula.symbols import Edge, Symbols
+from autograd.formula.text import ELLIPSIS, abridged
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands in one another
 SPELLED_MOST = 36  # characters of a rule that spells out a result without a name
+LONGEST_LABEL = 48  # characters of a rule on an edge
 LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
 GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
 PRIME = "′"  # after the name of an op whose rule is too long to write: layer_norm′(g)
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
 
-# Names travel through Python's unparser as private characters: no text in a name is taken for code.
-_FIRST_MARK = 0xF0000
-_RESULT = chr(0x10FFFD)  # the mark of the result itself in its rule
+_FIRST_MARK = 0xF0000  # private characters: stand for operands in the text of an expression that is kept
+_RESULT = chr(0x10FFFD)  # and for the result itself in its rule
 
 
 class Names:
@@ -61,13 +50,12 @@ class Names:
         self._kept: list[Any] = []  # what those ids belong to stays alive
         self._texts: dict[int, str] = {}
         self._stand_ins: dict[int, str] = {}
-        self._settings: dict[str, str] = {}
-        self._marks: dict[str, str] = {}
-        self._rules: dict[Any, tuple[str | None, ...]] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
         self._invented: set[int] = set()  # ids of the nodes that have such a name
-        self._patterns: dict[tuple[int, int, tuple[bool, ...]], str] = {}
+        self._patterns: dict[Any, Any] = {}
         self._collect(list(nodes), {} if given is None else given)
+
+    # --- names -------------------------------------------------------------------------------------------------
 
     def name(self, x: Any) -> str:
         """The name of a node or plain array; "" if it has none."""
@@ -76,27 +64,6 @@ class Names:
     def is_made_up(self, x: Any) -> bool:
         """Is its name one of ours, `t1`, and nobody else's?"""
         return id(x) in self._invented
-
-    def expression(self, node: Value) -> str:
-        """How the node was made, in its operands' names; "" for a leaf."""
-        if node.op is None:
-            return ""
-        text = self._texts.get(id(node))
-        if text is None:
-            text = self._texts[id(node)] = self._read(node)
-            self._kept.append(node)
-        return text
-
-    def settle(self, nodes: Iterable[Value], stand_ins: Mapping[Value, str]) -> None:
-        """Read the nodes that will be shown, so that every name made up on the way is known before the
-        first card.
-
-        `stand_ins` name results that are hidden inside something else, such as a folded module.
-        """
-        for node, text in stand_ins.items():
-            self._stand_ins.setdefault(id(node), text)
-        for node in nodes:
-            self.expression(node)
 
     def call(self, x: Any) -> str:
         """How another expression refers to `x`: by its name, as a literal, or by a name made up for it."""
@@ -111,19 +78,16 @@ class Names:
         """What a sentence calls a node: its name, its expression if that is short, or a name made up for it."""
         return self.expression(node) if self.nestable(node) else self.call(node)
 
-    def rule(self, node: Value) -> tuple[str | None, ...]:
-        """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
+    def settle(self, nodes: Iterable[Value], stand_ins: Mapping[Value, str]) -> None:
+        """Read the nodes that will be shown, so that every name made up on the way is known before the
+        first card.
 
-        The result stands in it under its own name, or its expression where that is short.
+        `stand_ins` name results that are hidden inside something else, such as a folded module.
         """
-        return tuple(text and self._with_result(text, node) for text in self._rule(node, brief=False))
-
-    def rule_on_edges(self, node: Value) -> tuple[str | None, ...]:
-        """The rule in brief; `f′(g)` where that is still too long for an edge, or cannot be read at all."""
-        assert node.op is not None
-        texts = (text and self._with_result(text, node) for text in self._rule(node, brief=True))
-        long = f"{node.op.name}{PRIME}({self.gradient_word})"
-        return tuple(text if text is None or is_readable(text) else long for text in texts)
+        for node, text in stand_ins.items():
+            self._stand_ins.setdefault(id(node), text)
+        for node in nodes:
+            self.expression(node)
 
     @property
     def gradient_word(self) -> str:
@@ -135,55 +99,122 @@ class Names:
         """What rules call the value of a result that has neither a name nor a short expression."""
         return next(word for word in RESULT_WORDS if word not in self._given)
 
+    # --- formulas ----------------------------------------------------------------------------------------------
+
+    def expression(self, node: Value) -> str:
+        """How the node was made, in its operands' names; "" for a leaf."""
+        if node.op is None:
+            return ""
+        text = self._texts.get(id(node))
+        if text is None:
+            text = self._texts[id(node)] = self._read(node)
+            self._kept.append(node)
+        return text
+
+    def formula(self, node: Value) -> Expr:
+        """How the node was made, as a formula of its operands."""
+        assert node.op is not None
+        return Expr.applied(node.op, [self.operand(x, node) for x in node.inputs], node.data)
+
+    def operand(self, x: Any, node: Value) -> Expr:
+        """An operand of `node` in a formula: a symbol, a short formula in its place, or a plain number."""
+        if isinstance(x, Value):
+            if self.nestable(x):
+                return Expr(self.expression(x), x.data, node=x, formula=self.formula(x), inline=True)
+            return Expr(self._near(x, node), x.data, node=x)
+        if isinstance(x, np.ndarray) and x.ndim:
+            return Expr(self._near(x, node), x, node=x)
+        return Expr.number(x)
+
+    def written(self, formula: Expr, gradient: str = "", as_rule: bool = True) -> str:
+        """A formula in symbols; arrays among an op's settings by their names."""
+        return Symbols(gradient, self.name, as_rule).write(formula)
+
+    def rule(self, node: Value) -> tuple[str | None, ...]:
+        """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
+
+        The result stands in it under its own name, or its expression where that is short.
+        """
+        return tuple(text and text[0] for text in self._rule(node))
+
+    def rule_on_edges(self, node: Value) -> tuple[str | None, ...]:
+        """The rule in its shortest form; `f′(g)` where that is still too long for an edge."""
+        assert node.op is not None
+        long = f"{node.op.name}{PRIME}({self.gradient_word})"
+        return tuple(text and (text[1] if _is_readable(text[1]) else long) for text in self._rule(node))
+
+    def _rule(self, node: Value) -> tuple[tuple[str, str] | None, ...]:
+        """For each input the rule in full and on an edge."""
+        assert node.op is not None
+        nested = any(map(self.nestable, node.inputs))
+        whole = tuple(x if _is_whole(x) else None for x in node.inputs)
+        absent = tuple(x is None for x in node.inputs)
+        key = "rule", id(node.op), tuple(np.shape(plain(x)) for x in node.inputs), absent, whole
+        texts = None if nested else self._patterns.get(key)
+        if texts is None:
+            inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
+            texts = self._pulled(node, inputs)
+            if not nested:  # the text depends on the op and on shapes alone, and a rule on large arrays takes a while
+                self._patterns[key] = texts
+                self._kept.append(node.op)
+        names = {} if nested else {_FIRST_MARK + i: self._near(x, node) for i, x in enumerate(node.inputs)}
+
+        def finished(text: str) -> str:
+            return self._with_result(text.translate(names), node)
+
+        return tuple(text and (finished(text[0]), finished(text[1])) for text in texts)
+
+    def _in_rule(self, x: Any, node: Value, mark: int | None) -> Any:
+        """An operand as its op's rule sees it; a whole number as itself, so that the rule can be worked out."""
+        if x is None:
+            return None
+        if _is_whole(x):
+            return int(x)
+        return self.operand(x, node) if mark is None else Expr(chr(_FIRST_MARK + mark), plain(x))
+
+    def _pulled(self, node: Value, inputs: list[Any]) -> tuple[tuple[str, str] | None, ...]:
+        assert node.op is not None
+        with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
+            g, out = Expr(self.gradient_word, node.data), Expr(_RESULT, node.data)
+            parts = rule_or_its_name(node.op, g, out, inputs)
+        return tuple(None if part is None else (self._full(part), self._short(part)) for part in parts)
+
+    def _full(self, part: Expr) -> str:
+        """A rule with the lines it is made of, each before it is used."""
+        lines = [f"{line.name} = {self.written(line.formula)}" for line in lines_of(part)]  # type: ignore[arg-type]
+        return "; ".join([*lines, self.written(part)])
+
+    def _short(self, part: Expr) -> str:
+        """A rule on an edge, in one line; "…" for one that can only be run."""
+        return ELLIPSIS if part.value is UNKNOWN else Edge("", self.name).write(in_one_line(part))
+
     def _with_result(self, text: str, node: Value) -> str:
         """A rule with the result's own words in the place of its mark."""
         assert node.op is not None
         if _RESULT not in text or self.name(node):
             return text.replace(_RESULT, self.name(node))
         expression = self.expression(node)
-        atom = isinstance(template(node.op.reads), ast.Call | ast.Subscript | ast.Attribute)
-        spelled = text.replace(_RESULT, expression if atom else f"({expression})")
+        spelled = text.replace(_RESULT, expression if expression.endswith((")", "]")) else f"({expression})")
         return spelled if len(spelled) <= SPELLED_MOST else text.replace(_RESULT, self.result_word)
 
-    def _rule(self, node: Value, brief: bool) -> tuple[str | None, ...]:
-        """The rule's texts, with a mark in the result's place."""
+    def _read(self, node: Value) -> str:
         assert node.op is not None
         if any(map(self.nestable, node.inputs)):
-            inputs = [
-                Ranked(self._tree(x).tree, x.data) if self.nestable(x) else _in_rule(x, self._mark(self._near(x, node)))
-                for x in node.inputs
+            return self.written(self.formula(node), as_rule=False)
+        # Operands that are all names: one text per op serves all its nodes.
+        inputs = node.inputs
+        key = id(node.op), np.ndim(plain(inputs[0])), tuple(x is None for x in inputs), node.ndim
+        pattern = self._patterns.get(key)
+        if pattern is None:
+            marks = [
+                Expr.number(None) if x is None else Expr(chr(_FIRST_MARK + i), plain(x)) for i, x in enumerate(inputs)
             ]
-            return tuple(part and self._unmarked(part) for part in self._pulled(node, inputs, brief))
-        # The text depends on the op and on shapes alone, and running a rule on large arrays takes a while.
-        whole = tuple(x if _is_whole(x) else None for x in node.inputs)
-        absent = tuple(x is None for x in node.inputs)
-        key = id(node.op), tuple(np.shape(plain(x)) for x in node.inputs), absent, whole, brief
-        if key not in self._rules:
-            marks = [_in_rule(x, chr(_FIRST_MARK + index)) for index, x in enumerate(node.inputs)]
-            texts = self._pulled(node, marks, brief)
-            self._rules[key] = tuple(text and _on_screen(self._with_settings(text)) for text in texts)
+            pattern = self.written(Expr.applied(node.op, marks, node.data), as_rule=False)
+            self._patterns[key] = pattern
             self._kept.append(node.op)
-        names = {_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(node.inputs)}
-        return tuple(text and text.translate(names) for text in self._rules[key])
+        return pattern.translate({_FIRST_MARK + i: self._near(x, node) for i, x in enumerate(inputs)})
 
-    def _pulled(self, node: Value, inputs: list[Ranked | None], brief: bool) -> list[str | None]:
-        assert node.op is not None
-        rank = max(np.ndim(plain(x)) for x in node.inputs)
-        with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
-            g = Ranked(ast.Name(self.gradient_word, ast.Load()), node.data)
-            out = Ranked(ast.Name(_RESULT, ast.Load()), node.data)
-            parts = rule_or_its_name(self._spoken(node.op), g, out, inputs)
-        ranks = {ast.dump(tidied(x.tree, rank)): x.ndim for x in (g, out, *inputs) if x is not None}
-
-        def ndim(tree: ast.expr) -> int:
-            return ranks.get(ast.dump(tree), 0)
-
-        def text(part: Expr) -> str:
-            tree = in_matrix_terms(tidied(part.tree, rank), ndim)
-            counted = tidied(counted_from_the_front(tree), rank, brief)
-            return in_brief(counted, ndim) if brief else ast.unparse(counted)
-
-        return [None if part is None else text(part) for part in parts]
+    # --- which names --------------------------------------------------------------------------------------------
 
     def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
         found: list[tuple[Any, str]] = []
@@ -215,30 +246,6 @@ class Names:
         self._names[id(node)] = name
         self._kept.append(node)
         return name
-
-    def _read(self, node: Value) -> str:
-        assert node.op is not None
-        operands = node.inputs
-        nested = [self.nestable(x) for x in operands]
-        if any(nested):
-            inputs = [self._tree(x) if inside else self._operand(x, node) for x, inside in zip(operands, nested)]
-            return self._unmarked(tidy(self._applied(node, inputs), np.ndim(plain(operands[0]))))
-        return self._fill(node)
-
-    def _fill(self, node: Value) -> str:
-        """Operands that are all names: fill them into the op's reading, unparsed once per op."""
-        assert node.op is not None
-        inputs = node.inputs
-        rank = np.ndim(plain(inputs[0]))
-        key = id(node.op), rank, tuple(x is None for x in inputs)
-        pattern = self._patterns.get(key)
-        if pattern is None:
-            marks = [None if x is None else Expr(ast.Name(chr(_FIRST_MARK + index), ast.Load()))
-                     for index, x in enumerate(inputs)]  # fmt: skip
-            pattern = _on_screen(self._with_settings(tidy(self._applied(node, marks), rank)))
-            self._patterns[key] = pattern
-            self._kept.append(node.op)
-        return pattern.translate({_FIRST_MARK + index: self._near(x, node) for index, x in enumerate(inputs)})
 
     def _near(self, x: Any, node: Value) -> str:
         """An operand as code inside the node's module would write it: the module's own `weight` is `.weight`.
@@ -275,66 +282,6 @@ class Names:
             and id(x) not in self._results
         )
 
-    def _tree(self, node: Value) -> Expr:
-        assert node.op is not None
-        operands = [self._tree(x) if self.nestable(x) else self._operand(x, node) for x in node.inputs]
-        return self._applied(node, operands)
-
-    def _applied(self, node: Value, inputs: list[Expr | None]) -> Expr:
-        """The node's op written out, its axes counted from the front."""
-        assert node.op is not None
-        if node.op.pack:  # what `stack` does anyway depends on its operands' shapes
-            inputs = [None if e is None else Expr(e.tree, plain(x)) for e, x in zip(inputs, node.inputs)]
-        whole = Expr.__apply__(self._spoken(node.op), tuple(inputs))
-        rank = node.ndim if node.op.name in COUNTED_IN_RESULT else np.ndim(plain(node.inputs[0]))
-        return Expr(counted_from_the_front(with_rank(whole.tree, rank)), whole.value)
-
-    def _operand(self, x: Any, node: Value) -> Expr | None:
-        """An operand of `node` by its name; None, an input that was not given, stays None."""
-        return None if x is None else Expr(ast.Name(self._mark(self._near(x, node)), ast.Load()))
-
-    def _mark(self, text: str) -> str:
-        return self._marks.setdefault(text, chr(_FIRST_MARK + len(self._marks)))
-
-    def _unmarked(self, text: str) -> str:
-        text = _on_screen(self._with_settings(text))
-        return text.translate({ord(mark): name for name, mark in self._marks.items()})
-
-    def _spoken(self, op: Op) -> Op:
-        """The op with each array among its settings (an index, say) replaced by one that prints as its name."""
-        if not any(True for _ in arrays_in(op.settings.values())):
-            return op
-        settings = {key: self._named_setting(setting) for key, setting in op.settings.items()}
-        return BoundOp(op.base, settings)
-
-    def _named_setting(self, setting: Any) -> Any:
-        if isinstance(setting, tuple):
-            return tuple(map(self._named_setting, setting))
-        if not isinstance(setting, np.ndarray):
-            return setting
-        named = setting.view(_NamedArray)
-        named.text = f"array(_hg_{len(self._settings)}_)"
-        self._settings[f"array({named.text})"] = self.name(setting) or f"{dimensions(setting.shape)} array"
-        return named
-
-    def _with_settings(self, text: str) -> str:
-        for printed, shown in self._settings.items():
-            text = text.replace(printed, shown)
-        return text
-
-
-def _on_screen(code: str) -> str:
-    """Code with a true minus; the arrow of `einsum('ij->ji', x)` stays one."""
-    return code.replace("-", MINUS).replace(f"{MINUS}>", "->")
-
-
-def _in_rule(x: Any, mark: str) -> Ranked | None:
-    """An operand as its op's rule sees it: a mark; None if it was not given; a whole number as itself, so that the rule
-    can be worked out (`x ** (3 − 1)` is `x ** 2`)."""
-    if x is None:
-        return None
-    return Ranked(ast.Constant(int(x)) if _is_whole(x) else ast.Name(mark, ast.Load()), plain(x))
-
 
 def _is_whole(x: Any) -> bool:
     """Is it a plain small whole number?"""
@@ -342,15 +289,6 @@ def _is_whole(x: Any) -> bool:
     return is_number and 0 <= x < LARGEST_WHOLE and int(x) == x
 
 
-class _NamedArray(np.ndarray):
-    """An array that an Expr prints as a short text instead of its numbers."""
-
-    text = ""
-
-    def tolist(self) -> Any:
-        return _Text(self.text)
-
-
-class _Text(str):
-    def __repr__(self) -> str:
-        return str(self)
+def _is_readable(label: str) -> bool:
+    """Is most of it left where it is shortened to fit an edge?"""
+    return label != ELLIPSIS and 2 * len(abridged(label, LONGEST_LABEL)) >= len(label)

@@ -21,6 +21,9 @@ from typing import Any
 import numpy as np
 
 DIGITS = 4
+LARGEST_TABLE = (4, 4)  # rows, columns shown in full
+LONGEST_VECTOR = 6
+MOST_SLICES = 4  # tables of an array of more axes
 ROUGH_DIGITS = 3  # norms and ranges
 PLAIN_RANGE = (0.001, 100_000)  # here the largest entry needs no power of ten
 EXACT_ULPS = 8  # 0.1 * 0.1 is off 0.01 by rounding only: it prints 0.01
@@ -30,7 +33,6 @@ ALMOST_ZERO = "≈0"
 THIN_SPACE = "\u2009"
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_READABLE = str.maketrans({MINUS: "-", "∞": "inf", "≈": ""})  # for Python to read a printed number
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,39 @@ class Table:
         return (rows[0] if len(rows) == 1 else "[" + ", ".join(rows) + "]") + self.power
 
 
-def table(array: Any, digits: int = DIGITS) -> Table:
-    """A number, vector (one row) or matrix as printed cells."""
+@dataclass(frozen=True)
+class Notation:
+    """How the numbers of one quantity are written: a power of ten taken out of all of them, and their decimals."""
+
+    exponent: int = 0
+    decimals: int = 0
+
+
+def notation(array: Any, digits: int = DIGITS) -> Notation:
+    """The notation that gives the largest number so many digits."""
+    numbers = np.asarray(array)
+    if numbers.dtype.kind != "f":
+        return Notation()
+    return Notation(*_notation(numbers.ravel().tolist(), digits))
+
+
+def shows_entries(shape: tuple[int, ...]) -> bool:
+    """Is an array of this shape shown entry by entry: in one table, or in a few?"""
+    *outer, _, _ = (1, 1, *shape)
+    return is_small(shape[-2:]) and 0 < math.prod(outer) <= MOST_SLICES
+
+
+def is_small(shape: tuple[int, ...]) -> bool:
+    """Does it fit in one table?"""
+    if 0 in shape or len(shape) > 2:
+        return False
+    if len(shape) == 1:
+        return shape[0] <= LONGEST_VECTOR
+    return all(size <= most for size, most in zip(shape, LARGEST_TABLE))
+
+
+def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> Table:
+    """A number, vector (one row) or matrix as printed cells; `written` says how, instead of a number of digits."""
     numbers = np.asarray(array)
     if numbers.ndim > 2:
         raise ValueError(
@@ -90,21 +123,25 @@ def table(array: Any, digits: int = DIGITS) -> Table:
     rows = numbers.tolist()
     if numbers.dtype.kind not in "fc":
         return Table(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))
-    exponent, decimals = _notation((entry for row in rows for entry in row), digits)
+    if written is None:
+        exponent, decimals = _notation((entry for row in rows for entry in row), digits)
+    else:
+        exponent, decimals = written.exponent, written.decimals
     slack = EXACT_ULPS * _epsilon(numbers)
     cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
     return Table(cells, exponent)
 
 
-def cell(number: Any, digits: int = DIGITS) -> Cell:
+def cell(number: Any, digits: int = DIGITS, written: Notation | None = None) -> Cell:
     """A lone number; its power of ten, if it needs one, stays with it: `1.768×10⁻⁴`."""
-    if number.__class__ is float:  # the common case, and a drawing has thousands
+    if number.__class__ is float and written is None:  # the common case, and a drawing has thousands
         exponent, decimals = _notation((number,), digits)
         only = _cell(number, exponent, decimals, EXACT_ULPS * 2.220446049250313e-16)
         return Cell(only.text + power(exponent), only.kind) if exponent else only
-    one = table(number, digits)
+    one = table(number, digits, written)
     ((only,),) = one.rows
-    return Cell(only.text + one.power, only.kind)
+    raised = one.power if only.kind != "zero" else ""
+    return Cell(only.text + raised, only.kind)
 
 
 def short(number: Any, digits: int = DIGITS) -> str:
@@ -112,26 +149,28 @@ def short(number: Any, digits: int = DIGITS) -> str:
     return cell(number, digits).text
 
 
-def as_printed(array: Any, digits: int = DIGITS) -> Any:
+def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None) -> Any:
     """The numbers that a reader would copy from the page: those of `table`, or of `short`.
 
     >>> as_printed(2 / 3), as_printed([[0.1, 2 / 3]]).tolist()
     (0.6667, [[0.1, 0.6667]])
     """
     if array.__class__ is float:  # the common case, as in `cell`
-        exponent, decimals = _notation((array,), digits)
-        return _read(_cell(array, exponent, decimals, 0.0), exponent)
+        how = Notation(*_notation((array,), digits)) if written is None else written
+        return _rounded(array, how.decimals - how.exponent)
     numbers = np.asarray(array)
     if numbers.dtype.kind != "f":
         return array
-    printed = table(numbers, digits)
-    read = [_read(one, printed.exponent) for row in printed.rows for one in row]
-    return np.array(read, numbers.dtype).reshape(numbers.shape)[()]
+    how = notation(numbers, digits) if written is None else written
+    places = how.decimals - how.exponent
+    return np.array([_rounded(x, places) for x in numbers.ravel().tolist()], numbers.dtype).reshape(numbers.shape)[()]
 
 
-def _read(printed: Cell, exponent: int) -> float:
-    text = printed.text.translate(_READABLE)
-    return float(text if printed.kind == "bad" else f"{text}e{exponent}")
+def _rounded(number: float, places: int) -> float:
+    """A number with so many decimals, or, if they are fewer than none, rounded to tens, hundreds and so on."""
+    if places < 0 and math.isfinite(number):
+        return float(round(Decimal(number), places))
+    return float(f"{number:.{places}f}") + 0.0 if math.isfinite(number) else number
 
 
 def agree(x: Any, y: Any) -> bool:

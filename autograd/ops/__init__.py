@@ -2,21 +2,17 @@
 
 import numpy as np
 
-from ..expr import bind_operators
 from ..fast import binary, unary
 from ..numpy_calls import answers, on_data
-from ..op import OPS, Op
+from ..op import OPERATORS, OPS, Op
 from ..value import Value
 from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, rows, shape
 
 __all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "heads", "linear",
            "norm", "reduce", "rows", "shape"]  # fmt: skip
 
-OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "power", "matmul": "matmul",
-             "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
-
 # Functions of ops: they have no rule of their own.
-FUNCTIONS = {"split": shape.split, "take": rows.take, "outer": linear.outer}
+FUNCTIONS = {"split": shape.split, "take": rows.take}
 
 _NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose method they would be
 
@@ -29,6 +25,10 @@ def bind(op: Op) -> None:
         setattr(Value, op.name, unary(op) if plain else op)
 
 
+for _family in (arithmetic, elementwise):  # functions of each number by itself
+    for _member in vars(_family).values():
+        if isinstance(_member, Op):
+            _member.pointwise = True
 for _op in OPS.values():
     bind(_op)
 for _name, _function in FUNCTIONS.items():
@@ -47,8 +47,6 @@ for _method, _special in {
 }.items():
     setattr(Value, f"__{_method}__", _special)
 
-bind_operators(OPERATORS, {"neg": "neg", "abs": "abs"})
-
 
 def _numpy_dot(x, y):
     """np.dot, where it is a product that we have: of scalars, or with a vector or matrix on the right."""
@@ -61,7 +59,6 @@ def _numpy_dot(x, y):
 
 setattr(Value, "dot", _numpy_dot)  # noqa: B010 (Value.dot is not declared)
 
-answers(np.outer)(linear.outer)
 answers(np.dot)(_numpy_dot)
 answers(np.square)(lambda x: x**2)
 answers(np.reciprocal)(lambda x: 1.0 / x)

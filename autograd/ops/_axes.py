@@ -4,6 +4,7 @@ Counted from the end, an axis stays right when a batch axis is put in front: tha
 whole graph on many perturbed inputs at once.
 """
 
+import math
 import operator
 
 import numpy as np
@@ -65,7 +66,7 @@ def as_shape(who, shape):
 def full_shape(who, x, shape):
     """A shape with its -1 worked out, checked against the size of x."""
     shape = as_shape(who, shape)
-    size = int(np.size(x))
+    size = math.prod(shape_of(x))
     unknown = shape.count(-1)
     known = int(np.prod([n for n in shape if n != -1]))
     if unknown == 1 and known and size % known == 0:

@@ -58,11 +58,12 @@ def _power_slope(x, y):
     return np.where(np.equal(y, 0), 0.0, y * np.power(x, np.where(np.equal(y, 0), 1, np.subtract(y, 1.0))))
 
 
-power_slope = Op("power_slope", "y * x ** (y - 1)",
+power_slope = Op("power_slope", "power_slope(x, y)",
                  forward=_power_slope,
                  # where y is 0 the slope is 0 everywhere; 0 * inf at x = 0 must not make it NaN
                  vjp=(lambda g, out, x, y: g * y * power_slope(x, OPS["where"](equal(y, 0), 1.0, y - 1)),
                       lambda g, out, x, y: g * (power(x, y - 1) + OPS["xlogy"](out, x))),  # a float's ** goes complex
+                 definition=lambda x, y: y * x ** (y - 1), unfolds="graph",
                  lower=lambda x, y: y * power(x, y - 1.0) if y.__class__ in (int, float) and y else OPS["where"](
                      equal(y, 0), 0.0, y * power(x, OPS["where"](equal(y, 0), 1.0, y - 1.0))),
                  samples=NONZERO, batch="align",

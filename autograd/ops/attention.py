@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, Sample, let, rank_of, shape_of
 from ._rows import number
 from ._stash import Stash
 from .elementwise import where
@@ -45,15 +45,14 @@ def _attention_weights(q, k, mask, *, causal):
 
 
 def _attention_weights_defined(q, k, mask=None, causal=False):
-    scores = q @ k.mT
-    scaled = scores / math.sqrt(shape_of(q)[-1])
+    scores = let("scores", q @ k.mT)
+    scaled = let("scaled", scores / math.sqrt(shape_of(q)[-1]))
     if causal:
         scaled = where(_future(*shape_of(scaled)[-2:]), -np.inf, scaled)
     if mask is not None:
-        if is_boolean(mask):
-            scaled = where(mask, scaled, -np.inf)
-        else:
-            scaled = scaled + mask
+        scaled = where(mask, scaled, -np.inf) if is_boolean(mask) else scaled + mask
+    if causal or mask is not None:
+        scaled = let("masked", scaled)
     return softmax(scaled)
 
 
@@ -100,8 +99,9 @@ def _attention_door(q, k, v, mask=None, causal=False):
 
 def _pull_scores(d, weights, q, k, mask):
     """From the gradient of the weights to those of q, k and an additive mask."""
-    ds = inner(softmax_pull, d, weights, axis=(-1,))
-    scaled = ds * (1.0 / math.sqrt(shape_of(q)[-1]))
+    ds = let("dscaled", inner(softmax_pull, d, weights, axis=(-1,)))
+    root = math.sqrt(shape_of(q)[-1])
+    scaled = ds * (1.0 / root) if ds.__class__ is np.ndarray else let("dscores", ds / root)
     dmask = None if mask is None or is_boolean(mask) else ds
     return product(scaled, k), product(scaled.mT, q), dmask
 
@@ -116,7 +116,7 @@ _ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -np.inf]])
 attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causal=causal)", door=_weights_door,
                        forward=_attention_weights,
                        vjp=_attention_weights_vjp,
-                       definition=_attention_weights_defined, lower=True,
+                       definition=_attention_weights_defined, lower=True, unfolds="graph",
                        samples=[Sample("2,4 3,4", None), Sample("2,4 3,4", _BOOL), Sample("2,4 3,4 2,3"),
                                 Sample("5,3,2 5,3,2", None, causal=True), Sample("2,4 3,4", None, causal=True),
                                 Sample("2,4 3,4", _ADDED)],
@@ -135,16 +135,17 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal):
     if isinstance(out, np.ndarray):
         weights = _weights.take(out, lambda: _attention_weights(q, k, mask, causal=causal))
     else:
-        weights = attention_weights(q, k, mask, causal)
-    dq, dk, dmask = _pull_scores(product(g, v.mT), weights, q, k, mask)
+        weights = let("weights", attention_weights(q, k, mask, causal))
+    dq, dk, dmask = _pull_scores(let("dweights", product(g, v.mT)), weights, q, k, mask)
     return dq, dk, product(weights.mT, g), dmask
 
 
 attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_attention_door,
                forward=_attention,
                vjp=_attention_vjp,
-               definition=lambda q, k, v, mask=None, causal=False: attention_weights(q, k, mask, causal) @ v,
-               lower=True,
+               definition=lambda q, k, v, mask=None, causal=False: (
+                   let("weights", attention_weights(q, k, mask, causal)) @ v),
+               lower=True, unfolds="graph",
                samples=[Sample("2,4 3,4 3,2", None), Sample("2,4 3,4 3,2", _BOOL), Sample("2,4 3,4 3,2 2,3"),
                         Sample("2,3,4 2,3,4 2,3,4", None, causal=True), Sample("2,4 3,4 3,2", None, causal=True),
                         Sample("2,4 3,4 3,2", _ADDED)],

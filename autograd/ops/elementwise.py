@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ..numpy_calls import answers
-from ..op import Op, Sample, by_definition, nothing, samples
+from ..op import Op, Sample, by_definition, let, nothing, samples
 from ._axes import plain_number
 from ._blocks import in_blocks
 from ._erf import erf_of
@@ -24,7 +24,7 @@ def by_kind(on_float, on_array):
 
 exp = Op("exp", forward=by_kind(math.exp, np.exp),
          vjp=lambda g, out, x: (g * out,),
-         samples=UNARY, numpy=np.exp, batch="align", doc="e to the power x.")
+         samples=UNARY, numpy=np.exp, batch="align", look="exponential", doc="e to the power x.")
 
 expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
            vjp=lambda g, out, x: (g * (out + 1),),
@@ -46,7 +46,7 @@ xlogy = Op("xlogy", "xlogy(x, y)",
            forward=_xlogy,
            vjp=(lambda g, out, x, y: g * log(y),
                 lambda g, out, x, y: g * x / y),
-           definition=lambda x, y: x * log(y),
+           definition=lambda x, y: x * log(y), unfolds="rules",
            lower=lambda x, y: where(equal(x, 0), 0.0, x * log(where(equal(x, 0), 1.0, y))),
            samples=NONZERO, batch="align",
            doc="`x * log(y)`, and 0 where x is 0.")
@@ -58,7 +58,7 @@ log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
 
 sqrt = Op("sqrt", forward=by_kind(math.sqrt, np.sqrt),
           vjp=lambda g, out, x: (g / (2 * out),),
-          samples=POSITIVE, numpy=np.sqrt, batch="align",
+          samples=POSITIVE, numpy=np.sqrt, batch="align", look="root",
           doc="The square root; NaN below 0, and its derivative at 0 is infinite.")
 
 sin = Op("sin", forward=by_kind(math.sin, np.sin),
@@ -208,9 +208,12 @@ def _gelu_defined(x, approximate="none"):
 
 def _gelu_slope_defined(x, approximate="none"):
     if approximate == "tanh":
-        t = tanh(_TANH * (x + 0.044715 * x**3))
-        return 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * _TANH * (1 + 3 * 0.044715 * x**2)
-    return 0.5 * (1 + erf(x / _SQRT2)) + _PHI0 * x * exp(-0.5 * x**2)
+        t = let("t", tanh(_TANH * (x + 0.044715 * x**3)))
+        r = let("r", _TANH * (1 + 3 * 0.044715 * x**2), "slope of what tanh is taken of")
+        return 0.5 * (1 + t) + 0.5 * x * (1 - t**2) * r
+    share = let("Φ", 0.5 * (1 + erf(x / _SQRT2)), "normal distribution")
+    density = let("φ", exp(-0.5 * x**2) * _PHI0, "its slope")
+    return share + x * density
 
 
 def _gelu_part_in_ops(x):
@@ -246,7 +249,7 @@ gelu = Op("gelu", "gelu(x, approximate=approximate)", door=_gelu_door,
 gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_gelu_door,
                 forward=_gelu_slope,
                 vjp=by_definition(_gelu_slope_defined),
-                definition=_gelu_slope_defined, lower=_gelu_slope_lowered,
+                definition=_gelu_slope_defined, lower=_gelu_slope_lowered, unfolds="graph",
                 samples=GELU, batch="align", doc="The derivative of gelu.")
 
 # --- kinks: where a derivative jumps, the rule takes a side or the middle -----------------------------------
@@ -257,7 +260,7 @@ sign = Op("sign", forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is f
 
 abs_ = Op("abs", forward=abs,
           vjp=lambda g, out, x: (g * sign(x),),
-          samples=UNARY, numpy=(np.abs, np.fabs), batch="align", doc="`|x|`; its derivative at 0 is 0.")
+          samples=UNARY, numpy=(np.abs, np.fabs), batch="align", look="bars", doc="`|x|`; its derivative at 0 is 0.")
 
 maximum = Op("maximum", forward=np.maximum,
              vjp=lambda g, out, x, y: (g * ((x > y) + 0.5 * equal(x, y)), g * ((y > x) + 0.5 * equal(x, y))),

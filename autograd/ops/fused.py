@@ -6,7 +6,7 @@ So are those of `norm.py`, `attention.py` and `heads.py`.
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import Op, Sample, nothing, rank_of, shape_of
+from ..op import Op, Sample, let, nothing, rank_of, shape_of
 from ._axes import negative_axes
 from ._rows import are_small, limits, ones, row_tops, row_totals, tall
 from .arithmetic import equal, not_equal
@@ -53,9 +53,10 @@ def _softmax(x, *, axis):
 
 def _softmax_defined(x, axis=-1):
     """By hand: subtract the largest, take exponentials, divide by their sum."""
-    shifted = x - max_(x, axis=axis, keepdims=True)
-    exponentials = exp(shifted)
-    return exponentials / sum_(exponentials, axis=axis, keepdims=True)
+    m = let("m", max_(x, axis=axis, keepdims=True), "largest")
+    e = let("e", exp(x - m))
+    z = let("z", sum_(e, axis=axis, keepdims=True), "sum of the row")
+    return e / z
 
 
 def _softmax_lowered(x, axis):
@@ -82,13 +83,19 @@ def _dot_along(a, b, axis):
     return sum_(a * b, axis=axis, keepdims=True)
 
 
-softmax_pull = Op("softmax_pull", "p * (d - sum(d * p, axis=axis, keepdims=True))",
+def _softmax_pull_defined(d, p, axis=-1):
+    dot = let("dot", _dot_along(d, p, axis), "one number a row")
+    u = let("u", d - dot)
+    return p * u
+
+
+softmax_pull = Op("softmax_pull", "softmax_pull(d, p, axis=axis)",
                   door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
                   forward=_softmax_pull,
                   vjp=lambda g, out, d, p, *, axis: (
                       softmax_pull(g, p, axis=axis),
                       g * (d - _dot_along(d, p, axis)) - d * _dot_along(g, p, axis)),
-                  definition=lambda d, p, axis=-1: p * (d - _dot_along(d, p, axis)),
+                  definition=_softmax_pull_defined, unfolds="graph",
                   lower=lambda d, p, axis: d * p - p * _dot_along(d, p, axis),
                   samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)], batch="align",
                   doc="What softmax sends back: d is the gradient that arrives, p the probabilities.")
@@ -281,13 +288,15 @@ def _cross_entropy_vjp(g, out, logits, targets, *, reduction, ignore_index, labe
         rows[np.arange(len(rows)), _places(targets, ignore_index).ravel()] -= 1.0
         sent *= weight
         return sent, None
+    said = let("p", softmax(logits), "what the model said")
     goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing, logits.dtype)
-    return (softmax(logits) - goal) * weight, None
+    return (said - let("y", goal, "what was true")) * weight, None
 
 
 def _cross_entropy_defined(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
-    goal = one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing)
-    return _reduced(-sum_(goal * log_softmax(logits), axis=-1), targets, reduction, ignore_index)
+    logs = let("l", log_softmax(logits), "logarithms of the probabilities")
+    goal = let("y", one_hot(targets, shape_of(logits)[-1], ignore_index, label_smoothing), "what was true")
+    return _reduced(-sum_(goal * logs, axis=-1), targets, reduction, ignore_index)
 
 
 def _is_target(targets, classes, ignore_index):

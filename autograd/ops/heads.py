@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, rank_of, shape_of
+from ..op import Op, Sample, by_definition, let, rank_of, shape_of
 from ._blocks import pieces
 from ._rows import are_small, limits, number, ones
 from ._stash import Stash
@@ -203,13 +203,17 @@ def _in_steps(qkv, mask, *, heads, kv_heads, causal):
     """The same in steps: split into heads, attend, merge."""
     *lead, tokens, width = shape_of(qkv)
     d = width // (heads + 2 * kv_heads)
-    parts = split(qkv, [heads * d, (heads + kv_heads) * d], axis=-1)
-    q, k, v = (swapaxes(reshape(part, (*lead, tokens, -1, d)), -3, -2) for part in parts)
+    cuts = split(qkv, [heads * d, (heads + kv_heads) * d], axis=-1)
+    parts = [let(name, part) for name, part in zip("QKV", cuts, strict=True)]
+    if heads == kv_heads == 1 and rank_of(mask) <= 2:  # one head needs no axis for it
+        return attention(*parts, None if mask.__class__ is float else mask, causal)
+    q, k, v = (let(name, swapaxes(reshape(part, (*lead, tokens, -1, d)), -3, -2), "one matrix a head")
+               for name, part in zip("qkv", parts, strict=True))
     if kv_heads != heads:
         group = heads // kv_heads
         k, v = (broadcast_to(expand_dims(x, -3), (*lead, kv_heads, group, tokens, d)) for x in (k, v))
         k, v = (reshape(x, (*lead, heads, tokens, d)) for x in (k, v))
-    mixed = attention(q, k, v, None if mask.__class__ is float else mask, causal)
+    mixed = let("heads", attention(q, k, v, None if mask.__class__ is float else mask, causal))
     return reshape(swapaxes(mixed, -3, -2), (*lead, tokens, heads * d))
 
 
@@ -261,7 +265,8 @@ self_attention = Op("self_attention", "self_attention(qkv, mask, heads=heads, kv
                     forward=_self_attention,
                     vjp=_self_attention_vjp,
                     definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
-                        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal), lower=True,
+                        qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal),
+                    lower=True, unfolds="graph",
                     samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
                              Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
                              Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),

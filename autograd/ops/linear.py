@@ -1,7 +1,9 @@
 """Products of vectors and matrices."""
 
+import functools
 import itertools
 import math
+import operator
 import string
 
 import numpy as np
@@ -53,11 +55,13 @@ def flat(x):
 
 
 def _matmul_dx(g, out, x, y):
-    if rank_of(x) > 1 and rank_of(y) > 1:
-        return product(g, y.mT)
     if rank_of(y) == 1:  # each row of x met y
-        return expand_dims(g, -1) * y if rank_of(x) > 1 else g * y
-    return sum_(y * expand_dims(g, -2), axis=-1)  # x met each column of y
+        if rank_of(x) == 1:
+            return g * y
+        return outer(g, y) if rank_of(x) == 2 else expand_dims(g, -1) * y
+    if rank_of(x) == 1 and rank_of(y) > 2:  # x met each column of every matrix
+        return sum_(y * expand_dims(g, -2), axis=-1)
+    return product(g, y.mT)
 
 
 def _matmul_dy(g, out, x, y):
@@ -66,8 +70,10 @@ def _matmul_dy(g, out, x, y):
     if rank_of(x) > 1 and rank_of(y) > 1:
         return product(x.mT, g)
     if rank_of(x) == 1:
-        return expand_dims(x, -1) * expand_dims(g, -2) if rank_of(y) > 1 else g * x
-    return sum_(x * expand_dims(g, -1), axis=-2)
+        if rank_of(y) == 1:
+            return g * x
+        return outer(x, g) if rank_of(y) == 2 else expand_dims(x, -1) * expand_dims(g, -2)
+    return product(x.mT, g) if rank_of(x) == 2 else sum_(x * expand_dims(g, -1), axis=-2)
 
 
 def _batched_matmul(op, n, x, y):
@@ -93,13 +99,15 @@ matmul = Op("matmul", "x @ y",
             doc="The matrix product: vectors, matrices, and batches of them with broadcast batch axes.")
 
 
-def outer(x, y):
-    """The product of each number of x with each of y.
-
-    >>> outer(np.array([1.0, 2.0]), np.array([3.0, 4.0])).tolist()
-    [[3.0, 4.0], [6.0, 8.0]]
-    """
-    return reshape(x, (-1, 1)) * reshape(y, (1, -1))
+outer = Op("outer", "outer(x, y)",
+           door=lambda x, y: ((x, y), {}) if rank_of(x) == rank_of(y) == 1 else (
+               (reshape(x, (-1,)), reshape(y, (-1,))), {}),
+           forward=lambda x, y: x[..., :, None] * y[..., None, :],
+           vjp=lambda g, out, x, y: (g @ y, x @ g),
+           definition=lambda x, y: expand_dims(x, -1) * expand_dims(y, -2), lower=True,
+           samples=[Sample("3 4"), Sample("1 2"), Sample("2 2")], numpy=np.outer,
+           batch=lambda op, n, x, y: op.forward(x, y),
+           doc="The product of each number of x with each of y: a column times a row.")
 
 
 # --- dot: the weighted sum of a scalar graph as one node ----------------------------------------------------
@@ -120,6 +128,12 @@ def _dot(*xs):
     return total
 
 
+def _dot_defined(*xs):
+    half = len(xs) // 2
+    products = [x * y for x, y in zip(xs[:half], xs[half : 2 * half], strict=True)]
+    return functools.reduce(operator.add, [*products, *xs[2 * half :]])
+
+
 def _dot_vjp(g, out, *xs):
     half = len(xs) // 2
     bias = (g,) if len(xs) % 2 else ()
@@ -128,6 +142,7 @@ def _dot_vjp(g, out, *xs):
 
 dot = Op("dot", "dot(*xs)", door=_dot_door,
          forward=_dot, vjp=_dot_vjp, lower=_dot,
+         definition=_dot_defined,
          samples=[Sample(". . . ."), Sample(". . . . . . .")], batch="align",
          pack=lambda xs: (xs[: len(xs) // 2], xs[len(xs) // 2 : 2 * (len(xs) // 2)], *xs[2 * (len(xs) // 2) :]),
          doc="`dot([x1, x2], [y1, y2], bias)` is `x1*y1 + x2*y2 + bias`, for scalar graphs, as one node.")

@@ -3,12 +3,13 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, rank_of, shape_of
+from ..op import Op, Sample, by_definition, let, rank_of, shape_of
 from . import _blocks
 from ._axes import plain_number
 from ._blocks import pieces
 from ._rows import mean_products, ones, tall, tools_for
 from ._stash import Stash
+from .elementwise import sqrt
 from .fused import summed
 from .reduce import mean
 
@@ -42,10 +43,13 @@ def _standardise(x, eps, centre):
 
 
 def standard_rows(x, eps, centre=True):
-    """The same in ops, for Values and text."""
-    rows = x - mean(x, axis=-1, keepdims=True) if centre else x
-    scale = (mean(rows * rows, axis=-1, keepdims=True) + eps) ** -0.5
-    return rows * scale, scale
+    """The same in ops, for Values and text: the rows, and what they were divided by."""
+    if centre:
+        middle = let("μ", mean(x, axis=-1, keepdims=True), "mean of the row")
+        x = let("c", x - middle, "centred")
+    square = let("σ²" if centre else "q", mean(x**2, axis=-1, keepdims=True), "mean square")
+    spread = let("σ" if centre else "s", sqrt(square + eps))
+    return let("x̂", x / spread), spread
 
 
 def _norm_forward(centre):
@@ -67,8 +71,9 @@ def _norm_forward(centre):
 def _norm_vjp(g, out, x, gamma, eps, centre):
     """The gradients of x, gamma and beta."""
     if g.__class__ is not np.ndarray:
-        rows, scale = standard_rows(x, eps, centre)
-        return norm_pull(g * gamma, rows, scale, centre=centre), summed(g * rows, gamma), summed(g, gamma)
+        rows, spread = standard_rows(x, eps, centre)
+        h = let("ĝ", g * gamma)
+        return norm_pull(h, rows, spread, centre=centre), summed(g * rows, gamma), summed(g, gamma)
     rows, scale = _rows.take(out, lambda: _standardise(tall(x), eps, centre))
     if g.nbytes > _blocks.BLOCK:
         return _norm_pull_in_blocks(tall(g), rows, scale, gamma, centre, x.shape)
@@ -141,21 +146,24 @@ def _pull_rows(h, rows, scale, centre):
     return out
 
 
-def _norm_pull(h, rows, scale, *, centre):
-    return _pull_rows(tall(h), tall(rows), tall(scale), centre).reshape(rows.shape)
+def _norm_pull(h, rows, spread, *, centre):
+    return _pull_rows(tall(h), tall(rows), 1.0 / tall(spread), centre).reshape(rows.shape)
 
 
-def _norm_pull_defined(h, rows, scale, centre=True):
-    out = h - rows * mean(h * rows, axis=-1, keepdims=True)
+def _norm_pull_defined(h, rows, spread, centre=True):
+    along = let("m₂" if centre else "m", mean(h * rows, axis=-1, keepdims=True), "the part the spread takes")
     if centre:
-        out = out - mean(h, axis=-1, keepdims=True)
-    return scale * out
+        middle = let("m₁", mean(h, axis=-1, keepdims=True), "the part the mean takes")
+        u = let("u", h - middle - rows * along)
+    else:
+        u = let("u", h - rows * along)
+    return u / spread
 
 
-norm_pull = Op("norm_pull", "norm_pull(h, rows, scale, centre=centre)",
-               door=lambda h, rows, scale, centre=True: ((h, rows, scale), {"centre": bool(centre)}),
+norm_pull = Op("norm_pull", "norm_pull(h, rows, spread, centre=centre)",
+               door=lambda h, rows, spread, centre=True: ((h, rows, spread), {"centre": bool(centre)}),
                forward=_norm_pull,
                vjp=by_definition(_norm_pull_defined),
-               definition=_norm_pull_defined, lower=True,
-               samples=[Sample("2,3 2,3 2,1"), Sample("2,3 2,3 2,1", centre=False)], batch="align",
-               doc="What a normalised row sends back: h minus its mean and its part along the row, times the scale.")
+               definition=_norm_pull_defined, lower=True, unfolds="graph",
+               samples=[Sample("2,3 2,3 2,1", low=0.5), Sample("2,3 2,3 2,1", low=0.5, centre=False)], batch="align",
+               doc="What a normalised row sends back: h minus its mean and its part along the row, over the spread.")

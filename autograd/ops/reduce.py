@@ -1,13 +1,15 @@
 """Reductions: many numbers to one, over one axis, several, or all."""
 
+import functools
 import math
+import operator
 
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
+from ..op import Op, Sample, by_definition, let, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis, plain_number
-from .arithmetic import equal
+from .arithmetic import NONZERO, equal
 from .elementwise import where
 from .shape import broadcast_to, concatenate, expand_dims, flip, getitem, reshape, stack, transpose
 
@@ -65,7 +67,7 @@ def insist(who, x, axis):
 sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
           forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
-          samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align",
+          samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align", look="sum",
           doc="The sum over an axis, several, or all.")
 
 
@@ -78,7 +80,7 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           forward=_mean,
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
-              sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))), lower=True,
+              sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))), lower=True, look="mean",
           samples=REDUCED, numpy=np.mean, batch="align", doc="The mean over an axis, several, or all.")
 
 
@@ -129,10 +131,23 @@ std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_d
          doc="The square root of var; its derivative is 0 where all numbers are equal.")
 
 
-def over(g, out):
-    """g / out, and 0 where out is 0: the flat choice at the tip of a cone."""
-    flat = equal(out, 0)
-    return where(flat, 0.0, g) / where(flat, 1.0, out)
+def _over(x, y):
+    flat = np.equal(y, 0)
+    return np.where(flat, 0.0, x) / np.where(flat, 1.0, y)
+
+
+def _over_defined(x, y):
+    flat = equal(y, 0)
+    return where(flat, 0.0, x) / where(flat, 1.0, y)
+
+
+over = Op("over", "x / y",
+          forward=_over,
+          vjp=(lambda g, out, x, y: over(g, y),
+               lambda g, out, x, y: -over(g * out, y)),
+          definition=_over_defined, lower=True,
+          samples=NONZERO, batch="align",
+          doc="`x / y`, and 0 where y is 0: the flat choice at the tip of a cone.")
 
 
 def _norm_door(x, ord=None, axis=None, keepdims=False):
@@ -155,7 +170,7 @@ norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=_norm_door,
 # --- products -----------------------------------------------------------------------------------------------
 
 
-def _prod_others(x, *, axis):
+def _others(x, *, axis):
     """For each number, the product of the others along the axes, also where some are 0."""
     if rank_of(x) == 0:
         return 1.0
@@ -168,8 +183,8 @@ def _prod_others(x, *, axis):
     return np.transpose((before * after).reshape(moved.shape), np.argsort(np.array(lead + list(axis)) % rank_of(x)))
 
 
-def _prod_others_defined(x, axis=None):
-    axis = negative_axes("prod_others", x, axis)
+def _others_defined(x, axis=None):
+    axis = negative_axes("product_of_others", x, axis)
     if rank_of(x) == 0:
         return x * 0.0 + 1.0
     lead = [a for a in range(-rank_of(x), 0) if a not in axis]
@@ -177,18 +192,16 @@ def _prod_others_defined(x, axis=None):
     shape = shape_of(moved)
     n = count(x, axis)
     flat = reshape(moved, (*shape[: len(lead)], n))
-    every = [getitem(flat, (..., i)) for i in range(n)]
+    every = [let(f"x{i}", getitem(flat, (..., i))) for i in range(n)]
     others = []
     for i in range(n):
-        product = every[i] * 0.0 + 1.0
-        for j in range(n):
-            product = product * every[j] if j != i else product
-        others.append(product)
+        factors = [every[j] for j in range(n) if j != i] or [every[i] * 0.0 + 1.0]
+        others.append(let(f"p{i}", functools.reduce(operator.mul, factors)))
     back = np.argsort(np.array(lead + list(axis)) % rank_of(x))
     return transpose(reshape(stack(others, axis=-1), shape), tuple(int(i) for i in back))
 
 
-def _prod_others_lowered(x, axis):
+def _others_lowered(x, axis):
     """What comes before each number times what comes after it, by products of 1, 2, 4, ... neighbours."""
     if rank_of(x) == 0:
         return x * 0.0 + 1.0
@@ -212,14 +225,14 @@ def _prod_others_lowered(x, axis):
 
 prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door("prod"),
           forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
-          vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * prod_others(x, axis=axis),),
+          vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * product_of_others(x, axis=axis),),
           samples=REDUCED, numpy=np.prod, batch="align", doc="The product over an axis, several, or all.")
 
-prod_others = Op("prod_others", "prod_others(x, axis=axis)",
-                 door=lambda x, axis=None: ((x,), {"axis": negative_axes("prod_others", x, axis)}),
-                 forward=_prod_others,
-                 vjp=by_definition(_prod_others_defined),
-                 definition=_prod_others_defined, lower=_prod_others_lowered,
+product_of_others = Op("product_of_others", "product_of_others(x, axis=axis)",
+                 door=lambda x, axis=None: ((x,), {"axis": negative_axes("product_of_others", x, axis)}),
+                 forward=_others,
+                 vjp=by_definition(_others_defined),
+                 definition=_others_defined, lower=_others_lowered,
                  samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3,2", axis=(0, 2)), Sample("2,3")],
                  batch="align",
                  doc="For each number, the product of all others: the derivative of prod, also at 0.")
@@ -237,7 +250,7 @@ def _extreme(ufunc):
 
 def _share(g, out, x, *, axis, keepdims):
     """Ties share the gradient evenly."""
-    winners = equal(x, spread(out, x, axis, keepdims)) * 1.0
+    winners = let("w", equal(x, spread(out, x, axis, keepdims)) * 1.0, "1 where it is taken")
     return (spread(g, x, axis, keepdims) * winners / sum_(winners, axis=axis, keepdims=True),)
 
 

@@ -12,12 +12,12 @@ alias = Op("alias", "x",
            forward=lambda x: x,
            vjp=lambda g, out, x: (g,),
            lower=lambda x: x,
-           samples=[Sample("2,3"), Sample(".")], batch="align", view=True,
+           samples=[Sample("2,3"), Sample(".")], batch="align", view=True, look="same",
            doc="x itself, as a node of its own: where an inner derivative starts.")
 
 copy = Op("copy", forward=lambda x: np.array(x),
           vjp=lambda g, out, x: (g,), lower=lambda x: x,
-          samples=[Sample("2,3"), Sample(".")], numpy=np.copy, batch="align",
+          samples=[Sample("2,3"), Sample(".")], numpy=np.copy, batch="align", look="same",
           doc="The same numbers in an array of their own.")
 
 
@@ -33,6 +33,7 @@ astype = Op("astype", "astype(x, dtype=dtype)",
             forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
             vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
             written="def astype(x, dtype):\n    return np.asarray(x, dtype)",
+            definition=lambda x, dtype: alias(x),
             samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
             doc="x in another precision.")
 
@@ -44,7 +45,7 @@ reshape = Op("reshape", "reshape(x, shape)",
              vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
              samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
                       Sample(".", settings={"shape": (1, 1)})],
-             batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])), view=True,
+             batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])), view=True, look="reshaped",
              doc="The same numbers, in the same order, in another shape; one size may be -1, for what is left.")
 
 
@@ -95,7 +96,7 @@ transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
                forward=_transpose,
                vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
                samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
-               numpy=np.transpose, batch="align", view=True,
+               numpy=np.transpose, batch="align", look="transpose", view=True,
                doc="The axes in another order; reversed if none is named.")
 
 swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
@@ -105,7 +106,8 @@ swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
               vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
               lower=lambda x, a, b: _moved(x, np.swapaxes, a, b),
               samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
-              numpy=np.swapaxes, batch="align", view=True, doc="x with two axes in each other's place.")
+              numpy=np.swapaxes, batch="align", look="transpose", view=True,
+              doc="x with two axes in each other's place.")
 
 expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  door=lambda x, axis: ((x,), {"axis": negative_axes(
@@ -114,7 +116,7 @@ expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
                  lower=lambda x, axis: reshape(x, np.expand_dims(np.empty(shape_of(x)), axis).shape),
                  samples=[Sample("2,3", axis=0), Sample("2,3", axis=(0, -1)), Sample(".", axis=0)],
-                 numpy=np.expand_dims, batch="align", view=True,
+                 numpy=np.expand_dims, batch="align", look="stood", view=True,
                  doc="x with a new axis of size 1, or several, at these places.")
 
 
@@ -133,7 +135,8 @@ squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
              vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
              lower=lambda x, axis: reshape(x, [n for i, n in enumerate(shape_of(x)) if i - rank_of(x) not in axis]),
              samples=[Sample("2,1,3", axis=1), Sample("1,3,1"), Sample("2,3")],
-             numpy=np.squeeze, batch="align", view=True, doc="x without axes of size 1: those named, or all.")
+             numpy=np.squeeze, batch="align", look="same", view=True,
+             doc="x without axes of size 1: those named, or all.")
 
 
 def _broadcast(x, *, shape):
@@ -161,7 +164,7 @@ broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door
                   vjp=lambda g, out, x, *, shape: (sum_to(g, shape_of(x)),),
                   samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
                            Sample(".", settings={"shape": (2, 2)})],
-                  numpy=np.broadcast_to, batch=_batched_broadcast, view=True,
+                  numpy=np.broadcast_to, batch=_batched_broadcast, look="copied", view=True,
                   doc="x repeated along axes of size 1, and along new ones in front, until it has the shape.")
 
 
@@ -182,6 +185,14 @@ def _sum_to(x, *, shape):
     return np.add.reduce(x, axis=stretched, keepdims=True) if stretched else x
 
 
+def _sum_to_defined(x, shape):
+    lead = rank_of(x) - len(shape)
+    if lead:
+        x = OPS["sum"](x, axis=tuple(range(lead)))
+    stretched = tuple(i for i, n in enumerate(shape) if n == 1 and shape_of(x)[i] != 1)
+    return OPS["sum"](x, axis=stretched, keepdims=True) if stretched else x
+
+
 def _batched_sum_to(op, n, x):
     shape = op.settings["shape"]
     return _sum_to(np.moveaxis(x, 0, x.ndim - 1 - len(shape)), shape=(n, *shape))
@@ -200,7 +211,7 @@ sum_to = Op("sum_to", "sum_to(x, shape)",
             lower=lambda x, shape: _sum_to_in_ops(x, shape),
             samples=[Sample("2,3", settings={"shape": (3,)}), Sample("4,2,3", settings={"shape": (2, 1)}),
                      Sample("2,3", settings={"shape": ()})],
-            batch=_batched_sum_to,
+            definition=_sum_to_defined, unfolds="graph", batch=_batched_sum_to,
             doc="What undoes broadcasting: the sum over the axes it added.")
 
 moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
@@ -379,7 +390,7 @@ scatter = Op("scatter", "scatter(x, index, shape)",
                      "    np.add.at(out, index, x)  # an entry that was picked twice gets both\n    return out",
              samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
                       Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)})],
-             doc="Zeros, with x added at the index: what undoes picking.")
+             look="placed", doc="Zeros, with x added at the index: what undoes picking.")
 
 
 # --- arranging ----------------------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from autograd.drawing.cards import is_small
-from autograd.formula.numbers import Table, table
-from autograd.formula.pieces import SIGNS, Piece, merged, one_page, shown, units
+from autograd.formula.arithmetic import SIGNS, Piece, merged, one_page, units
+from autograd.formula.numbers import Table, is_small, table
 from autograd.formula.text import columns
 
 _ENDS_IN_SIGN = re.compile(f"(.*) ([{SIGNS}] )")
@@ -46,8 +45,8 @@ def block_of(piece: Piece) -> Picture:
         return [piece]
     page = one_page(piece.value)
     if np.ndim(page) == 2 and is_small(np.shape(page)):
-        return drawn(table(page))
-    return [shown(piece.value, piece.bracketed)]
+        return drawn(table(page, written=piece.written))
+    return [piece.text]
 
 
 def drawn(numbers: Table) -> Picture:

@@ -15,8 +15,8 @@ import numpy as np
 
 from autograd.drawing.cards import norm
 from autograd.errors import printable
+from autograd.formula.arithmetic import shown
 from autograd.formula.numbers import count, rough
-from autograd.formula.pieces import shown
 from autograd.graph import topological
 from autograd.stepping.reasons import reason
 from autograd.stepping.stepper import Stepper

@@ -7,50 +7,81 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import is_small, norm
-from autograd.formula.formula import Formula
-from autograd.formula.numbers import MINUS, Table, cell, dimensions, full, rough, short, table
-from autograd.formula.pieces import Piece, merged, one_page, units
+from autograd.drawing.cards import norm
+from autograd.formula.arithmetic import Number, Piece, has_numbers, one_page, pages, units
+from autograd.formula.digits import Line, width
+from autograd.formula.numbers import MINUS, Notation, Table, cell, dimensions, full, rough, table
 from autograd.formula.text import xml
+from autograd.stepping.walk import Step
 
 FIGURE_SPACE = "\u2007"  # as wide as a digit: keeps decimal points in line
+ROOMY = 33  # characters of a table that a panel has room for at its usual size; a wider one is set smaller
+TABLE_SIZE = 13  # pixels
+MOST_SPELLED = 24  # entries of a table that are spelled out one by one
+LONGEST_ENTRY = 120  # characters of such a line
 
 
-def numbers_line(formula: Formula, result: Any, is_gradient: bool = True) -> str:
-    """The formula in numbers. A line wraps before its `=` or `≈`, never after it."""
-    tint = "hg-gr hg-new hg-answer" if is_gradient else "hg-new hg-answer"
-    left, sign = ("", "=") if formula.is_operand else (_grouped(formula.pieces()), formula.equals(result))
-    answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{value_html(result, tint)}</span>'
-    return f'<div class="hg-line">{left}{answer}</div>'
+def numbers_line(step: Step, line: Line) -> str:
+    """A line in numbers. It wraps before its `=` or `≈`, never after it."""
+    *left, result = step.in_numbers(line)
+    assert isinstance(result, Number)
+    tint = "hg-gr hg-new hg-answer" if result.is_gradient else "hg-new hg-answer"
+    sign = "="
+    if left:
+        sign = str(left.pop()).strip()
+    answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
+    return f'<div class="hg-line">{_grouped(left)}{answer}</div>'
+
+
+def table_width(piece: Piece) -> int:
+    """How many characters the widest row of a table takes."""
+    if isinstance(piece, str) or np.ndim(piece.value) == 0 or not has_numbers(piece.value):
+        return 0
+    return width(piece.value, piece.written)
 
 
 def _grouped(pieces: list[Piece]) -> str:
-    """Each number with the signs before it, so that a line wraps between such groups only."""
-    groups = ("".join(map(_piece, unit)) for unit in units(pieces))
-    return "".join(f'<span class="hg-q">{group}</span>' for group in groups if group)
+    """Each number with the signs before it: a line wraps between such groups only. A wide table stands alone."""
+    groups: list[list[Piece]] = []
+    for unit in units(pieces):
+        if sum(map(table_width, unit)) > ROOMY - 12:
+            groups += [[piece] for piece in unit]
+        else:
+            groups.append(unit)
+    written = ("".join(map(_piece, group)) for group in groups)
+    return "".join(f'<span class="hg-q">{group}</span>' for group in written if group)
 
 
 def _piece(piece: Piece) -> str:
     if isinstance(piece, str):
         return "".join(f'<span class="hg-op">{xml(part)}</span>' for part in [piece.strip()] if part)
-    return value_html(piece.value, "hg-gr" if piece.is_gradient else "", bracketed=piece.bracketed)
+    return number_html(piece, "hg-gr" if piece.is_gradient else "")
 
 
-def value_html(value: Any, classes: str = "", changed_from: Any = None, bracketed: bool = False) -> str:
-    """A number, a bracketed table, or a large array by its shape and size. Full digits in the tooltip."""
+def number_html(number: Number, classes: str = "", changed_from: Any = None) -> str:
+    return value_html(number.value, classes, changed_from, number.bracketed, number.written)
+
+
+def value_html(
+    value: Any, classes: str = "", changed_from: Any = None, bracketed: bool = False, written: Notation | None = None
+) -> str:
+    """A number, bracketed tables, or a large array by its shape and size. Full digits in the tooltip."""
     if np.ndim(value) == 0:
-        one = cell(value)
+        one = cell(value, written=written)
         zero = " hg-z" if one.kind == "zero" else " hg-bad" if one.kind == "bad" else ""
         mantissa, times, exponent = one.text.partition("×10")
         raised = f"<small>×10<sup>{_plain_exponent(exponent)}</sup></small>" if times else ""
         text = f"({mantissa}{raised})" if bracketed else f"{mantissa}{raised}"
         return f'<span class="hg-num {classes}{zero}" title="{xml(full(value))}">{text}</span>'
-    page = one_page(value)
-    if not is_small(np.shape(page)):
+    if not has_numbers(value):
         size = f", norm {rough(norm(value))}" if np.size(value) else ""
         return f'<span class="hg-num {classes}">[{dimensions(np.shape(value))}{size}]</span>'
-    before = None if changed_from is None else np.atleast_2d(one_page(changed_from))
-    return _table_html(table(page), np.atleast_2d(page), classes, before)
+    before = [None] * len(pages(value)) if changed_from is None else [np.atleast_2d(old) for old in pages(changed_from)]
+    tables = [
+        _table_html(table(page, written=written), np.atleast_2d(page), classes, old)
+        for page, old in zip(pages(value), before)
+    ]
+    return tables[0] if np.ndim(one_page(value)) <= 2 else f'<span class="hg-pages">{"".join(tables)}</span>'
 
 
 def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:
@@ -65,7 +96,9 @@ def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:
             attribute = f' class="{" ".join(marks)}"' if marks else ""
             cells.append(f'<td{attribute} title="{xml(full(values[i, j]))}">{one.text}{pad}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    body = f'<span class="hg-mx {classes}"><table><tbody>{"".join(rows)}</tbody></table></span>'
+    characters = sum(before + after + 1 for before, after in numbers.columns)
+    small = f' style="font-size:{TABLE_SIZE * ROOMY / characters:.1f}px"' if characters > ROOMY else ""
+    body = f'<span class="hg-mx {classes}"><table{small}><tbody>{"".join(rows)}</tbody></table></span>'
     exponent = str(numbers.exponent).replace("-", MINUS)
     raised = f'<small class="hg-e10">×10<sup>{exponent}</sup></small>' if numbers.exponent else ""
     return f'<span class="hg-q">{body}{raised}</span>'
@@ -75,40 +108,38 @@ def _plain_exponent(raised: str) -> str:
     return raised.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "−0123456789"))
 
 
-def entries_html(formula: Formula, value: Any, is_gradient: bool = True) -> str:
+def entries_html(step: Step, line: Line) -> str:
     """The arithmetic of each entry, folded; the one with the largest result is shown first."""
-    if np.ndim(value) == 0 or not is_small(np.shape(value)) or np.size(value) == 0:
+    value = np.asarray(line.result.value)
+    if value.ndim == 0 or not has_numbers(value) or value.size > MOST_SPELLED or not line.is_shown:
         return ""
-    spelled = {index: formula.entry(index) for index in np.ndindex(np.shape(value))}
-    if any(entry is None or entry.is_operand for entry in spelled.values()):
+    if line.formula.op is None or line.formula.op.view:
         return ""
-    first = np.unravel_index(int(np.argmax(np.abs(value))), np.shape(value))
-    order = sorted(spelled, key=lambda index: index != tuple(map(int, first)))
-    tint = ' class="hg-gr"' if is_gradient else ""
-    lines = []
-    for index in order:
-        entry = spelled[index]
-        assert entry is not None
-        arithmetic = "".join(_scalar_piece(piece) for piece in merged(entry.pieces()))
-        place = "".join(f"[{i}]" for i in index)
-        result = np.asarray(value)[index].item()
-        answer = f"{entry.equals(result)} <b{tint}>{_raised(short(result))}</b>"
-        lines.append(f'<p class="hg-arith"><i>{place}</i> {arithmetic} {answer}</p>')
-    names = ("entry",) if np.ndim(value) == 1 else ("row", "column")
-    where = " ".join(f"{name} {i}" for name, i in zip(names, order[0]))
+    first = np.unravel_index(int(np.argmax(np.abs(value))), value.shape)
+    order = sorted(np.ndindex(value.shape), key=lambda index: index != tuple(map(int, first)))
+    lines = [_entry(step, line, index) for index in order]
+    if not all(lines):
+        return ""
+    where = "".join(f"[{i}]" for i in order[0])
     rest = (
         f"<details><summary>all {len(lines)} entries</summary>{''.join(lines[1:])}</details>" if len(lines) > 1 else ""
     )
-    return f'<details class="hg-entries"><summary>one entry, {where}</summary>{lines[0]}{rest}</details>'
+    return f'<details class="hg-entries"><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
 
 
-def _scalar_piece(piece: Piece) -> str:
-    if isinstance(piece, str):
-        return xml(piece)
-    text = short(piece.value)
-    return _raised(f"({text})" if piece.bracketed else text)
+def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:
+    *left, result = step.entry_in_numbers(line, index)
+    if len(left) < 2 or sum(len(p if isinstance(p, str) else p.text) for p in left) > LONGEST_ENTRY:
+        return ""
+    arithmetic = _grouped(left[:-1])
+    tint = "hg-gr hg-new" if line.result.is_gradient else "hg-new"
+    assert isinstance(result, Number)
+    sign = str(left[-1]).strip()
+    answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
+    place = "".join(f"[{i}]" for i in index)
+    return f'<div class="hg-line hg-arith"><i>{place}</i>{arithmetic}{answer}</div>'
 
 
-def _raised(text: str) -> str:
+def raised(text: str) -> str:
     """`1.768×10⁻⁴` with a real superscript."""
     return re.sub(r"×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: f"×10<sup>{_plain_exponent(found[1])}</sup>", xml(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
@@ -67,7 +66,7 @@ def _module_step(members: list[Step], call: Scope) -> Step:
     nodes = tuple(member.node for member in members)
     first = members[0]
     result = first.node if first.kind == BACKWARD else members[-1].node
-    step = Step(first.words, first.kind, result, first.incoming, call, nodes)
+    step = Step(first.words, first.kind, result, first.incoming, call, nodes, first.noise)
     inside = set(nodes)
     sent: dict[Value, list[Contribution]] = {}
     for member in members:
@@ -82,20 +81,23 @@ def _joined(step: Step, parent: Value, parts: list[Contribution]) -> Contributio
     value = parts[0].value
     for part in parts[1:]:
         value = value + part.value
-    return Contribution(step, parent, value, parts[0].before, parts[-1].total, parts[-1].path, parts[-1].paths)
+    noise = sum(part.noise[0] for part in parts), parts[-1].noise[1]
+    return Contribution(step, parent, value, parts[0].before, parts[-1].total, parts[-1].path, parts[-1].paths, noise)
 
 
 def _count_paths(steps: Iterable[Step]) -> None:
     """Paths as they look while some modules are closed."""
-    seen: Counter[Value] = Counter()
+    latest: dict[Value, Contribution] = {}
     counted: list[Contribution] = []
     for step in steps:
-        step.contributions = tuple(
-            Contribution(step, c.parent, c.value, c.before, c.total, c.path, c.paths) for c in step.contributions
-        )
-        for contribution in step.contributions:
-            seen[contribution.parent] += 1
-            contribution.path = seen[contribution.parent]
-            counted.append(contribution)
+        again = []
+        for c in step.contributions:
+            previous = latest.get(c.parent)
+            path = previous.path + 1 if previous else 1
+            made = Contribution(step, c.parent, c.value, c.before, c.total, path, 0, c.noise, previous)
+            latest[c.parent] = made
+            again.append(made)
+        step.contributions = tuple(again)
+        counted += again
     for contribution in counted:
-        contribution.paths = seen[contribution.parent]
+        contribution.paths = latest[contribution.parent].path

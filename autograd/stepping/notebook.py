@@ -6,7 +6,7 @@ import base64
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from autograd.formula.pieces import shown
+from autograd.formula.arithmetic import shown
 from autograd.formula.text import xml
 from autograd.stepping.views import View
 from autograd.stepping.walk import BACKWARD, Step

@@ -7,8 +7,6 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from autograd.drawing.graph_page import embedded
 from autograd.drawing.paint import painter, theme
 from autograd.errors import StepError
@@ -23,7 +21,6 @@ from autograd.stepping.walk import Step
 
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 MOST_OPENED = 40  # steps that can be opened up
-LARGEST_OPENED = 64  # numbers in an op's result up to which it is worth opening
 EDGE_FACES = (
     "todo",
     "done",
@@ -68,7 +65,7 @@ def _view(view: View, title: str, opened: list[dict[str, Any]], number: int) -> 
         inner = _inside(step, title, opened, (number, step.index + 1)) if number == 0 else None
         button = ""
         if inner is not None:
-            what = step.module.path if step.module is not None else step.node.op.name  # type: ignore[union-attr]
+            what = step.module.path if step.module is not None else step.name
             button = f'<p><button class="hg-open" data-view="{inner}">open {xml(what)} as small steps</button></p>'
         steps.append(
             {
@@ -96,9 +93,8 @@ def _view(view: View, title: str, opened: list[dict[str, Any]], number: int) -> 
 
 def _inside(step: Step, title: str, opened: list[dict[str, Any]], place: tuple[int, int]) -> int | None:
     """The number of the view that opens a step up, made if it is worth it."""
-    worth = step.module is not None or np.size(step.value) <= LARGEST_OPENED
-    if len(opened) >= MOST_OPENED or not worth or not can_open(step):
-        return None
+    if len(opened) >= MOST_OPENED or step.module is None or not can_open(step):
+        return None  # what an op does inside is written in its panel, line by line
     small = inside(step)
     if small is None:
         return None

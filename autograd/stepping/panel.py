@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import is_small
-from autograd.formula.formula import Formula
-from autograd.formula.maths import after_d, math, slope_mathml, symbol_mathml, written, written_after_d
-from autograd.formula.pieces import one_page
+from autograd.expr import Expr
+from autograd.formula.arithmetic import Number
+from autograd.formula.digits import Line
+from autograd.formula.maths import BREAK, MathML, after_d, math, slope_mathml, symbol_mathml
+from autograd.formula.numbers import shows_entries
 from autograd.formula.text import clipped, visible, xml
 from autograd.stepping import explaining as why
-from autograd.stepping.figures import entries_html, numbers_line, value_html
+from autograd.stepping.figures import ROOMY, entries_html, number_html, numbers_line, table_width, value_html
 from autograd.stepping.sentences import asked_of, in_words
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.walk import BACKWARD, Contribution, Step
@@ -77,37 +78,59 @@ class Panels:
         )
 
     def _forward(self, step: Step) -> str:
-        if step.formula is None:
+        if not step.lines:
             inner = f'<div class="hg-line">{value_html(step.value, "hg-answer")}</div>'
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
-        name, made = written(self.words.symbol(step.node)), written(step.formula)
-        told = made if name == made else f"{name}<mo>=</mo>{made}"  # what has no name is called by its formula
-        symbols = math(told, f"{step.name} = {step.formula.text}")
+        *named, last = step.lines
+        name, made = self._written(self.words.symbol(step.node)), self._written(last.formula)
+        told = made if name == made else f"{name}{BREAK}<mo>=</mo>{made}"  # what has no name is called by its formula
+        symbols = math(told, f"{step.name} = {self.words.names.written(last.formula)}")
         return (
-            f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3><div class="hg-sym">{symbols}</div>'
-            f"{numbers_line(step.formula, step.value, is_gradient=False)}"
-            f"{entries_html(step.formula, step.value, is_gradient=False)}{self._guess(step.value, step.name)}</section>"
+            f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._named(step, named)}'
+            f'<div class="hg-sym">{symbols}</div>{numbers_line(step, last)}{entries_html(step, last)}'
+            f"{self._guess(step.value, step.name)}</section>"
         )
+
+    def _named(self, step: Step, lines: list[Line]) -> str:
+        """The steps that a rule or a definition names, one below the other."""
+        rows = []
+        for line in lines:
+            name = line.result.name
+            formula = f"<mo>=</mo>{self._written(line.formula)}"
+            symbols = math(formula, f"{name} = {self.words.names.written(line.formula)}")
+            says = f'<span class="hg-says">{xml(line.says)}</span>' if line.says else ""
+            numbers = numbers_line(step, line) + entries_html(step, line)
+            rows.append(
+                f'<div class="hg-named"><div class="hg-name">{math(symbol_mathml(name), name)}</div>'
+                f'<div class="hg-does"><div class="hg-sym">{symbols}{says}</div>{numbers}</div></div>'
+            )
+        return f'<div class="hg-lines">{"".join(rows)}</div>' if rows else ""
 
     def _backward(self, step: Step) -> str:
         slope = self._slope(step.node)
+        arrived = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
         arrives = (
             f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
-            f'{slope}<span class="hg-op">=</span>{value_html(step.incoming, "hg-gr")}</div></div>'
+            f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number_html(arrived, "hg-gr")}</span></div></div>'
         )
         if step.module is not None:
             return arrives + self._module(step)
+        own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
+        named = self._named(step, [line for line in step.lines if id(line.result) not in own])
+        if named:
+            named = f'<section class="hg-to"><h3>on the way</h3>{named}</section>'
         sections = [self._contribution(contribution) for contribution in step.contributions]
         if not sections:
             sections = ['<p class="hg-lab">No input asks for a gradient: this path ends here.</p>']
-        return arrives + "".join(sections)
+        return arrives + named + "".join(sections)
 
     def _module(self, step: Step) -> str:
         """A whole module at once: what leaves it, its inputs first, then its parameters."""
         sent = sorted(step.contributions, key=lambda contribution: contribution.parent.op is None)
+        tint = "hg-gr hg-sm hg-answer"
         rows = "".join(
-            f"<tr><td>{xml(self.words.name(c.parent))}</td><td>{value_html(c.value, 'hg-gr hg-sm hg-answer')}</td>"
-            f"<td>{value_html(c.total, 'hg-gr hg-sm hg-answer')}</td></tr>"
+            f"<tr><td>{xml(self.words.name(c.parent))}</td><td>{value_html(c.added.value, tint)}</td>"
+            f"<td>{value_html(c.summed.value, tint)}</td></tr>"
             for c in sent
         )
         return (
@@ -119,37 +142,34 @@ class Panels:
         name = self.words.name(contribution.parent)
         chip = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
         head = f'<h3>to <b>{xml(name)}</b> <span class="hg-chip">{chip}</span></h3>'
-        symbols = self._symbols(contribution)
-        formula = contribution.formula
-        assert formula is not None
-        numbers = numbers_line(formula, contribution.value) + entries_html(formula, contribution.value)
+        line = contribution.line
+        assert line is not None
+        numbers = numbers_line(contribution.step, line) + entries_html(contribution.step, line)
         guess = self._guess(contribution.value, self.words.slope(contribution.parent))
         little = why.why_sent_little(contribution)
         small = f"<details><summary>why so little?</summary><p>{xml(little)}</p></details>" if little else ""
+        symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
 
-    def _symbols(self, contribution: Contribution) -> str:
-        """The rule in symbols; for plain numbers the chain rule in its general form first."""
-        step = contribution.step
-        assert contribution.formula is not None
-        general = ""
-        if np.ndim(step.value) == 0 and np.ndim(contribution.value) == 0 and not contribution.formula.is_operand:
-            here, there = self._after_d(step.node), self._after_d(contribution.parent)
-            if contribution.operand != self.words.name(contribution.parent):  # one of several, by number
-                there = after_d(contribution.operand)
-            general = f"{self._slope_by(here)}<mo>·</mo>{slope_mathml(here, there)}<mo>=</mo>"
-        parts = "".join(
-            f'<div class="hg-part">{_equation(symbol_mathml(name), "=", part, f"{name} = {part.text}")}</div>'
-            for name, part in contribution.parts
-        )
-        if parts:
-            parts = f'<div class="hg-parts"><span class="hg-lab">with</span>{parts}</div>'
-        return f'<div class="hg-sym">{self._rule(contribution, general)}</div>{parts}'
+    def _general(self, contribution: Contribution) -> str:
+        """For plain numbers the chain rule in its general form, before the op's own."""
+        step, line = contribution.step, contribution.line
+        assert line is not None
+        if np.ndim(step.value) or np.ndim(contribution.value) or line.formula.op is None or len(contribution.lines) > 1:
+            return ""
+        here, there = self._after_d(step.node), self._after_d(contribution.parent)
+        if contribution.operand != self.words.name(contribution.parent):  # one of several, by number
+            there = after_d(contribution.operand)
+        return f"{self._slope_by(here)}{BREAK}<mo>·</mo>{slope_mathml(here, there)}{BREAK}<mo>=</mo>"
 
     def _rule(self, contribution: Contribution, general: str = "") -> str:
         slope = self._slope_by(self._after_d(contribution.parent))
-        assert contribution.formula is not None
-        return _equation(slope, "+=", contribution.formula, contribution.symbols, general)
+        assert contribution.line is not None
+        written = self._written(contribution.line.formula)
+        return math(f"{slope}{BREAK}<mo>+=</mo>{general}{written}", contribution.own_symbols)
+
+    def _written(self, formula: Expr) -> str:
+        return MathML(self.words.top, self.words.symbol).write_formula(formula)
 
     def _ledger(self, contribution: Contribution) -> str:
         """Every path that meets at the parent: done, now, to come."""
@@ -165,7 +185,7 @@ class Panels:
             rows.append(self._ledger_row(entry, contribution))
         more = f'<tr class="hg-todo"><td colspan="3">and {skipped} more paths</td></tr>' if skipped else ""
         slope = xml(self.words.slope(contribution.parent))
-        wide = " hg-wide" if _is_wide(contribution.value) else ""
+        wide = " hg-wide" if _is_wide(contribution) else ""
         return (
             f'<table class="hg-ledger{wide}"><caption>ledger of {slope}</caption><thead><tr><th>path</th><th>adds</th>'
             f"<th>total</th></tr></thead><tbody>{''.join(rows)}{more}</tbody></table>"
@@ -177,10 +197,14 @@ class Panels:
             return f'<tr class="hg-todo"><td>{via}</td><td>to come</td><td>—</td></tr>'
         here = entry is now
         state, hidden = ("hg-now", " hg-answer") if here else ("hg-past", "")
-        total = value_html(entry.total, f"hg-gr hg-sm{hidden}", changed_from=entry.before if here else None)
+        before = entry.previous.summed.value if here and entry.previous is not None else None
+        adds, total = (
+            Number(quantity.value, True, written=now.step.digits.written(quantity))
+            for quantity in (entry.added, entry.summed)
+        )
         return (
-            f'<tr class="{state}"><td>{via}</td><td>{value_html(entry.value, f"hg-gr hg-sm{hidden}")}</td>'
-            f"<td>{total}</td></tr>"
+            f'<tr class="{state}"><td>{via}</td><td>{number_html(adds, f"hg-gr hg-sm{hidden}")}</td>'
+            f"<td>{number_html(total, f'hg-gr hg-sm{hidden}', changed_from=before)}</td></tr>"
         )
 
     def _whys(self, step: Step) -> str:
@@ -225,7 +249,7 @@ class Panels:
         )
         question = asked_of(step, lambda name: f"<b>{xml(name)}</b>")
         rules = "".join(
-            f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if c.formula is not None
+            f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if len(c.lines) == 1
         )
         return f'<div class="hg-next hg-asks"><p><b>Next</b> {xml(step.reading)}.{first} {question}</p>{rules}</div>'
 
@@ -238,7 +262,7 @@ class Panels:
             f"<tr><td>{xml(self.words.name(leaf))}</td><td>{value_html(known[leaf], 'hg-gr hg-sm')}</td></tr>"
             for leaf in leaves[:LONGEST_LEDGER]
         ]
-        wide = " hg-wide" if any(_is_wide(known[leaf]) for leaf in leaves) else ""
+        wide = " hg-wide" if any(table_width(Number(known[leaf])) > ROOMY - 8 for leaf in leaves) else ""
         if len(leaves) > LONGEST_LEDGER:
             rows.append(f'<tr><td colspan="2">and {len(leaves) - LONGEST_LEDGER} more</td></tr>')
         return (
@@ -248,7 +272,7 @@ class Panels:
 
     def _guess(self, value: Any, what: str) -> str:
         """A field for a learner's guess: the number itself, or the largest entry of a small table."""
-        if np.size(value) == 0 or not (np.ndim(value) == 0 or is_small(np.shape(value))):
+        if np.size(value) == 0 or not (np.ndim(value) == 0 or shows_entries(np.shape(value))):
             return ""
         index = np.unravel_index(int(np.argmax(np.abs(value))), np.shape(value))
         number = float(np.asarray(value)[index])
@@ -267,17 +291,14 @@ class Panels:
         return slope_mathml(after_d(self.words.top), below)
 
     def _after_d(self, node: Value) -> str:
-        return written_after_d(self.words.symbol(node))
+        return MathML(self.words.top, self.words.symbol).below(node)
 
 
-def _equation(left: str, sign: str, right: Formula, spoken: str, between: str = "") -> str:
-    return math(f"{left}<mo>{sign}</mo>{between}{written(right)}", spoken)
-
-
-def _is_wide(value: Any) -> bool:
-    """A table too wide to stand beside another."""
-    shape = np.shape(one_page(value))
-    return bool(shape) and is_small(shape) and shape[-1] > 2
+def _is_wide(contribution: Contribution) -> bool:
+    """Are its tables too wide to stand beside one another?"""
+    digits = contribution.step.digits
+    numbers = (Number(q.value, written=digits.written(q)) for q in (contribution.added, contribution.summed))
+    return sum(map(table_width, numbers)) > ROOMY - 8
 
 
 def _steps(number: int) -> str:

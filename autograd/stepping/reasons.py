@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from autograd.drawing.cards import norm
+from autograd.formula.arithmetic import shown
 from autograd.formula.numbers import count, rough
-from autograd.formula.pieces import shown
 from autograd.stepping.walk import Contribution
 from autograd.value import Value
 

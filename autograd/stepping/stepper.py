@@ -15,12 +15,12 @@ import numpy as np
 from autograd.drawing.groups import Collapse, chooser
 from autograd.drawing.options import as_inputs, refuse_unknown
 from autograd.errors import StepError
+from autograd.formula.arithmetic import shown
+from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.numbers import count
-from autograd.formula.pieces import shown
 from autograd.stepping.folding import Closed, enough_closed, folded
 from autograd.stepping.walk import BACKWARD, FORWARD, Contribution, Step, Walk
-from autograd.stepping.wording import Words
 from autograd.value import Value
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def step(
     4
     >>> print(steps[-1])
     Backward 2 of 2  a * b
-        arrives  ∂L/∂(a * b) = 2.458×10⁻⁵
+        arrives  ∂L/∂(a * b) = 2.4577×10⁻⁵
         to a   ∂L/∂a += ∂L/∂(a * b) * b   only path
-            2.458×10⁻⁵ × (−3) ≈ −7.373×10⁻⁵
+            2.4577×10⁻⁵ × (−3) ≈ −7.373×10⁻⁵
         to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
-            2.458×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
+            2.4577×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
     """
     return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title)
 
@@ -62,7 +62,7 @@ class Ledger(tuple[Contribution, ...]):
     """Every contribution to one gradient, in the order they were added; they sum to it exactly."""
 
     node: Value
-    words: Words
+    words: Derivation
     total: Any
 
     def __str__(self) -> str:
@@ -83,11 +83,12 @@ class Stepper:
         self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
         names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
     ) -> None:  # fmt: skip
-        self.root, self.title, self.inputs = root, title, as_inputs(inputs)
+        self.title, self.inputs = title, as_inputs(inputs)
         self.walk = Walk(root, grad, backward)
+        self.root = root = self.walk.root
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
-        self.words = Words(self.names, self.walk.nodes, root, self.walk.data, top)
+        self.words = Derivation(self.names, self.walk.nodes, root, self.walk.data, top)
         self._every = self.walk.steps(self.words)
         self._chosen: Closed = enough_closed(self._every) if collapse is None else chooser(collapse)
         self._opened: set[int] = set()  # serials of calls that were opened again
@@ -168,7 +169,7 @@ class Stepper:
         """The index of a node's step."""
         if self._places is None:
             self._places = self._places_by_name()
-        name = self.words.name(place) if isinstance(place, Value) else place
+        name = self.words.name(self.walk.twin(place)) if isinstance(place, Value) else place
         found = self._places.get(name, [])
         if kind is not None:
             found = [index for index in found if self.steps[index].kind == kind]
@@ -288,7 +289,7 @@ class Stepper:
     def node(self, node: Value | str) -> Value:
         """The node of that name."""
         if isinstance(node, Value):
-            return node
+            return self.walk.twin(node)
         known = {self.words.name(one): one for one in self.walk.nodes} | {
             one.name: one for one in self.walk.nodes if one.name
         }

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from autograd.formula.pieces import Number, Piece
+from autograd.formula.arithmetic import Number, Piece
 from autograd.formula.text import columns
 from autograd.stepping.columns import beside, flowed
 
 if TYPE_CHECKING:
+    from autograd.formula.digits import Line
     from autograd.stepping.walk import Contribution, Step
 
 WIDTH = 100  # columns of a text that goes to no terminal in particular
@@ -22,10 +23,11 @@ def describe(step: Step, colour: bool = False, width: int = WIDTH) -> str:
     made_at = f"   {step.node.line}" if step.node.line else ""
     lines = fitted([(step.title, paint.bold), (f"  {step.reading}", str), (made_at, paint.dim)], width)
     if step.kind == "forward":
-        lines += indented(forward_pieces(step), width)
+        lines += forward_lines(step, width)
         return "\n".join(lines)
-    slope = step.words.slope(step.node)
-    lines += indented([f"arrives  {slope} = ", Number(step.incoming, True)], width)
+    arrives = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
+    lines += indented([f"arrives  {step.arrives.name} = ", arrives], width)
+    lines += named_lines(step, step.lines[: len(step.lines) - len(step.contributions)], paint, width)
     for contribution in step.contributions:
         lines += contribution_lines(contribution, paint, width)
     if not step.contributions:
@@ -33,11 +35,22 @@ def describe(step: Step, colour: bool = False, width: int = WIDTH) -> str:
     return "\n".join(lines)
 
 
-def forward_pieces(step: Step) -> list[Piece]:
-    """`Q = X @ WQ = …` in numbers."""
-    if step.formula is None or step.formula.is_operand:
-        return [f"{step.name} = ", Number(step.value)]
-    return [f"{step.name} = ", *step.formula.equation(step.value)]
+def forward_lines(step: Step, width: int) -> list[str]:
+    """`Q = X @ WQ = …` in numbers; the named steps of a longer op before it."""
+    lines = named_lines(step, step.lines[:-1], Paint(False), width)
+    return [*lines, *indented([f"{step.name} = ", *step.pieces()], width)]
+
+
+def named_lines(step: Step, named: Iterable[Line], paint: Paint, width: int) -> list[str]:
+    """The steps that a rule or a definition names: in symbols, then in numbers."""
+    lines = []
+    for line in named:
+        symbols = f"{line.result.name} = {step.words.names.written(line.formula)}"
+        says = f"   {line.says}" if line.says else ""
+        lines += [INDENT + text for text in flowed([symbols], width - len(INDENT))]
+        lines[-1] += paint.dim(says)
+        lines += indented(step.in_numbers(line), width, 2)
+    return lines
 
 
 def contribution_lines(contribution: Contribution, paint: Paint, width: int) -> list[str]:
@@ -45,20 +58,19 @@ def contribution_lines(contribution: Contribution, paint: Paint, width: int) -> 
     paths = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
     name = words.name(contribution.parent)
     head = f"{INDENT}to {paint.bold(name)}"
-    if columns(f"{INDENT}to {name}   {contribution.symbols}   {paths}") <= width:
-        lines = [f"{head}   {paint.grad(contribution.symbols)}   {paint.dim(paths)}"]
-    else:  # the rule below, each of its named parts on a line of its own
+    symbols = contribution.own_symbols
+    if columns(f"{INDENT}to {name}   {symbols}   {paths}") <= width:
+        lines = [f"{head}   {paint.grad(symbols)}   {paint.dim(paths)}"]
+    else:  # the rule below
         lines = [f"{head}   {paint.dim(paths)}"]
-        for part in contribution.rule_and_parts:
-            lines += [INDENT * 2 + paint.grad(line) for line in flowed([part], width - 2 * len(INDENT))]
-    if contribution.formula is None or contribution.formula.is_operand:
-        numbers: list[Piece] = [Number(contribution.value, True)]
-    else:
-        numbers = contribution.formula.equation(contribution.value, is_gradient=True)
-    lines += indented(numbers, width, 2)
-    if contribution.before is not None:
-        running: list[Piece] = ["now ", Number(contribution.before, True), " → ", Number(contribution.total, True)]
-        lines += indented(running, width, 2)
+        lines += [INDENT * 2 + paint.grad(line) for line in flowed([symbols], width - 2 * len(INDENT))]
+    lines += indented(contribution.pieces(), width, 2)
+    if contribution.previous is not None:
+        before, total = (
+            Number(quantity.value, True, written=contribution.step.digits.written(quantity))
+            for quantity in (contribution.previous.summed, contribution.summed)
+        )
+        lines += indented(["now ", before, " → ", total], width, 2)
     return lines
 
 

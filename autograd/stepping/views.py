@@ -21,8 +21,8 @@ from autograd.drawing.options import Options
 from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene, Size, measure, two_lines
+from autograd.formula.arithmetic import shown
 from autograd.formula.numbers import UNKNOWN, cell, rough
-from autograd.formula.pieces import shown
 from autograd.stepping.walk import BACKWARD, Step
 from autograd.value import Value
 

@@ -2,42 +2,53 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from autograd.backprop import cotangent_for, reach, run_hooks, walk
-from autograd.errors import BackwardError
-from autograd.formula.formula import Formula
-from autograd.formula.pieces import plain_text, shown
+from autograd.backprop import conform, cotangent_for, reach, refuse_stale, run_hooks, walk
+from autograd.errors import BackwardError, DataError
+from autograd.expr import Expr, pulled
+from autograd.formula.arithmetic import Arithmetic, Number, Piece, merged, plain_text, shown
+from autograd.formula.digits import Digits, Line, noise_of, without_noise
+from autograd.formula.entries import spelled
+from autograd.formula.lines import Derivation
+from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
 from autograd.recording import Scope
-from autograd.stepping.wording import Words
 from autograd.value import Value
 
 FORWARD, BACKWARD = "forward", "backward"
 ORDINALS = ("first", "second", "third")
+MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 
 
 class Contribution:
     """What one step adds to the gradient of one input.
 
     parent      the input, a Value
-    rule        in symbols, `g` being the gradient that arrives: `g * b`
+    rule        in symbols, `g` being the gradient that arrives: `g * b`; a longer rule as lines, `u = …; p * u`
     symbols     the same with every gradient's own symbol: `∂L/∂a += ∂L/∂c * b`
-    numbers     the same in numbers: `0.5 × 3 = 1.5`, with `≈` where only the unrounded numbers lead there
+    numbers     the same in numbers: `0.5 × 3 = 1.5`, with `≈` where the result was rounded
+    lines       the named steps of the rule and the contribution itself, as data
     value       what is added
     before      the parent's gradient so far, None before the first contribution
     total       the parent's gradient with this contribution
     path, paths this is the `path`-th of `paths` contributions that meet at the parent
     """
 
-    def __init__(self, step: Step, parent: Value, value: Any, before: Any, total: Any, path: int, paths: int) -> None:
+    def __init__(
+        self, step: Step, parent: Value, value: Any, before: Any, total: Any, path: int, paths: int,
+        noise: tuple[Any, Any] = (0.0, 0.0), previous: Contribution | None = None,
+    ) -> None:  # fmt: skip
         self.step, self.parent = step, parent
         self.value, self.before, self.total = value, before, total
         self.path, self.paths = path, paths
+        self.noise, self.previous = noise, previous
 
     @functools.cached_property
     def place(self) -> int:
@@ -45,59 +56,89 @@ class Contribution:
         if self.step.module is not None:
             return -1
         earlier = [other for other in self.step.contributions if other.parent is self.parent].index(self)
-        inputs, rules = self.step.node.inputs, self.step.rules
-        return [i for i, x in enumerate(inputs) if x is self.parent and rules[i] is not None][earlier]
+        inputs, lines = self.step.node.inputs, self.step.sent_lines
+        return [i for i, x in enumerate(inputs) if x is self.parent and lines[i] is not None][earlier]
+
+    # --- quantities, for lines and ledgers -----------------------------------------------------------------------
 
     @functools.cached_property
-    def whole_formula(self) -> Formula | None:
-        """The rule as a formula; None where a whole module contributes at once."""
-        return self.step.rules[self.place] if self.place >= 0 else None
+    def added(self) -> Expr:
+        """What is added, as a quantity; where rounding errors are all there is, 0."""
+        clean = without_noise(self.value, self.noise[0])
+        return Expr(self.step.words.slope(self.parent), clean, is_gradient=True)
 
     @functools.cached_property
-    def _named(self) -> tuple[Formula | None, list[tuple[str, Formula]]]:
-        whole = self.whole_formula
-        return (None, []) if whole is None else self.step.words.named_parts(whole)
+    def summed(self) -> Expr:
+        """The total with it, as a quantity."""
+        if self.before is None:
+            return self.added
+        return Expr(f"{self.step.words.slope(self.parent)}, total", without_noise(self.total, self.noise[1]),
+                    is_gradient=True)  # fmt: skip
+
+    @functools.cached_property
+    def lines(self) -> list[Line]:
+        """The named steps of the rule, then the contribution; none where a whole module contributes at once."""
+        lines = self.step.sent_lines[self.place] if self.place >= 0 else None
+        if not lines:
+            return []
+        return [*lines[:-1], Line(self.added, lines[-1].formula)]
 
     @property
-    def formula(self) -> Formula | None:
-        """The rule, with the repeated parts of a long one named; `parts` says what they are."""
-        return self._named[0]
+    def line(self) -> Line | None:
+        """The contribution's own line."""
+        return self.lines[-1] if self.lines else None
 
-    @property
-    def parts(self) -> list[tuple[str, Formula]]:
-        return self._named[1]
+    def ledger(self) -> list[Contribution]:
+        """This contribution and those before it to the same parent, oldest first."""
+        chain: list[Contribution] = []
+        entry: Contribution | None = self
+        while entry is not None:
+            chain.append(entry)
+            entry = entry.previous
+        return chain[::-1]
+
+    def ledger_lines(self) -> list[Line]:
+        """The running sum: total = total before + what is added."""
+        return [Line(entry.summed, entry.previous.summed + entry.added) for entry in self.ledger() if entry.previous]
+
+    # --- in words and numbers ------------------------------------------------------------------------------------
 
     @functools.cached_property
     def rule(self) -> str:
-        if self.formula is None:
-            return f"all that {self.step.name} sends"
-        return ", ".join([self.formula.in_terms_of_g, *self._named_parts])
+        return "; ".join(self._texts("g"))
 
     @functools.cached_property
     def symbols(self) -> str:
-        return ", ".join(self.rule_and_parts)
+        return "; ".join([*self._texts("")[:-1], self.own_symbols])
 
     @property
-    def rule_and_parts(self) -> list[str]:
-        """What is added to which gradient, in symbols; then the parts that have a name there: `u = w * v`."""
-        right = f"all that {self.step.name} sends" if self.formula is None else self.formula.text
-        return [f"{self.step.words.slope(self.parent)} += {right}", *self._named_parts]
+    def own_symbols(self) -> str:
+        """What is added to which gradient, without the lines before it."""
+        return f"{self.step.words.slope(self.parent)} += {self._texts('')[-1]}"
 
-    @property
-    def _named_parts(self) -> list[str]:
-        return [f"{name} = {part.text}" for name, part in self.parts]
+    def _texts(self, gradient: str) -> list[str]:
+        write = self.step.words.names.written
+        if not self.lines:
+            return [f"all that {self.step.name} sends"]
+        texts = [write(line.formula, gradient) for line in self.lines]
+        return [*(f"{line.result.name} = {text}" for line, text in zip(self.lines, texts[:-1])), texts[-1]]
 
     @functools.cached_property
     def numbers(self) -> str:
-        if self.formula is None or self.formula.is_operand:
-            return shown(self.value)
-        return plain_text(self.formula.equation(self.value))
+        return plain_text(self.pieces())
+
+    def pieces(self) -> list[Piece]:
+        """The contribution in numbers, with what it comes to."""
+        return self.step.in_numbers(self.line) if self.line is not None else [Number(self.added.value, True)]
 
     @property
     def now(self) -> str:
         """The running total: `now 2 → 3.5`, or `now 1.5` at the first contribution."""
-        start = "" if self.before is None else f"{shown(self.before)} → "
-        return f"now {start}{shown(self.total)}"
+        start = "" if self.previous is None else f"{self._shown(self.previous.summed)} → "
+        return f"now {start}{self._shown(self.summed)}"
+
+    def _shown(self, quantity: Expr) -> str:
+        return shown(quantity.value, written=self.step.digits.written(quantity))
 
     @property
     def via(self) -> str:
@@ -131,9 +172,9 @@ class Contribution:
                 f"give {value.ndim} whole numbers within it"
             )
         place = tuple(i % n for i, n in zip(index, value.shape))
-        spelled = self.formula.entry(place) if self.formula else None
-        result = number.item()
-        return plain_text(spelled.equation(result)) if spelled is not None else f"= {shown(result)}"
+        if self.line is None:
+            return f"= {shown(number.item())}"
+        return plain_text(self.step.entry_in_numbers(self.line, place))
 
     def __repr__(self) -> str:
         return f"<{self.symbols} = {self.numbers}, {self.now}>"
@@ -149,12 +190,13 @@ class Step:
     contributions: tuple[Contribution, ...] = ()
 
     def __init__(
-        self, words: Words, kind: str, node: Value, incoming: Any = None, module: Scope | None = None,
-        nodes: tuple[Value, ...] = (),
+        self, words: Derivation, kind: str, node: Value, incoming: Any = None, module: Scope | None = None,
+        nodes: tuple[Value, ...] = (), noise: Any = 0.0,
     ) -> None:  # fmt: skip
         self.words, self.kind, self.node, self.incoming = words, kind, node, incoming
         self.module = module
         self.nodes = nodes or (node,)
+        self.noise = noise
         self.index = -1  # among all steps
         self.number = self.count = 0  # "10 of 11" among those of its kind
 
@@ -181,21 +223,91 @@ class Step:
         """What the node holds."""
         return self.words.data(self.node)
 
-    @functools.cached_property
-    def formula(self) -> Formula | None:
-        """How the node was made; None for a folded module."""
-        return None if self.module is not None else self.words.made(self.node)
+    # --- lines ---------------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def rules(self) -> list[Formula | None]:
-        return self.words.rules(self.node, self.incoming)
+    def lines(self) -> list[Line]:
+        """Every line of the step, each once; none of a folded module."""
+        if self.module is not None:
+            return []
+        if self.kind == FORWARD:
+            return self.words.forward(self.node)
+        found: dict[int, Line] = {}
+        for contribution in self.contributions:
+            for line in contribution.lines:
+                found.setdefault(id(line.result), line)
+        return list(found.values())
+
+    @functools.cached_property
+    def sent_lines(self) -> list[list[Line] | None]:
+        """For each input the lines of what is sent to it, None where nothing is."""
+        return self.words.backward(self.node, self.arrives.value)
+
+    @functools.cached_property
+    def arrives(self) -> Expr:
+        """The gradient that arrives, as a quantity."""
+        return self.words.gradient(self.node, without_noise(self.incoming, self.noise))
+
+    @functools.cached_property
+    def digits(self) -> Digits:
+        """How every number of the step is written."""
+        ledgers = [line for contribution in self.contributions for line in contribution.ledger_lines()]
+        sums = [
+            [quantity for entry in contribution.ledger() for quantity in (entry.added, entry.summed)]
+            for contribution in self.contributions
+            if contribution.previous is not None
+        ]
+        return Digits([*self.lines, *ledgers], sums)
+
+    def in_numbers(self, line: Line) -> list[Piece]:
+        """A line in numbers, with what it comes to; only that where the numbers cannot show how."""
+        result = Number(line.result.value, line.result.is_gradient, written=self.digits.written(line.result))
+        if not self.shows_arithmetic(line):
+            return [result]
+        return [*merged(Arithmetic(self.digits.written).write(line.formula)), f" {self.digits.sign(line)} ", result]
+
+    def shows_arithmetic(self, line: Line) -> bool:
+        """Does the line in numbers say more than its result, and does it come out?"""
+        if line.formula.op is None:
+            return False
+        return not line.is_shown if not line.is_shown else self.digits.confirms(line)
+
+    def entry_in_numbers(self, line: Line, index: tuple[int, ...]) -> list[Piece]:
+        """One entry of a line, spelled out in numbers."""
+        number = float(np.asarray(line.result.value)[index])
+        result = Number(number, line.result.is_gradient, written=self.digits.written(line.result))
+        entries = self.spelled(line)
+        if entries is None:
+            return ["= ", result]
+        entry = entries[index]
+        whole = line.result if line.result.node is None else line.result.node
+        scalar = Line(Expr("entry", number, node=whole, is_gradient=line.result.is_gradient), entry)
+        digits = self.digits if self.digits.confirms(line) else Digits([scalar])  # a whole table may be too wide
+        if entry.op is None or not digits.confirms(scalar):
+            return ["= ", result]
+        result = replace(result, written=digits.written(scalar.result))
+        return [*merged(Arithmetic(digits.written).write(entry)), f" {digits.sign(scalar)} ", result]
+
+    def spelled(self, line: Line) -> Any:
+        """Every entry of a line as a formula of scalars; None where an op of somebody's own cannot be."""
+        if id(line.formula) not in self._entries:
+            try:
+                self._entries[id(line.formula)] = spelled(line.formula)
+            except DataError:
+                self._entries[id(line.formula)] = None
+        return self._entries[id(line.formula)]
+
+    @functools.cached_property
+    def _entries(self) -> dict[int, Any]:
+        return {}
 
     @property
     def numbers(self) -> str:
-        """The forward step in numbers: `2 × 3 = 6`."""
-        if self.formula is None or self.formula.is_operand:
-            return shown(self.value)
-        return plain_text(self.formula.equation(self.value))
+        """The forward step in numbers: `2 × 3 = 6`; of several lines the last."""
+        return plain_text(self.pieces())
+
+    def pieces(self) -> list[Piece]:
+        return self.in_numbers(self.lines[-1]) if self.lines else [Number(self.value)]
 
     def __str__(self) -> str:
         from autograd.stepping.terminal import describe
@@ -210,53 +322,102 @@ class Walk:
     """Every number of a forward and a backward pass, computed without touching any `.grad`."""
 
     def __init__(self, root: Value, cotangent: Any = None, backward: bool = True) -> None:
-        self.root = root
         if backward and cotangent is None:
             _refuse_array(root)
         self.seed = cotangent_for(root, cotangent) if backward else None
+        refuse_stale([node for node in reversed(topological(root)) if node.op is not None])
+        unfolded = Unfolded(root)
+        self._exact: dict[Value, Any] = {}  # the leaves' gradients as the engine gives them, if steps replaced its ops
+        if unfolded and backward:
+            self._exact[root] = self.seed
+            walk(reach(root), self._exact)
+        self.twin = unfolded.twin
+        self.root = root = unfolded.root
         self.order = reach(root) if backward else []
         self.nodes = topological(root)
-        self.data = {node: np.array(node.data) for node in self.nodes if _may_change(node)}
+        self.data = {node: copy.copy(node.data) for node in self.nodes if _may_change(node)}
         self.incoming: dict[Value, Any] = {root: self.seed} if backward else {}  # each node's whole gradient
-        self.sent: list[tuple[Value, Value, Any, Any, Any]] = []  # node, parent, value, before, total
+        self.noise: dict[Value, Any] = {}  # how far rounding may have moved each node's gradient
+        self.sent: list[Sent] = []
         self._run()
-        self.paths = Counter(parent for _, parent, *_ in self.sent)
+        self.paths = Counter(sent.parent for sent in self.sent)
 
     def _run(self) -> None:
         def note(node: Value, g: Any, parent: Value, value: Any, before: Any, total: Any) -> None:
-            self.sent.append((node, parent, value, before, total))
+            self.sent.append(Sent(node, parent, value, before, total))
 
         with np.errstate(all="ignore"):
             results = walk(self.order, {self.root: self.seed}, watch=note)
         self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
         self._finish_leaves()
+        if sum(node.size for node in self.nodes) <= MOST_JITTERED:
+            self._measure_noise()
+
+    def _measure_noise(self) -> None:
+        """How far rounding may have moved each contribution and each gradient."""
+        places: Counter[Value] = Counter()
+        for sent in self.sent:
+            own = self._noise_sent(sent.node, places[sent.node])
+            places[sent.node] += 1
+            self.noise[sent.parent] = self.noise.get(sent.parent, 0.0) + own
+            sent.noise = (own, self.noise[sent.parent])
+
+    def _noise_sent(self, node: Value, place: int) -> Any:
+        """How far a node's contribution moves when its operands and its gradient move by their rounding errors."""
+        op = node.op
+        assert op is not None
+        g = self.incoming[node]
+        plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
+
+        def compute(g: Any, out: Any, *data: Any) -> Any:
+            parts = zip(pulled(op, g, out, data), node.inputs)
+            sent = [(dx, x) for dx, x in parts if dx is not None and isinstance(x, Value) and x.requires_grad]
+            return conform(*sent[place])
+
+        try:
+            moved = noise_of(compute, [g, node.data, *plain], [self.noise.get(node, 0.0), *[0.0] * (len(plain) + 1)])
+        except Exception:  # a rule of somebody's own may not take other numbers: then nothing is known
+            return 0.0
+        return np.nan_to_num(moved, nan=0.0, posinf=0.0)
 
     def _finish_leaves(self) -> None:
         """Hooks of leaves run last, as in `backward`."""
-        for index in range(len(self.sent) - 1, -1, -1):
-            node, parent, value, before, total = self.sent[index]
-            if parent.op is None and parent not in self.incoming:
-                if parent._note is not None and parent._note.hooks:
-                    total = run_hooks(parent, total)
-                    self.sent[index] = (node, parent, value, before, total)
-                self.incoming[parent] = total
+        for sent in reversed(self.sent):
+            if sent.parent.op is None and sent.parent not in self.incoming:
+                if sent.parent._note is not None and sent.parent._note.hooks:
+                    sent.total = run_hooks(sent.parent, sent.total)
+                sent.total = self._exact.get(sent.parent, sent.total)
+                self.incoming[sent.parent] = sent.total
 
-    def steps(self, words: Words) -> list[Step]:
+    def steps(self, words: Derivation) -> list[Step]:
         """One step an op: forward oldest first, then backward newest first."""
         forward = [Step(words, FORWARD, node) for node in self.nodes if node.op is not None]
         by_node: dict[Value, Step] = {}
         for node in self.order:
             if node in self.incoming:
-                by_node[node] = Step(words, BACKWARD, node, self.incoming[node])
-        seen: Counter[Value] = Counter()
+                by_node[node] = Step(words, BACKWARD, node, self.incoming[node], noise=self.noise.get(node, 0.0))
+        latest: dict[Value, Contribution] = {}
         given: dict[Value, list[Contribution]] = {}
-        for node, parent, value, before, total in self.sent:
-            seen[parent] += 1
-            made = Contribution(by_node[node], parent, value, before, total, seen[parent], self.paths[parent])
-            given.setdefault(node, []).append(made)
+        for sent in self.sent:
+            previous = latest.get(sent.parent)
+            made = latest[sent.parent] = Contribution(
+                by_node[sent.node], sent.parent, sent.value, sent.before, sent.total,
+                previous.path + 1 if previous else 1, self.paths[sent.parent], sent.noise, previous,
+            )  # fmt: skip
+            given.setdefault(sent.node, []).append(made)
         for node, step in by_node.items():
             step.contributions = tuple(given.get(node, ()))
         return numbered(forward + list(by_node.values()))
+
+
+class Sent:
+    """What a node sent to one of its inputs, and that input's gradient before and after."""
+
+    __slots__ = ("before", "node", "noise", "parent", "total", "value")
+
+    def __init__(self, node: Value, parent: Value, value: Any, before: Any, total: Any) -> None:
+        self.node, self.parent, self.value, self.before, self.total = node, parent, value, before, total
+        self.noise: tuple[Any, Any] = (0.0, 0.0)  # how far rounding may have moved the value and the total
 
 
 def numbered(steps: list[Step]) -> list[Step]:
@@ -282,4 +443,4 @@ def _refuse_array(root: Value) -> None:
 
 def _may_change(node: Value) -> bool:
     """Numbers that an edit of a leaf could reach: the leaf's own, and views into them."""
-    return isinstance(node.data, np.ndarray) and (node.op is None or node.data.base is not None)
+    return node.op is None or (isinstance(node.data, np.ndarray) and node.data.base is not None)

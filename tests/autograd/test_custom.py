@@ -163,8 +163,8 @@ def test_a_rule_that_can_only_be_run_is_drawn_and_stepped_by_its_name(forward, v
     drawing, steps = ag.draw(result, edges="rule"), ag.step(result)
     assert "mine′(g)" in drawing.svg
     rules = [c.rule for step in steps for c in step.contributions if c.parent.name == "q"]
-    assert len(rules) == 1 and rules[0].startswith("pull_mine(") and rules[0].endswith(", q)")
-    assert "pull_mine" in steps.html()
+    assert len(rules) == 1 and rules[0].startswith("backward_mine(") and rules[0].endswith(", q)")
+    assert "backward_mine" in steps.html()
     with pytest.raises(DataError, match="the rule of mine can only be run, not written as text"):
         rule(op(Value(x)))
 

@@ -21,14 +21,14 @@ def test_rules_read_as_a_person_writes_them(name, printed):
 
 
 @pytest.mark.parametrize("make, printed", [
-    (lambda a, b: a @ b, ["g @ y.mT", "x.mT @ g"]),
-    (lambda a, b: (a @ b).softmax(), ["out * (g - sum(g * out, axis=-1, keepdims=True))"]),
-    (lambda a, b: a.sum(), ["broadcast_to(g, (2, 3))"]),
-    (lambda a, b: a.sum(axis=0), ["broadcast_to(expand_dims(g, axis=-2), (2, 3))"]),
-    (lambda a, b: a.mean(axis=-1, keepdims=True), ["broadcast_to(g / 3, (2, 3))"]),
-    (lambda a, b: a.T, ["transpose(g, (-1, -2))"]),
-    (lambda a, b: a[0], ["scatter(g, 0, (2, 3))"]),
-    (lambda a, b: a[:, 1:], ["scatter(g, s_[:, 1:], (2, 3))"]),
+    (lambda a, b: a @ b, ["g @ y.T", "x.T @ g"]),
+    (lambda a, b: (a @ b).softmax(), ["dot = sum(g * out, axis=1); u = g - dot; out * u"]),
+    (lambda a, b: a.sum(), ["g copied to 2×3"]),
+    (lambda a, b: a.sum(axis=0), ["g copied to 2×3"]),
+    (lambda a, b: a.mean(axis=-1, keepdims=True), ["g / 3 copied to 2×3"]),
+    (lambda a, b: a.T, ["g.T"]),
+    (lambda a, b: a[0], ["g at [0], 0 elsewhere"]),
+    (lambda a, b: a[:, 1:], ["g at [:, 1:], 0 elsewhere"]),
 ])  # fmt: skip
 def test_rules_of_a_node_know_its_shapes(make, printed):
     node = make(Value(np.ones((2, 3))), Value(np.ones((3, 4))))
@@ -41,12 +41,12 @@ class TestRuleOfANode:
     a, b, w = Value(2.0, name="a"), Value(3.0, name="b"), Value(np.ones((2, 3)), name="layer.weight")
 
     @pytest.mark.parametrize("node, printed", [
-        (a * b, ["g * b", "g * a"]), (a * a, ["g * a", "g * a"]), (a**2, ["g * (2 * a ** (2 - 1))", "None"]),
-        (w.mean(axis=-1), ["broadcast_to(expand_dims(g / 3, axis=-1), (2, 3))"]),
-        (w.log_softmax(), ["g - exp(out) * sum(g, axis=-1, keepdims=True)"]),
-        (w @ np.ones((3, 4)), ["g @ y.mT", "None"]),
-        (OPS["linear"](a * np.ones((2, 3)), w.T, None), ["g @ weight.mT", "x.mT @ g", "None"]),
-        (OPS["concatenate"]([w, w]), ["g[..., 0:2, :]", "g[..., 2:4, :]"]),
+        (a * b, ["g * b", "g * a"]), (a * a, ["g * a", "g * a"]), (a**2, ["g * (2 * a)", "None"]),
+        (w.mean(axis=-1), ["g / 3 copied to 2×3"]),
+        (w.log_softmax(), ["g - exp(out) * sum(g, axis=1)"]),
+        (w @ np.ones((3, 4)), ["g @ y.T", "None"]),
+        (OPS["linear"](a * np.ones((2, 3)), w.T, None), ["g @ weight.T", "x.T @ g", "None"]),
+        (OPS["concatenate"]([w, w]), ["g[0:2]", "g[2:4]"]),
         (a * Value(1.0), ["g * y", "g * a"]),
     ], ids=repr)  # fmt: skip
     def test_it_speaks_of_its_own_inputs(self, node, printed):
@@ -98,13 +98,13 @@ class TestText:
             ("sum", {}), ("sum", {"axis": 0}), ("sum", {"axis": 1, "keepdims": True}), ("softmax", {}),
             ("softmax", {"axis": 0}), ("mean", {"axis": (0, 1)}), ("gelu", {}), ("gelu", {"approximate": "tanh"}),
         ]]  # fmt: skip
-        assert said == ["sum(x)", "sum(x, axis=-2)", "sum(x, axis=-1, keepdims=True)", "softmax(x)",
-                        "softmax(x, axis=-2)", "mean(x)", "gelu(x)", "gelu(x, approximate='tanh')"]  # fmt: skip
+        assert said == ["sum(x)", "sum(x, axis=0)", "sum(x, axis=1)", "softmax(x)",
+                        "softmax(x, axis=0)", "mean(x)", "gelu(x)", "gelu(x, approximate='tanh')"]  # fmt: skip
 
     def test_lists_of_inputs(self):
         x, y = Expr("x", np.ones((2, 3))), Expr("y", np.ones((3, 2)))
         assert str(OPS["concatenate"]([x, x * 2])) == "concatenate([x, x * 2])"
-        assert str(OPS["stack"]([x, x], axis=1)) == "stack([x, x], axis=-2)"
+        assert str(OPS["stack"]([x, x], axis=1)) == "stack([x, x], axis=1)"
         assert str(OPS["dot"]([x], [x], x)) == "dot(x, x, x)"
         assert str(OPS["einsum"]("ij,jk->ik", x, y)) == "einsum('ij,jk->ik', x, y)"
 
@@ -136,7 +136,7 @@ class TestValueBeside:
     def test_a_rule_with_inputs_needs_no_g(self):
         x = np.array([[1.0, 2.0]])
         (dx,) = rule(Value(x).log_softmax().op, (x,))
-        assert str(dx) == "g - exp(out) * sum(g, axis=-1, keepdims=True)"
+        assert str(dx) == "g - exp(out) * sum(g, axis=1)"
 
     def test_a_rule_with_numbers(self):
         dx, dy = rule(OPS["mul"], (2.0, 3.0), g=10.0)
@@ -179,7 +179,7 @@ def test_a_concatenation_says_its_axis_unless_it_is_the_usual_one():
     tall, wide = Value(np.ones((2, 3)), name="x"), Value(np.ones((2, 1)), name="y")
     beside = concatenate([tall, wide], axis=-1).op
     exprs = Expr("x", tall.data), Expr("y", wide.data)
-    assert str(Expr.__apply__(beside, exprs)) == "concatenate([x, y], axis=-1)"
+    assert str(Expr.__apply__(beside, exprs)) == "concatenate([x, y], axis=1)"
     assert str(Expr.__apply__(beside, (Expr("x"), Expr("y")))) == "concatenate([x, y], axis=-1)"
     assert str(Expr.__apply__(concatenate([tall, tall]).op, (exprs[0], exprs[0]))) == "concatenate([x, x])"
 

@@ -8,7 +8,7 @@ import pytest
 
 from autograd import Value, jvp, vjp
 from autograd.check.replay import Replay
-from autograd.expr import pulled, rule
+from autograd.expr import own_names, pulled, rule
 from autograd.graph import leaves
 from autograd.op import OPS, Op
 from autograd.ops import elementwise
@@ -151,15 +151,21 @@ def test_a_fused_op_on_a_large_array_equals_its_definition(op, sample):
 def test_the_printed_rule_is_the_rule(op, sample):
     inputs, bound, out = inputs_and_op(op, sample)
     g = uneven(np.shape(out)) if np.ndim(out) else 1.7
-    names = dict(zip(bound.names, inputs, strict=False))
-    if bound.variadic:
-        names[bound.names[-1]] = inputs[len(bound.names) - 1 :]
-    namespace = {**OPS, "array": np.array, "s_": np.s_, "inf": np.inf, "nan": np.nan, "g": g, "out": out, **names}
-    run = pulled(bound, g, out, inputs)
-    for printed, number in zip(rule(bound, tuple(inputs), g, out), run, strict=True):
-        if printed is None or str(printed).startswith("pull_"):  # `by_definition`: no formula to print
+    names = dict(zip(own_names(bound, len(inputs)), inputs, strict=False))
+    lists = {bound.names[-1]: inputs[len(bound.names) - 1 :]} if bound.variadic else {}
+    table = {**OPS, "array": np.array, "s_": np.s_, "inf": np.inf, "nan": np.nan, "g": g, "out": out, **names, **lists}
+    numbers = pulled(bound, g, out, inputs)
+    for formula, number, x in zip(rule(bound, tuple(inputs), g, out), numbers, inputs, strict=True):
+        if number is None:
             continue
-        assert_close(eval(str(printed), {"__builtins__": {}}, namespace), number, f"{op.name}: {printed}", 1e-12)
+        assert formula is not None
+        expected = OPS["sum_to"](number, np.shape(x)) if np.shape(number) != np.shape(x) else number
+        *lines, last = formula.code.split("\n")
+        namespace = {"__builtins__": {}, **table}
+        exec("\n".join(lines), namespace)
+        assert_close(eval(last, namespace), expected, f"{op.name}: {formula.code}", 1e-12)
+        assert_close(formula.value, expected, f"{op.name}: {formula}", 1e-12)
+        assert_close(formula.run({"g": g, "out": out, **names}), expected, f"{op.name}, run again: {formula}", 1e-12)
 
 
 ELEMENTWISE = [op for op in vars(elementwise).values() if isinstance(op, Op) and op.names == ("x",)]

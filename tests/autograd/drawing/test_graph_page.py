@@ -89,7 +89,7 @@ def test_a_frame_of_the_whole_graph_folds_there(drive, gpt_page):
         click(all("g.hg-frame").find(one => one.getAttribute("aria-label") === "close blocks.1.attention"));
         return [before, keys().length, names().includes("blocks.1.attention")];""",
     )
-    assert result[0] == 79 and result[1] < 79 and result[2]
+    assert result[0] == 130 and result[1] < 130 and result[2]
 
 
 def test_open_all_shows_every_node_and_close_all_folds_again(drive, gpt_page):
@@ -99,7 +99,7 @@ def test_open_all_shows_every_node_and_close_all_folds_again(drive, gpt_page):
         const before = keys().length; click(document.getElementById("hg-open")); const open = keys();
         click(document.getElementById("hg-close")); return {before, open, after: keys().length};""",
     )
-    assert result["before"] == result["after"] and len(result["open"]) == 79
+    assert result["before"] == result["after"] and len(result["open"]) == 130
     assert not any(key.startswith(("m", "x")) for key in result["open"])
 
 

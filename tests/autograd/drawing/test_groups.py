@@ -90,7 +90,7 @@ def test_above_max_nodes_it_folds_by_itself_and_says_so(gpt):
     loss, _, _ = gpt
     drawing = draw(loss, max_nodes=40)
     assert len(drawing.scene.cards) <= 40
-    assert drawing.scene.notes[0].startswith(f"{len(topological(loss))} nodes, shown folded to ")
+    assert drawing.scene.notes[0].startswith(f"{len(drawing.reader.nodes)} nodes, shown folded to ")
     assert drawing.scene.notes[0] in drawing.svg
 
 
@@ -100,7 +100,7 @@ def test_a_long_model_folds_until_it_fits_on_a_page_and_says_how_to_open_it(gpt)
     assert names(drawing) == names(draw(loss, collapse=1, names=given))
     assert drawing.placement.width < 600
     (note,) = drawing.scene.notes
-    assert note == (f"{len(topological(loss))} nodes, shown folded to 6; "
+    assert note == (f"{len(drawing.reader.nodes)} nodes, shown folded to 6; "
                     "collapse=False opens them all, collapse=2 only the outermost")  # fmt: skip
     assert note.partition(", ")[0] in drawing.svg and drawing.scene.direction == "TB"
     assert "collapse" not in drawing.advice  # nothing is open that it could fold

@@ -36,17 +36,24 @@ def assert_agrees(root, grad=None):
     root.backward(grad)
     while stepper.position < len(stepper):
         stepper.next()
-    state = {node: bits(gradient) for node, gradient in stepper.gradients.items()}
-    expected = {node: bits(node.grad) for node in nodes if node.grad is not None}
-    assert state == expected
+    found = stepper.gradients
+    opened = any(stepper.walk.twin(node) is not node for node in nodes)  # a fused op, replaced by its steps
+    for node in nodes:
+        gradient = found.get(stepper.walk.twin(node))
+        assert (gradient is None) == (node.grad is None)
+        if gradient is not None and (node.op is None or not opened):
+            assert bits(gradient) == bits(node.grad)
+        elif gradient is not None:
+            np.testing.assert_allclose(gradient, node.grad, rtol=1e-9, atol=1e-13)
+    assert opened or len(found) == sum(node.grad is not None for node in nodes)
     for node in nodes:
         ledger = stepper.ledger(node)
-        if ledger:
-            assert bits(ledger[-1].total) == expected[node]
+        if ledger and (node.op is None or not opened):
+            assert bits(ledger[-1].total) == bits(node.grad)
             total = ledger[0].value
             for entry in ledger[1:]:
                 total = total + entry.value
-            assert bits(total) == expected[node]
+            np.testing.assert_allclose(total, node.grad, rtol=1e-12 if opened else 0, atol=1e-15 if opened else 0)
     for contribution in (c for one in stepper for c in one.contributions):
         assert contribution.rule and contribution.symbols and contribution.numbers
     assert str(stepper)
@@ -215,10 +222,7 @@ def assert_steps(op, i):
     stepper = assert_agrees(out, cotangent)
     last = stepper[-1]
     for contribution in last.contributions:
-        if contribution.rule.startswith("pull_"):  # differentiated by its definition, which can be opened instead
-            assert op.definition is not None
-            continue
-        value = contribution.whole_formula.value()
+        value = contribution.line.formula.value
         np.testing.assert_allclose(value, contribution.value, rtol=1e-10, atol=1e-12, err_msg=contribution.rule)
         if np.ndim(contribution.value) and np.size(contribution.value):
             index = np.unravel_index(np.argmax(np.abs(contribution.value)), np.shape(contribution.value))
@@ -357,7 +361,7 @@ def test_almost_equal_is_said_where_numbers_are_rounded():
     assert step((table * np.array([0.0, 2.0])).sum())[0].numbers == "[0.3333, 0.5] ⊙ [0, 2] = [0, 1]"
     large = Value(np.full((9, 9), 1 / 3), name="large")  # shown by its shape: nothing of it is rounded
     assert step((large * (1 / 3)).sum())[0].numbers == "[9×9] × 0.3333 = [9×9]"
-    assert step(large.sum())[0].numbers == "sum([9×9]) = 27"
+    assert step(large.sum())[0].numbers == "sum of [9×9] = 27"
 
 
 def test_broadcasting_is_undone_in_the_open():
@@ -391,9 +395,9 @@ def test_a_rule_that_text_cannot_follow():
     op = ag.Op("odd", "odd(x)", forward=lambda x: x * 2, vjp=vjp, register=False)
     x = Value(3.0, name="x")
     (sent,) = step(op(x))[-1].contributions
-    assert sent.value == 2.0 and sent.rule == "pull_odd(g, x)" and sent.numbers == "pull_odd(1, 3) = 2"
+    assert sent.value == 2.0 and sent.rule == "backward_odd(g, x)" and sent.numbers == "2"
     (sent,) = step(op(x) * (1 / 3))[-1].contributions
-    assert sent.numbers == "pull_odd(0.3333, 3) ≈ 0.6667"
+    assert sent.numbers == "0.6667"
 
 
 # --- names, breakpoints, modules ------------------------------------------------------------------------------

@@ -1,0 +1,254 @@
+"""How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown.
+
+The last line of a panel has the digits of a card. Each quantity above it gets as many more as the lines that use it
+need: walk the lines backwards, add a digit to the operands of any line that does not come out, and repeat. A quantity
+has one spelling in all lines, and a longer spelling rounds to the shorter one that the card shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograd.errors import HandgradError
+from autograd.expr import UNKNOWN, Expr
+from autograd.formula.arithmetic import has_numbers, pages
+from autograd.formula.numbers import DIGITS, EXACT_ULPS, Notation, as_printed, notation, table
+
+MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
+MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
+NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
+JITTERS = 3
+ROUNDS = 80
+WIDEST = 44  # characters of a table that a panel has room for
+
+
+@dataclass
+class Line:
+    """One line: `name = formula`, and what it comes to. `result` is the symbol on its left, with its value."""
+
+    result: Expr
+    formula: Expr
+    says: str = ""
+
+    @property
+    def quantities(self) -> list[Expr]:
+        """The symbols and the constants with many digits that the line is computed from."""
+        return list(_operands(self.formula))
+
+    @property
+    def is_shown(self) -> bool:
+        """Are all its numbers small enough to be printed?"""
+        return all(e.value is not UNKNOWN and has_numbers(e.value) for e in (self.result, *self.quantities))
+
+
+def _operands(e: Expr) -> Iterator[Expr]:
+    if e.op is not None:
+        for part in e.args:
+            yield from _operands(part)
+    elif e.name or isinstance(e.value, float):
+        yield e
+
+
+def _terms(line: Line) -> list[Expr]:
+    """The terms of a sum and what they come to."""
+
+    def terms(e: Expr) -> list[Expr]:
+        if e.op is not None and e.op.name in ("add", "sub"):
+            return [term for part in e.args for term in terms(part)]
+        return [e] if e.op is None else []
+
+    found = terms(line.formula) if line.formula.op is not None else []
+    return [*found, line.result] if len(found) > 1 else []
+
+
+def quantity(e: Expr) -> Any:
+    """What tells quantities apart: the node and whether it is its gradient, the line, or the constant's number."""
+    if e.op is None and not e.name:
+        return e.value
+    return id(e if e.node is None else e.node), e.is_gradient
+
+
+def width(value: Any, written: Notation | None) -> int:
+    """How many characters the widest row of a table takes, a space after each column."""
+    printed = [table(page, written=written) for page in pages(value)] if np.ndim(value) else []
+    return max((sum(before + after + 1 for before, after in one.columns) for one in printed), default=0)
+
+
+class Digits:
+    """The notation of each quantity in some lines that are shown together.
+
+    >>> tanh = Expr("L", -0.9640275800758169)
+    >>> g = Line(Expr("g", 0.07065082485316443), Expr.number(1.0) - tanh**2)
+    >>> digits = Digits([g])
+    >>> digits.confirms(g), digits.written(tanh).decimals
+    (True, 5)
+    """
+
+    def __init__(self, lines: Iterable[Line], ledgers: Iterable[Sequence[Expr]] = (), digits: int = DIGITS) -> None:
+        lines = list(lines)
+        self.lines = [line for line in lines if line.is_shown]
+        self.values: dict[Any, Any] = {}
+        self.shortest: dict[Any, Notation] = {}
+        self._kept = lines  # ids stay their own
+        for line in self.lines:
+            for e in (line.result, *line.quantities):
+                key = quantity(e)
+                if key not in self.values:
+                    self.values[key] = np.asarray(e.value, dtype=float)
+                    self.shortest[key] = notation(self.values[key], digits)
+        self.notations = dict(self.shortest)
+        self.left_out: set[int] = set()  # ids of lines that no number of digits confirms
+        self._read: dict[tuple[Any, Notation], Any] = {}  # what a reader sees of a quantity in a notation
+        groups = [*((ledger, True) for ledger in ledgers), *((_terms(line), False) for line in self.lines)]
+        self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
+        self._solve()
+        while unconfirmed := [line for line in self._asked() if not self.confirms(line)]:
+            self.left_out.update(map(id, unconfirmed))
+            self.notations = dict(self.shortest)  # without them the others need fewer digits
+            self._solve()
+
+    def _asked(self) -> list[Line]:
+        """The lines that are to come out."""
+        return [line for line in self.lines if id(line) not in self.left_out]
+
+    def written(self, e: Expr) -> Notation | None:
+        """How a symbol's numbers are spelled; None for one that no line speaks of."""
+        return self.notations.get(quantity(e))
+
+    def printed(self, e: Expr) -> Any:
+        """The numbers that a reader sees of a symbol."""
+        written = self.written(e)
+        if written is None:
+            return e.value
+        if np.shape(e.value) != np.shape(self.values[quantity(e)]):  # one entry of it
+            return as_printed(e.value, written=written)
+        return self._seen(quantity(e), written)
+
+    def _seen(self, key: Any, written: Notation) -> Any:
+        found = self._read.get((key, written))
+        if found is None:
+            found = self._read[key, written] = as_printed(self.values[key], written=written)
+        return found
+
+    def by_hand(self, line: Line) -> Any:
+        """What a line comes to, computed with the numbers as they are printed."""
+        with np.errstate(all="ignore"):
+            return line.formula.replaced(self._constant).run(self.printed)
+
+    def _constant(self, e: Expr) -> Expr | None:
+        if e.op is None and not e.name and isinstance(e.value, float) and e.value in self.notations:
+            return Expr.number(as_printed(e.value, written=self.notations[e.value]))
+        return None
+
+    def confirms(self, line: Line) -> bool:
+        """Does the line, done by hand, round to the digits printed of its result?"""
+        written = self.written(line.result)
+        if written is None:
+            return False
+        try:
+            found = np.asarray(self.by_hand(line), dtype=float)
+        except (HandgradError, TypeError, ValueError):
+            return False
+        printed = np.asarray(self.printed(line.result), dtype=float)
+        if found.shape != printed.shape:
+            return False
+        unit = 10.0 ** (written.exponent - written.decimals)
+        with np.errstate(invalid="ignore"):  # infinities are compared below
+            same = np.abs(found - printed) < (0.5 - MARGIN) * unit
+        alike = (found == printed) | (np.isnan(found) & np.isnan(printed))  # infinities and NaN
+        return bool(np.all(same | alike))
+
+    def sign(self, line: Line) -> str:
+        """`=` where the printed numbers come to just what is printed, else `≈`."""
+        found, printed = self.by_hand(line), self.printed(line.result)
+        exact = np.allclose(found, printed, rtol=EXACT_ULPS * 2.3e-16, atol=0.0, equal_nan=True)
+        return "=" if exact else "≈"
+
+    # --- the search ----------------------------------------------------------------------------------------------
+
+    def _solve(self) -> None:
+        self._even_out()
+        for _ in range(ROUNDS):
+            changed = False
+            for line in reversed(self._asked()):
+                if not self.confirms(line):
+                    changed |= any([self._grow(quantity(e)) for e in line.quantities])
+            changed |= self._round_to_cards()
+            if not changed:
+                return
+            self._even_out()
+
+    def _grow(self, key: Any) -> bool:
+        """One more decimal for a quantity that is not exact already."""
+        if self._is_exact(key):
+            return False
+        now, value = self.notations[key], self.values[key]
+        longest = notation(value, MOST_DIGITS)
+        longer = Notation(now.exponent, now.decimals + 1)
+        if now.decimals + (longest.exponent - now.exponent) >= longest.decimals or width(value, longer) > WIDEST:
+            return False
+        self.notations[key] = longer
+        return True
+
+    def _is_exact(self, key: Any) -> bool:
+        value, printed = self.values[key], self._seen(key, self.notations[key])
+        return bool(np.allclose(printed, value, rtol=EXACT_ULPS * 2.3e-16, atol=0.0, equal_nan=True))
+
+    def _round_to_cards(self) -> bool:
+        """A longer spelling must round to the shorter one that a card shows: −0.379949, not −0.37995."""
+        changed = False
+        for key, now in self.notations.items():
+            short = self.shortest[key]
+            if now == short or self._is_exact(key):
+                continue
+            longer, on_card = self._seen(key, now), self._seen(key, short)
+            if np.any(as_printed(np.asarray(longer), written=short) != on_card):
+                changed |= self._grow(key)
+        return changed
+
+    def _even_out(self) -> None:
+        """The terms of a sum share their power of ten, and in a ledger also their decimals."""
+        for group, in_columns in self.groups:
+            rounded = [key for key in group if not self._is_exact(key)]
+            if len(rounded) < 2:
+                continue
+            exponent = max(self.notations[key].exponent for key in rounded)
+            decimals = {key: self.notations[key].decimals + exponent - self.notations[key].exponent for key in rounded}
+            most = max(decimals.values())
+            for key in rounded:
+                self.notations[key] = Notation(exponent, max(0, most if in_columns else decimals[key]))
+
+
+# --- rounding noise ---------------------------------------------------------------------------------------------------
+
+
+def without_noise(value: Any, noise: Any) -> Any:
+    """The value with 0 where rounding errors are all there is."""
+    if np.ndim(value) == 0:
+        return 0.0 if value != 0 and np.abs(value) <= NOISE * noise else value
+    return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
+
+
+def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None = None) -> Any:
+    """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float."""
+    rng = np.random.default_rng(0)
+    with np.errstate(all="ignore"):
+        result = compute(*values)
+        moved = np.zeros(np.shape(result))
+        for _ in range(JITTERS):
+            shaken = [_shaken(x, None if noises is None else noises[i], rng) for i, x in enumerate(values)]
+            moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
+    return moved
+
+
+def _shaken(x: Any, noise: Any, rng: np.random.Generator) -> Any:
+    array = np.asarray(x)
+    if array.dtype.kind != "f":
+        return x
+    size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
+    shaken = array + size * rng.choice([-1.0, 1.0], array.shape)
+    return shaken if array.ndim else float(shaken)

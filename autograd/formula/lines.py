@@ -1,0 +1,156 @@
+"""A graph as lines: how each node is computed, and what it sends back, in names, formulas and numbers.
+
+A line is a name, a formula over earlier names and ops of the table, and its value (`digits.Line`). Everything that
+explains a graph reads these: the stepper's panels, the terminal, `explain`, the sheets. What an op's rule or definition
+names with `let` is a line of its own, so that no line is longer than a person would write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from autograd.expr import UNKNOWN, Expr, lines_of, rule_or_its_name
+from autograd.formula.digits import Line, noise_of, without_noise
+from autograd.formula.maths import SIMPLE_NAME
+from autograd.formula.names import Names
+from autograd.formula.text import abridged, clipped, visible
+from autograd.value import Value
+
+LONGEST_NAME = 40
+SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
+LARGEST_SHAKEN = 64  # numbers of an operand up to which its rounding errors are looked at
+LONGEST_TOP = 20  # characters up to which the root's own name stands in ∂loss/∂x; a longer one becomes L
+
+
+class Derivation:
+    """The lines of one graph. `data` holds the numbers at the time of reading, where they may since have changed."""
+
+    def __init__(
+        self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any] | None = None, top: str = ""
+    ) -> None:
+        self.names = names
+        self.nodes = list(nodes)
+        self._data = data or {}
+        if len(self.nodes) <= SETTLED_UP_TO:
+            names.settle(self.nodes, {})  # which unnamed nodes get a name
+        self._symbols: dict[int, Expr] = {}
+        self._root = root
+        self.top = top or self._top()
+
+    def _top(self) -> str:
+        """What the fractions differentiate: the root's own name if it is a short word, else L."""
+        name = self.names.name(self._root)
+        if SIMPLE_NAME.fullmatch(name) and len(name) <= LONGEST_TOP and not self.names.is_made_up(self._root):
+            return name
+        used = {self.names.name(node) for node in self.nodes if node is not self._root}
+        return "L" if "L" not in used else "out"
+
+    # --- words --------------------------------------------------------------------------------------------------
+
+    def data(self, x: Any) -> Any:
+        """The numbers of a node or plain operand."""
+        return self._data.get(x, x.data) if isinstance(x, Value) else x
+
+    def name(self, x: Value) -> str:
+        """What a node is called in a sentence: its name, a short expression, or a name made up for it."""
+        name = self.names.name(x)
+        if not name and x is self._root:
+            name = self.top
+        return clipped(visible(name or self.names.in_a_sentence(x)), LONGEST_NAME)
+
+    def slope(self, x: Value) -> str:
+        """The symbol of a node's gradient: `∂L/∂K`."""
+        name = self.name(x)
+        is_word = bool(self.names.name(x)) or x is self._root
+        return f"∂{self.top}/∂{name if is_word and SIMPLE_NAME.fullmatch(name) else f'({name})'}"
+
+    def reading(self, node: Value) -> str:
+        """`K = X @ WK`: a node's name and how it was made; the one or the other where that is all there is."""
+        name, expression = self.names.name(node), self.names.expression(node)
+        parts = [clipped(visible(name), LONGEST_NAME), abridged(visible(expression), LONGEST_NAME)]
+        return " = ".join(filter(None, parts)) or self.name(node)
+
+    # --- symbols ------------------------------------------------------------------------------------------------
+
+    def symbol(self, x: Value) -> Expr:
+        """A node in formulas: by its name, or, without one, by the expression that made it."""
+        found = self._symbols.get(id(x))
+        if found is None:
+            inline = x is not self._root and self.names.nestable(x)
+            formula = self._made(x) if inline else None
+            found = Expr(self.name(x), self.data(x), node=x, formula=formula, inline=inline)
+            self._symbols[id(x)] = found
+        return found
+
+    def gradient(self, node: Value, value: Any) -> Expr:
+        """The gradient of a node in formulas, `∂L/∂K`."""
+        return Expr(self.slope(node), value, node=node, is_gradient=True, formula=None)
+
+    def operand(self, x: Any) -> Any:
+        """An input of an op: a node's symbol, an array's, a plain number as it is; None stays None."""
+        if isinstance(x, Value):
+            return self.symbol(x)
+        if isinstance(x, np.ndarray) and x.ndim:
+            name = self.names.name(x) or self.names.call(x)
+            return self._symbols.setdefault(id(x), Expr(visible(name), x, node=x))
+        return x
+
+    def _made(self, node: Value) -> Expr:
+        assert node.op is not None
+        return Expr.applied(node.op, [self.operand(x) for x in node.inputs], self.data(node))
+
+    # --- lines --------------------------------------------------------------------------------------------------
+
+    def forward(self, node: Value) -> list[Line]:
+        """How a node is computed: one line, or those of its op's definition if that has named steps."""
+        assert node.op is not None
+        whole = self._made(node)
+        result = Expr(self.name(node), self.data(node), node=node)
+        if node.op.definition is not None:
+            steps = node.op.definition(*(self.operand(x) for x in node.inputs), **node.op.settings)
+            # Where a definition written for people overflows or loses its digits, the op stands for itself.
+            if isinstance(steps, Expr) and lines_of(steps) and _agree(steps.value, result.value):
+                return [*_lines(steps), Line(result, steps)]
+        return [Line(result, whole)]
+
+    def backward(self, node: Value, gradient: Any) -> list[list[Line] | None]:
+        """What a node sends to each input, as lines: those that the rule names, then the contribution itself."""
+        assert node.op is not None
+        inputs = [self.operand(x) for x in node.inputs]
+        parts = rule_or_its_name(node.op, self.gradient(node, gradient), self.symbol(node), inputs)
+        return [None if part is None else self._contribution(part, x) for part, x in zip(parts, node.inputs)]
+
+    def _contribution(self, part: Expr, x: Any) -> list[Line]:
+        name = self.slope(x) if isinstance(x, Value) else ""
+        return [*_lines(part), Line(Expr(name, part.value, is_gradient=True), part)]
+
+
+def _agree(x: Any, y: Any) -> bool:
+    return np.shape(x) == np.shape(y) and bool(np.allclose(x, y, rtol=1e-6, atol=1e-12, equal_nan=True))
+
+
+def _lines(formula: Expr) -> list[Line]:
+    """The named steps of a formula, rounding noise taken for the 0 that it stands for."""
+    found = []
+    for symbol in lines_of(formula):
+        assert symbol.formula is not None
+        symbol.value = _clean(symbol.formula)
+        found.append(Line(symbol, symbol.formula, symbol.says))
+    return found
+
+
+def _clean(formula: Expr) -> Any:
+    """What a formula comes to; 0 where rounding errors are all there is."""
+    symbols = list({id(e): e for e in formula.symbols()}.values())
+    values = [e.value for e in symbols]
+    if any(value is UNKNOWN or np.size(value) > LARGEST_SHAKEN for value in values):
+        return formula.value
+    places = {id(e): i for i, e in enumerate(symbols)}
+
+    def compute(*values: Any) -> Any:
+        return formula.run(lambda e: values[places[id(e)]])
+
+    return without_noise(compute(*values), noise_of(compute, values))

@@ -1,0 +1,117 @@
+"""A graph as people read it: an op that exists for speed alone is replaced by the steps of its definition.
+
+`self_attention` is one node to the engine. A drawing, a stepper and a sheet show its queries, keys, values, scores,
+weights and heads instead. Leaves, and all that was computed before the first such op, stay the user's own nodes; what
+comes after it has a twin with the same number, name and gradient.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from autograd.backprop import contributions
+from autograd.graph import topological
+from autograd.op import OPS, naming
+from autograd.recording import Note, enable_grad
+from autograd.value import Value
+
+
+class Unfolded:
+    """The graph of `root` with fused ops opened. `root` is its root, `twin(node)` where a node of the first went."""
+
+    def __init__(self, root: Value) -> None:
+        self._twins: dict[Value, Value] = {}
+        with enable_grad(), _named_steps(), np.errstate(all="ignore"):
+            # What is opened may hold another such op: attention, in self_attention.
+            nodes = topological(root)
+            while any(map(_is_fused, nodes)):
+                for node in nodes:
+                    self._add(node)
+                nodes = topological(self.twin(root))
+        self.root = self.twin(root)
+
+    def __bool__(self) -> bool:
+        """Was anything opened?"""
+        return bool(self._twins)
+
+    def twin(self, node: Value) -> Value:
+        """The node that stands for `node`: itself, where nothing before it was opened."""
+        while node in self._twins:
+            node = self._twins[node]
+        return node
+
+    def _add(self, node: Value) -> None:
+        inputs = tuple(self.twin(x) if isinstance(x, Value) else x for x in node.inputs)
+        if _is_fused(node):
+            self._twins[node] = self._open(node, inputs)
+        elif any(a is not b for a, b in zip(inputs, node.inputs)):
+            self._twins[node] = _with_inputs(node, inputs)
+
+    def _open(self, node: Value, inputs: tuple[Any, ...]) -> Value:
+        """The steps of the op's definition, in the module call and at the source line of the node itself."""
+        op = node.op
+        assert op is not None and op.definition is not None
+        result = op.definition(*inputs, **op.settings)
+        if not isinstance(result, Value) or any(result is x for x in inputs):  # it does nothing here
+            result = OPS["alias"](inputs[0])
+        steps = _between(result, inputs)
+        for step in steps:
+            named = step.name and (f"{node.scope.path}.{step.name}" if node.scope and node.scope.path else step.name)
+            step._note = Note(named or None, node.scope, node.line)
+        result._note = node._note
+        result._data = node._data  # the same bits as the engine's
+        if node.grad is not None:
+            _fill_gradients(steps, result, node.grad)
+        return result
+
+
+def _is_fused(node: Value) -> bool:
+    return node.op is not None and node.op.unfolds == "graph" and node.op.definition is not None
+
+
+def _with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
+    """The same node, computed from other nodes with the same numbers."""
+    twin = copy.copy(node)
+    if node._a.__class__ is tuple:
+        twin._a = inputs
+    else:
+        twin._a, twin._b = (*inputs, None)[:2]
+    return twin
+
+
+def _between(result: Value, inputs: tuple[Any, ...]) -> list[Value]:
+    """The nodes from the inputs to the result, oldest first."""
+    known = {id(x) for x in inputs}
+    seen, stack = {id(result): result}, [result]
+    while stack:
+        for x in stack.pop().parents:
+            if id(x) not in known and id(x) not in seen:
+                seen[id(x)] = x
+                stack.append(x)
+    return sorted(seen.values(), key=lambda node: node.stamp)
+
+
+def _fill_gradients(steps: list[Value], result: Value, gradient: Any) -> None:
+    """The gradients that a backward pass would have left in the steps."""
+    inside = set(steps)
+    grads: dict[Value, Any] = {result: gradient}
+    for step in reversed(steps):
+        step.grad = grads.get(step)
+        if step.grad is not None and step.op is not None:
+            for x, dx in contributions(step, step.grad):
+                if x in inside:
+                    grads[x] = dx if x not in grads else grads[x] + dx
+
+
+@contextmanager
+def _named_steps() -> Iterator[None]:
+    before, naming.on = naming.on, True
+    try:
+        yield
+    finally:
+        naming.on = before

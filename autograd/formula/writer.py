@@ -1,0 +1,367 @@
+"""How a formula is written: the walk over its tree that all writers share.
+
+A writer walks an Expr, follows how each op reads ("x * y", "sum(x, axis=axis)"), and puts brackets where they must be.
+Subclasses say what the parts look like: `symbols` (text and code), `arithmetic` (numbers), `maths` (MathML, LaTeX).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from autograd.errors import HandgradError
+from autograd.expr import UNKNOWN, Expr
+from autograd.formula.numbers import MINUS, dimensions
+from autograd.op import Op, template
+
+# How tightly a formula holds together.
+SAID, COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(7)
+
+INFIX = {ast.Add: (" + ", SUM, SUM, SUM), ast.Sub: (f" {MINUS} ", SUM, SUM, PRODUCT)}
+COMPARISONS = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠"}
+LONGEST_SETTING = 40  # characters of an index or another setting
+
+
+class Writer:
+    """Walks a formula. `write(e, outer)` brackets it where it holds together less tightly than `outer` asks for."""
+
+    def write(self, e: Expr, outer: int = SAID) -> Any:
+        tightness, written = self.unbracketed(e)
+        return self.bracketed(written) if tightness < outer else written
+
+    def unbracketed(self, e: Expr) -> tuple[int, Any]:
+        if e.op is None:
+            return self.symbol(e) if e.name else self.number(e.value)
+        found = self.looked(e) if e.op.look else None
+        return self.filled(template(e.op.reads), e, bindings(e)) if found is None else found
+
+    def looked(self, e: Expr) -> tuple[int, Any] | None:
+        """The look that the op's block asks for, if this writer knows it."""
+        assert e.op is not None
+        look = getattr(self, f"look_{e.op.look}", None)
+        return None if look is None else look(e)
+
+    # --- how an op reads, with formulas in its operands' places ------------------------------------------------
+
+    def filled(self, reads: ast.expr, e: Expr, bound: Mapping[str, Any]) -> tuple[int, Any]:
+        match reads:
+            case ast.Name(id=name) if isinstance(bound.get(name), Expr):
+                return self.unbracketed(bound[name])
+            case ast.Name(id=name) if name in bound:
+                return ATOM, self.setting(self.setting_text(e, name, bound[name]))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.infix(op, Side(self, left, e, bound), Side(self, right, e, bound))
+            case ast.UnaryOp(op=ast.USub(), operand=inner):
+                return SIGN, self.join(self.sign(MINUS), self.part(inner, e, bound, SIGN))
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                sides = self.part(left, e, bound, SUM), self.part(right, e, bound, SUM)
+                return COMPARED, self.join(sides[0], self.sign(f" {COMPARISONS[type(op)]} "), sides[1])
+            case ast.Attribute(value=inner, attr=view):
+                return ATOM, self.join(self.part(inner, e, bound, ATOM), self.setting(f".{view}"))
+            case ast.Subscript(value=inner, slice=ast.Name(id=name)) if not isinstance(bound.get(name), Expr):
+                place = self.setting(f"[{self.setting_text(e, name, bound[name])}]")
+                return ATOM, self.join(self.part(inner, e, bound, ATOM), place)
+            case ast.Subscript(value=inner, slice=index):
+                inside = self.part(index, e, bound, SAID)
+                return ATOM, self.join(self.part(inner, e, bound, ATOM), self.setting("["), inside, self.setting("]"))
+            case ast.Call(func=func, args=args, keywords=keywords):
+                head = self.function(func.id) if isinstance(func, ast.Name) else self.part(func, e, bound, ATOM)
+                parts = [*self.spread(args, e, bound), *self.said(keywords, e, bound)]
+                return ATOM, self.join(head, self.setting("("), *self.listed(parts), self.setting(")"))
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                inside = self.listed(self.spread(parts, e, bound))
+                return ATOM, self.join(self.setting("["), *inside, self.setting("]"))
+            case ast.Constant(value=value):
+                return self.number(value)
+        return ATOM, self.setting(ast.unparse(reads).replace("-", MINUS))
+
+    def part(self, reads: ast.expr, e: Expr, bound: Mapping[str, Any], outer: int) -> Any:
+        tightness, written = self.filled(reads, e, bound)
+        return self.bracketed(written) if tightness < outer else written
+
+    def infix(self, op: ast.operator, left: Side, right: Side) -> tuple[int, Any]:
+        if type(op) in INFIX:
+            sign, tightness, before, after = INFIX[type(op)]
+            return tightness, self.join(left.write(before), self.sign(sign), right.write(after))
+        if isinstance(op, ast.Pow):
+            return self.power(left, right)
+        if isinstance(op, ast.Div):
+            return self.quotient(left, right)
+        return PRODUCT, self.join(left.write(PRODUCT), self.sign(self.times(op, left, right)), right.write(SIGN))
+
+    def quotient(self, left: Side, right: Side) -> tuple[int, Any]:
+        return PRODUCT, self.join(left.write(PRODUCT), self.sign(" / "), right.write(SIGN))
+
+    def power(self, base: Side, exponent: Side) -> tuple[int, Any]:
+        return POWER, self.join(base.write(ATOM), self.sign(" ** "), exponent.write(SIGN))
+
+    def times(self, op: ast.operator, left: Side, right: Side) -> str:
+        """The sign of a product."""
+        return " @ " if isinstance(op, ast.MatMult) else " * "
+
+    def spread(self, args: Iterable[ast.expr], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
+        """Arguments written out; `*xs` is as many as there are, and an input that was not given is left out."""
+        written: list[Any] = []
+        for arg in args:
+            if isinstance(arg, ast.Starred) and isinstance(arg.value, ast.Name):
+                written += [self.write(x) for x in bound[arg.value.id]]
+            elif not (isinstance(arg, ast.Name) and _is_absent(bound.get(arg.id))):
+                written.append(self.part(arg, e, bound, SAID))
+        return written
+
+    def said(self, keywords: Iterable[ast.keyword], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
+        """Settings that are not what the op does anyway."""
+        assert e.op is not None
+        found = []
+        for keyword in keywords:
+            name = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
+            if name not in e.op.settings:
+                found.append(self.join(self.setting(f"{keyword.arg}="), self.part(keyword.value, e, bound, SAID)))
+            elif not self.goes_without_saying(e, name):
+                found.append(self.setting(self.keyword_text(e, name, e.op.settings[name])))
+        return found
+
+    def goes_without_saying(self, e: Expr, name: str) -> bool:
+        return name == "keepdims" or is_default(e, name)
+
+    def listed(self, parts: list[Any]) -> list[Any]:
+        written: list[Any] = []
+        for part in parts:
+            written += [self.setting(", "), part] if written else [part]
+        return written
+
+    # --- settings ----------------------------------------------------------------------------------------------
+
+    def keyword_text(self, e: Expr, name: str, setting: Any) -> str:
+        """`axis=0`, counted from the front; `axes 0 and 1`; `slope=0.3`."""
+        if name == "axis" and isinstance(setting, tuple | int):
+            axes = from_the_front(e, setting)
+            return f"axis={axes[0]}" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))}"
+        return f"{name}={self.setting_text(e, name, setting)}"
+
+    def setting_text(self, e: Expr, name: str, setting: Any) -> str:
+        """A setting where it stands by position: an index, a shape, a text."""
+        if name == "shape" and isinstance(setting, tuple):
+            return dimensions(setting)
+        if name == "index":
+            return index_text(without_dots(setting, e.args[0]), self.array_text)
+        if isinstance(setting, np.ndarray):
+            return self.array_text(setting)
+        text = repr(setting[0] if isinstance(setting, tuple) and len(setting) == 1 else setting)
+        text = text.replace("-", MINUS) if not isinstance(setting, str) else text
+        return text if len(text) <= LONGEST_SETTING else f"{text[:22]}…{text[-12:]}"
+
+    def array_text(self, array: Any) -> str:
+        """An array among the settings: in full if it is short."""
+        return short_array(array)
+
+    # --- looks that an op's block asks for ---------------------------------------------------------------------
+
+    def look_transpose(self, e: Expr) -> tuple[int, Any] | None:
+        """`K.T`; turned twice, K itself."""
+        view = transposed(e)
+        if not view:
+            return None
+        inner = e.args[0]
+        before = inner.formula if inner.inline and inner.formula is not None else inner
+        if before.op is not None and before.op.look == "transpose" and transposed(before) == view:
+            return self.unbracketed(before.args[0])
+        return self.view(inner, view)
+
+    def look_same(self, e: Expr) -> tuple[int, Any]:
+        """An op that changes nothing but the shape, in a place where the shape is clear."""
+        return self.unbracketed(e.args[0])
+
+    def look_reshaped(self, e: Expr) -> tuple[int, Any]:
+        assert e.op is not None
+        shape = self.setting(f", {dimensions(e.op.settings['shape'])}")
+        return ATOM, self.join(self.function("reshape"), self.setting("("), self.write(e.args[0]), shape,
+                               self.setting(")"))  # fmt: skip
+
+    def look_copied(self, e: Expr) -> tuple[int, Any]:
+        """`g copied to 2×3`"""
+        assert e.op is not None
+        shape = e.op.settings["shape"]
+        if shape == e.args[0].shape:
+            return self.unbracketed(e.args[0])
+        to = f"all {shape[0]} entries" if len(shape) == 1 else dimensions(shape)
+        copied = e.args[0]
+        if copied.op is not None and copied.op.look == "stood":  # where it stood up is clear from where it goes
+            copied = copied.args[0]
+        return SAID, self.join(self.write(copied, COMPARED), self.setting(f" copied to {to}"))
+
+    def look_placed(self, e: Expr) -> tuple[int, Any]:
+        """`g at [1], 0 elsewhere`"""
+        assert e.op is not None
+        place = index_text(without_dots(e.op.settings["index"], e), self.array_text)
+        return SAID, self.join(self.write(e.args[0], COMPARED), self.setting(f" at [{place}], 0 elsewhere"))
+
+    def view(self, inner: Expr, view: str) -> tuple[int, Any]:
+        return ATOM, self.join(self.write(inner, ATOM), self.setting(f".{view}"))
+
+    # --- what a subclass says ----------------------------------------------------------------------------------
+
+    def symbol(self, e: Expr) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def number(self, value: Any) -> tuple[int, Any]:
+        raise NotImplementedError
+
+    def join(self, *parts: Any) -> Any:
+        return "".join(parts)
+
+    def sign(self, text: str) -> Any:
+        return text
+
+    def setting(self, text: str) -> Any:
+        return text
+
+    def function(self, name: str) -> Any:
+        return self.setting(name)
+
+    def bracketed(self, written: Any) -> Any:
+        return self.join(self.setting("("), written, self.setting(")"))
+
+
+class Side:
+    """One side of an operator: a part of how an op reads, with formulas in its operands' places."""
+
+    def __init__(self, writer: Writer, reads: ast.expr, e: Expr, bound: Mapping[str, Any]) -> None:
+        self.writer, self.reads, self.e, self.bound = writer, reads, e, bound
+
+    def write(self, outer: int) -> Any:
+        return self.writer.part(self.reads, self.e, self.bound, outer)
+
+    @property
+    def formula(self) -> Expr | None:
+        """The formula that stands there, if it is one operand of the op."""
+        found = self.bound.get(self.reads.id) if isinstance(self.reads, ast.Name) else None
+        return found if isinstance(found, Expr) else None
+
+    @property
+    def rank(self) -> int:
+        return 0 if self.formula is None else self.formula.ndim
+
+
+def times_sign(op: ast.operator, left: Side, right: Side) -> str:
+    """`·` for a matrix product, `⊙` entry by entry, `×` where a plain number takes part."""
+    if isinstance(op, ast.MatMult):
+        return " · "
+    return " ⊙ " if left.rank and right.rank else " × "
+
+
+def bindings(e: Expr) -> dict[str, Any]:
+    """What the names in an op's reading stand for: formulas, a list of them, or settings."""
+    assert e.op is not None
+    op = e.op
+    fixed = len(op.names) - op.variadic
+    bound: dict[str, Any] = dict(op.settings)
+    bound.update(zip(op.names[:fixed], e.args[:fixed], strict=False))
+    if op.variadic:
+        bound[op.names[-1]] = list(e.args[fixed:])
+    return bound
+
+
+def _is_absent(x: Any) -> bool:
+    return isinstance(x, Expr) and x.op is None and not x.name and x.value is None
+
+
+def is_default(e: Expr, name: str) -> bool:
+    """Is a setting what the op does anyway: its default, all axes, or the only axis there is?"""
+    assert e.op is not None
+    op, setting = e.op, e.op.settings[name]
+    if name not in op.defaults:
+        return False
+    default = op.defaults[name]
+    rank = axes_of(e)
+    if name == "axis":
+        if op.pack:
+            return _usual_axis(op, e) == setting
+        if rank == 1 and default in (None, -1) and setting in ((-1,), -1):
+            return True
+        if default is None and rank and setting == tuple(range(-rank, 0)):
+            return True
+    return setting in (default, (default,))
+
+
+def _usual_axis(op: Op, e: Expr) -> Any:
+    """The axis that `concatenate(xs)` means, counted from the end; None if that cannot be known."""
+    try:
+        return op.door(*op.pack(e.args))[1]["axis"]  # type: ignore[misc]
+    except HandgradError:  # the usual axis would not fit these inputs, or nobody gave their shapes
+        return None
+
+
+def axes_of(e: Expr) -> int:
+    """The number of axes that an op's `axis` counts in: its operand's, or its result's where that has more."""
+    if e.value is UNKNOWN or any(part.value is UNKNOWN for part in e.args[:1]):
+        return 0
+    return max([e.ndim, *(part.ndim for part in e.args[:1])])
+
+
+def from_the_front(e: Expr, axis: Any) -> tuple[int, ...]:
+    """Axes as people count them: the last axis of a matrix, -1 to the ops, is 1."""
+    rank = axes_of(e)
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(a % rank if rank else a for a in axes)
+
+
+def axis_words(axes: tuple[int, ...], rank: int) -> str:
+    """Over what a sum runs: each row, each column, or axes by number; "" for all there is."""
+    if len(axes) == rank or rank < 2:
+        return ""
+    if axes == (rank - 1,):
+        return "each row"
+    if axes == tuple(range(rank - 1)):
+        return "each column"
+    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))}"
+
+
+def transposed(e: Expr) -> str:
+    """`T` or `mT` if the op swaps the last two axes, or reverses all; "" if it does something else."""
+    assert e.op is not None
+    settings = e.op.settings
+    if "axes" in settings:
+        return "T" if settings["axes"] == tuple(range(-1, -len(settings["axes"]) - 1, -1)) else ""
+    if {settings.get("a"), settings.get("b")} == {-1, -2}:
+        return "T" if e.value is not UNKNOWN and e.ndim == 2 else "mT"
+    return ""
+
+
+def index_text(index: Any, array_text: Any) -> str:
+    """What stands between the brackets of `x[:, 1:3]`; the dots of `x[..., 1]` stay."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return ", ".join(_index_part(part, array_text) for part in parts)
+
+
+def without_dots(index: Any, x: Expr) -> Any:
+    """`[1]` for `[..., 1, :]` of a matrix: dots are as many colons, and what takes all of the last axes is left out."""
+    if not isinstance(index, tuple) or index[0] is not Ellipsis or x.value is UNKNOWN:
+        return index
+    if any(part is None or isinstance(part, np.ndarray) for part in index):
+        return index
+    parts = (slice(None),) * (x.ndim - len(index) + 1) + index[1:]
+    while len(parts) > 1 and parts[-1] == slice(None) and parts[0] != slice(None):
+        parts = parts[:-1]
+    return parts
+
+
+def _index_part(part: Any, array_text: Any) -> str:
+    if isinstance(part, slice):
+        ends = ["" if end is None else str(end).replace("-", MINUS) for end in (part.start, part.stop)]
+        step = "" if part.step is None else ":" + str(part.step).replace("-", MINUS)
+        return ":".join(ends) + step
+    if part is Ellipsis:
+        return "..."
+    if isinstance(part, np.ndarray):
+        return str(array_text(part))
+    return str(part).replace("-", MINUS)
+
+
+def short_array(array: Any) -> str:
+    """`[0, 2, 1]` of a short array, the shape of a long one."""
+    text = str(np.asarray(array).tolist()).replace("-", MINUS)
+    return text if len(text) <= 24 else f"{dimensions(np.shape(array))} array"
