@@ -21,7 +21,7 @@ from ..program import Program
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
-BACKENDS = ("numpy", "interpreter")
+BACKENDS = ("numpy", "jax", "interpreter")
 
 
 def builder_of(name: str) -> Callable[[Program], Runner]:

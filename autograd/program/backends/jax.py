@@ -1,0 +1,162 @@
+"""The JAX backend: a program jitted as one XLA computation, on one device or with its batch split over many.
+
+Every core op has its counterpart in `jax.numpy`; JAX differentiates nothing here, since the backward pass is part of
+the program. With `devices`, the arrays of the batch are split along their first axis and all others are copied to each
+device; XLA then runs the same computation on every part and adds up the gradients where the program sums over the
+batch. Whole numbers are checked on the host, before the call: XLA has no errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import DataError
+from .. import interpret
+from ..passes import drop_dead
+from ..program import Instruction, Program, is_weak
+from . import Runner
+
+
+def build(program: Program, devices: Any = None, split: Sequence[bool] = ()) -> Runner:
+    """A jitted function of the inputs. `split` says which of them are cut along their first axis over the devices."""
+    import jax
+
+    check = _checks(program)
+    place = _placement(jax, program, devices, split)
+
+    def computed(inputs: Sequence[Any]) -> list[Any]:
+        return _computed(program, inputs)
+
+    with jax.enable_x64(True):
+        jitted = jax.jit(computed)
+
+    def run(inputs: Sequence[Any]) -> list[Any]:
+        if check is not None:
+            interpret.run(check, inputs)
+        with jax.enable_x64(True):
+            return [np.array(out) for out in jitted(place(inputs))]
+
+    return run
+
+
+def _checks(program: Program) -> Program | None:
+    """The part of a program that computes the ids, which `within` and `take_rows` check when NumPy runs it."""
+    rows = {i.inputs[1]: i.inputs[0] for i in program.code if i.op.base.name == "take_rows"}
+    if not rows and not any(i.op.base.name == "within" for i in program.code):
+        return None
+    from ...op import OPS
+
+    types = list(program.types)
+    code = [i for i in program.code if i.op.base.name != "take_rows"]
+    for ids, table in rows.items():
+        settings = {"low": 0, "high": types[table][0][0] - 1, "also": None}
+        types.append(types[ids])
+        code.append(Instruction(OPS["within"].bind(settings), (ids,), len(types) - 1))
+    known = {*program.inputs, *program.constants}
+    kept = []
+    for i in code:  # without what depends on a row that was taken
+        if known.issuperset(i.inputs):
+            known.add(i.out)
+            kept.append(i)
+    return drop_dead(program.but(code=tuple(kept), outputs=(), types=tuple(types)))
+
+
+def _placement(jax: Any, program: Program, devices: Any, split: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
+    """What puts the inputs where they belong."""
+    if devices is None:
+        return lambda inputs: list(inputs)
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+    chosen = jax.devices()[:devices] if isinstance(devices, int) else list(devices)
+    if isinstance(devices, int) and len(chosen) < devices:
+        raise DataError(
+            f"devices={devices}, but JAX sees {len(chosen)}. On a CPU it simulates more: set the environment variable "
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={devices} before JAX is imported."
+        )
+    mesh = Mesh(np.array(chosen), ("batch",))
+    for cut, r in zip(split, program.inputs):
+        shape = program.types[r][0]
+        if cut and (not shape or shape[0] % len(chosen)):
+            raise DataError(
+                f"{program.names.get(r, 'an input')} of shape {shape} cannot be split over {len(chosen)} devices: its "
+                "first axis must be a multiple of their number. Choose such a batch, or name in batch= what is split."
+            )
+    shardings = [NamedSharding(mesh, PartitionSpec("batch") if cut else PartitionSpec()) for cut in split]
+    return lambda inputs: jax.device_put(list(inputs), shardings)
+
+
+def _computed(program: Program, inputs: Sequence[Any]) -> list[Any]:
+    """Run a program on JAX's arrays."""
+    import jax.numpy as jnp
+
+    registers: dict[int, Any] = {}
+    for r, data in program.constants.items():
+        registers[r] = data if is_weak(data) else jnp.asarray(data)
+    for r, x in zip(program.inputs, inputs):
+        registers[r] = jnp.asarray(x, program.types[r][1])
+    for i in program.code:
+        out_type = program.types[i.out]
+        operands = [_narrowed(registers[r], program.types[r], out_type) for r in i.inputs]
+        out = _op(i)(*operands, **i.op.settings)
+        registers[i.out] = out if out.dtype == out_type[1] else out.astype(out_type[1])
+    return [jnp.asarray(registers[r], program.types[r][1]) for r in program.outputs]
+
+
+def _narrowed(x: Any, kind: Any, out: Any) -> Any:
+    """A float64 scalar beside float32 arrays is a plain number to the engine: it takes their dtype."""
+    narrow = kind[0] == () and kind[1] == np.float64 and out[1].kind == "f" and out[1] != np.float64
+    return x.astype(out[1]) if narrow and hasattr(x, "astype") else x
+
+
+def _op(i: Instruction) -> Callable[..., Any]:
+    """The counterpart of a core op: an entry here, or JAX's function of the same name as NumPy's."""
+    import jax.numpy as jnp
+
+    own = _OWN.get(i.op.base.name)
+    if own is not None:
+        return own
+    numpy = i.op.numpy[0].__name__ if i.op.numpy else i.op.base.name
+    function = getattr(jnp, numpy, None)
+    if function is None or (not i.op.numpy and not hasattr(np, numpy)):
+        raise DataError(f"{i.op.name} is not known to JAX: it is no core op and has no lowering; use backend='numpy'")
+    return function
+
+
+def _scatter(x: Any, index: Any, shape: Any) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.zeros(shape, jnp.asarray(x).dtype).at[index].add(x)
+
+
+def _put_rows(x: Any, ids: Any, rows: int) -> Any:
+    return _scatter(x, ids, (rows, *x.shape[ids.ndim :]))
+
+
+def _erf(x: Any) -> Any:
+    import jax
+
+    return jax.scipy.special.erf(x)
+
+
+def _transpose(x: Any, axes: Any) -> Any:
+    return x.transpose(tuple(a + x.ndim for a in axes))
+
+
+def _getitem(x: Any, index: Any) -> Any:
+    return x[index]
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "getitem": _getitem, "scatter": _scatter, "erf": _erf, "transpose": _transpose,
+    "take_rows": lambda x, ids: x[ids], "put_rows": _put_rows, "within": lambda ids, **settings: ids,
+    "astype": lambda x, dtype: x.astype(dtype), "concatenate": lambda *xs, axis: _joined(xs, axis),
+}  # fmt: skip
+
+
+def _joined(xs: Sequence[Any], axis: int) -> Any:
+    import jax.numpy as jnp
+
+    return jnp.concatenate(xs, axis=axis)
