@@ -147,6 +147,11 @@ def those_installed(names: Iterable[str]) -> list[str]:
     return [name for name, library in libraries.items() if library not in missing]
 
 
+def backends() -> list[str]:
+    """What can run a compiled program here."""
+    return ["numpy", *(["jax"] if importlib.util.find_spec("jax") else [])]
+
+
 # --- printing -----------------------------------------------------------------------------------------------
 
 

@@ -99,7 +99,6 @@ def unpacked(arrays: Arrays) -> Arrays:
 
 def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[], None]]:
     from autograd import Value, attention, compile, layer_norm, linear, relu, self_attention, softmax, sqrt, vjp
-    from autograd.program.backends import BACKENDS
 
     def norm(x, gamma, beta):
         centred = x - x.mean(axis=-1, keepdims=True)
@@ -134,7 +133,7 @@ def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable
 
     return {
         **{f"{COMPILED} {backend}": CompiledBlock(compiled(packed, backend), pack(arrays), cotangent)
-           for backend in BACKENDS if backend != "interpreter"},
+           for backend in harness.backends()},
         f"{US}, composed": Block(composed, leaves(arrays), cotangent),
         f"{US}, fused": Block(fused, leaves(arrays), cotangent),
         PACKED: Block(packed, leaves(pack(arrays)), cotangent),

@@ -16,7 +16,7 @@ from ..op import as_plain
 from ..tree import unflatten
 from .backends import Runner, builder_of
 from .faithful import fetched_aside, insist_faithful
-from .inputs import Names, mirrored, parameter_names, quick_door, rebuild, take_apart
+from .inputs import Names, mirrored, parameter_names, quick_door, rebuild, split_leaves, take_apart
 from .passes import drop_dead, fold, optimised
 from .program import Program, renumbered
 from .reroll import Rolled, reroll
@@ -27,7 +27,10 @@ _CACHE_LIMIT = 64  # programs kept per function
 _LINES_LIMIT = 5000  # ops, up to which source lines are recorded, for the names in them
 
 
-def compile(f: Callable[..., Any], backend: str | None = None, *, gradients: bool | None = None) -> Compiled:
+def compile(
+    f: Callable[..., Any], backend: str | None = None, *, gradients: bool | None = None, devices: Any = None,
+    batch: Sequence[str] | None = None,
+) -> Compiled:  # fmt: skip
     """f and its gradients as one program: `g(*inputs)` gives `(value, grads)`, one gradient an input.
 
     Inputs are numbers, arrays, modules, and lists, tuples and dicts of them; `grads` is a tuple that mirrors them.
@@ -37,6 +40,9 @@ def compile(f: Callable[..., Any], backend: str | None = None, *, gradients: boo
     backend    "numpy" (the default), or another of `backends.BACKENDS`
     gradients  False: g gives what f gives, and nothing is differentiated. So it is for grad(f), value_and_grad(f),
                jacobian(f), and partials of jvp and hvp, which are derivatives themselves
+    devices    with backend "jax": how many of JAX's devices, or a list of them, share the batch. Arrays of the batch
+               are split along their first axis; all else is copied to each device
+    batch      which of f's arguments are the batch, by name; if left out, all but the modules
 
     >>> g = compile(lambda x, y: (x * y).sum())
     >>> g(np.array([1.0, 2.0]), 3.0)
@@ -47,16 +53,23 @@ def compile(f: Callable[..., Any], backend: str | None = None, *, gradients: boo
     if gradients is None:
         derived = isinstance(f, functools.partial) and f.func in (jvp, hvp)
         gradients = not (derived or getattr(f, "is_derivative", False))
-    return Compiled(f, backend, gradients)
+    return Compiled(f, backend, gradients, devices, batch)
 
 
 class Compiled:
     """A compiled function: call it, or read it (`source`, `program`)."""
 
-    def __init__(self, f: Callable[..., Any], backend: str | None, gradients: bool) -> None:
-        self.f, self.gradients = f, gradients
+    def __init__(
+        self, f: Callable[..., Any], backend: str | None, gradients: bool, devices: Any = None,
+        batch: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        self.f, self.gradients, self.devices, self.batch = f, gradients, devices, batch
         self.backend = "numpy" if backend is None else backend
-        self._build = builder_of(self.backend)
+        self._builder = builder_of(self.backend)
+        if devices is None and batch is not None:
+            raise TypeError("batch= says what is split over devices; say how many there are, devices=8")
+        if devices is not None and self.backend != "jax":
+            raise ValueError(f"devices= needs backend='jax', which knows of devices; got {self.backend!r}")
         self._entries: dict[Any, _Entry] = {}
         self._lock = threading.Lock()
         self._last: _Entry | None = None
@@ -99,6 +112,12 @@ class Compiled:
             raise DataError("there is no program yet: call the compiled function once, so that the shapes are known")
         return self._last
 
+    def _build(self, program: Program, origins: Sequence[Origin], args: Sequence[Any]) -> Runner:
+        if self.devices is None:
+            return self._builder(program)
+        split = split_leaves(self.f, args, self.batch)
+        return self._builder(program, self.devices, [o.kind == "given" and split[o.place] for o in origins])
+
     def _traced(self, inputs: Sequence[Any], leaves: list[Any], key: Any) -> _Entry:
         with self._lock:
             if key not in self._entries:
@@ -127,7 +146,7 @@ class _Entry:
         else:
             self.traced = self._roll(with_outside(first, outside), self.rolled, leaves)
         self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves))
-        self.run: Runner = owner._build(self.program)
+        self.run: Runner = owner._build(self.program, self.traced.origins, args)
         self.origins = self.traced.origins
         self._given_only = all(o.kind == "given" for o in self.origins)
         self.door = quick_door(args)

@@ -209,3 +209,19 @@ def parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
     for i in range(count):
         yield positional[i].name if i < len(positional) else f"{rest}{i - len(positional)}"
+
+
+def split_leaves(f: Callable[..., Any], args: Sequence[Any], batch: Sequence[str] | None) -> list[bool]:
+    """For each leaf, whether it is part of the batch: in an argument that `batch` names, or, without, in no module."""
+    names = list(parameter_names(f, len(args)))
+    if batch is None:
+        if not any(hasattr(x, "named_parameters") for x in args):
+            raise DataError(f"which of {', '.join(names)} are split over the devices? Say batch=({names[-1]!r},)")
+        chosen = [not hasattr(x, "named_parameters") for x in args]
+    else:
+        batch = (batch,) if isinstance(batch, str) else tuple(batch)
+        unknown = [name for name in batch if name not in names]
+        if unknown:
+            raise DataError(f"batch={batch!r}: the function has no argument {unknown[0]!r}, only {', '.join(names)}")
+        chosen = [name in batch for name in names]
+    return [split for split, x in zip(chosen, args) for _ in take_apart([x])[0]]

@@ -17,14 +17,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from ..program import Program
-
 Runner = Callable[[Sequence[Any]], list[Any]]
 
 BACKENDS = ("numpy", "jax", "interpreter")
 
 
-def builder_of(name: str) -> Callable[[Program], Runner]:
+def builder_of(name: str) -> Callable[..., Runner]:
     """The `build` of a backend, by name."""
     name = "numpy" if name == "python" else name
     if name not in BACKENDS:

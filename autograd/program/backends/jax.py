@@ -22,16 +22,18 @@ from . import Runner
 
 def build(program: Program, devices: Any = None, split: Sequence[bool] = ()) -> Runner:
     """A jitted function of the inputs. `split` says which of them are cut along their first axis over the devices."""
-    import jax
-
+    try:
+        import jax
+    except ImportError:
+        raise ImportError("backend='jax' needs JAX: pip install 'handgrad[jax]', or backend='numpy'") from None
     check = _checks(program)
-    place = _placement(jax, program, devices, split)
+    place, whole = _placement(jax, program, devices, split)
 
     def computed(inputs: Sequence[Any]) -> list[Any]:
         return _computed(program, inputs)
 
     with jax.enable_x64(True):
-        jitted = jax.jit(computed)
+        jitted = jax.jit(computed, out_shardings=whole)  # every host can read every result
 
     def run(inputs: Sequence[Any]) -> list[Any]:
         if check is not None:
@@ -64,10 +66,12 @@ def _checks(program: Program) -> Program | None:
     return drop_dead(program.but(code=tuple(kept), outputs=(), types=tuple(types)))
 
 
-def _placement(jax: Any, program: Program, devices: Any, split: Sequence[bool]) -> Callable[[Sequence[Any]], Any]:
-    """What puts the inputs where they belong."""
+def _placement(
+    jax: Any, program: Program, devices: Any, split: Sequence[bool]
+) -> tuple[Callable[[Sequence[Any]], Any], Any]:
+    """What puts the inputs where they belong, and the sharding of a result that is whole on every device."""
     if devices is None:
-        return lambda inputs: list(inputs)
+        return (lambda inputs: list(inputs)), None
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     chosen = jax.devices()[:devices] if isinstance(devices, int) else list(devices)
@@ -84,8 +88,9 @@ def _placement(jax: Any, program: Program, devices: Any, split: Sequence[bool]) 
                 f"{program.names.get(r, 'an input')} of shape {shape} cannot be split over {len(chosen)} devices: its "
                 "first axis must be a multiple of their number. Choose such a batch, or name in batch= what is split."
             )
-    shardings = [NamedSharding(mesh, PartitionSpec("batch") if cut else PartitionSpec()) for cut in split]
-    return lambda inputs: jax.device_put(list(inputs), shardings)
+    parts, whole = NamedSharding(mesh, PartitionSpec("batch")), NamedSharding(mesh, PartitionSpec())
+    shardings = [parts if cut else whole for cut in split]
+    return (lambda inputs: jax.device_put(list(inputs), shardings)), whole
 
 
 def _computed(program: Program, inputs: Sequence[Any]) -> list[Any]:

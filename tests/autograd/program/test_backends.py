@@ -21,10 +21,11 @@ from autograd.program.trace import trace
 from tests.autograd.judges import case_name, cases
 from tests.autograd.program.programs import as_dtype, assert_near, weighed
 
-HERE = [name for name in BACKENDS if name in ("numpy", "c") or (name == "jax" and find_spec("jax"))]
-backends = pytest.mark.parametrize("backend", HERE)
+JAX = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed: pip install 'handgrad[jax]'")
+OTHERS = [name for name in BACKENDS if name not in ("jax", "interpreter")]  # which is what they are held to
+backends = pytest.mark.parametrize("backend", [*OTHERS, pytest.param("jax", marks=JAX)])
 on_every_op = pytest.mark.parametrize(  # XLA takes a tenth of a second to compile any program
-    "backend", [pytest.param(name, marks=pytest.mark.slow) if name == "jax" else name for name in HERE]
+    "backend", [*OTHERS, pytest.param("jax", marks=[JAX, pytest.mark.slow])]
 )
 every = pytest.mark.parametrize("op, sample", cases(), ids=case_name)
 dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
