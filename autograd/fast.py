@@ -14,7 +14,7 @@ from . import backprop
 from .backprop import conform, contributions, cotangent_for, refuse_stale, run_hooks, write
 from .graph import by_stamp
 from .op import Op, as_plain, nothing
-from .recording import modes, opened, settle
+from .recording import apply_modes, modes, opened
 from .value import Value, as_operand, counter, ndarray, new, new_node
 
 # --- operators ------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         node._note = None
         node.requires_grad = needs and op.vjp is not nothing
         if opened:
-            settle(node)
+            apply_modes(node)
         return node
 
     def reflected(self: Value, other: Any) -> Value:

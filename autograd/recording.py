@@ -1,18 +1,18 @@
 """What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
 
-Each mode belongs to its thread and survives exceptions. Ordinary nodes pay one look at `opened`, the contexts open in
-any thread; only when there are some does a new node `settle`.
+Each mode belongs to its thread and ends with its `with` block, however that is left. Ordinary nodes pay one look at
+`opened`; only where some thread has a block open does a new node `apply_modes`.
 """
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import itertools
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,13 @@ from .errors import NonFiniteError
 
 if TYPE_CHECKING:
     from .value import Value
+
+    class RLock:
+        def acquire(self, blocking: bool = True) -> bool: ...
+        def _is_owned(self) -> bool: ...
+        def __exit__(self, *error: object) -> None: ...
+else:
+    from _thread import RLock
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS = tuple(os.path.join(_HOME, package, "") for package in ("autograd", "nn"))
@@ -73,37 +80,103 @@ class Note:
         return Note(**{"name": self.name, "scope": self.scope, "line": self.line, "hooks": self.hooks} | changes)
 
 
-class _Modes(threading.local):
-    """The modes in force in this thread."""
+class Switches(NamedTuple):
+    """What new nodes are asked for beside a note."""
 
-    recording = True
-    note: Note | None = None
-    lines = False
-    finite = False
+    recording: bool = True
+    lines: bool = False
+    finite: bool = False
     tracer: Any = None  # what watches a call that is being compiled
-    unusual = False  # whether one of them asks more of a node than a note
 
 
-modes = _Modes()
-opened: set[object] = set()  # a mark for each open context. Adding and removing one is atomic: no lock is needed
+class Modes:
+    """The switches and the note for new nodes, inside one `with` block or module call.
+
+    `block` is None for a module call, which ends its modes itself; `around` are the modes outside.
+    """
+
+    __slots__ = ("around", "block", "note", "switches")
+
+    def __init__(self, around: Modes | None, block: Block | None, note: Note | None, switches: Switches) -> None:
+        self.around, self.block, self.note, self.switches = around, block, note, switches
 
 
-@contextlib.contextmanager
-def _mode(**changes: Any) -> Iterator[None]:
-    """Set some modes of this thread for the duration of a `with` block."""
-    before = {key: getattr(modes, key) for key in (*changes, "unusual")}
-    mark = object()
-    try:
-        opened.add(mark)
-        vars(modes).update(changes)
-        modes.unusual = not modes.recording or modes.lines or modes.finite
-        yield
-    finally:
-        vars(modes).update(before)
-        opened.discard(mark)
+ORDINARY = Switches()
+USUAL = Modes(None, None, None, ORDINARY)
+opened: set[int] = set()  # a mark for each thread that has, or had, a block open
 
 
-def no_grad() -> contextlib.AbstractContextManager[None]:
+class _Thread(threading.local):
+    """The modes of this thread. `innermost` may belong to blocks that were left already; `now()` does not."""
+
+    def __init__(self) -> None:
+        self.innermost = USUAL
+        self.mark = _Mark()
+
+    def now(self) -> Modes:
+        """The modes in force."""
+        here = self.innermost
+        while here.block is not None and not here.block._is_owned():
+            here = here.around or USUAL
+        self.innermost = here
+        if here is USUAL:
+            opened.discard(id(self.mark))
+        return here
+
+    recording = property(lambda self: self.now().switches.recording)
+    lines = property(lambda self: self.now().switches.lines)
+    finite = property(lambda self: self.now().switches.finite)
+    tracer = property(lambda self: self.now().switches.tracer)
+    note = property(lambda self: self.now().note)
+
+
+class _Mark:
+    """Takes a thread that has ended out of `opened`."""
+
+    def __del__(self) -> None:
+        opened.discard(id(self))
+
+
+modes = _Thread()
+
+
+class Block(RLock):
+    """A `with` block that changes the modes. It is in force while this thread holds the lock that it is.
+
+    Why a lock: `__exit__` written in Python can be interrupted (Ctrl-C) before its first line, and would then leave
+    recording off for good. The `__exit__` of Python's lock is written in C: if the block was entered, it is left.
+
+    Also a decorator: `@no_grad()` above a function.
+    """
+
+    def __init__(self, **changes: Any) -> None:
+        self.changes = changes
+
+    def __enter__(self) -> Any:
+        around = modes.now()
+        if self._is_owned() or not self.acquire(blocking=False):
+            raise RuntimeError("this block is open already; make a new one to enter it again: no_grad(), scope(name)")
+        here = self.inside(around)
+        result = here.note and here.note.scope
+        opened.add(id(modes.mark))
+        modes.innermost = here  # last: until here, an interrupt changes nothing; from here on, the block will be left
+        return result
+
+    def inside(self, around: Modes) -> Modes:
+        """The modes in force inside."""
+        switches = around.switches._replace(**self.changes)
+        return Modes(around, self, around.note, ORDINARY if switches == ORDINARY else switches)
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(f)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with Block(**self.changes):
+                return f(*args, **kwargs)
+
+        return wrapped
+
+
+def no_grad() -> Block:
     """Compute without recording: results have no parents. For evaluation and for updates.
 
     >>> from autograd import Value, no_grad
@@ -113,15 +186,15 @@ def no_grad() -> contextlib.AbstractContextManager[None]:
     >>> b.parents
     ()
     """
-    return _mode(recording=False)
+    return Block(recording=False)
 
 
-def enable_grad() -> contextlib.AbstractContextManager[None]:
+def enable_grad() -> Block:
     """Record again, also inside `no_grad`."""
-    return _mode(recording=True)
+    return Block(recording=True)
 
 
-def detect_nan() -> contextlib.AbstractContextManager[None]:
+def detect_nan() -> Block:
     """Stop at the first NaN or infinity, forward or backward, and name the op and its inputs.
 
     >>> from autograd import Value, detect_nan
@@ -132,10 +205,10 @@ def detect_nan() -> contextlib.AbstractContextManager[None]:
         ...
     autograd.errors.NonFiniteError: mul made inf from x = 1e+200, x = 1e+200. Look at these inputs: ...
     """
-    return _mode(finite=True)
+    return Block(finite=True)
 
 
-def record_lines() -> contextlib.AbstractContextManager[None]:
+def record_lines() -> Block:
     """Remember the source line that made each node, for drawings and the stepper.
 
     >>> from autograd import Value, record_lines
@@ -145,10 +218,10 @@ def record_lines() -> contextlib.AbstractContextManager[None]:
     >>> b.line
     '...:2: b = a * 2'
     """
-    return _mode(lines=True)
+    return Block(lines=True)
 
 
-class scope:  # a class, not a @contextmanager, so that one can be entered again
+class scope(Block):
     """Mark every node made inside as belonging to one call of a module, so that drawings can fold it.
 
     >>> from autograd import Value, scope
@@ -159,29 +232,21 @@ class scope:  # a class, not a @contextmanager, so that one can be entered again
     ('head.scores', 'Attention')
     """
 
-    __slots__ = ("_about", "_open")
-
     def __init__(self, name: str, kind: str = "", module: Any = None) -> None:
-        self._about = name, kind, module
-        self._open: list[tuple[Scope, Note | None]] = []  # one for each time it was entered
+        self.about = name, kind, module
 
-    def __enter__(self) -> Scope:
-        name, kind, module = self._about
-        around = modes.note
-        here = Scope(name, kind, None if around is None else around.scope, module)
-        self._open.append((here, around))
-        opened.add(here)
-        modes.note = Note(None, here)
-        return here
+    def inside(self, around: Modes) -> Modes:
+        name, kind, module = self.about
+        here = Scope(name, kind, None if around.note is None else around.note.scope, module)
+        return Modes(around, self, Note(None, here), around.switches)
 
-    def __exit__(self, *error: object) -> None:
-        here, modes.note = self._open.pop()
-        opened.discard(here)
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        raise TypeError("a scope is a with block, not a decorator")
 
 
-def trace_with(tracer: Any) -> contextlib.AbstractContextManager[None]:
+def trace_with(tracer: Any) -> Block:
     """Let a tracer (`program/trace.py`) see which numbers are read and which are drawn at random."""
-    return _mode(tracer=tracer)
+    return Block(tracer=tracer)
 
 
 def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
@@ -195,16 +260,20 @@ def notice_read(value: Value, how: str) -> None:
         modes.tracer.read(value, how)
 
 
-def settle(node: Value) -> None:
+def apply_modes(node: Value) -> None:
     """Finish a new node according to the modes of this thread."""
-    node._note = modes.note
-    if not modes.unusual:
+    here = modes.innermost
+    if here.block is not None or here is USUAL:
+        here = modes.now()
+    node._note = here.note
+    asked = here.switches
+    if asked is ORDINARY:
         return
-    if modes.finite:
+    if asked.finite:
         _check_finite(node)
-    if modes.lines:
-        node._note = (modes.note or Note()).but(line=_user_line())
-    if not modes.recording:
+    if asked.lines:
+        node._note = (here.note or Note()).but(line=_user_line())
+    if not asked.recording:
         if _shares(node):  # a view such as p.T: now a leaf, it must not be a second door to p's numbers
             node._data = node._data.copy()
         node.op = node._a = node._b = None

@@ -15,7 +15,7 @@ import numpy as np
 from .errors import BackwardError, DataError, ShapeError
 from .numpy_calls import BY_NUMPY
 from .op import Op, as_plain, naming, nothing
-from .recording import Note, Scope, notice_read, opened, settle
+from .recording import Note, Scope, apply_modes, notice_read, opened
 
 ndarray = np.ndarray
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
@@ -431,7 +431,7 @@ def new_node(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
     node._note = None
     node.requires_grad = needs and op.base.vjp is not nothing
     if opened:
-        settle(node)
+        apply_modes(node)
     return node
 
 

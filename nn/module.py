@@ -17,7 +17,7 @@ import numpy as np
 
 from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import Note, Scope, modes, opened
+from autograd.recording import USUAL, Modes, Note, Scope, modes, opened
 
 Self = TypeVar("Self", bound="Module")
 Way = tuple[Any, ...]  # the attribute names, indices and keys that lead from a module to something it holds
@@ -65,21 +65,21 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`; every node made meanwhile remembers that it was made here."""
         # This is `with scope(name, kind, self):` written out, since every call of every layer pays for it.
-        around = modes.note
-        parent = None if around is None else around.scope
+        around = modes.now()
+        parent = None if around.note is None else around.note.scope
         name = "" if parent is None else self._name_in(parent)
         here = Scope(name, self.__class__.__name__, parent, self)
         try:
-            opened.add(here)
-            modes.note = Note(None, here)
+            if around is USUAL:
+                opened.add(id(modes.mark))
+            modes.innermost = Modes(around, None, Note(None, here), around.switches)
             return self.forward(*args, **kwargs)
         except HandgradError as error:
             if here.path and not hasattr(error, "__notes__"):
                 error.add_note(f"in {here.path} ({here.kind})")
             raise
         finally:
-            modes.note = around
-            opened.discard(here)
+            modes.innermost = around
 
     def __setattr__(self, name: str, value: Any) -> None:
         for way, part in _parts((name,), value):

@@ -9,6 +9,7 @@ signals, which also strike inside NumPy's calls and Python's own library.
 """
 
 import dis
+import functools
 import random
 import signal
 import sys
@@ -61,7 +62,7 @@ def _interrupted(work, moment, where):
             here()
         elif event == "opcode":
             before, last[frame] = last.get(frame), frame.f_lasti
-            if before is not None and before in _looks_for_signals(frame.f_code):
+            if before is not None and _is_moment(frame.f_code, before, frame.f_lasti):
                 here()
         elif event == "return":
             last.pop(frame, None)
@@ -78,17 +79,29 @@ def _interrupted(work, moment, where):
     return left < 0  # also where Python dropped the exception, in a generator that was being closed
 
 
-_CODES = {}
+@functools.cache
+def _handlers(code):
+    """Where an exception at an instruction goes: offset → the handler, or None."""
+    entries = dis._parse_exception_table(code)
+    return lambda at: next((e.target for e in reversed(entries) if e.start <= at < e.end), None)
 
 
+@functools.cache
 def _looks_for_signals(code):
-    """The places of the instructions of a function after which CPython looks for signals."""
-    found = _CODES.get(code)
-    if found is None:
-        found = _CODES[code] = {
-            i.offset for i in dis.get_instructions(code) if i.opname.startswith("CALL") or "BACKWARD" in i.opname
-        }
-    return found
+    """The instructions of a function after which CPython looks for signals."""
+    names = {i.offset: i.opname for i in dis.get_instructions(code)}
+    return {at for at, name in names.items() if name.startswith("CALL") or "BACKWARD" in name}
+
+
+@functools.cache
+def _is_moment(code, before, now):
+    """Whether a signal may strike between two instructions that ran one after the other.
+
+    Its exception belongs to the one before. A trace can only raise at the one after, which is no true picture if that
+    lies outside a `try` or `with` that the one before is in.
+    """
+    handler = _handlers(code)
+    return before in _looks_for_signals(code) and handler(before) == handler(now)
 
 
 needs_signals = pytest.mark.skipif(

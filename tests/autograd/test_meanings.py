@@ -8,7 +8,7 @@ from autograd import OPS, Value, custom_op, grad, jvp, vjp
 from autograd.errors import DataError, ShapeError
 from autograd.op import Op, nothing
 from autograd.ops import norm as norms
-from autograd.recording import opened, scope
+from autograd.recording import USUAL, modes, opened, scope
 
 M = np.array([[1.0, 2.0], [3.0, 4.0]])
 
@@ -125,10 +125,15 @@ def test_a_scope_belongs_where_it_is_entered():
     with scope("b"):
         with inner:
             x = Value(1.0) * 2
-            with inner:
+            with scope("a"):
                 deep = x * 2
+            with pytest.raises(RuntimeError, match="open already; make a new one"), inner:
+                pass
         y = x * 2
-    assert (x.scope.path, deep.scope.path, y.scope.path) == ("b.a", "b.a.a", "b") and not opened
+    with inner:
+        again = y * 2
+    paths = [v.scope.path for v in (x, deep, y, again)]
+    assert paths == ["b.a", "b.a.a", "b", "a"] and modes.now() is USUAL and not opened
 
 
 def test_nothing_is_kept_for_a_rule_that_cannot_come():

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import autograd as ag
-from autograd import Value, detect_nan
+import nn
+from autograd import Value, detect_nan, no_grad, record_lines, scope
 from autograd.graph import topological
+from autograd.recording import USUAL, enable_grad, modes, opened
 from tests.autograd.test_backprop import mixed_graph
 from tests.interrupts import at_every_moment, at_random_moments, needs_signals
 
@@ -128,3 +130,75 @@ def test_real_signals_at_random_moments(times):
         hits += hit
         graph.assert_usable()
     assert hits > times / 10
+
+
+# --- what is recorded -------------------------------------------------------------------------------------------
+
+
+def blocks():
+    with no_grad():
+        Value(1.0) * 2.0
+
+
+def nested_blocks():
+    with scope("outer"), record_lines():
+        (Value(1.0) * 2.0).tanh()
+        with no_grad(), scope("inner", kind="Part"):
+            Value(1.0) * 2.0
+        with enable_grad(), detect_nan():
+            Value(1.0) * 2.0
+
+
+def decorated():
+    @no_grad()
+    def f(x):
+        return x * 2.0
+
+    f(Value(1.0))
+
+
+BLOCK = nn.TransformerBlock(4, 1, rng=0)
+
+
+def modules():
+    BLOCK(np.ones((2, 4)))
+
+
+def derivatives():
+    with no_grad():
+        ag.grad(lambda x: ag.grad(lambda y: x * y)(1.0))(3.0)
+
+
+def square_of(x):
+    return x * x
+
+
+@pytest.mark.parametrize("work", [blocks, nested_blocks, decorated, modules, derivatives])
+def test_no_mode_outlives_its_block(work):
+    """Whatever is interrupted, the next node is recorded, and belongs to no module."""
+    work()
+    count = 0
+    for _ in at_every_moment(work):
+        count += 1
+        assert modes.now() is USUAL and not opened
+        x = Value(3.0)
+        y = x * x
+        assert (y.scope, y.line, modes.finite) == (None, None, False)
+        y.backward()
+        assert x.grad == 6.0
+        assert type(ag.grad(square_of)(2.0)) is float
+    assert count > 20
+
+
+@needs_signals
+def test_a_block_that_ends_in_a_long_call_of_numpy():
+    """A signal that comes during it is seen when Python next looks: as the block is being left."""
+    big = np.ones((300, 300))
+
+    def work():
+        with no_grad():
+            for _ in range(3):
+                big @ big
+
+    for _ in at_random_moments(work, 200):
+        assert (Value(1.0) * 2.0).requires_grad
