@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .backprop import cotangent_for, reach_from, walk
-from .errors import BackwardError, ShapeError
+from .errors import BackwardError, LostGradientWarning, ShapeError
 from .graph import topological
 from .op import OPS, as_plain, rank_of
-from .recording import enable_grad
+from .recording import Running, enable_grad, frames_of_ours, running
 from .tree import flatten, leaves_like, unflatten
 from .value import Value, as_data
 
@@ -155,16 +155,6 @@ def _as_asked(per_argument: list[Any], wrt: int | tuple[int, ...]) -> Any:
     return tuple(per_argument) if isinstance(wrt, tuple) else per_argument[0]
 
 
-class _Running(threading.local):
-    """The sources of the derivatives whose functions are running now in this thread, outermost first."""
-
-    def __init__(self) -> None:
-        self.sources: list[list[Value]] = []
-
-
-running = _Running()
-
-
 class Trace:
     """One recorded run of a function: its sources, its results, and the pulls between them.
 
@@ -202,21 +192,22 @@ class Trace:
         self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
 
     def _run(self, f: Callable[..., Any], args: list[Any], settings: dict[str, Any]) -> Any:
-        running.sources.append(self.sources)
+        self.run = Running(self.sources)
         try:
+            running[id(self)] = self.run
             return f(*args, **settings)
         except (TypeError, AttributeError) as error:
             note_lists(error, args)
             raise
         finally:
-            running.sources.pop()
+            running.pop(id(self), None)
 
     def _meets_outer_sources(self) -> bool:
         """Whether a result also depends on a source of a derivative around this one, by way of the function's closure.
 
         `grad(lambda x: x * grad(lambda y: x * y)(1.0))`: the inner gradient is x, and must stay a Value.
         """
-        outer = {source for sources in running.sources for source in sources}
+        outer = {source for run in list(running.values()) for source in run.sources}
         return bool(outer) and any(
             not outer.isdisjoint(topological(out)) for out in self.outs if isinstance(out, Value)
         )  # fmt: skip
@@ -282,8 +273,24 @@ class Trace:
                 grads[out] = seed if out not in grads else grads[out] + seed
                 roots.append(out)
         order, wanted = reach_from(roots, self.sources)
+        if not order and not wanted.intersection(roots):
+            self._warn_if_left()
         walk(order, grads, wanted, taped)
         return grads
+
+    def _warn_if_left(self) -> None:
+        """The result does not depend on the sources. Say so if that is because one was turned into a plain number."""
+        sources = set(self.sources)
+        for value, where in self.run.left:
+            if not sources.isdisjoint(topological(value)):
+                warnings.warn(
+                    f"the gradient is 0, because the result is made of plain numbers: a Value became one by {where}. "
+                    "Compute with the Value itself, as in x ** 2; float(x), x.item() and x.data are for looking at it.",
+                    LostGradientWarning,
+                    stacklevel=frames_of_ours(),
+                )
+                self.run.left.clear()  # once is enough: a jacobian pulls many times
+                return
 
     def _of_sources(self, grads: dict[Value, Any], taped: bool) -> list[Any]:
         """One gradient per source; zeros where no path leads."""

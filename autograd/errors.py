@@ -11,13 +11,15 @@
     ├── StepError          (IndexError)       a step or a name that a stepper does not have
     ├── GradientError      (AssertionError)   a gradient that failed its check
     └── ClashError         (ImportError)      another package called `autograd` is in the way
+
+and one warning, LostGradientWarning (UserWarning): a derivative is 0 because its function left the graph.
 """
 
 import re
 
 __all__ = [
-    "AxisError", "BackwardError", "ClashError", "DataError", "GradientError", "HandgradError", "NonFiniteError",
-    "ShapeError", "StaleDataError", "StepError", "TraceError",
+    "AxisError", "BackwardError", "ClashError", "DataError", "GradientError", "HandgradError", "LostGradientWarning",
+    "NonFiniteError", "ShapeError", "StaleDataError", "StepError", "TraceError",
 ]  # fmt: skip
 
 
@@ -78,6 +80,10 @@ class GradientError(HandgradError, AssertionError):
 
 class ClashError(HandgradError, ImportError):
     """Another package that is imported as `autograd` stands where ours should."""
+
+
+class LostGradientWarning(UserWarning):
+    """A derivative is 0 because the function turned its input into a plain number: `float(x) ** 2`."""
 
 
 def printable(text: str) -> str:

@@ -255,7 +255,9 @@ def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
 
 
 def notice_read(value: Value, how: str) -> None:
-    """Tell the tracer, if a call is being compiled, that a Value's numbers are read: a program cannot see why."""
+    """Note that a Value's numbers are read as plain ones: a compiled program cannot see why, a derivative ends there."""
+    for run in list(running.values()):
+        run.note(value, how)
     if modes.tracer is not None:
         modes.tracer.read(value, how)
 
@@ -280,6 +282,23 @@ def apply_modes(node: Value) -> None:
         node.requires_grad = False
 
 
+class Running:
+    """A function that is being differentiated: its sources, and where Values were turned into plain numbers."""
+
+    MOST = 8  # places that are remembered
+
+    def __init__(self, sources: list[Value]) -> None:
+        self.sources = sources
+        self.left: list[tuple[Value, str]] = []
+
+    def note(self, value: Value, how: str) -> None:
+        if len(self.left) < self.MOST and value.requires_grad and how not in ("bool(v)", "in"):  # choices, no numbers
+            self.left.append((value, f"{how} in {_user_line()}"))
+
+
+running: dict[int, Running] = {}  # in any thread: a function may hand its work to others
+
+
 def _shares(node: Value) -> bool:
     """Whether a node's array may be the memory of one of its inputs."""
     data = node._data
@@ -299,6 +318,15 @@ def _user_line() -> str | None:
         return None
     file, number = frame.f_code.co_filename, frame.f_lineno
     return f"{os.path.basename(file)}:{number}: {linecache.getline(file, number).strip()}"
+
+
+def frames_of_ours() -> int:
+    """The `stacklevel` of a warning about the caller's code: how many calls deep we are in ours."""
+    depth = 1
+    frame: Any = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def _check_finite(node: Value) -> None:

@@ -1,14 +1,16 @@
 """grad, value_and_grad, vjp, jvp, jacobian, hessian, hvp: any order, any nest, inside one another."""
 
 import math
+import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import autograd
 from autograd import Value, exp, grad, hessian, hvp, jacobian, jvp, no_grad, sin, softmax, value_and_grad, vjp
-from autograd.errors import BackwardError, DataError, ShapeError
+from autograd.errors import BackwardError, DataError, LostGradientWarning, ShapeError
 from tests.autograd.judges import assert_close, numeric_gradients
 
 
@@ -385,6 +387,11 @@ class TestNesting:
         with no_grad():
             assert grad(lambda x: x * grad(lambda y: x * y)(1.0))(2.0) == 4.0
 
+    def test_a_worker_thread_knows_the_outer_variable(self):
+        with ThreadPoolExecutor(1) as pool:
+            outer = grad(lambda x: x * pool.submit(lambda: grad(lambda y: x * y * y)(1.0)).result())
+            assert outer(3.0) == 12.0  # d(x · 2x)/dx
+
     def test_threads_do_not_see_each_other(self):
         kinds = []
 
@@ -399,6 +406,31 @@ class TestNesting:
 
         grad(f)(1.0)
         assert kinds == [float]
+
+
+class TestLostGradients:
+    """A function of plain numbers has the derivative 0; a warning names the line that left the graph."""
+
+    @pytest.mark.parametrize("f, how", [
+        (lambda x: float(x) ** 2, "float(v)"), (lambda x: x.item() ** 2, "item()"), (lambda x: (x * 2).data, ".data"),
+        (lambda x: math.sqrt(x), "float(v)"), (lambda x: Value(2.0) * float(x), "float(v)"),
+    ])  # fmt: skip
+    def test_the_line_is_named(self, f, how):
+        with pytest.warns(LostGradientWarning, match=f"became one by {re.escape(how)} in test_derivatives.py:") as seen:
+            assert grad(f)(3.0) == 0.0
+        assert seen[0].filename == __file__ and len(seen) == 1
+
+    def test_once_a_jacobian(self):
+        with pytest.warns(LostGradientWarning) as seen:
+            jacobian(lambda x: x.numpy() * 2)(np.ones(3))
+        assert len(seen) == 1
+
+    @pytest.mark.parametrize("f", [
+        lambda x: 3.0, lambda x: x * float(x), lambda x: 1.0 if x > 0 else 0.0, lambda x: x.detach() * 2,
+        lambda x: x if x else 0.0, lambda x: x > float(x.detach()),
+    ])  # fmt: skip
+    def test_no_warning_where_nothing_was_lost(self, f):
+        grad(f)(3.0)
 
 
 def test_every_entry_of_a_model_against_finite_differences():
