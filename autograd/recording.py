@@ -255,7 +255,7 @@ def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
 
 
 def notice_read(value: Value, how: str) -> None:
-    """Note that a Value's numbers are read as plain ones: a compiled program cannot see why, a derivative ends there."""
+    """Note that a Value's numbers are read as plain ones: a program cannot see why, and a derivative ends there."""
     for run in list(running.values()):
         run.note(value, how)
     if modes.tracer is not None:

@@ -1,4 +1,4 @@
-"""Arithmetic along the rows of arrays in few calls: sums by products, the largest, what needs no shift. Plain arrays.
+"""Fast row sums, column sums and maxima, and when a softmax needs no shift. Plain arrays.
 
 The limits say from where on another way is the faster one; tests set them to zero to try the ways for large arrays.
 """
@@ -11,6 +11,7 @@ import numpy as np
 SMALL = 512  # numbers, up to which a call costs more than its arithmetic
 SHORT = 16  # numbers in a row, up to which a loop over rows costs more than its arithmetic
 LARGE = 4096  # numbers, from which on a temporary array costs more than a call
+MANY = 512  # rows, from which on rounding grows if they are added one after another
 
 
 @functools.lru_cache(maxsize=256)
@@ -27,7 +28,7 @@ def row_tools(n, dtype, columns=1):
 
     A product takes half the time of a reduction, and an operand without axes half that of a Python number.
     """
-    _insist_fractions(dtype)
+    _check_fractions(dtype)
     tools = np.ones((n, columns), dtype), np.full((n, columns), 1.0 / max(n, 1), dtype), np.array(n, dtype)
     for array in tools:
         array.flags.writeable = False
@@ -45,13 +46,13 @@ def tools_for(x):
 @functools.lru_cache(maxsize=256)
 def number(value, dtype):
     """A number as an operand without axes, in a given dtype."""
-    _insist_fractions(dtype)
+    _check_fractions(dtype)
     array = np.array(value, dtype)
     array.flags.writeable = False
     return array
 
 
-def _insist_fractions(dtype):
+def _check_fractions(dtype):
     """Whole numbers cannot hold 1/n; the op then tries again with floats (`Op.recover`)."""
     if dtype.kind not in "fc":
         raise TypeError(f"expected real numbers, got {dtype}")
@@ -77,6 +78,19 @@ def row_sums(x):
     if x.ndim == 2:
         return x.dot(row_tools(x.shape[1], x.dtype)[0])
     return tall(x).dot(row_tools(x.shape[-1], x.dtype)[0]).reshape(*x.shape[:-1], 1)
+
+
+def column_sums(x):
+    """The sum of the rows of a matrix, by products. Many rows are added in pieces, and then the pieces: the error
+    grows with the logarithm of their number, and not with the number.
+    """
+    n = len(x)
+    if n <= MANY:
+        return ones(n, x.dtype).dot(x)
+    whole = n - n % MANY
+    pieces = np.matmul(ones(MANY, x.dtype), x[:whole].reshape(-1, MANY, x.shape[1]))
+    total = column_sums(pieces)
+    return total if whole == n else total + ones(n - whole, x.dtype).dot(x[whole:])
 
 
 def row_totals(x):

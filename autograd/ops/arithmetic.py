@@ -1,5 +1,6 @@
 """Arithmetic and comparisons: what Python's operators do."""
 
+import math
 import operator
 
 import numpy as np
@@ -46,7 +47,7 @@ def _power(x, y):
 power = Op("power", "x ** y",
            forward=_power,
            vjp=(lambda g, out, x, y: g * power_slope(x, y),
-                lambda g, out, x, y: g * OPS["xlogy"](out, x)),
+                lambda g, out, x, y: g * exponent_slope(x, y)),
            samples=(*NONZERO, Sample(". .", low=1.0)), numpy=np.power, batch="align",
            doc="`x ** y`; both may be Values.")
 
@@ -60,14 +61,39 @@ def _power_slope(x, y):
 
 power_slope = Op("power_slope", "power_slope(x, y)",
                  forward=_power_slope,
-                 # where y is 0 the slope is 0 everywhere; 0 * inf at x = 0 must not make it NaN
-                 vjp=(lambda g, out, x, y: g * y * power_slope(x, OPS["where"](equal(y, 0), 1.0, y - 1)),
-                      lambda g, out, x, y: g * (power(x, y - 1) + OPS["xlogy"](out, x))),  # a float's ** goes complex
+                 # where y is 0 the slope is 0 everywhere; 0 * inf at x = 0 must not make it NaN.
+                 # 1.0, not 1: y may be an array of small integers, and np.int8(-128) - 1 is 127
+                 vjp=(lambda g, out, x, y: g * y * power_slope(x, OPS["where"](equal(y, 0), 1.0, y - 1.0)),
+                      lambda g, out, x, y: g * (power(x, y - 1.0) + OPS["xlogy"](out, x))),  # a float's ** goes complex
                  definition=lambda x, y: y * x ** (y - 1), unfolds="graph",
                  lower=lambda x, y: y * power(x, y - 1.0) if y.__class__ in (int, float) and y else OPS["where"](
                      equal(y, 0), 0.0, y * power(x, OPS["where"](equal(y, 0), 1.0, y - 1.0))),
                  samples=NONZERO, batch="align",
                  doc="The derivative of `x ** y` with respect to x.")
+
+
+def _exponent_slope(x, y):
+    """x ** y * log(x), and 0 where x is 0 and y is not below: there 0 ** y is 0, but for the one point 0 ** 0."""
+    if x.__class__ is float and y.__class__ in (int, float) and x > 0.0:
+        return x**y * math.log(x)
+    flat = np.equal(x, 0) & np.greater_equal(y, 0)
+    return np.where(flat, 0.0, np.power(x, y) * np.log(np.where(flat, 1.0, x)))
+
+
+def _exponent_slope_lowered(x, y):
+    where, none = OPS["where"], equal(x, 0.0)
+    slope = power(x, y) * OPS["log"](where(none, 1.0, x))  # 0 where x is 0, but NaN if y is below
+    return where(none, where(less(y, 0.0), -math.inf, slope), slope)
+
+
+exponent_slope = Op("exponent_slope", "exponent_slope(x, y)",
+                    forward=_exponent_slope,
+                    vjp=(lambda g, out, x, y: g * (OPS["xlogy"](power_slope(x, y), x) + power(x, y - 1.0)),
+                         lambda g, out, x, y: g * OPS["xlogy"](out, x)),
+                    definition=lambda x, y: x**y * OPS["log"](x), unfolds="graph",
+                    lower=_exponent_slope_lowered,
+                    samples=NONZERO, batch="align",
+                    doc="The derivative of `x ** y` with respect to y.")
 
 
 COMPARED = samples(". .", "2,3 3")

@@ -272,9 +272,9 @@ minimum = Op("minimum", forward=np.minimum,
 
 
 def _where(condition, x, y):
-    if any(isinstance(part, np.ndarray) for part in (condition, x, y)):
-        return np.where(condition, x, y)
-    return x if condition else y
+    if condition.__class__ is bool and x.__class__ is float and y.__class__ is float:
+        return x if condition else y
+    return np.where(condition, x, y)  # in the dtype of both, also where it takes the one that has none of its own
 
 
 _MASK = np.array([[True, False, True], [False, True, True]])

@@ -8,7 +8,7 @@ import numpy as np
 from ..errors import DataError, ShapeError
 from ..op import Op, Sample, let, nothing, rank_of, shape_of
 from ._axes import negative_axes
-from ._rows import are_small, limits, ones, row_tops, row_totals, tall
+from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall
 from .arithmetic import equal, not_equal
 from .elementwise import exp, log, log1p, maximum, where
 from .linear import flat, matmul, outer, product
@@ -157,8 +157,7 @@ def summed(g, vector):
     """The gradient of a vector that was added to (or multiplied with) every row: the sum of the rows."""
     if g.__class__ is not np.ndarray:
         return sum_to(g, shape_of(vector)) if rank_of(g) > rank_of(vector) else g
-    rows = g if g.ndim == 2 else tall(g)
-    return ones(len(rows), g.dtype).dot(rows)
+    return column_sums(tall(g))
 
 
 def _linear(x, weight, bias):
@@ -191,7 +190,7 @@ def _linear_dweight(g, out, x, weight, bias):
 
 def _linear_dbias(g, out, x, weight, bias):
     if g.__class__ is np.ndarray and g.ndim == 2:
-        return ones(len(g), g.dtype).dot(g)
+        return column_sums(g)
     return None if bias is None else summed(g, bias)
 
 

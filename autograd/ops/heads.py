@@ -123,10 +123,7 @@ def _weigh(scores, mask, causal):
     if shifted:
         scores -= np.maximum.reduce(scores, axis=-2, keepdims=True, initial=least)
     np.exp(scores, out=scores)
-    if scores.ndim == 2:
-        total = ones(len(scores), scores.dtype).dot(scores)
-    else:
-        total = np.matmul(ones(scores.shape[-2], scores.dtype)[None, :], scores)
+    total = _column_totals(scores)
     total += tiny
     scores /= total
 
@@ -152,34 +149,45 @@ def _self_attention_pull(g, out, qkv, mask, heads, kv_heads, causal):
     masked = mask.__class__ is np.ndarray and not is_boolean(mask)
     if weights.ndim == 2:
         q, k, v = _places(qkv, heads, kv_heads)
-        # Down each column, sum(weights * their gradient) is sum(g * out): shorter, since it runs over d, not the keys.
         scores = v.dot(g.T)
-        scores -= (g * out).dot(ones(g.shape[1], g.dtype))
-        scores *= weights
+        _pull_softmax(scores, weights)
         if masked:
             added = _ungrouped(scores, heads, kv_heads).mT.copy()
         scores *= number(1.0 / math.sqrt(q.shape[-1]), scores.dtype)
         return np.concatenate((scores.T.dot(k), scores.dot(q), weights.dot(g)), axis=1), added
     packed = np.empty_like(qkv)
     for piece in _pieces(qkv, mask, weights):
-        scores = _pull_heads(g[piece], out[piece], qkv[piece], weights[piece], heads, kv_heads, packed[piece])
+        scores = _pull_heads(g[piece], qkv[piece], weights[piece], heads, kv_heads, packed[piece])
     if masked:  # then there was one piece
         added = _ungrouped(scores, heads, kv_heads).mT * math.sqrt(qkv.shape[-1] // (heads + 2 * kv_heads))
     return packed, added
 
 
-def _pull_heads(g, out, qkv, weights, heads, kv_heads, packed):
+def _pull_softmax(g, weights):
+    """Turn the gradient of the weights (..., keys, queries) into that of the scores, in place.
+
+    The sum down a column, Σ weights · g, is also that of g · out over the d numbers of a head, which are fewer. But
+    where one weight is 1 and the others 0, only this one is g itself, so that the difference is 0 and not rounding.
+    """
+    g -= _column_totals(weights * g)
+    g *= weights
+
+
+def _column_totals(x):
+    """The sums over the rows of each matrix, one row of them."""
+    if x.ndim == 2:
+        return ones(len(x), x.dtype).dot(x)
+    return np.matmul(ones(x.shape[-2], x.dtype)[None, :], x)
+
+
+def _pull_heads(g, qkv, weights, heads, kv_heads, packed):
     """Write every product straight into its place in the packed gradient; give the gradient of the scores q · k."""
     q, k, v = _places(qkv, heads, kv_heads)
     dq, dk, dv = _places(packed, heads, kv_heads)
     above = _by_head(g, heads, kv_heads)
-    each = (*g.shape[:-1], heads, q.shape[-1])
     scale = number(1.0 / math.sqrt(q.shape[-1]), qkv.dtype)
     scores = np.matmul(v, _turned(g, scale, above.mT.shape))
-    shares = np.vecdot(g.reshape(each), out.reshape(each))
-    shares *= scale
-    scores -= _by_head(shares, heads, kv_heads).mT
-    scores *= weights
+    _pull_softmax(scores, weights)
     np.matmul(scores.mT, k, out=dq)
     if heads == kv_heads:
         np.matmul(scores, q, out=dk)

@@ -176,10 +176,13 @@ def _einsum_door(*given, subscripts=None):
     for i, term in enumerate(terms):
         for position, c in enumerate(term):
             if c in term[:position]:
+                sizes = shape_of(operands[i])
+                if sizes[position] != sizes[term.index(c)]:
+                    raise ShapeError(f"einsum: {c!r} stands twice in {term!r}, for axes of different sizes: {sizes}")
                 twin = next(free)
                 terms[i] = terms[i][:position] + twin + terms[i][position + 1 :]
                 terms.append(c + twin)
-                operands.append(np.eye(shape_of(operands[i])[position], dtype=getattr(operands[i], "dtype", None)))
+                operands.append(np.eye(sizes[position], dtype=getattr(operands[i], "dtype", None)))
     return tuple(operands), {"subscripts": ",".join(terms) + "->" + right}
 
 
@@ -213,9 +216,10 @@ def _einsum_pull(g, i, xs, terms, right):
     subscripts = ",".join([right, *(t for t, _ in others)]) + "->" + kept
     dx = einsum(subscripts, g, *(x for _, x in others))
     missing = tuple(n for n, c in enumerate(terms[i]) if c not in known)
-    if missing:
-        dx = broadcast_to(expand_dims(dx, missing), shape_of(xs[i]))
-    return dx
+    dx = expand_dims(dx, missing) if missing else dx
+    # An axis of size 1 in all others was spread to x's size; one of size 1 in x is summed by the walk.
+    spread = tuple(map(max, shape_of(dx), shape_of(xs[i])))
+    return dx if shape_of(dx) == spread else broadcast_to(dx, spread)
 
 
 def _einsum_lowered(*xs, subscripts):
@@ -252,6 +256,7 @@ einsum = Op("einsum", "einsum(subscripts, *xs)", door=_einsum_door,
             samples=[Sample(shapes, settings={"subscripts": s}) for shapes, s in [
                 ("2,3 3,4", "ij,jk->ik"), ("2,3", "ij->j"), ("2,3", "ij->ji"), ("3,3", "ii->"), ("3,3", "ii->i"),
                 ("2,3 2,3", "ij,ij->"), ("5,2,3 5,3,4", "bij,bjk->bik"), ("2,3 3 3", "ij,j,j->i"), ("2,3", "ij->"),
-                ("5,2,3 3,4", "...ij,jk->...ik"), ("2,3 3,4", "ij,jk")]],
+                ("5,2,3 3,4", "...ij,jk->...ik"), ("2,3 3,4", "ij,jk"), ("2,1 3,4", "ij,jk->ik"),
+                ("2,3 1,4", "ij,jk->ik"), ("1,3 2,3", "ij,ij->j"), ("2,1 2,3", "ij,ij->"), ("3,0 0,2", "ij,jk->ik")]],
             numpy=np.einsum, doc="NumPy's einsum: products summed over the letters that are not in the result.")
 

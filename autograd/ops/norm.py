@@ -7,7 +7,7 @@ from ..op import Op, Sample, by_definition, let, rank_of, shape_of
 from . import _blocks
 from ._axes import plain_number
 from ._blocks import pieces
-from ._rows import mean_products, ones, tall, tools_for
+from ._rows import column_sums, mean_products, tall, tools_for
 from ._stash import Stash
 from .elementwise import sqrt
 from .fused import summed
@@ -83,8 +83,7 @@ def _norm_vjp(g, out, x, gamma, eps, centre):
     else:
         dx = _pull_rows(tall(h), rows, scale, centre).reshape(x.shape)
         g = tall(g)
-    vector = ones(len(g), g.dtype)
-    return dx, vector.dot(g * rows), vector.dot(g)
+    return dx, column_sums(g * rows), column_sums(g)
 
 
 def _norm_pull_in_blocks(g, rows, scale, gamma, centre, shape):
@@ -96,9 +95,8 @@ def _norm_pull_in_blocks(g, rows, scale, gamma, centre, shape):
     for piece in pieces(len(g), g[:1].nbytes):
         part, row, out = g[piece], rows[piece], dx[piece]
         along = part * row
-        vector = ones(len(part), g.dtype)
-        dgamma += vector.dot(along)
-        dbeta += vector.dot(part)
+        dgamma += column_sums(along)
+        dbeta += column_sums(part)
         np.multiply(row, along.dot(column), out=along)
         if centre:
             along += part.dot(column)

@@ -187,6 +187,8 @@ def _others_defined(x, axis=None):
     axis = negative_axes("product_of_others", x, axis)
     if rank_of(x) == 0:
         return x * 0.0 + 1.0
+    if count(x, axis) == 0:
+        return x * 0.0  # there is no number, so nothing to say
     lead = [a for a in range(-rank_of(x), 0) if a not in axis]
     moved = transpose(x, lead + list(axis))
     shape = shape_of(moved)

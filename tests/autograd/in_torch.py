@@ -94,6 +94,7 @@ def cross_entropy(logits, targets, reduction="mean", ignore_index=None, label_sm
 TORCH = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "neg": torch.neg, "power": torch.pow,
     "power_slope": lambda x, y: y * x ** (y - 1),
+    "exponent_slope": lambda x, y: x**y * x.log(),
     "exp": torch.exp, "expm1": torch.expm1, "log": torch.log, "xlogy": torch.xlogy, "log1p": torch.log1p,
     "sqrt": torch.sqrt, "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "arctan": torch.arctan,
     "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh, "sigmoid": torch.sigmoid, "softplus": F.softplus,
