@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from .graph import edited_inputs, topological
@@ -14,6 +15,8 @@ def deep_copy(root: Value, memo: dict[int, Any]) -> Value:
     for node in topological(root):  # oldest first: a copy's inputs are there already
         if id(node) not in memo:
             twin = memo[id(node)] = node.__copy__()
+            if type(node) is not Value:
+                give(twin, deepcopy(extras(node), memo))
             if node.op is not None:
                 twin._set_inputs(tuple(memo[id(x)] if isinstance(x, Value) else copy_array(x) for x in node.inputs))
     for leaf in edited_since(root):
@@ -31,6 +34,23 @@ def reduced(root: Value) -> Any:
     return _graph, (rows, edited_since(root))
 
 
+def extras(node: Value) -> dict[str, Any]:
+    """The attributes that a subclass of Value added, in its `__dict__` or in slots of its own."""
+    found = dict(getattr(node, "__dict__", ()))
+    for cls in type(node).__mro__[: -len(Value.__mro__)]:
+        slots = cls.__dict__.get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot not in ("__dict__", "__weakref__") and hasattr(node, slot):
+                found[slot] = getattr(node, slot)
+    return found
+
+
+def give(node: Value, extra: dict[str, Any]) -> None:
+    """Set such attributes of a copy."""
+    for name, attribute in extra.items():
+        object.__setattr__(node, name, attribute)
+
+
 def edited_since(root: Value) -> list[Value]:
     """The leaves that were edited after this graph had used them: their copies are stale in its copy too."""
     return list(dict.fromkeys(x for node in topological(root) for x in edited_inputs(node)))
@@ -38,7 +58,7 @@ def edited_since(root: Value) -> list[Value]:
 
 def _fields(node: Value) -> tuple[Any, ...]:
     note = node._note and node._note.but(scope=None, hooks=())
-    return type(node), node._data, node.grad, note, node.requires_grad
+    return type(node), node._data, node.grad, note, node.requires_grad, extras(node)
 
 
 def _places(node: Value, place: dict[Value, _Place]) -> tuple[Any, ...]:
@@ -49,11 +69,14 @@ class _Place(int):
     """A row number in a pickled graph."""
 
 
-def _leaf(cls: type[Value], data: Any, grad: Any, note: Note | None, requires_grad: bool) -> Value:
+def _leaf(
+    cls: type[Value], data: Any, grad: Any, note: Note | None, requires_grad: bool, extra: dict[str, Any]
+) -> Value:
     node: Value = new(cls)
     node._data, node.grad, node._note, node.requires_grad = data, grad, note, requires_grad
     node.op = node._a = node._b = None
     node.stamp = next(counter)
+    give(node, extra)
     return node
 
 

@@ -48,7 +48,8 @@ def custom_op(
     inputs, settings = _parameters(name, forward)
     _insist_rule(name, vjp, inputs)
     op = Op(
-        name, reads, forward=forward, vjp=_checked(name, vjp), door=_door(name, inputs, settings) if settings else None,
+        name, reads, forward=_real(name, forward), vjp=_checked(name, vjp),
+        door=_door(name, inputs, settings) if settings else None,
         samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
     )  # fmt: skip
     op.custom = True  # type: ignore[attr-defined]
@@ -108,6 +109,22 @@ def _insist_reading(op: Op, settings: Iterable[str]) -> None:
             f"{op.name}: reads={op.reads!r} speaks of {', '.join(unknown)}; the rule calls its inputs and settings "
             f"{', '.join(known)}"
         )
+
+
+def _real(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The forward function, with its answer looked at: real numbers."""
+
+    @functools.wraps(forward)
+    def run(*inputs: Any, **settings: Any) -> Any:
+        out = forward(*inputs, **settings)
+        if isinstance(out, complex | np.complexfloating) or (isinstance(out, np.ndarray) and out.dtype.kind == "c"):
+            raise DataError(
+                f"{name}: forward gave complex numbers, {out!r:.60}; a Value holds real ones. Return out.real, "
+                "out.imag or abs(out), and write the rule for that"
+            )
+        return out
+
+    return run
 
 
 def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:

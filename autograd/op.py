@@ -331,6 +331,7 @@ def as_plain(data: Any) -> Any:
     if data.__class__ is np.float64:
         return float(data)
     if isinstance(data, np.ndarray):
+        check_array_class(data)
         return data if data.ndim else as_plain(data[()])
     if data.__class__ is np.bool_:
         return bool(data)
@@ -357,6 +358,20 @@ def let(name: str, x: Any, says: str = "") -> Any:
     """
     named = getattr(x, "__let__", None)
     return x if named is None else named(name, says)
+
+
+MASKED = (
+    "a masked array's mask would be lost, and what is masked would count. Write x.filled(0.0) for plain numbers in "
+    "place of what is masked, or where(mask, 0.0, v) to leave those entries out"
+)
+
+
+def check_array_class(x: Any) -> None:
+    """Refuse arrays whose arithmetic is not that of arrays: `np.matrix`, whose `*` is `@`, and masked arrays."""
+    if isinstance(x, np.matrix):
+        raise DataError("np.matrix multiplies by other rules than arrays do. Write np.asarray(x), and @ for products")
+    if isinstance(x, np.ma.MaskedArray):
+        raise DataError(MASKED)
 
 
 def nothing(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[None, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
 from .numpy_calls import BY_NUMPY
-from .op import Op, as_plain, naming, nothing
+from .op import MASKED, Op, as_plain, check_array_class, naming, nothing
 from .recording import Note, Scope, apply_modes, notice_read, opened
 
 ndarray = np.ndarray
@@ -188,6 +188,11 @@ class Value:
         return sign if sign in ("+", "-", "*", "/", "**", "@") else self.op.name
 
     @property
+    def _mask(self) -> Any:
+        """What `masked_array * v` asks for before it would take `v._data` and lose the graph."""
+        raise DataError(MASKED)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """The size along each axis: `(2, 3)`; `()` for a scalar."""
         data = self._data
@@ -348,6 +353,7 @@ class Value:
         """Run an op on inputs some of which are Values, and record the result."""
         plain = []
         needs = False
+        changed = None
         for i, x in enumerate(inputs):
             if isinstance(x, Value):
                 plain.append(x._data)
@@ -356,7 +362,10 @@ class Value:
                 plain.append(x)
             else:
                 plain.append(as_operand(x))
-                inputs = (*inputs[:i], plain[i], *inputs[i + 1 :])
+                changed = list(inputs) if changed is None else changed
+                changed[i] = plain[i]
+        if changed is not None:
+            inputs = tuple(changed)
         try:
             data = op.forward(*plain)
         except Exception as error:
@@ -400,6 +409,10 @@ class Value:
             setattr(twin, slot, getattr(self, slot))
         twin._data, twin.grad = copy_array(self._data), copy_array(self.grad)
         twin.stamp = next(counter)
+        if type(self) is not Value:
+            from .copying import extras, give
+
+            give(twin, extras(self))
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Value:
@@ -468,6 +481,7 @@ def as_data(data: Any) -> Any:
         return data.copy("K")  # `p.data -= ...` must never edit the caller's array
     if isinstance(data, Value):
         raise DataError("a Value cannot hold a Value. Write v.detach() for a copy, or use v itself.")
+    check_array_class(data)
     try:
         if isinstance(data, int):
             return float(data)
@@ -493,6 +507,9 @@ def as_operand(x: Any) -> Any:
 
     NumPy's float64 and whole numbers become Python's, so that `v * np.sqrt(2)` leaves a float32 v in float32.
     """
+    if x.__class__ is not ndarray and isinstance(x, ndarray):
+        check_array_class(x)
+        x = np.asarray(x)  # a memory map, say
     if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fiub":
         own_precision = x.ndim or (x.dtype.kind == "f" and x.dtype != np.float64)
         return x if own_precision else x.item()
