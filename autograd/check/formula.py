@@ -16,7 +16,7 @@ from ..tree import flatten, unflatten
 from ..value import Value
 from .grads import check_subject
 from .report import Report
-from .subject import Array, Subject, cotangents
+from .subject import Array, Subject, cotangents, gives_back
 
 
 def check_formula(
@@ -33,8 +33,12 @@ def check_formula(
     >>> report.verdict, report.entries[0].ratio
     ('wrong', 0.666666...)
     """
-    with Subject(f, inputs) as subject:
-        return _checked(subject, my_gradient, step, seed)
+    give_back = gives_back(inputs)
+    try:
+        with Subject(f, inputs) as subject:
+            return _checked(subject, my_gradient, step, seed)
+    finally:
+        give_back()
 
 
 def _checked(subject: Subject, my_gradient: Callable[..., Any], step: float | None, seed: int) -> Report:

@@ -17,7 +17,7 @@ from .faithful import is_faithful, repeats
 from .linear import SecondPull
 from .probe import Probe, coarsest_unit
 from .report import Part, Report
-from .subject import Subject, cotangents
+from .subject import Subject, cotangents, gives_back
 from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge, rounding_of
 
 MODES = ("reverse", "forward")
@@ -48,11 +48,15 @@ def check_grads(
         raise ValueError(f"order is 1 (the gradient) or 2 (also the gradient of the gradient); got {order!r}")
     if mode not in MODES:
         raise ValueError(f'mode is "reverse" or "forward"; got {mode!r}')
-    with Subject(f, inputs) as subject:
-        report = check_subject(subject, step, seed, mode)
-        if order == 2 and report.ok:
-            report = _second_order(subject, report, step, seed)
-    return report
+    give_back = gives_back(inputs)
+    try:
+        with Subject(f, inputs) as subject:
+            report = check_subject(subject, step, seed, mode)
+            if order == 2 and report.ok:
+                report = _second_order(subject, report, step, seed)
+            return report
+    finally:
+        give_back()
 
 
 def assert_grads(

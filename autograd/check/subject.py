@@ -6,6 +6,7 @@ import functools
 import inspect
 import itertools
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -24,12 +25,21 @@ Array = np.ndarray[Any, Any]
 T = TypeVar("T")
 
 
+def gives_back(inputs: Sequence[Any]) -> Callable[[], Any]:
+    """What gives the Values among the inputs the data back that they have now: to be called in a `finally`.
+
+    It is one call of functions written in C, so that an interrupt (Ctrl-C) finds it done, or not begun.
+    """
+    values = [x for x in flatten(list(inputs))[0] if isinstance(x, Value)]
+    return functools.partial(deque, map(setattr, values, itertools.repeat("_data"), [v._data for v in values]), 0)
+
+
 class Subject(Trace):
     """A function of some inputs, run once and recorded; it can be run again on other numbers.
 
     Real numbers and arrays are varied, on copies. A leaf Value is varied itself (so that a function may also reach it
-    from outside, as a module reaches its parameters) and gets its own data back, the same object. Whole numbers,
-    booleans, text and None are held as they are. Nobody may write into what is varied until the `with` block ends.
+    from outside, as a module reaches its parameters); `gives_back` gives it its own data back. Whole numbers,
+    booleans, text and None are held as they are. What is varied is read-only meanwhile.
     """
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
@@ -41,14 +51,9 @@ class Subject(Trace):
         self.names: list[str] = []
         self.structure: Any = None  # where no input is nested
         self.raised: Exception | None = None  # what the function last raised at other numbers
-        self._locked: list[Array] = []  # of the caller's arrays
         self._held: list[Any] = []  # the data of the sources
-        try:
-            self._take(args)
-            self._record()
-        except BaseException:
-            self.release()
-            raise
+        self._take(args)
+        self._record()
 
     def _take(self, args: Sequence[Any]) -> None:
         """Bring every input through the door."""
@@ -83,18 +88,10 @@ class Subject(Trace):
             "x = x - step, in place of x -= step or out=x."
         )
 
-    def release(self) -> None:
-        """Give the caller's arrays back: the same objects, open to be written to."""
-        for data in sorted(self._locked, key=lambda array: array.base is not None):  # a view opens after its base
-            data.setflags(write=True)
-        for source, data in zip(self.sources, self._held):
-            source._data = data
-
     def __enter__(self) -> Subject:
         return self
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        self.release()
         if is_about_writing(error):  # a rule that edits what it is given
             raise self._edited() from error
 
@@ -120,7 +117,7 @@ class Subject(Trace):
                 self.notes.append(f"{name} is the same Value as {other}: both vary together")
                 return x
             if isinstance(x._data, np.ndarray) and x._data.flags.writeable:
-                self._locked.append(x._data)
+                x._data = x._data.view()  # whoever checks gives it back: `gives_back`
                 x._data.setflags(write=False)
             return self._vary(x, name)
         if isinstance(x, int | np.integer) and not isinstance(x, bool):

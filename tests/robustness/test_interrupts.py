@@ -202,3 +202,45 @@ def test_a_block_that_ends_in_a_long_call_of_numpy():
 
     for _ in at_random_moments(work, 200):
         assert (Value(1.0) * 2.0).requires_grad
+
+
+# --- checks -----------------------------------------------------------------------------------------------------
+
+
+class Checked:
+    """A check of a function that reaches a Value from outside, as a model reaches its parameters."""
+
+    def __init__(self, order=1):
+        self.w, self.order = Value(np.array([0.3, -0.7]), name="w"), order
+        self.x, self.data = np.array([1.0, 2.0]), self.w.data
+        self.kept = self.data.copy()
+        self.report = str(self.run())
+
+    def run(self):
+        return ag.check_grads(lambda w, x: (w * x).tanh() * self.w, self.w, self.x, order=self.order)
+
+    def assert_usable(self):
+        assert self.w.data is self.data and self.data.flags.writeable and self.x.flags.writeable
+        np.testing.assert_array_equal(self.data, self.kept)
+        assert self.w.grad is None
+        assert str(self.run()) == self.report
+
+
+@pytest.mark.parametrize("order, every", [
+    (1, 53), pytest.param(1, 3, marks=pytest.mark.slow), pytest.param(2, 11, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_a_check_that_is_interrupted_gives_everything_back(order, every):
+    check = Checked(order)
+    count = 0
+    for _ in at_every_moment(check.run, every=every):
+        check.assert_usable()
+        count += 1
+    assert count > 1000 / every
+
+
+@needs_signals
+@pytest.mark.parametrize("times", [100, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_check_under_real_signals(times):
+    check = Checked()
+    for _ in at_random_moments(check.run, times):
+        check.assert_usable()
