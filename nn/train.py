@@ -194,9 +194,9 @@ def fit(
                 history.stopped = "interrupted"
             if path is not None and save_every is not None and history.steps % save_every == 0:
                 save_checkpoint(path, model, optimizer, history)
-    history.stopped = history.stopped or "steps"
-    if path is not None:
-        save_checkpoint(path, model, optimizer, history)
+        history.stopped = history.stopped or "steps"
+        if path is not None:
+            save_checkpoint(path, model, optimizer, history)
     return history
 
 

@@ -110,10 +110,19 @@ needs_signals = pytest.mark.skipif(
 )
 
 
-def at_random_moments(work, times, prepare=lambda: None, seed=0):
-    """Call `work` `times` times, each after `prepare()`, and send a signal at a random moment of each.
+def strike():
+    raise Interrupt
 
-    Yields whether it was interrupted: where the signal came late or Python dropped its exception, it was not.
+
+def press_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+
+def at_random_moments(work, times, prepare=lambda: None, seed=0, action=strike):
+    """Call `work` `times` times, each after `prepare()`, and interrupt each by a signal at a random moment.
+
+    Yields whether it ended in an exception: where the signal came late, where Python dropped its exception, or where
+    `work` answers a `press_ctrl_c` itself, it does not.
     """
     rng = random.Random(seed)
     armed = False
@@ -122,7 +131,7 @@ def at_random_moments(work, times, prepare=lambda: None, seed=0):
         nonlocal armed
         if armed:  # a signal may come late, when nobody waits for it any more
             armed = False
-            raise Interrupt
+            action()
 
     prepare()
     start = time.perf_counter()
@@ -140,7 +149,7 @@ def at_random_moments(work, times, prepare=lambda: None, seed=0):
                 work()
                 armed = False
                 longest = 0.9 * longest + 0.1 * (time.perf_counter() - start)
-            except Interrupt:
+            except (Interrupt, KeyboardInterrupt):
                 hit = True
             finally:
                 armed = False

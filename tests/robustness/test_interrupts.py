@@ -11,7 +11,7 @@ from autograd import Value, detect_nan, no_grad, record_lines, scope
 from autograd.graph import topological
 from autograd.recording import USUAL, enable_grad, modes, opened
 from tests.autograd.test_backprop import mixed_graph
-from tests.interrupts import at_every_moment, at_random_moments, needs_signals
+from tests.interrupts import at_every_moment, at_random_moments, needs_signals, press_ctrl_c
 
 # Python drops an exception that strikes in a callback or in a generator that is being closed
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -244,3 +244,55 @@ def test_a_check_under_real_signals(times):
     check = Checked()
     for _ in at_random_moments(check.run, times):
         check.assert_usable()
+
+
+# --- training and stepping --------------------------------------------------------------------------------------
+
+
+@needs_signals
+@pytest.mark.parametrize("times", [40, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_ctrl_c_during_fit(tmp_path, times):
+    """The same call again goes on from the file, to the same numbers as a training that nobody stopped."""
+    file = tmp_path / "run.safetensors"
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(8, 2))
+
+    class Training:
+        def prepare(self):
+            file.unlink(missing_ok=True)
+            self.start()
+
+        def start(self):
+            self.model = nn.Linear(2, 1, rng=0)
+            self.optimizer = nn.optim.Adam(self.model, lr=0.1)
+
+        def run(self):
+            self.history = nn.fit(
+                self.model, lambda x, y: nn.functional.mse(self.model(x), y), (x, x[:, :1] * 2), self.optimizer,
+                steps=5, batch_size=4, checkpoint=file, resume=True, progress=False,
+            )  # fmt: skip
+
+        def numbers(self):
+            return self.history.losses, [p.data.tolist() for p in self.model.parameters()]
+
+    training = Training()
+    training.prepare()
+    training.run()
+    expected = training.numbers()
+    for _ in at_random_moments(training.run, times, training.prepare, action=press_ctrl_c):
+        training.run()
+        assert training.numbers() == expected
+
+
+@pytest.mark.parametrize("every", [1501, pytest.param(29, marks=pytest.mark.slow)])
+def test_a_stepper_that_is_interrupted(every):
+    graph = Watched(diamond())
+    graph.reset()
+
+    def work():
+        return "\n".join(str(s) for s in ag.step(graph.root))
+
+    expected = work()
+    for _ in at_every_moment(work, every=every):
+        assert graph.state() == "old"
+        assert work() == expected
