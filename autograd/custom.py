@@ -46,14 +46,14 @@ def custom_op(
     if known is not None and not getattr(known, "custom", False):
         raise DataError(f"{name} is an op of the table already; choose another name")
     inputs, settings = _parameters(name, forward)
-    _insist_rule(name, vjp, inputs)
+    _check_rule(name, vjp, inputs)
     op = Op(
         name, reads, forward=_real(name, forward), vjp=_checked(name, vjp),
         door=_door(name, inputs, settings) if settings else None,
         samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
     )  # fmt: skip
     op.custom = True  # type: ignore[attr-defined]
-    _insist_reading(op, settings)
+    _check_reading(op, settings)
     for sample in op.samples:
         from .check import assert_grads
 
@@ -79,7 +79,7 @@ def _parameters(name: str, forward: Callable[..., Any]) -> tuple[int | None, dic
     return None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional), settings
 
 
-def _insist_rule(name: str, vjp: Callable[..., Any], inputs: int | None) -> None:
+def _check_rule(name: str, vjp: Callable[..., Any], inputs: int | None) -> None:
     """The rule takes g, out and then as many inputs as forward."""
     if not hasattr(vjp, "__code__"):
         raise DataError(f"{name}: vjp is a Python function (g, out, *inputs); got {vjp!r:.60}. Wrap it in a lambda")
@@ -94,7 +94,7 @@ def _insist_rule(name: str, vjp: Callable[..., Any], inputs: int | None) -> None
         )
 
 
-def _insist_reading(op: Op, settings: Iterable[str]) -> None:
+def _check_reading(op: Op, settings: Iterable[str]) -> None:
     """How it reads is a Python expression of its inputs and settings; functions in it may be called anything."""
     try:
         parts = list(ast.walk(template(op.reads)))

@@ -32,7 +32,7 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
     >>> out, pull(1.0)
     (6.0, (3.0, 2.0))
     """
-    _insist_function("vjp", f, "vjp(f, x)")
+    _check_function("vjp", f, "vjp(f, x)")
     trace = Trace(f, xs)
 
     def pulled(cotangent: Any) -> tuple[Any, ...]:
@@ -47,12 +47,12 @@ def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Cal
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    _insist_function("value_and_grad", f, "value_and_grad(f)(x)")
+    _check_function("value_and_grad", f, "value_and_grad(f)(x)")
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
         trace = Trace(f, xs, wrt, settings)
-        trace.insist_scalar("grad")
+        trace.check_scalar("grad")
         return trace.result(), _as_asked(trace.pull(None), wrt)
 
     return wrapped
@@ -64,7 +64,7 @@ def grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[...,
     >>> grad(grad(lambda x: x**3))(2.0)
     12.0
     """
-    _insist_function("grad", f, "grad(f)(x)")
+    _check_function("grad", f, "grad(f)(x)")
     both = value_and_grad(f, wrt)
 
     @_derivative(f)
@@ -82,7 +82,7 @@ def jvp(f: Callable[..., Any], xs: tuple[Any, ...], vs: tuple[Any, ...]) -> tupl
     >>> jvp(lambda a, b: a * b, (2.0, 3.0), (1.0, 10.0))
     (6.0, 23.0)
     """
-    _insist_function("jvp", f, "jvp(f, (x,), (v,))")
+    _check_function("jvp", f, "jvp(f, (x,), (v,))")
     if not isinstance(xs, tuple | list) or not isinstance(vs, tuple | list) or len(xs) != len(vs):
         raise TypeError("jvp takes a tuple of inputs and a tuple of as many tangents: jvp(f, (x, y), (dx, dy))")
     trace = Trace(f, tuple(xs))
@@ -100,7 +100,7 @@ def jacobian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[
     >>> jacobian(lambda p: {"area": p["a"] * p["b"], "edge": p["a"] + p["b"]})({"a": 2.0, "b": 3.0})
     {'area': {'a': 3.0, 'b': 2.0}, 'edge': {'a': 1.0, 'b': 1.0}}
     """
-    _insist_function("jacobian", f, "jacobian(f)(x)")
+    _check_function("jacobian", f, "jacobian(f)(x)")
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
@@ -120,7 +120,7 @@ def hessian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[.
     >>> hessian(lambda x, y: x * x * y, wrt=(0, 1))(2.0, 3.0)
     ((6.0, 4.0), (4.0, 0.0))
     """
-    _insist_function("hessian", f, "hessian(f)(x)")
+    _check_function("hessian", f, "hessian(f)(x)")
     return jacobian(grad(f, wrt), wrt)
 
 
@@ -130,7 +130,7 @@ def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
     >>> hvp(lambda x: (x**3).sum(), np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
     """
-    _insist_function("hvp", f, "hvp(f, x, v)")
+    _check_function("hvp", f, "hvp(f, x, v)")
     return jvp(grad(f), (x,), (v,))[1]
 
 
@@ -145,7 +145,7 @@ def _derivative(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     return marked
 
 
-def _insist_function(who: str, f: Any, usage: str) -> None:
+def _check_function(who: str, f: Any, usage: str) -> None:
     if not callable(f):
         instead = ". Give it the function that computes this, not the result" if isinstance(f, Value) else ""
         raise TypeError(f"{who} takes a function, as in {usage}; got {f!r:.60} ({type(f).__name__}){instead}")
@@ -223,7 +223,7 @@ class Trace:
         outs = self.outs if self.taped else [o._data if isinstance(o, Value) else o for o in self.outs]
         return unflatten(self.out_structure, outs)
 
-    def insist_scalar(self, who: str) -> None:
+    def check_scalar(self, who: str) -> None:
         shapes = [np.shape(getattr(out, "_data", out)) for out in self.outs]
         if len(shapes) != 1 or math.prod(shapes[0]) != 1:
             raise BackwardError(
@@ -317,7 +317,7 @@ class Trace:
         with enable_grad():
             us = [
                 Value(np.zeros(o.shape, o.dtype) if isinstance(o, Value) else np.zeros(np.shape(o))) for o in self.outs
-            ]  # the pull is linear in u, so any u will do
+            ]  # the pull is linear in u: any u works
             grads = self._pull(us, taped=True)
             pulls: dict[Value, Any] = {}
             for source, v in zip(self.sources, tangents, strict=True):

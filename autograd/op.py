@@ -279,7 +279,7 @@ class BoundOp(Op):
                 self._rule: Any = tuple(r and with_settings(r, self.settings) for r in rule)
             else:
                 self._rule = with_settings(rule, self.settings)
-            self._rule_of = rule  # last: whoever interrupts this finds no half-made rule
+            self._rule_of = rule  # assigned last, so that an interrupt leaves the old rule
         return self._rule
 
 

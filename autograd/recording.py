@@ -276,7 +276,7 @@ def apply_modes(node: Value) -> None:
     if asked.lines:
         node._note = (here.note or Note()).but(line=_user_line())
     if not asked.recording:
-        if _shares(node):  # a view such as p.T: now a leaf, it must not be a second door to p's numbers
+        if _shares(node):  # a view such as p.T: as a leaf it may be edited, and p must not be
             node._data = node._data.copy()
         node.op = node._a = node._b = None
         node.requires_grad = False

@@ -346,7 +346,7 @@ class Value:
             self.name = name
         return self
 
-    # --- other doors ----------------------------------------------------------------------------------------
+    # --- ops and NumPy --------------------------------------------------------------------------------------
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Value:

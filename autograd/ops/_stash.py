@@ -28,8 +28,8 @@ class Stash:
     def take(self, out, compute):
         """What was kept beside `out`; `compute()`, if nothing was.
 
-        The first to ask gets it for himself: when a rule is done, the rules before it can use the memory again, which
-        is still in the processor's cache. Whoever pulls through a graph twice may do so often: from then on it stays.
+        The first call takes it out: when the rule is done, the memory is free for the rules that run next, while it
+        is still in the processor's cache. A second call computes it again and keeps it, since there may be a third.
         """
         note = self._kept.get(id(out))
         if note is None or note() is not out:
