@@ -133,6 +133,9 @@ def _by_callable(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Any:
 
 
 def _looped(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Array:
+    if not rows:  # there is nothing to vary in empty inputs; one result on zeros tells its shape
+        zeros = [np.zeros(np.shape(x)[1:]) if i in stacked else x for i, x in enumerate(data)]
+        return np.empty((0, *np.shape(op.compute(*zeros))))
     out = []
     for row in range(rows):
         inputs = data.copy()

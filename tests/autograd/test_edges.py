@@ -118,6 +118,15 @@ class TestEmptyArrays:
             assert [part.shape for part in np.split(np.ones(0), parts)] == [(0,)] * parts
 
 
+    @pytest.mark.parametrize("order", [1, 2])
+    def test_a_check_of_an_op_that_the_replay_loops_over(self, order):
+        def f(x, y):
+            return ag.einsum("ij,jk->ik", x, y)
+
+        report = ag.check_grads(f, np.ones((3, 0)), np.ones((0, 2)), order=order)
+        assert report.ok and len(report.entries) == 0
+
+
 class TestRounding:
     @pytest.mark.parametrize("heads, batch", [(1, ()), (2, ()), (2, (3,))])
     def test_saturated_self_attention_in_float32(self, heads, batch):
