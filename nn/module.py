@@ -8,6 +8,7 @@ name: `blocks.0.attention.qkv.weight`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -320,13 +321,13 @@ def _at(module: Module, way: Way) -> Any:
 
 def _dotted(way: Way) -> str:
     """A way as a name: `blocks.0.weight`. A key that could be taken for something else stands in brackets: ['0']."""
-    name = ""
-    for key in way:
-        if (isinstance(key, str) and not _PLAIN.fullmatch(key)) or not isinstance(key, str | int | np.integer):
-            name += f"[{key!r}]"
-        else:
-            name += f".{key}" if name else f"{key}"
-    return name
+    return "".join(map(_link, way)).removeprefix(".")
+
+
+@functools.lru_cache(maxsize=1024, typed=True)  # every walk over a model's parameters names them all
+def _link(key: Any) -> str:
+    plain = _PLAIN.fullmatch(key) if isinstance(key, str) else isinstance(key, int | np.integer)
+    return f".{key}" if plain else f"[{key!r}]"
 
 
 _PLAIN = re.compile(r"(?!-?\d+$)[^.\[\]]+")  # no number, no dot, no bracket
