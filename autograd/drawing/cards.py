@@ -35,6 +35,7 @@ from autograd.value import Value
 
 MOST_ENTRIES = 100  # of an array that a tooltip shows in full
 SPELLED_TERMS = 3  # of a folded sum
+WIDEST_BESIDE = 3  # columns of slices up to which the gradient stands beside the value
 NORM = "‖grad‖"
 
 
@@ -77,7 +78,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         "" if role == "result" else role,
         rows,
         blocks,
-        style.beside,
+        style.beside and (len(node.shape) < 3 or node.shape[-1] <= WIDEST_BESIDE),
         bad=bad,
         title=_sentence(name, expression, role, node, style.digits) if style.tooltips else "",
         tooltip=tooltip(node) if style.tooltips else {},

@@ -40,7 +40,6 @@ class Edges:
     def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, style: Style) -> None:
         self._folded, self._names, self._options, self._style = folded, names, options, style
         self._root = nodes[-1]
-        self._place = {node: index for index, node in enumerate(nodes)}
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
         self._keys: dict[int, str] = {}  # of the arrays, by their id
@@ -61,10 +60,9 @@ class Edges:
             return self._folded.key_of[x]
         if x is None or not np.ndim(x):
             return None
+        key = self._keys.setdefault(id(x), f"c{len(self._keys)}")  # the same, whatever is folded
         if self._folded.key_of[node] in self._folded.groups and self.is_private(x):
             return None
-        # By the place of its first user: the same in every reading of the graph, whatever is folded.
-        key = self._keys.setdefault(id(x), f"c{self._place[node]}-{_position(node, x)}")
         if key not in self.arrays:
             self.arrays[key], self.parts[key] = x, part_played(node, x)
         return key
@@ -147,11 +145,6 @@ class Edges:
         if any(label.endswith(f"{PRIME}({g})") for label in labels):
             notes.append(f"f{PRIME}({g}) is a rule of f too long for an edge: step() writes it out")
         return tuple(notes)
-
-
-def _position(node: Value, x: Any) -> int:
-    """Where an array stands among a node's operands."""
-    return next(index for index, operand in enumerate(operands_of(node)) if operand is x)
 
 
 def _contributions(node: Value, gradient: Any = None) -> list[Any]:

@@ -129,20 +129,15 @@ def _data(drawing: Drawing) -> dict[str, Any]:
     scene = outline.scene if outline is not None else drawing.scene
     reader = outline.whole if outline is not None else drawing.reader
     rules = reader.rules() if reader is not None and len(reader.nodes) <= MOST_OPEN else {}
-    cards = {card.key: _card(card, rules.get(card.key, "")) for card in scene.cards}
+    cards = {card.key: _card(card, rules.get(card.key, ""), _prefix(outline, card.key)) for card in scene.cards}
     modules: dict[str, Any] = {}
     if outline is not None:
         for key, card in outline.cards.items():
+            cards[key] = _card(replace(card, key=key, opens=True), "", _prefix(outline, key))
+            owns = bool(outline.whole.parameters_of(outline.modules[key]))
+            norm = next((row.text for row in card.rows if owns and row.kind == "grad"), "")
             parent = outline.parent_of.get(key, "")
-            around = f"{outline.cards[parent].name}." if parent else ""
-            short = card.name.removeprefix(around)
-            page_card = replace(card, key=key, opens=True, name=short)
-            if measure(page_card).width > ON_A_PHONE:
-                page_card = replace(page_card, header_lines=2)
-            cards[key] = _card(page_card, "") | {"name": card.name}
-            size = next((row for row in reversed(card.rows) if row.kind == "grad"), None)
-            modules[key] = {"parent": parent, "name": card.name, "short": short, "kind": card.expression,
-                            "norm": size.text if size else ""}  # fmt: skip
+            modules[key] = {"parent": parent, "name": card.name, "kind": card.expression, "norm": norm}
     return {
         "title": drawing.scene.title,
         "direction": drawing.scene.direction,
@@ -159,13 +154,24 @@ def _data(drawing: Drawing) -> dict[str, Any]:
     }
 
 
-def _card(card: Card, rule: str) -> dict[str, Any]:
-    size = measure(card)
+def _prefix(outline: Outline | None, key: str) -> str:
+    """What the names in a module begin with. On its cards it is left out: the frame round them says it."""
+    home = outline and (outline.parent_of.get(key) or outline.home_of.get(key))
+    return f"{outline.cards[home].name}." if outline and home else ""
+
+
+def _card(card: Card, rule: str, prefix: str) -> dict[str, Any]:
+    own = re.compile(rf"(?<![\w.)\]])({re.escape(prefix)}|\.(?=[^\W\d]))")  # as `blocks.0.qkv`, or as `.qkv` for short
+    expression = own.sub("", card.expression) if prefix else card.expression
+    shown = replace(card, name=card.name.removeprefix(prefix), expression=expression)
+    if card.opens and measure(shown).width > ON_A_PHONE:
+        shown = replace(shown, header_lines=2)
+    size = measure(shown)
     box = Box(0, 0, size.width, size.height)
     tooltip = {key: text for key, text in {**card.tooltip, "rule": rule}.items() if text}
-    return {"svg": paint_card(card, box, PREFIX), "w": round(size.width, 1), "h": round(size.height, 1),
-            "name": card.name, "expression": card.expression, "role": card.role, "title": card.title,
-            "tooltip": tooltip}  # fmt: skip
+    return {"svg": paint_card(shown, box, PREFIX), "w": round(size.width, 1), "h": round(size.height, 1),
+            "name": card.name, "expression": card.expression, "short": shown.name or shown.expression,
+            "role": card.role, "title": card.title, "tooltip": tooltip}  # fmt: skip
 
 
 def _edge(edge: Edge) -> list[Any]:
@@ -177,8 +183,9 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
     rename = {group.key: _module_key(group) for group in _groups(drawing) if group.kind == "module"}
     if drawing.is_compact or not {rename.get(card.key, card.key) for card in drawing.scene.cards} <= set(cards):
         return None  # cards of another size, or a folded sum
-    sizes = {key: Size(cards[new]["w"], cards[new]["h"]) for key, new in rename.items()}  # they say that they open
-    placed = arrange(drawing.scene, sizes, drawing.engine) if sizes else drawing.placement
+    on_page = {card.key: cards[rename.get(card.key, card.key)] for card in drawing.scene.cards}
+    sizes = {key: Size(card["w"], card["h"]) for key, card in on_page.items()}  # shorter names, and room for `open +`
+    placed = arrange(drawing.scene, sizes, drawing.engine) if outline else drawing.placement
     boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
     curves = []
     for edge in drawing.scene.edges:

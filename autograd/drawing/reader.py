@@ -141,9 +141,9 @@ class Reader:
         return self._module_card(group, style)
 
     def _module_card(self, group: Group, style: Style) -> Card:
-        return module_card(group, self._parameters, style, arriving=self.options.stepping)
+        return module_card(group, self.parameters_of, style, arriving=self.options.stepping)
 
-    def _parameters(self, group: Group) -> list[Value]:
+    def parameters_of(self, group: Group) -> list[Value]:
         """The parameters a module uses, also those it shares."""
         used = {
             leaf: None

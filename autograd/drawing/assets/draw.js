@@ -69,7 +69,7 @@
   }
   // A label for what is outside the module: `from norm1  4×8`.
   function way(word, key, sent) {
-    const card = data.cards[key], name = card.name || card.expression, shape = data.cards[sent].tooltip.shape || "";
+    const name = data.cards[key].short, shape = data.cards[sent].tooltip.shape || "";
     const words = word + (name.length > 24 ? name.slice(0, 23) + "…" : name) + (shape && word === FROM ? "  " + shape : "");
     return { w: words.length * 7.4 + 28, h: 24, words, leads: key };
   }
@@ -133,7 +133,8 @@
     for (const curve of placed.curves) paintEdge(curve, edges);
     for (const frame of frames) paintName(frame);
     for (const [key, box] of Object.entries(boxes)) paintCard(key, box);
-    const all = [...Object.values(boxes), ...frames];
+    const bends = placed.curves.flatMap(curve => curve[2]).map(([x, y]) => ({ x, y, w: 0, h: 0 }));
+    const all = [...Object.values(boxes), ...frames, ...bends];
     const left = Math.min(...all.map(box => box.x)), top = Math.min(...all.map(box => box.y));
     size = { left, top, width: Math.max(...all.map(box => box.x + box.w)) - left, height: Math.max(...all.map(box => box.y + box.h)) - top };
     mark();
@@ -191,7 +192,7 @@
   }
   // In the middle of the stage; what is larger than the stage begins at its edge, across the flow near its first card.
   function show(scale, glide) {
-    const { width, height } = room(), first = Object.values(boxes).reduce((a, b) => (b.x + b.y < a.x + a.y ? b : a));
+    const { width, height } = room(), first = Object.values(boxes).reduce((a, b) => (b.y < a.y ? b : a));
     const along = (start, length, space, centre) => {
       if (length * scale <= space - 2 * EDGE) return (space - length * scale) / 2 - start * scale;
       const wanted = space / 2 - centre * scale;
@@ -225,6 +226,7 @@
 
   const widthOf = placed => {
     const sides = Object.entries(placed.boxes).map(([key, [x]]) => [x, x + cards[key].w]);
+    for (const [x] of placed.curves.flatMap(curve => curve[2])) sides.push([x, x]);
     return Math.max(...sides.map(([, right]) => right)) - Math.min(...sides.map(([left]) => left));
   };
   const fits = placed => (widthOf(placed) + (focus ? 2 * PAD : 0)) * READABLE <= room().width - 2 * EDGE;
@@ -272,9 +274,9 @@
     if (focus) {
       const separate = () => { path.appendChild(document.createElement("i")).textContent = "›"; };
       button("whole graph", () => go(""), path);
-      for (const key of chain) { separate(); button(data.modules[key].short, () => go(key), path); }
+      for (const key of chain) { separate(); button(data.cards[key].short, () => go(key), path); }
       separate();
-      path.append(data.modules[focus].short + " ");
+      path.append(data.cards[focus].short + " ");
       path.appendChild(document.createElement("small")).textContent = data.modules[focus].kind;
     }
     for (const [id, used] of [["hg-up", focus], ["hg-previous", focus], ["hg-next", focus], ["hg-open", hasModules && !focus], ["hg-close", hasModules && !focus]])
@@ -295,7 +297,7 @@
       const items = parent.appendChild(document.createElement("ul"));
       for (const one of inside(key)) {
         const item = items.appendChild(document.createElement("li")), made = button("", () => go(one), item);
-        for (const words of [data.modules[one].short, data.modules[one].norm]) made.appendChild(document.createElement("span")).textContent = words;
+        for (const words of [data.cards[one].short, data.modules[one].norm]) made.appendChild(document.createElement("span")).textContent = words;
         made.setAttribute("aria-current", one === focus);
         if (path.has(one) && inside(one).length) list(one, item);
       }
@@ -496,7 +498,7 @@
       const folds = data.placed && !data.chosen && screens > MOST_SCREENS;
       if (folds) inside("").forEach(key => closed.add(key));
       const own = arranged(visibleGraph());
-      if (!data.placed || folds || fits(own)) paint(own);
+      if (!data.placed || folds || fits(own) || room().width < NARROW) paint(own);
     }
     readable();
   }

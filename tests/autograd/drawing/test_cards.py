@@ -65,6 +65,11 @@ def test_slices_are_painted_in_brackets_of_their_own_and_stay_inside_the_card():
         assert box.y < float(y) < box.bottom
 
 
+def test_the_gradient_of_wide_slices_stands_below_the_value():
+    narrow, wide = Value(np.ones((2, 3, 2)), name="narrow"), Value(np.full((2, 2, 4, 4), -0.1234), name="wide")
+    assert card_of(draw(narrow.sum()), "narrow").beside and not card_of(draw(wide.sum()), "wide").beside
+
+
 def test_every_other_form_shows_slices_too():
     loss = cube()
     drawing = draw(loss)
