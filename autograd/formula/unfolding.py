@@ -7,7 +7,6 @@ comes after it has a twin with the same number, name and gradient.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,7 +17,7 @@ from autograd.backprop import contributions
 from autograd.graph import topological
 from autograd.op import OPS, naming
 from autograd.recording import Note, enable_grad
-from autograd.value import Value
+from autograd.value import Value, counter
 
 
 class Unfolded:
@@ -75,12 +74,12 @@ def _is_fused(node: Value) -> bool:
 
 
 def _with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
-    """The same node, computed from other nodes with the same numbers."""
-    twin = copy.copy(node)
-    if node._a.__class__ is tuple:
-        twin._a = inputs
-    else:
-        twin._a, twin._b = (*inputs, None)[:2]
+    """The same node, computed from other nodes with the same numbers. It shares its arrays: readers change nothing."""
+    twin: Value = object.__new__(type(node))
+    for slot in Value.__slots__:
+        setattr(twin, slot, getattr(node, slot))
+    twin.stamp = next(counter)
+    twin._set_inputs(inputs)
     return twin
 
 
