@@ -37,25 +37,24 @@ class Outline:
     """A graph with every module open, and the tree of its modules: what a page opens and closes."""
 
     def __init__(self, reader: Reader) -> None:
-        whole = type(reader)(reader.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
-        self.scene = whole.scene()
+        drawn = type(reader)(reader.source, reader.options, thorough=True)
+        whole = type(reader)(drawn.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
+        self.drawn, self.scene = drawn.scene(), whole.scene()
+        self.groups = list(drawn.folded.groups.values())
         self.whole, self.key_of = whole, whole.folded.key_of
         place = {node: index for index, node in enumerate(whole.nodes)}
         in_order = sorted(whole.modules(), key=lambda module: place[module.members[0]])
         self.modules = {module.key: module for module in in_order}
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
-        self.closed = [_module_key(group) for group in reader.folded.groups.values() if group.kind == "module"]
+        self.closed = [_module_key(group) for group in self.groups if group.kind == "module"]
         self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
 
     def agrees_with(self, scene: Scene) -> bool:
         """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
-        now = {card.key: card for card in self.scene.cards}
-        return all(
-            (card.rows, card.blocks) == (now[card.key].rows, now[card.key].blocks)
-            for card in scene.cards
-            if card.key in now
-        )
+        pairs = list(zip(self.drawn.cards, scene.cards))
+        same = all((now.rows, now.blocks) == (then.rows, then.blocks) for now, then in pairs)
+        return same and len(pairs) == len(self.drawn.cards) == len(scene.cards)
 
     def _homes(self, whole: Reader) -> dict[str, str]:
         """The innermost module that each card stands in; a leaf goes where all its users are."""
@@ -180,15 +179,16 @@ def _edge(edge: Edge) -> list[Any]:
 
 def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None) -> dict[str, Any] | None:
     """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
-    rename = {group.key: _module_key(group) for group in _groups(drawing) if group.kind == "module"}
-    if drawing.is_compact or not {rename.get(card.key, card.key) for card in drawing.scene.cards} <= set(cards):
+    scene, groups = (outline.drawn, outline.groups) if outline is not None else (drawing.scene, [])
+    rename = {group.key: _module_key(group) for group in groups if group.kind == "module"}
+    if drawing.is_compact or not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
         return None  # cards of another size, or a folded sum
-    on_page = {card.key: cards[rename.get(card.key, card.key)] for card in drawing.scene.cards}
+    on_page = {card.key: cards[rename.get(card.key, card.key)] for card in scene.cards}
     sizes = {key: Size(card["w"], card["h"]) for key, card in on_page.items()}  # shorter names, and room for `open +`
-    placed = arrange(drawing.scene, sizes, drawing.engine) if outline else drawing.placement
+    placed = arrange(scene, sizes, drawing.engine) if outline else drawing.placement
     boxes = {rename.get(key, key): [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
     curves = []
-    for edge in drawing.scene.edges:
+    for edge in scene.edges:
         curve = placed.curves[edge.key]
         label = placed.labels.get(edge.key)
         curves.append([rename.get(edge.tail, edge.tail), rename.get(edge.head, edge.head), _points(curve.points),
@@ -199,10 +199,6 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
 
 def _points(points: Any) -> list[list[float]]:
     return [[round(x, 1), round(y, 1)] for x, y in points]
-
-
-def _groups(drawing: Drawing) -> list[Group]:
-    return list(drawing.reader.folded.groups.values()) if drawing.reader is not None else []
 
 
 def _module_key(group: Group) -> str:

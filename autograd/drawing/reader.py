@@ -6,7 +6,7 @@ All numbers are read at once, so a drawing keeps those of the moment it was made
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from autograd.drawing.cards import Style, module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
-from autograd.drawing.groups import Group, Spelling, every_module, fold, in_python
+from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
@@ -37,15 +37,19 @@ NAMED_IN_NOTE = 3  # such leaves that the note names
 
 
 class Reader:
-    """One reading of one graph: `scene()` gives the picture, the parts stay for those who need more (the page)."""
+    """One reading of one graph: `scene()` gives the picture, the parts stay for those who need more (the page).
 
-    def __init__(self, root: Value, options: Options, names: Names | None = None) -> None:
+    Fused ops are opened where a card will show them; with `thorough`, in folded modules too.
+    """
+
+    def __init__(self, root: Value, options: Options, names: Names | None = None, thorough: bool = False) -> None:
         if not isinstance(root, Value):
             raise TypeError(
                 f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
                 "Compute something with Values first, such as draw(Value(2.0) * 3)"
             )
-        self.root, self.options = Unfolded(root).root, options
+        self.source, self.options = root, options
+        self.root = Unfolded(root, _folded_by(options.collapse) if not thorough else lambda node: False).root
         self.nodes = topological(self.root)
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
@@ -221,6 +225,12 @@ class Reader:
     def _title(self) -> str:
         what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
         return f"computation graph of {clipped(what, LONGEST_TITLE)}"
+
+
+def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
+    """Is a node in a module that the caller folds, so that nobody sees what it is made of?"""
+    chosen = chooser(collapse)
+    return lambda node: node.scope is not None and any(map(chosen, node.scope.chain()))
 
 
 def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:

@@ -7,7 +7,7 @@ comes after it has a twin with the same number, name and gradient.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,14 +21,16 @@ from autograd.value import Value, counter
 
 
 class Unfolded:
-    """The graph of `root` with fused ops opened. `root` is its root, `twin(node)` where a node of the first went."""
+    """The graph of `root` with fused ops opened, but those for which `keep` holds. `root` is its root, `twin(node)`
+    where a node of the first went."""
 
-    def __init__(self, root: Value) -> None:
+    def __init__(self, root: Value, keep: Callable[[Value], bool] = lambda node: False) -> None:
         self._twins: dict[Value, Value] = {}
+        self._keep = keep
         with enable_grad(), _named_steps(), np.errstate(all="ignore"):
             # What is opened may hold another such op: attention, in self_attention.
             nodes = topological(root)
-            while any(map(_is_fused, nodes)):
+            while any(map(self._opens, nodes)):
                 for node in nodes:
                     self._add(node)
                 nodes = topological(self.twin(root))
@@ -46,10 +48,13 @@ class Unfolded:
 
     def _add(self, node: Value) -> None:
         inputs = tuple(self.twin(x) if isinstance(x, Value) else x for x in node.inputs)
-        if _is_fused(node):
+        if self._opens(node):
             self._twins[node] = self._open(node, inputs)
         elif any(a is not b for a, b in zip(inputs, node.inputs)):
             self._twins[node] = _with_inputs(node, inputs)
+
+    def _opens(self, node: Value) -> bool:
+        return _is_fused(node) and not self._keep(node)
 
     def _open(self, node: Value, inputs: tuple[Any, ...]) -> Value:
         """The steps of the op's definition, in the module call and at the source line of the node itself."""

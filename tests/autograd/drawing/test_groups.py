@@ -61,6 +61,13 @@ def test_a_modules_gradient_norm_is_that_of_its_parameters(gpt):
     assert float(shown) == pytest.approx(exact, rel=2e-3)
 
 
+def test_what_a_folded_module_hides_is_not_opened(gpt):
+    loss, _, given = gpt
+    ops = {collapse: {node.op.name for node in draw(loss, collapse=collapse, names=given).reader.nodes if node.op}
+           for collapse in (1, False)}  # fmt: skip
+    assert "self_attention" in ops[1] and "self_attention" not in ops[False] and "softmax" in ops[False]
+
+
 def test_by_name_by_pattern_by_kind_and_by_predicate(gpt):
     loss, _, given = gpt
     by_name = draw(loss, collapse="blocks.0", names=given)
