@@ -22,12 +22,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever drives a browser is a `page` test; what tries an op on more than two of its samples is `slow`."""
+    """Whatever drives a browser is a `page` test; what tries an op on more than one of its samples is `slow`."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("page")
         given = item.callspec.params if hasattr(item, "callspec") else {}
-        if "sample" in given and "op" in given and given["sample"] not in given["op"].samples[:2]:
+        if "sample" in given and "op" in given and given["sample"] not in given["op"].samples[:1]:
             item.add_marker("slow")
 
 

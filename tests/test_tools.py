@@ -44,6 +44,7 @@ def test_a_seed_is_a_graph():
     assert repr(build(7)) != repr(build(8))
 
 
+@pytest.mark.slow
 def test_a_planted_mistake_is_found_shrunk_and_printed(monkeypatch):
     monkeypatch.setattr(OPS["tanh"], "vjp", lambda g, out, x: (g * (1 - out),))
     program = Program((
@@ -76,6 +77,7 @@ def test_programs_are_written_as_code_that_computes_the_same(capsys):
         )
 
 
+@pytest.mark.slow
 def test_mutants_are_generated_from_the_source():
     found = list(mutants.mutants_of("autograd.ops.arithmetic"))
     kinds = {m.kind for m in found}

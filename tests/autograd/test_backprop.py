@@ -419,6 +419,7 @@ class TestThreads:
 
 
 class TestDepthAndMemory:
+    @pytest.mark.slow
     def test_a_deep_chain(self):
         a = Value(1.0)
         out = a
@@ -436,6 +437,7 @@ class TestDepthAndMemory:
         out.backward()
         assert a.grad == 1.0
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("link", [lambda v: v * 1.0, lambda v: v.tanh(), lambda v: where(True, v, 0.0)],
                              ids=["two inputs", "one input", "a tuple of inputs"])  # fmt: skip
     def test_a_deep_graph_is_freed_without_recursion(self, link):
@@ -452,6 +454,7 @@ class TestDepthAndMemory:
             gc.enable()
         assert after == before
 
+    @pytest.mark.slow
     def test_a_training_loop_does_not_grow(self):
         w = Value(np.ones(3))
         gc.collect()

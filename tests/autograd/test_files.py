@@ -75,6 +75,7 @@ files.write_whole(Path(sys.argv[1]), b"half")
 """
 
 
+@pytest.mark.slow
 @posix
 def test_what_a_killed_process_left_is_removed_by_the_next_write(tmp_path):
     path, other = tmp_path / "model", tmp_path / "other"

@@ -1,6 +1,7 @@
 """Reading a graph: its nodes in topological order."""
 
 import numpy as np
+import pytest
 
 from autograd import Value, stack
 from autograd.graph import leaves, topological
@@ -58,6 +59,7 @@ def test_stacked_diamonds_take_linear_time():
     assert len(topological(node)) == 401
 
 
+@pytest.mark.slow
 def test_depth_does_not_matter():
     node = Value(1.0)
     for _ in range(100_000):

@@ -366,6 +366,7 @@ def test_float32_in_float32_out():
 # --- training -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_optimizer_steps_do_not_grow_the_graph():
     w = Value(np.ones(2))
     velocity = np.zeros(2)
@@ -387,6 +388,7 @@ def test_optimizer_steps_do_not_grow_the_graph():
     assert sum(issubclass(type(x), Value) for x in gc.get_objects()) == alive
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_id_or_hash_order():
     """The same program in three processes with other hash seeds gives the same bits."""
     program = """

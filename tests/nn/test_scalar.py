@@ -30,6 +30,7 @@ def demo():
     return X, y, MLP(2, [16, 16, 1])
 
 
+@pytest.mark.slow
 def test_the_demo_of_micrograd_prints_its_numbers(demo):
     """The losses that micrograd's notebook prints for its first steps."""
     X, y, model = demo

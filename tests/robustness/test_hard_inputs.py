@@ -192,6 +192,7 @@ def test_a_negative_base_with_a_fraction_is_nan_not_complex():
         assert np.isnan(gradient(lambda x: x**0.5, np.array([-1.0]))).all()
 
 
+@pytest.mark.slow
 def test_a_huge_graph():
     x = Value(0.5)
     y = x

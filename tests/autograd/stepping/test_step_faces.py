@@ -406,6 +406,7 @@ def test_an_array_at_the_end_shows_the_forward_pass(capsys):
     assert "its forward pass alone" in text and "Backward" not in text
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m autograd step example3 | head -n 1"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
@@ -495,6 +496,7 @@ def test_a_step_in_one_sentence():
     assert describe_step(steps[-1]) == "Backward 3 of 3. a * b sends −0.004023 to a, path 2 of 2 and 0.002682 to b."
 
 
+@pytest.mark.slow
 def test_a_real_terminal():
     """The command line in a pseudo-terminal: two keys forward, one back, quit."""
     pty = pytest.importorskip("pty")
