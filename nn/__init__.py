@@ -8,9 +8,9 @@
 
 import autograd
 
-from ._clash import insist_ours as _insist_ours
+from ._clash import check_ours as _check_ours
 
-_insist_ours(autograd)
+_check_ours(autograd)
 
 from . import functional, init, io, optim, train  # noqa: E402
 from .attention import KeyValues, MultiHeadAttention  # noqa: E402

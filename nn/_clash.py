@@ -18,7 +18,7 @@ CURE = (
 )
 
 
-def insist_ours(autograd: ModuleType) -> None:
+def check_ours(autograd: ModuleType) -> None:
     """Raise ClashError unless `autograd` is handgrad's: it has a table of ops."""
     if hasattr(autograd, "OPS"):
         return

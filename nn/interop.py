@@ -22,7 +22,7 @@ from autograd.errors import DataError
 from .attention import MultiHeadAttention
 from .feedforward import FeedForward
 from .linear import Linear
-from .module import Module, Parameter, Sequential, insist_same
+from .module import Module, Parameter, Sequential, check_same
 from .norm import LayerNorm, RMSNorm
 from .transformer import GPT, TransformerBlock
 
@@ -140,7 +140,7 @@ def from_torch(module: Module, state: Mapping[str, Any]) -> None:
     theirs = {match.theirs: match for match in found}
     fitting = {name: theirs[name].imported(array) if name in theirs else array for name, array in arrays.items()}
     own = {match.theirs: match.parameter._data for match in found}
-    insist_same(f"{type(module).__name__} (by torch's names)", own, fitting)
+    check_same(f"{type(module).__name__} (by torch's names)", own, fitting)
     for match in found:
         match.parameter.data = fitting[match.theirs]
 

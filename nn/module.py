@@ -168,7 +168,7 @@ class Module:
         """Fill the parameters in place. If a name, shape or dtype does not fit, say them all and change nothing."""
         own = dict(self.named_parameters())
         arrays = {path: np.asarray(array) for path, array in state.items()}
-        insist_same(type(self).__name__, {path: p._data for path, p in own.items()}, arrays)
+        check_same(type(self).__name__, {path: p._data for path, p in own.items()}, arrays)
         for path, parameter in own.items():
             parameter.data = arrays[path]
 
@@ -281,7 +281,7 @@ def is_number(x: Any) -> bool:
     return isinstance(x, int | float | np.number | np.ndarray) and np.ndim(x) == 0
 
 
-def insist_same(who: str, own: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> None:
+def check_same(who: str, own: Mapping[str, Any], given: Mapping[str, np.ndarray]) -> None:
     """Raise one error that lists every missing, unexpected, misshapen or mistyped entry of `given`."""
     problems = [f"missing: {name} {np.shape(own[name])}" for name in own if name not in given]
     problems += [f"not expected: {name} {given[name].shape}" for name in given if name not in own]

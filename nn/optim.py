@@ -18,7 +18,7 @@ from autograd.errors import DataError, NonFiniteError
 
 from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from ._memory import keep_freed_memory
-from .module import insist_same, is_number
+from .module import check_same, is_number
 from .schedules import Schedule, cosine, step_decay, warmup
 
 __all__ = [
@@ -92,7 +92,7 @@ class Optimizer:
         for name in expected:  # files from when all were counted together have one number
             if name.startswith("steps.") and "steps" in arrays:
                 arrays.setdefault(name, arrays["steps"])
-        insist_same(type(self).__name__, expected, arrays)
+        check_same(type(self).__name__, expected, arrays)
         self.steps = int(arrays["steps"])
         for cell in self._cells:
             for slot in self.slots:

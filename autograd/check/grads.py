@@ -43,7 +43,7 @@ def check_grads(
     <lambda>: pass  (2 entries of 1 input, seed 0)
       largest relative gap ...
     """
-    insist_settings(step, seed)
+    check_settings(step, seed)
     if isinstance(order, bool) or order not in (1, 2):
         raise ValueError(f"order is 1 (the gradient) or 2 (also the gradient of the gradient); got {order!r}")
     if mode not in MODES:
@@ -66,10 +66,10 @@ def assert_grads(
 
     >>> report = assert_grads(lambda a, b: a * b, 2.0, 3.0)
     """
-    return insist(check_grads(f, *inputs, order=order, step=step, seed=seed, mode=mode))
+    return ensure_passed(check_grads(f, *inputs, order=order, step=step, seed=seed, mode=mode))
 
 
-def insist_settings(step: Any, seed: Any) -> None:
+def check_settings(step: Any, seed: Any) -> None:
     """What every check takes: a step, if any, and a seed."""
     numbers = int | float | np.number
     if step is not None and (isinstance(step, bool) or not isinstance(step, numbers) or not 0 < step < math.inf):
@@ -78,7 +78,7 @@ def insist_settings(step: Any, seed: Any) -> None:
         raise ValueError(f"seed is a whole number from 0 on; got {seed!r}")
 
 
-def insist(report: Report) -> Report:
+def ensure_passed(report: Report) -> Report:
     """The report, if it is good; else a GradientError that carries it."""
     if not report.ok:
         raise GradientError(str(report), report)
@@ -117,7 +117,7 @@ def check_subject(
         seen = look(probe, places, step)
         if second is not None and second.odd.size:
             judged = judge(probe, second.put_in(gradient, places, seen.slope), places, seen, step)
-            second.condemn(judged)
+            second.mark_wrong(judged)
         else:
             judged = judge(probe, gradient, places, seen, step)
         report.verdict = VERDICTS[judged.worst]

@@ -54,7 +54,7 @@ class SecondPull:
         chosen[places[at]] = second[at]
         return chosen
 
-    def condemn(self, judged: Judged) -> None:
+    def mark_wrong(self, judged: Judged) -> None:
         """What is not linear in g is wrong, whatever the differences can tell."""
         at = np.isin(judged.places, self.odd)
         judged.verdict = np.where(at, np.maximum(judged.verdict, WRONG), judged.verdict)

@@ -146,7 +146,7 @@ def _leave(judged: Judged, seen: Look, others: Array) -> None:
 
 
 class _Scales:
-    """What the numbers of a comparison are large or small beside, for each entry that is looked at closely."""
+    """Tolerance scales, for each entry that is looked at closely."""
 
     def __init__(self, probe: Probe, places: Array, gradient: Array, climbed: Climb) -> None:
         sizes = finite_or_zero(np.abs(gradient))
@@ -156,11 +156,11 @@ class _Scales:
         of_input = probe.largest_of_input(sizes, places)
         self.slack = absolute * of_input
         self.rounding = probe.rounding(places, climbed.slope, climbed.error)  # of the engine's gradient, measured
-        self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # how much of itself that may be
+        self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # allowed relative error
         self.nothing = max(1e-7, 1e3 * probe.coarse) * inside + UNDERFLOW  # what is little beside the numbers in f
         # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or, if
-        # what stands there as a gradient is no more than rounding, beside the numbers in f. By calls nobody knows that
-        # an input has no path to the result, so there it must be small beside the largest gradient.
+        # what stands there as a gradient is no more than rounding, beside the numbers in f. Without a replay, a
+        # missing path from an input to the result goes unnoticed, so it must be small beside the largest gradient.
         self.visible = LITTLE * of_input
         self.unseen = self.nothing if probe.replay is not None else np.full(places.shape, LITTLE * sizes.max())
         self.engine = probe.engine[places]

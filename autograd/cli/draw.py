@@ -98,11 +98,11 @@ def root_of(what: str, backward: bool = False) -> tuple[Value, dict[str, Any]]:
 
 
 def from_example(name: str) -> Value:
-    from autograd.cli.example import insist_on_examples
+    from autograd.cli.example import check_examples
 
     if Path(name).is_file():
         raise CommandError(f"{name} is no Python file: give FILE.py or FILE.py:NAME, or the name of a worked example")
-    insist_on_examples()
+    check_examples()
     from examples import EXAMPLES, UnknownExample, find
 
     if name.strip().lower() == "all":

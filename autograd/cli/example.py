@@ -31,7 +31,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    insist_on_examples()
+    check_examples()
     from examples.page import Page
 
     page = Page()
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def insist_on_examples() -> None:
+def check_examples() -> None:
     """Make `examples` importable, or say where to get it: it is part of the source, not of the installed package."""
     if not (HOME / "examples" / "mini_transformer.py").is_file():
         raise CommandError(
