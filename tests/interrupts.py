@@ -57,6 +57,7 @@ def _interrupted(work, moment, where):
         if event == "call":
             if not frame.f_code.co_filename.startswith(where):
                 return None
+            frame.f_trace = watch  # Python 3.13 asks for it before the next line
             frame.f_trace_opcodes = True
             frame.f_trace_lines = False
             here()
@@ -69,6 +70,7 @@ def _interrupted(work, moment, where):
         return watch
 
     old = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 looks at this when tracing begins
     sys.settrace(watch)
     try:
         work()

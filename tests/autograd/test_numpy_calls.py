@@ -27,6 +27,7 @@ REQUIRED = {
     **dict.fromkeys(("a", "x", "x1", "m", "arr", "ary", "array", "v", "prototype", "a1"), MATRIX),
     **dict.fromkeys(("b", "x2", "a2"), OTHER),
     **{key: [MATRIX, OTHER] for key in ("arrays", "tup")},
+    "newshape": (3, 2), "a_min": 0.5, "a_max": 1.5,  # NumPy 2.0 asks for these
     "condition": MATRIX > 1, "shape": (3, 2), "axis": 1, "axis1": 0, "axis2": 1, "source": 0, "destination": 1,
     "indices_or_sections": 1, "indices": [0, 1, 1], "pad_width": ((1, 0), (0, 2)), "fill_value": 3.0,
 }  # fmt: skip
