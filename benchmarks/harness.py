@@ -27,10 +27,11 @@ PEERS = ("micrograd", "torch", "jax", "mygrad")
 
 
 class Timings:
-    """Seconds by contender, one entry a round."""
+    """Seconds by contender, one entry a round; and those of the very first step, where it was timed."""
 
-    def __init__(self, seconds: Mapping[str, Sequence[float]]) -> None:
+    def __init__(self, seconds: Mapping[str, Sequence[float]], first: Mapping[str, float] | None = None) -> None:
         self.seconds = seconds
+        self.first = {} if first is None else first
 
     def __contains__(self, name: str) -> bool:
         return name in self.seconds
@@ -86,18 +87,23 @@ def take_turns_in_processes(
     For engines that leave garbage to the cycle collector: in one process the others would pay for it.
     """
     seconds: dict[str, list[float]] = {name: [] for name in names}
+    first: dict[str, list[float]] = {name: [] for name in names}
     answers = {}
     for _ in range(rounds):
         for name in names:
             report = call_process(module, name, *arguments)
             seconds[name].append(report["seconds"])
+            first[name].append(report["first"])
             answers[name] = report["answer"]
-    return Timings(seconds), answers
+    return Timings(seconds, {name: statistics.median(times) for name, times in first.items()}), answers
 
 
 def report_steps(step: Callable[[], Any], answer: Callable[[], Any], *, at_least: int = 5) -> None:
-    """Print, as JSON, the answer after three steps and the median seconds of the steps that follow."""
-    for _ in range(3):
+    """Print, as JSON, the answer after three steps, the seconds of the first and the median of those that follow."""
+    begin = time.process_time()
+    step()
+    first = time.process_time() - begin
+    for _ in range(2):
         step()
     after_three = answer()
     seconds: list[float] = []
@@ -105,7 +111,7 @@ def report_steps(step: Callable[[], Any], answer: Callable[[], Any], *, at_least
         begin = time.process_time()
         step()
         seconds.append(time.process_time() - begin)
-    print(json.dumps({"seconds": statistics.median(seconds), "answer": after_three}))
+    print(json.dumps({"seconds": statistics.median(seconds), "first": first, "answer": after_three}))
 
 
 def call_process(module: str, *arguments: str) -> Any:
@@ -168,11 +174,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     print(flush=True)
 
 
-def standing(timings: Timings, *, of: str, calls: int = 1) -> list[tuple[str, str, str]]:
-    """A row for each contender: its name, its time (over `calls`), its time as a multiple of that of `of`."""
+def standing(timings: Timings, *, of: str, calls: int = 1) -> list[tuple[str, ...]]:
+    """A row for each contender: its name, its time (over `calls`), its time as a multiple of that of `of`, and the time
+    of its first step, set-up included, where that was timed."""
     return [
-        (name, show_time(timings.median(name) / calls), f"{timings.ratio(name, to=of):.3g}") for name in timings.seconds
-    ]
+        (
+            name, show_time(timings.median(name) / calls), f"{timings.ratio(name, to=of):.3g}",
+            *([show_time(timings.first[name])] if name in timings.first else []),
+        )
+        for name in timings.seconds
+    ]  # fmt: skip
 
 
 def show_time(seconds: float) -> str:

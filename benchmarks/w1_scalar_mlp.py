@@ -1,15 +1,16 @@
 """W1: micrograd's demo, an MLP 2-16-16-1 on 100 moons; one scalar forward + backward + SGD step, 65,000 ops.
 
-The same model code runs on micrograd's `Value` and on ours; the rows called "arrays" compute the same step on
-tensors. One contender a process, collector on: the steady state of a training loop.
+The same model code runs on micrograd's `Value` and on ours, and is compiled as it stands; the rows called "arrays"
+compute the same step on tensors. One contender a process, collector on: the steady state of a training loop.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,27 @@ def sum_of_products(weights: list[Any], x: list[Any], bias: Any) -> Any:
     return sum((w * a for w, a in zip(weights, x)), bias)
 
 
+Layers = list[list[tuple[list[Any], Any]]]
+
+
+def scalar_loss(layers: Layers, points: list[list[Any]], labels: list[float], neuron: Callable[..., Any]) -> Any:
+    """The demo's loss: the mean of the margins that are missed, and a little of the weights' squares."""
+    scores = []
+    for x in points:
+        for layer in layers:
+            x = [neuron(weights, x, bias) for weights, bias in layer]
+            if layer is not layers[-1]:
+                x = [a.relu() for a in x]
+        scores.append(x[0])
+    losses = [(1 + -label * s).relu() for s, label in zip(scores, labels)]
+    return sum(losses) * (1 / len(losses)) + DECAY * sum(p * p for p in flat(layers))
+
+
+def flat(layers: Layers) -> list[Any]:
+    """The parameters, neuron by neuron."""
+    return [p for layer in layers for weights, bias in layer for p in (*weights, bias)]
+
+
 class ScalarTraining:
     """The demo on scalars of any class that has +, *, relu() and backward()."""
 
@@ -56,19 +78,11 @@ class ScalarTraining:
             [([Value(w) for w in column], Value(b)) for column, b in zip(weights.T.tolist(), bias.tolist())]
             for weights, bias in initial_weights()
         ]
-        self.parameters = [p for layer in self.layers for weights, bias in layer for p in (*weights, bias)]
-
-    def score(self, x: list[Any]) -> Any:
-        for layer in self.layers:
-            x = [self.neuron(weights, x, bias) for weights, bias in layer]
-            if layer is not self.layers[-1]:
-                x = [a.relu() for a in x]
-        return x[0]
+        self.parameters = flat(self.layers)
 
     def step(self) -> None:
-        scores = [self.score([self.Value(a), self.Value(b)]) for a, b in self.points]
-        losses = [(1 + -label * s).relu() for s, label in zip(scores, self.labels)]
-        self.loss = sum(losses) * (1 / len(losses)) + DECAY * sum(p * p for p in self.parameters)
+        points = [[self.Value(a), self.Value(b)] for a, b in self.points]
+        self.loss = scalar_loss(self.layers, points, self.labels, self.neuron)
         for p in self.parameters:
             p.grad = 0
         self.loss.backward()
@@ -77,6 +91,29 @@ class ScalarTraining:
 
     def answer(self) -> list[list[float]]:
         return [[self.loss.data], [p.grad for p in self.parameters], [p.data for p in self.parameters]]
+
+
+class CompiledScalarTraining:
+    """The same code compiled: the parameters are plain floats in lists, and so are their gradients."""
+
+    def __init__(self, backend: str) -> None:
+        from autograd import compile
+
+        points, labels = (data.tolist() for data in moons())
+        self.layers: Layers = [
+            [(column, b) for column, b in zip(weights.T.tolist(), bias.tolist())] for weights, bias in initial_weights()
+        ]
+        self.program = compile(lambda layers: scalar_loss(layers, points, labels, sum_of_products), backend)
+
+    def step(self) -> None:
+        self.loss, (self.gradients,) = self.program(self.layers)
+        self.layers = [
+            [([w - RATE * g for w, g in zip(ws, gs)], b - RATE * gb) for (ws, b), (gs, gb) in zip(layer, gradients)]
+            for layer, gradients in zip(self.layers, self.gradients)
+        ]
+
+    def answer(self) -> list[list[float]]:
+        return [[self.loss], flat(self.gradients), flat(self.layers)]
 
 
 class ArrayTraining:
@@ -88,13 +125,16 @@ class ArrayTraining:
         self.layers = [(leaf(weights), leaf(bias)) for weights, bias in initial_weights()]
         self.parameters = [p for layer in self.layers for p in layer]
 
-    def step(self) -> None:
+    def loss_of(self, layers: Sequence[tuple[Any, Any]]) -> Any:
         x = self.points
-        for weights, bias in self.layers:
+        for number, (weights, bias) in enumerate(layers, start=1):
             x = x @ weights + bias
-            if weights is not self.layers[-1][0]:
+            if number < len(layers):
                 x = x.relu()
-        self.loss = (1 - self.labels * x).relu().mean() + DECAY * sum((p * p).sum() for p in self.parameters)
+        return (1 - self.labels * x).relu().mean() + DECAY * sum((p * p).sum() for layer in layers for p in layer)
+
+    def step(self) -> None:
+        self.loss = self.loss_of(self.layers)
         for p in self.parameters:
             p.grad = None
         self.loss.backward()
@@ -102,12 +142,31 @@ class ArrayTraining:
             p.data -= RATE * p.grad
 
     def answer(self) -> list[list[float]]:
-        return [[float(self.loss.data)], self.by_neuron("grad"), self.by_neuron("data")]
+        return [[float(self.loss)], self.by_neuron("grad"), self.by_neuron("data")]
 
     def by_neuron(self, what: str) -> list[float]:
         """Gradients or data in the order in which the scalar model lists its parameters."""
         layers = [(np.asarray(getattr(w, what)), np.asarray(getattr(b, what))) for w, b in self.layers]
         return np.concatenate([np.vstack([w, b[None]]).T.ravel() for w, b in layers]).tolist()
+
+
+class CompiledArrayTraining(ArrayTraining):
+    """The same compiled: the parameters are NumPy's arrays."""
+
+    def __init__(self, backend: str) -> None:
+        from autograd import Value, compile
+
+        super().__init__(Value, np.asarray)
+        self.program = compile(self.loss_of, backend)
+        self.arrays = [(w.data, b.data) for w, b in self.layers]
+
+    def step(self) -> None:
+        loss, (gradients,) = self.program(self.arrays)
+        for layer, arrays, slopes in zip(self.layers, self.arrays, gradients):
+            for p, array, slope in zip(layer, arrays, slopes):
+                array -= RATE * slope
+                p.grad = slope
+        self.loss = loss
 
 
 def with_micrograd() -> Any:
@@ -147,6 +206,11 @@ CONTENDERS = {
     f"{US}, a neuron as one dot": with_handgrad_dot,
     f"{US}, arrays": with_handgrad_arrays,
     "torch, arrays": with_torch_arrays,
+    **{
+        f"{US}, {what} compiled, {backend}": functools.partial(training, backend)
+        for backend in harness.backends()
+        for what, training in (("scalars", CompiledScalarTraining), ("arrays", CompiledArrayTraining))
+    },
 }
 
 
@@ -156,9 +220,11 @@ def main() -> None:
     names = harness.those_installed(CONTENDERS)
     timings, answers = harness.take_turns_in_processes("benchmarks.w1_scalar_mlp", names)
     harness.assert_same(answers)
-    harness.table(("contender", "one step", f"× {US}'s time"), harness.standing(timings, of=US))
+    harness.table(("contender", "one step", f"× {US}'s time", "first step"), harness.standing(timings, of=US))
     if "micrograd" in timings:
         harness.aim("times as fast as micrograd, same code", timings.ratio("micrograd", to=US), at_least=10)
+    compiled = timings.ratio(US, to=f"{US}, scalars compiled, numpy")
+    harness.aim("compiled, times as fast as not, same code", compiled, at_least=500)
 
 
 if __name__ == "__main__":

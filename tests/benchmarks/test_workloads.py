@@ -18,15 +18,21 @@ def answer_after(training, steps=2):
 
 @pytest.mark.slow
 def test_scalars_and_arrays_train_the_same_network():
-    ours = [w1_scalar_mlp.CONTENDERS[name] for name in w1_scalar_mlp.CONTENDERS if name.startswith(US)]
-    assert len(ours) == 3
-    harness.assert_same({make.__name__: answer_after(make()) for make in ours})
+    ours = {
+        name: make for name, make in w1_scalar_mlp.CONTENDERS.items() if name.startswith(US) and "jax" not in name
+    }  # fmt: skip
+    assert len(ours) == 5
+    harness.assert_same({name: answer_after(make()) for name, make in ours.items()})
 
 
 @pytest.mark.slow
 def test_the_scalar_gpt_is_the_one_on_arrays_and_on_another_engine():
-    contenders = (w2_microgpt.with_tuples, w2_microgpt.with_handgrad, w2_microgpt.with_handgrad_arrays)
-    harness.assert_same({make.__name__: answer_after(make()) for make in contenders})
+    left_out = ("micrograd", "torch", "jax")
+    contenders = {
+        name: make for name, make in w2_microgpt.CONTENDERS.items() if not any(peer in name for peer in left_out)
+    }  # fmt: skip
+    assert len(contenders) == 5
+    harness.assert_same({name: answer_after(make()) for name, make in contenders.items()})
 
 
 @pytest.mark.parametrize("tokens, width", w3_block.SIZES)
