@@ -142,7 +142,7 @@ class ArrayTraining:
             p.data -= RATE * p.grad
 
     def answer(self) -> list[list[float]]:
-        return [[float(self.loss)], self.by_neuron("grad"), self.by_neuron("data")]
+        return [[float(getattr(self.loss, "data", self.loss))], self.by_neuron("grad"), self.by_neuron("data")]
 
     def by_neuron(self, what: str) -> list[float]:
         """Gradients or data in the order in which the scalar model lists its parameters."""

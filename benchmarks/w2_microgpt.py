@@ -257,7 +257,7 @@ class ArrayTraining:
         return step
 
     def answer(self) -> list[Any]:
-        loss = [[float(self.loss)]]
+        loss = [[float(getattr(self.loss, "data", self.loss))]]
         arrays = [*self.gradients.values(), *(p.data for p in self.p.values())]
         return loss + [np.ravel(a).tolist() for a in arrays]
 

@@ -72,6 +72,10 @@ class Optimizer:
     def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
         raise NotImplementedError
 
+    def named_parameters(self) -> list[tuple[str, Value]]:
+        """What it moves, by name."""
+        return list(self._named)
+
     def zero_grad(self) -> None:
         """Forget all gradients: each is None until the next backward pass."""
         for _, parameter in self._named:
@@ -256,12 +260,17 @@ def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
     total = 0.0
     for batch in batches:
         part = loss(batch)
-        if not isinstance(part, Value):
-            raise DataError(
-                f"the loss must be a Value, computed from the parameters; got {part!r:.60} ({type(part).__name__}). "
-                "Leave out float(...), .data and .item() on its way."
-            )
+        insist_loss(part)
         part = part / len(batches)
         part.backward()
         total += part.item()
     return total
+
+
+def insist_loss(part: Any) -> None:
+    """Refuse what cannot be a loss: a number that has forgotten where it came from."""
+    if not isinstance(part, Value):
+        raise DataError(
+            f"the loss must be a Value, computed from the parameters; got {part!r:.60} ({type(part).__name__}). "
+            "Leave out float(...), .data and .item() on its way."
+        )

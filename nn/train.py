@@ -25,7 +25,7 @@ from autograd.errors import DataError, NonFiniteError
 from . import io
 from .dropout import Dropout
 from .module import Module, evaluating, whole_number
-from .optim import Optimizer, accumulate, clip_grad_norm
+from .optim import Optimizer, accumulate, clip_grad_norm, insist_loss
 
 __all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
 
@@ -140,6 +140,7 @@ def fit(
     save_every: int | None = None,
     resume: bool = False,
     progress: bool | None = None,
+    compile: bool | str = False,
 ) -> History:
     """Train a model: `steps` times, take a batch, compute `loss(*batch)`, go back, and let the optimizer step.
 
@@ -151,6 +152,8 @@ def fit(
     - checkpoint: a file that is written every `save_every` steps, at the end, and on Ctrl-C, which stops
       after the running step. resume: go on from that file, if it is there, as if nothing had happened.
     - progress: a bar; None means only on a terminal.
+    - compile: True, or the name of a backend: the loss and its gradients run as one program (`autograd.compile`),
+      traced once for each shape of a batch. The losses and the files are the same, but for the order of sums.
 
     >>> import nn
     >>> model = nn.Linear(1, 1, rng=0)
@@ -168,6 +171,7 @@ def fit(
             whole_number(f"fit: {name}", count, 1, ", or None")
     if resume and checkpoint is None:
         raise TypeError("fit: resume=True goes on from a file; say which, checkpoint='run.safetensors'")
+    gradients = _compiled(model, loss, optimizer, accumulated, compile) if compile else None
     history, draw = History(), _drawer(data, batch_size, seed)
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None and resume and path.exists():
@@ -181,7 +185,7 @@ def fit(
             t = history.steps
             batches = [draw(t * accumulated + i) for i in range(accumulated)]
             rate = optimizer.rate
-            value = _step(model, loss, batches, optimizer, clip, t)
+            value = _step(model, loss, batches, optimizer, clip, t, gradients)
             history.losses.append(value)
             history.rates.append(rate)
             bar.update(1)
@@ -207,8 +211,9 @@ def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:
 
 
 def _step(
-    model: Module, loss: Callable[..., ag.Value], batches: list[Any], optimizer: Optimizer, clip: float | None, t: int
-) -> float:
+    model: Module, loss: Callable[..., ag.Value], batches: list[Any], optimizer: Optimizer, clip: float | None, t: int,
+    gradients: Callable[[list[Any]], float] | None,
+) -> float:  # fmt: skip
     cleared = False
 
     def computed(batch: Any) -> Any:
@@ -220,7 +225,7 @@ def _step(
             cleared = True
         return part
 
-    value = accumulate(computed, batches)
+    value = accumulate(computed, batches) if gradients is None else gradients(batches)
     if not math.isfinite(value):
         raise NonFiniteError(
             f"the loss of step {t + 1} is {value}; nothing was moved. Try a smaller learning rate or clip=1.0, or run "
@@ -230,6 +235,40 @@ def _step(
         clip_grad_norm(model, clip)
     optimizer.step()
     return value
+
+
+def _compiled(
+    model: Module, loss: Callable[..., ag.Value], optimizer: Optimizer, count: int, backend: bool | str
+) -> Callable[[list[Any]], float]:
+    """What `accumulate` does for `count` batches, by a program: sets the gradients, and gives the mean loss."""
+    trained = list(model.named_parameters())
+    known = {id(parameter) for _, parameter in trained}
+    for name, parameter in optimizer.named_parameters():
+        if id(parameter) not in known:
+            raise DataError(f"fit: with compile, all parameters are the model's; the optimizer's {name} is not")
+
+    def part_of(model: Module, *batch: Any) -> Any:
+        part = loss(*batch)
+        insist_loss(part)
+        cotangent_for(part, None)  # refuses a loss that is no scalar or no function of the parameters
+        return part / count
+
+    program = ag.compile(part_of, None if backend is True else backend)
+
+    def gradients(batches: list[Any]) -> float:
+        total = 0.0
+        sums: dict[str, Any] = {}
+        for batch in batches:
+            value, (slopes, *_) = program(model, *(batch if isinstance(batch, tuple) else (batch,)))
+            total += float(value)
+            for name, slope in slopes.items():
+                if slope is not None:  # of a frozen parameter there is none
+                    sums[name] = sums[name] + slope if name in sums else slope
+        for name, parameter in trained:
+            parameter.grad = sums.get(name)
+        return total
+
+    return gradients
 
 
 def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Batch]:

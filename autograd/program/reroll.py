@@ -46,14 +46,23 @@ class Rolled:
         return f"{self.scalars:,} scalars as {self.groups} arrays; {self.gathered:,} reads by index, others by views"
 
 
-def reroll(program: Program) -> Rolled | None:
-    """The program as array ops; None if it is short, is no scalar code, or has hardly any two ops alike."""
-    if len(program.code) < LEAST or not all(_is_scalar(program, i) for i in program.code):
-        return None
+def reroll(program: Program) -> tuple[Rolled | None, str]:
+    """The program as array ops, and what there is to say about it. None if it is short, is no scalar code, or has
+    hardly any two ops alike."""
+    scalar = sum(program.types[i.out][0] == () for i in program.code)
+    if scalar < LEAST:
+        return None, ""
+    other = next((i for i in program.code if not _is_scalar(program, i)), None)
+    if other is not None:
+        shape = program.types[other.out][0]
+        return None, (
+            f"{scalar:,} ops are on scalars and stay so: {other.op.name}, which gives shape {shape}, is among them"
+        )
     roll = _Roll(program)
-    if roll.groups() * 8 > len(program.code):
-        return None
-    return roll.rolled()
+    if roll.groups() * 8 > scalar:
+        return None, f"{scalar:,} ops are on scalars and stay so: hardly any two of them are alike"
+    rolled = roll.rolled()
+    return rolled, str(rolled)
 
 
 def _is_scalar(program: Program, i: Instruction) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nn
-from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError
+from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError, TraceError
 from nn import train
 from nn.train import Batches, History, fit
 
@@ -303,3 +303,78 @@ def test_a_history_plots_itself(tmp_path):
     np.testing.assert_allclose(drawn[1].get_xdata(), [2, 4])
     assert "<svg" in (tmp_path / "loss.svg").read_text()
     assert history._repr_png_().startswith(b"\x89PNG")
+
+
+def compiled_and_eager(tmp_path, backend=True, **options):
+    """The same run twice, the second time compiled: histories, states, and what is in the checkpoints."""
+    found = []
+    for compile in (False, backend):
+        model, loss, data = problem(dropout=0.3)
+        path = tmp_path / f"run-{compile}.safetensors"
+        optimizer = nn.optim.AdamW(model, lr=nn.optim.cosine(0.01, 12))
+        history = fit(model, loss, data, optimizer, steps=12, seed=3, checkpoint=path, compile=compile,
+                      evaluate=lambda loss=loss, data=data: loss(*data), every=4, **options)  # fmt: skip
+        found.append((history, model.state_dict(), nn.io.read(path)))
+    return found
+
+
+@pytest.mark.parametrize("options", [
+    {"batch_size": 7}, {"batch_size": 5, "accumulated": 3}, {"batch_size": 10, "clip": 0.01}, {},
+], ids=["uneven batches", "accumulated", "clipped", "whole"])  # fmt: skip
+def test_a_compiled_run_has_the_losses_and_the_files_of_the_eager_one(tmp_path, options):
+    (eager, states, (arrays, about)), (compiled, others, (arrays2, about2)) = compiled_and_eager(tmp_path, **options)
+    np.testing.assert_allclose(compiled.losses, eager.losses, rtol=1e-12)
+    np.testing.assert_allclose([e for _, e in compiled.evaluations], [e for _, e in eager.evaluations], rtol=1e-12)
+    for name, array in states.items():
+        np.testing.assert_allclose(others[name], array, rtol=1e-10, atol=1e-13)
+    assert about == about2  # the dropouts' generators among it: as many masks were drawn
+    assert {n: (a.shape, a.dtype) for n, a in arrays.items()} == {n: (a.shape, a.dtype) for n, a in arrays2.items()}
+
+
+def test_a_frozen_parameter_stays_where_it_is_in_a_compiled_run_too():
+    model, loss, data = problem()
+    frozen = model.parameters()[0]
+    frozen.requires_grad = False
+    before = frozen.data.copy()
+    optimizer = nn.optim.SGD(model, lr=0.1)
+    fit(model, loss, data, optimizer, steps=3, batch_size=5, accumulated=2, compile=True)
+    assert np.array_equal(frozen.data, before) and frozen.grad is None
+
+
+def test_a_compiled_run_goes_on_from_an_eager_checkpoint(tmp_path):
+    def run(steps, compile, resume=False):
+        model, loss, data = problem(dropout=0.3)
+        history = fit(model, loss, data, nn.optim.Adam(model, lr=0.01), steps=steps, batch_size=7, resume=resume,
+                      checkpoint=tmp_path / "run", compile=compile)  # fmt: skip
+        return history.losses
+
+    whole = run(10, False)
+    run(4, False)
+    np.testing.assert_allclose(run(10, "numpy", resume=True), whole, rtol=1e-12)
+
+
+def test_a_compiled_run_does_not_compute_the_loss_again_by_python():
+    model, loss, data = problem()
+    calls = []
+    fit(model, lambda x, y: calls.append(1) or loss(x, y), data, nn.optim.SGD(model, lr=0.1), steps=30, compile=True)
+    assert 0 < len(calls) < 10  # those of the trace and of its checks
+
+
+@pytest.mark.parametrize("bad, error", [
+    (lambda value: value.item(), TraceError), (lambda value: value.detach(), BackwardError),
+    (lambda value: 1.0, DataError), (lambda value: value * np.ones(2), BackwardError), (fails, RuntimeError),
+], ids=["an item", "a constant", "a number", "an array", "an error"])  # fmt: skip
+def test_a_loss_that_cannot_be_compiled_leaves_the_gradients_as_they_were(bad, error):
+    model, loss, data = problem()
+    loss(*data).backward()
+    before = [p.grad.copy() for p in model.parameters()]
+    with pytest.raises(error):
+        fit(model, lambda x, y: bad(loss(x, y)), data, nn.optim.SGD(model, lr=0.1), steps=1, compile=True)
+    assert all(np.array_equal(p.grad, g) for p, g in zip(model.parameters(), before, strict=True))
+
+
+def test_with_compile_the_optimizer_moves_the_models_parameters_only():
+    model, loss, data = problem()
+    other = nn.Linear(1, 1, rng=0)
+    with pytest.raises(DataError, match="all parameters are the model's; the optimizer's weight is not"):
+        fit(model, loss, data, nn.optim.SGD(other, lr=0.1), steps=1, compile=True)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import autograd as ag
 from autograd import Value, compile, value_and_grad
+from autograd.errors import DataError
 from autograd.program.places import picked
 from autograd.program.reroll import LEAST
 
@@ -139,6 +140,26 @@ def test_what_has_no_pattern_stays_as_it_is():
     g = compile(f)
     assert g(0.3)[0] == pytest.approx(value_and_grad(f)(0.3)[0], rel=1e-14)
     assert g._last.rolled is None
+    assert g.notes[1] == "600 ops are on scalars and stay so: hardly any two of them are alike"
+
+
+def test_scalar_code_with_an_array_op_in_it_says_why_it_stays():
+    def f(xs, w):
+        return sum((x * 2.0).tanh() for x in xs) + (w * w).sum()
+
+    g = compile(f)
+    g(some(200), np.ones(3))
+    assert "stay so: mul, which gives shape (3,), is among them" in g.notes[1]
+
+
+def test_notes_tell_what_is_read_from_outside():
+    w = Value(np.ones(3))
+    g = compile(lambda x: (w * x).sum())
+    with pytest.raises(DataError, match="there is no program yet"):
+        g.notes
+    g(np.ones(3))
+    assert len(g.notes) == 2 and "instructions" in g.notes[0]
+    assert g.notes[1] == "1 arrays or numbers are read from outside, anew at each call"
 
 
 def test_short_code_and_arrays_stay_as_they_are():
