@@ -113,7 +113,7 @@ class Compiled:
         >>> g = compile(lambda xs: sum((x * x).tanh() for x in xs))
         >>> value, grads = g([0.001 * n for n in range(200)])
         >>> print(g.notes[1])
-        599 scalars as 3 arrays; 0 reads by index, others by views
+        600 scalars as 3 arrays; 0 reads by index, others by views
         """
         return self._entry(()).notes()
 

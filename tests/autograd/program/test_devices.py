@@ -1,6 +1,7 @@
 """A program on several devices, which JAX simulates: the same numbers as on one, the batch really split."""
 
 import json
+import socket
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -89,3 +90,38 @@ def test_devices_are_jaxs():
         compile(lambda x: x, devices=8)
     with pytest.raises(TypeError, match="batch= says what is split over devices"):
         compile(lambda x: x, "jax", batch="x")
+
+
+ON_TWO_HOSTS = """
+import os, sys
+os.environ |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=2", "JAX_PLATFORMS": "cpu"}
+import jax
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(f"localhost:{sys.argv[1]}", num_processes=2, process_id=int(sys.argv[2]))
+import json
+from examples.data_parallel import run
+sizes = dict(steps=3, rows=16, d_model=8, n_layers=1)
+found = [jax.device_count(), run(4, **sizes)["losses"], run(None, backend="numpy", **sizes)["losses"]]
+print("found", json.dumps(found))
+"""
+
+
+@needs_jax
+@pytest.mark.slow
+def test_two_processes_with_two_devices_each_train_as_one_does():
+    """jax.distributed, as on two hosts: each process has the whole result."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = str(free.getsockname()[1])
+    command = [sys.executable, "-c", ON_TWO_HOSTS, port]
+    hosts = [subprocess.Popen([*command, n], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for n in "01"]
+    try:
+        for said, errors in [host.communicate(timeout=240) for host in hosts]:
+            lines = [line.removeprefix("found ") for line in said.splitlines() if line.startswith("found ")]
+            assert lines, errors
+            devices, split, plain = json.loads(lines[0])
+            assert devices == 4
+            np.testing.assert_allclose(split, plain, rtol=1e-12)
+    finally:
+        for host in hosts:
+            host.kill()
