@@ -9,7 +9,7 @@ import numpy as np
 from exercise import check
 from IPython.display import SVG
 
-from autograd import draw, step
+from autograd import compile, draw, softmax, step
 from examples import example3_full_backprop as example
 
 loss = example.graph()
@@ -34,6 +34,33 @@ stepper
 
 # %%
 print(stepper.ledger("X"))
+
+# %% [markdown]
+# ## The same, as a program
+#
+# `compile` records a function, forward and backward, as a list of ops. `g.source` prints that list as NumPy code. At
+# the end of each backward line stands the number of the forward line whose rule it is part of.
+
+# %%
+def distance(X, W_Q, W_K, W_V):
+    """How far one attention head is from giving back what it read."""
+    Q = X @ W_Q
+    K = X @ W_K
+    V = X @ W_V
+    score = Q @ K.T / np.sqrt(2.0)
+    attn = softmax(score)
+    out = attn @ V
+    return ((out - X) ** 2).sum()
+
+
+X, W = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[0.2, 0.1], [0.0, 0.3]])
+g = compile(distance)
+value, gradients = g(X, W, W.T, W + 0.5)
+print(g.source)
+
+# %% [markdown]
+# Find the three additions that make up `d_X`. In the ledger above, three paths meet at $X$; here a fourth joins, since
+# $X$ is also what the output is compared with. The text needs NumPy alone: copy it into a file and it runs.
 
 # %% [markdown]
 # ## Where the gradient gets lost
