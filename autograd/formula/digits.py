@@ -22,6 +22,7 @@ MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
+SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
 ROUNDS = 80
 WIDEST = 44  # characters of a table that a panel has room for
 
@@ -53,7 +54,7 @@ def _operands(e: Expr) -> Iterator[Expr]:
         yield e
 
 
-def _terms(line: Line) -> list[Expr]:
+def terms_of(line: Line) -> list[Expr]:
     """The terms of a sum and what they come to."""
 
     def terms(e: Expr) -> list[Expr]:
@@ -103,7 +104,7 @@ class Digits:
         self.notations = dict(self.shortest)
         self.left_out: set[int] = set()  # ids of lines that no number of digits confirms
         self._read: dict[tuple[Any, Notation], Any] = {}  # what a reader sees of a quantity in a notation
-        groups = [*((ledger, True) for ledger in ledgers), *((_terms(line), False) for line in self.lines)]
+        groups = [*((ledger, True) for ledger in ledgers), *((terms_of(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
         self._solve()
         while unconfirmed := [line for line in self._asked() if not self.confirms(line)]:
@@ -122,7 +123,7 @@ class Digits:
     def printed(self, e: Expr) -> Any:
         """The numbers that a reader sees of a symbol."""
         written = self.written(e)
-        if written is None:
+        if written is None or np.asarray(e.value).dtype.kind != "f":  # whole numbers are printed as they are
             return e.value
         if np.shape(e.value) != np.shape(self.values[quantity(e)]):  # one entry of it
             return as_printed(e.value, written=written)
@@ -250,5 +251,5 @@ def _shaken(x: Any, noise: Any, rng: np.random.Generator) -> Any:
     if array.dtype.kind != "f":
         return x
     size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
-    shaken = array + size * rng.choice([-1.0, 1.0], array.shape)
+    shaken = array + size * rng.choice(SHAKES, array.shape)
     return shaken if array.ndim else float(shaken)

@@ -12,6 +12,7 @@ what moves numbers or adds them up runs on the array of scalars as it would on o
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ def _extreme(op: Op, array: Any) -> Any:
 
 
 def _number(x: Any) -> Any:
-    return x.item() if isinstance(x, np.generic) else x
+    return x.item() if isinstance(x, np.generic | np.ndarray) else x
 
 
 def _bind_operators() -> None:
@@ -109,13 +110,13 @@ def entries_of(symbol: Expr) -> Entries:
     return Entries(array)
 
 
-def spelled(formula: Expr) -> Any:
+def spelled(formula: Expr, entries: Callable[[Expr], Any] = entries_of) -> Any:
     """Every entry of a formula as a formula of scalars: an object array of Exprs (of none, for a scalar)."""
-    known: dict[int, Entries] = {}
-    found = formula.run(lambda symbol: known.setdefault(id(symbol), entries_of(symbol)))
+    known: dict[int, Any] = {}
+    found = formula.run(lambda symbol: known.setdefault(id(symbol), entries(symbol)))
     array: Any = found.array if isinstance(found, Entries) else Entries(found).array
     result = np.empty(array.shape, object)
     for index in np.ndindex(array.shape):
-        entry = array[index]
-        result[index] = entry if isinstance(entry, Expr) else Expr.number(_number(entry))
+        entry = _number(array[index])
+        result[index] = entry if isinstance(entry, Expr) else Expr.number(entry)
     return result

@@ -282,7 +282,13 @@ class Step:
         entry = entries[index]
         whole = line.result if line.result.node is None else line.result.node
         scalar = Line(Expr("entry", number, node=whole, is_gradient=line.result.is_gradient), entry)
-        digits = self.digits if self.digits.confirms(line) else Digits([scalar])  # a whole table may be too wide
+        digits = self.digits
+        if not digits.confirms(line):  # a whole table may be too wide; each entry is then a quantity of its own
+            own: dict[str, Expr] = {}
+            scalar.formula = entry = entry.replaced(
+                lambda e: own.setdefault(e.name, Expr(e.name, e.value, is_gradient=e.is_gradient)) if e.name else None
+            )
+            digits = Digits([scalar])
         if entry.op is None or not digits.confirms(scalar):
             return ["= ", result]
         result = replace(result, written=digits.written(scalar.result))
