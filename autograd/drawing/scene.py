@@ -74,6 +74,7 @@ class Block:
     table: Table | None
     kind: str = "value"
     slices: tuple[str, ...] = ()
+    roomy: int = 0  # characters that each column has room for, where its numbers may change
 
 
 @dataclass(frozen=True)
@@ -278,7 +279,13 @@ def block_size(block: Block) -> Size:
     if block.table is None:
         return Size(max(28.0, caption), CAPTION_LINE + TABLE_ROW)
     height = TABLE_ROW * max(1, len(block.table.rows)) + SLICE_GAP * max(0, len(block.slices) - 1)
-    return Size(max(labels_width(block) + table_width(block.table), caption), CAPTION_LINE + height)
+    width = max(table_width(block.table), _roomy_width(block))
+    return Size(max(labels_width(block) + width, caption), CAPTION_LINE + height)
+
+
+def _roomy_width(block: Block) -> float:
+    columns = len(block.table.rows[0]) if block.table is not None and block.table.rows else 0
+    return 2 * BRACKET + columns * block.roomy * NUMBER * MONO_ADVANCE + COLUMN_GAP * max(0, columns - 1)
 
 
 def labels_width(block: Block) -> float:

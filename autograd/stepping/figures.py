@@ -21,8 +21,8 @@ MOST_SPELLED = 24  # entries of a table that are spelled out one by one
 LONGEST_ENTRY = 120  # characters of such a line
 
 
-def numbers_line(step: Step, line: Line) -> str:
-    """A line in numbers. It wraps before its `=` or `≈`, never after it."""
+def numbers_line(step: Step, line: Line, mark: str = "") -> str:
+    """A line in numbers. It wraps before its `=` or `≈`, never after it. `mark` tells the page which line it is."""
     *left, result = step.in_numbers(line)
     assert isinstance(result, Number)
     tint = "hg-gr hg-new hg-answer" if result.is_gradient else "hg-new hg-answer"
@@ -30,7 +30,7 @@ def numbers_line(step: Step, line: Line) -> str:
     if left:
         sign = str(left.pop()).strip()
     answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
-    return f'<div class="hg-line">{_grouped(left)}{answer}</div>'
+    return f'<div class="hg-line"{mark}>{_grouped(left)}{answer}</div>'
 
 
 def table_width(piece: Piece) -> int:
@@ -108,14 +108,12 @@ def _plain_exponent(raised: str) -> str:
     return raised.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "−0123456789"))
 
 
-def entries_html(step: Step, line: Line) -> str:
+def entries_html(step: Step, line: Line, mark: str = "") -> str:
     """The arithmetic of each entry, folded; the one with the largest result is shown first."""
+    if not are_spelled(line):
+        return ""
     value = np.asarray(line.result.value)
-    if value.ndim == 0 or not has_numbers(value) or value.size > MOST_SPELLED or not line.is_shown:
-        return ""
-    if line.formula.op is None or line.formula.op.view:
-        return ""
-    first = np.unravel_index(int(np.argmax(np.abs(value))), value.shape)
+    first = np.unravel_index(largest(value), value.shape)
     order = sorted(np.ndindex(value.shape), key=lambda index: index != tuple(map(int, first)))
     lines = [_entry(step, line, index) for index in order]
     if not all(lines):
@@ -124,7 +122,19 @@ def entries_html(step: Step, line: Line) -> str:
     rest = (
         f"<details><summary>all {len(lines)} entries</summary>{''.join(lines[1:])}</details>" if len(lines) > 1 else ""
     )
-    return f'<details class="hg-entries"><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
+    return f'<details class="hg-entries"{mark}><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
+
+
+def largest(value: Any) -> int:
+    """Where the largest number stands; of those equal up to rounding errors the first."""
+    sizes = np.abs(np.ravel(value))
+    return int(np.argmax(sizes >= np.max(sizes) * (1 - 1e-9)))
+
+
+def are_spelled(line: Line) -> bool:
+    """Are the entries of its result few enough to be spelled out, and is there something to spell?"""
+    shape, op = np.shape(line.result.value), line.formula.op
+    return len(shape) > 0 and np.prod(shape) <= MOST_SPELLED and line.is_shown and op is not None and not op.view
 
 
 def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:

@@ -13,13 +13,15 @@ from autograd.errors import StepError
 from autograd.formula.numbers import count, short
 from autograd.formula.text import xml
 from autograd.stepping.inside import can_open, inside
+from autograd.stepping.live import Live, build
 from autograd.stepping.notebook import step_table
 from autograd.stepping.panel import Panels
 from autograd.stepping.stepper import Stepper
-from autograd.stepping.views import View, describe_step
+from autograd.stepping.views import Source, View, describe_step
 from autograd.stepping.walk import Step
 
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
+SCRIPTS = ("numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "step.js")
 MOST_OPENED = 40  # steps that can be opened up
 EDGE_FACES = (
     "todo",
@@ -37,27 +39,36 @@ def write(stepper: Stepper) -> str:
             "collapse=1, step an earlier value, or walk through it in the terminal."
         )
     view = View(stepper)
+    live = build(stepper)
     parts = {
         "title": xml(_title(stepper)),
         "subtitle": xml(_subtitle(stepper)),
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
-        "data": embedded({"at": stepper.position, "views": views(stepper, view)}),
-        "script": _file("step.js"),
+        "data": embedded({"at": stepper.position, "views": views(stepper, view, live)} | _program(live)),
+        "script": "".join(map(_file, SCRIPTS)),
         "fallback": step_table(stepper),
+        "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number",
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _file("step.html"))
 
 
-def views(stepper: Stepper, main: View) -> list[dict[str, Any]]:
+def _program(live: Live | str) -> dict[str, Any]:
+    """The numbers as a program; for a page without one, why."""
+    return {"fixed": live} if isinstance(live, str) else {"live": live.data()}
+
+
+def views(stepper: Stepper, main: View, live: Live | str) -> list[dict[str, Any]]:
     """The graph itself, then one view for each step that can be opened up."""
     opened: list[dict[str, Any]] = []
-    found = [_view(main, _title(stepper), opened, 0)]
+    found = [_view(main, _title(stepper), opened, 0, None if isinstance(live, str) else live)]
     return found + opened
 
 
-def _view(view: View, title: str, opened: list[dict[str, Any]], number: int) -> dict[str, Any]:
-    panels = Panels(view.stepper)
+def _view(
+    view: View, title: str, opened: list[dict[str, Any]], number: int, live: Live | None = None
+) -> dict[str, Any]:
+    panels = Panels(view.stepper, live)
     prefix = f"hg-v{number}"
     steps = []
     for step in view.stepper:
@@ -77,13 +88,14 @@ def _view(view: View, title: str, opened: list[dict[str, Any]], number: int) -> 
                 "inputs": inputs,
                 "say": describe_step(step),
                 "panel": panels.panel(step, button),
+                "numbers": None if live is None else live.step_data(step),
             }
         )
     return {
         "title": title,
         "svg": view.svg(len(view.stepper), prefix=prefix) if number else "",
         "forward": view.forward_count,
-        "cards": {key: _card(view, key) for key in view.tracks},
+        "cards": {key: _card(view, key, live) for key in view.tracks},
         "edges": {edge.key: _edge(view, edge) for edge in view.scene.edges},
         "start": panels.start(),
         "steps": steps,
@@ -104,7 +116,7 @@ def _inside(step: Step, title: str, opened: list[dict[str, Any]], place: tuple[i
     return number
 
 
-def _card(view: View, key: str) -> dict[str, Any]:
+def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
     track, box = view.tracks[key], view.placement.boxes[key]
     painted = [painter.paint_card(replace(face, title=""), box, "") for face in track.faces]
     return {
@@ -115,7 +127,16 @@ def _card(view: View, key: str) -> dict[str, Any]:
         "made": track.made,
         "wants": track.wants,
         "step": track.step,
+        "numbers": [] if live is None else [_blocks(source, live) for source in track.sources],
     }
+
+
+def _blocks(source: Source, live: Live) -> list[int]:
+    """The blocks of the value and the gradient that a face shows; -1 for none."""
+    value = -1 if source.node is None else live.value(source.node).number
+    if source.sent is None:
+        return [value, live.gradient_block(source.node) if source.is_start and source.node is not None else -1]
+    return [value, live.shown[id(source.sent)][1].number]
 
 
 def _edge(view: View, edge: Any) -> dict[str, Any]:

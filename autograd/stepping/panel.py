@@ -17,7 +17,17 @@ from autograd.formula.maths import BREAK, MathML, after_d, math, slope_mathml, s
 from autograd.formula.numbers import shows_entries
 from autograd.formula.text import clipped, visible, xml
 from autograd.stepping import explaining as why
-from autograd.stepping.figures import ROOMY, entries_html, number_html, numbers_line, table_width, value_html
+from autograd.stepping.figures import (
+    ROOMY,
+    are_spelled,
+    entries_html,
+    largest,
+    number_html,
+    numbers_line,
+    table_width,
+    value_html,
+)
+from autograd.stepping.live import Block, Live
 from autograd.stepping.sentences import asked_of, in_words
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.walk import BACKWARD, Contribution, Step
@@ -28,10 +38,10 @@ LONGEST_LINE = 90  # characters of a code line
 
 
 class Panels:
-    """The panels of one stepper's steps."""
+    """The panels of one stepper's steps. With the program of a `live` page, numbers say where it keeps them."""
 
-    def __init__(self, stepper: Stepper) -> None:
-        self.stepper, self.words = stepper, stepper.words
+    def __init__(self, stepper: Stepper, live: Live | None = None) -> None:
+        self.stepper, self.words, self.live = stepper, stepper.words, live
 
     def start(self) -> str:
         """Before the first step: what this is and how to read it."""
@@ -79,7 +89,8 @@ class Panels:
 
     def _forward(self, step: Step) -> str:
         if not step.lines:
-            inner = f'<div class="hg-line">{value_html(step.value, "hg-answer")}</div>'
+            number = self._kept(value_html(step.value, "hg-answer"), self._value(step.node), "hg-answer")
+            inner = f'<div class="hg-line">{number}</div>'
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
         *named, last = step.lines
         name, made = self._written(self.words.symbol(step.node)), self._written(last.formula)
@@ -87,8 +98,8 @@ class Panels:
         symbols = math(told, f"{step.name} = {self.words.names.written(last.formula)}")
         return (
             f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._named(step, named)}'
-            f'<div class="hg-sym">{symbols}</div>{numbers_line(step, last)}{entries_html(step, last)}'
-            f"{self._guess(step.value, step.name)}</section>"
+            f'<div class="hg-sym">{symbols}</div>{self._numbers(step, last)}'
+            f"{self._guess(step.value, step.name, self._value(step.node))}</section>"
         )
 
     def _named(self, step: Step, lines: list[Line]) -> str:
@@ -99,7 +110,7 @@ class Panels:
             formula = f"<mo>=</mo>{self._written(line.formula)}"
             symbols = math(formula, f"{name} = {self.words.names.written(line.formula)}")
             says = f'<span class="hg-says">{xml(line.says)}</span>' if line.says else ""
-            numbers = numbers_line(step, line) + entries_html(step, line)
+            numbers = self._numbers(step, line)
             rows.append(
                 f'<div class="hg-named"><div class="hg-name">{math(symbol_mathml(name), name)}</div>'
                 f'<div class="hg-does"><div class="hg-sym">{symbols}{says}</div>{numbers}</div></div>'
@@ -109,9 +120,10 @@ class Panels:
     def _backward(self, step: Step) -> str:
         slope = self._slope(step.node)
         arrived = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
+        number = self._kept(number_html(arrived, "hg-gr"), self._gradient(step.node), "hg-gr")
         arrives = (
             f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
-            f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number_html(arrived, "hg-gr")}</span></div></div>'
+            f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number}</span></div></div>'
         )
         if step.module is not None:
             return arrives + self._module(step)
@@ -129,8 +141,9 @@ class Panels:
         sent = sorted(step.contributions, key=lambda contribution: contribution.parent.op is None)
         tint = "hg-gr hg-sm hg-answer"
         rows = "".join(
-            f"<tr><td>{xml(self.words.name(c.parent))}</td><td>{value_html(c.added.value, tint)}</td>"
-            f"<td>{value_html(c.summed.value, tint)}</td></tr>"
+            f"<tr><td>{xml(self.words.name(c.parent))}</td>"
+            f"<td>{self._kept(value_html(c.added.value, tint), self._added(c)[0], tint)}</td>"
+            f"<td>{self._kept(value_html(c.summed.value, tint), self._added(c)[1], tint)}</td></tr>"
             for c in sent
         )
         return (
@@ -144,12 +157,44 @@ class Panels:
         head = f'<h3>to <b>{xml(name)}</b> <span class="hg-chip">{chip}</span></h3>'
         line = contribution.line
         assert line is not None
-        numbers = numbers_line(contribution.step, line) + entries_html(contribution.step, line)
-        guess = self._guess(contribution.value, self.words.slope(contribution.parent))
+        numbers = self._numbers(contribution.step, line)
+        guess = self._guess(contribution.value, self.words.slope(contribution.parent), self._added(contribution)[0])
         little = why.why_sent_little(contribution)
         small = f"<details><summary>why so little?</summary><p>{xml(little)}</p></details>" if little else ""
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
+
+    # --- where the page keeps the numbers -------------------------------------------------------------------------
+
+    def _numbers(self, step: Step, line: Line) -> str:
+        """A line in numbers, and its entries."""
+        number = None if self.live is None else self.live.line(line)
+        if number is None:
+            return numbers_line(step, line) + entries_html(step, line)
+        mark = f' data-entries="{number}"'
+        entries = entries_html(step, line, mark)
+        if not entries and are_spelled(line):  # other numbers may be easier to spell
+            entries = f'<details class="hg-entries"{mark} hidden></details>'
+        return numbers_line(step, line, f' data-line="{number}"') + entries
+
+    def _kept(
+        self, html: str, block: Block | None, classes: str, before: Block | None = None, as_card: bool = False
+    ) -> str:
+        """A number of which the page knows the block; `before` is what its marked entries differ from, and `as_card`:
+        it has the digits of a card, not those of the step."""
+        if block is None:
+            return html
+        earlier = " data-card" * as_card if before is None else f' data-before="{before.number}"'
+        return f'<span class="hg-slot" data-block="{block.number}" data-tint="{classes}"{earlier}>{html}</span>'
+
+    def _value(self, node: Value) -> Block | None:
+        return None if self.live is None else self.live.value(node)
+
+    def _gradient(self, node: Value) -> Block | None:
+        return None if self.live is None else self.live.gradients.get(node)
+
+    def _added(self, contribution: Contribution) -> tuple[Block, Block] | tuple[None, None]:
+        return (None, None) if self.live is None else self.live.shown[id(contribution)]
 
     def _general(self, contribution: Contribution) -> str:
         """For plain numbers the chain rule in its general form, before the op's own."""
@@ -202,9 +247,12 @@ class Panels:
             Number(quantity.value, True, written=now.step.digits.written(quantity))
             for quantity in (entry.added, entry.summed)
         )
+        tint = f"hg-gr hg-sm{hidden}"
+        blocks = self._added(entry)
+        earlier = self._added(entry.previous)[1] if before is not None and entry.previous is not None else None
         return (
-            f'<tr class="{state}"><td>{via}</td><td>{number_html(adds, f"hg-gr hg-sm{hidden}")}</td>'
-            f"<td>{number_html(total, f'hg-gr hg-sm{hidden}', changed_from=before)}</td></tr>"
+            f'<tr class="{state}"><td>{via}</td><td>{self._kept(number_html(adds, tint), blocks[0], tint)}</td>'
+            f"<td>{self._kept(number_html(total, tint, changed_from=before), blocks[1], tint, earlier)}</td></tr>"
         )
 
     def _whys(self, step: Step) -> str:
@@ -256,12 +304,14 @@ class Panels:
     def _finish(self) -> str:
         known = self.stepper.walk.incoming
         leaves = [node for node in self.stepper.walk.nodes if node.op is None and node in known]
+        sent = self.stepper.received
+        known = {leaf: sent[leaf][-1].summed.value if sent.get(leaf) else known[leaf] for leaf in leaves}
         if not leaves:
             return '<div class="hg-next"><p><b>Done.</b> Every card has its value.</p></div>'
-        rows = [
-            f"<tr><td>{xml(self.words.name(leaf))}</td><td>{value_html(known[leaf], 'hg-gr hg-sm')}</td></tr>"
-            for leaf in leaves[:LONGEST_LEDGER]
-        ]
+        rows, tint = [], "hg-gr hg-sm"
+        for leaf in leaves[:LONGEST_LEDGER]:
+            number = self._kept(value_html(known[leaf], tint), self._gradient(leaf), tint, as_card=True)
+            rows.append(f"<tr><td>{xml(self.words.name(leaf))}</td><td>{number}</td></tr>")
         wide = " hg-wide" if any(table_width(Number(known[leaf])) > ROOMY - 8 for leaf in leaves) else ""
         if len(leaves) > LONGEST_LEDGER:
             rows.append(f'<tr><td colspan="2">and {len(leaves) - LONGEST_LEDGER} more</td></tr>')
@@ -270,15 +320,16 @@ class Panels:
             f'<code>.grad</code>.</p><table class="hg-ledger{wide}"><tbody>{"".join(rows)}</tbody></table></div>'
         )
 
-    def _guess(self, value: Any, what: str) -> str:
+    def _guess(self, value: Any, what: str, block: Block | None = None) -> str:
         """A field for a learner's guess: the number itself, or the largest entry of a small table."""
         if np.size(value) == 0 or not (np.ndim(value) == 0 or shows_entries(np.shape(value))):
             return ""
-        index = np.unravel_index(int(np.argmax(np.abs(value))), np.shape(value))
+        index = np.unravel_index(largest(value), np.shape(value))
         number = float(np.asarray(value)[index])
         where = "".join(f"[{i}]" for i in index)
+        place = "" if block is None else f' data-at="{block.start + int(np.ravel_multi_index(index, block.shape))}"'
         return (
-            f'<form class="hg-guess" data-answer="{number!r}"><label>Your guess: {xml(what)}{where} = '
+            f'<form class="hg-guess" data-answer="{number!r}"{place}><label>Your guess: {xml(what)}{where} = '
             '<input inputmode="decimal" autocomplete="off" size="9"></label> <button>check</button> '
             "<output></output></form>"
         )

@@ -89,15 +89,15 @@ class Stepper:
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
         self.words = Derivation(self.names, self.walk.nodes, root, self.walk.data, top)
-        self._every = self.walk.steps(self.words)
-        self._chosen: Closed = enough_closed(self._every) if collapse is None else chooser(collapse)
+        self.every = self.walk.steps(self.words)
+        self._chosen: Closed = enough_closed(self.every) if collapse is None else chooser(collapse)
         self._opened: set[int] = set()  # serials of calls that were opened again
         self._breaks: list[Break] = []
         self.position = 0
         self._fold()
 
     def _fold(self) -> None:
-        self.steps = folded(self._every, self.is_closed)
+        self.steps = folded(self.every, self.is_closed)
         self._places: dict[str, list[int]] | None = None
         for name in ("view", "received"):  # made for other steps
             self.__dict__.pop(name, None)
@@ -234,7 +234,7 @@ class Stepper:
             raise StepError(f"into: {what}; next() does it")
         self._opened.add(target.module.serial)
         before = self.steps[: self.position]
-        first = next(step for step in self._every if step.node in target.nodes and step.kind == target.kind)
+        first = next(step for step in self.every if step.node in target.nodes and step.kind == target.kind)
         self._fold()
         done = {(step.kind, node) for step in before for node in step.nodes}
         self.position = sum(all((step.kind, node) in done for node in step.nodes) for step in self.steps)
@@ -284,7 +284,7 @@ class Stepper:
 
     @functools.cached_property
     def _every_received(self) -> dict[Value, list[Contribution]]:
-        return _by_parent(self._every)
+        return _by_parent(self.every)
 
     def node(self, node: Value | str) -> Value:
         """The node of that name."""

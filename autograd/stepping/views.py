@@ -23,14 +23,24 @@ from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene, Size, measure, two_lines
 from autograd.formula.arithmetic import shown
 from autograd.formula.numbers import UNKNOWN, cell, rough
-from autograd.stepping.walk import BACKWARD, Step
+from autograd.stepping.walk import BACKWARD, Contribution, Step
 from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 
+ROOMY_COLUMN = 5  # characters of a number that somebody may write into a table, such as −1.33
 KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the numbers
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the numbers of a face come from: the node whose value it shows, the contribution it has come to."""
+
+    node: Value | None = None
+    sent: Contribution | None = None
+    is_start: bool = False  # its gradient is the one that backprop starts from
 
 
 @dataclass
@@ -38,16 +48,18 @@ class Track:
     """One card's history: its faces, and the step from which each is shown."""
 
     faces: list[Card] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     since: list[int] = field(default_factory=list)  # positions: steps done when the face appears
     made: int = 0  # the position from which its value is known
     wants: bool = False  # does a gradient ever reach it?
     step: int = -1  # its backward step
 
-    def add(self, position: int, face: Card) -> None:
+    def add(self, position: int, face: Card, source: Source) -> None:
         if self.since and self.since[-1] == position:
-            self.faces[-1] = face
+            self.faces[-1], self.sources[-1] = face, source
         else:
             self.faces.append(face)
+            self.sources.append(source)
             self.since.append(position)
 
     def steady(self) -> None:
@@ -80,7 +92,8 @@ class View:
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups
         self._arrived: dict[str, dict[Value, Any]] = {}  # by module, the gradients of its outputs so far
-        self._bare = reader.scene()
+        scene = reader.scene()
+        self._bare = replace(scene, cards=tuple(map(roomy, scene.cards)))
         self.forward_count = sum(step.kind != BACKWARD for step in stepper)
         self.tracks = self._tracks()
         for track in self.tracks.values():
@@ -96,25 +109,28 @@ class View:
         for step in self.stepper:
             if step.kind != BACKWARD:
                 tracks[self.key_of[step.node]].made = step.index + 1
+        shown = {key: node for node, key in self.key_of.items() if key not in self._groups}
         for card in self._bare.cards:
             track = tracks[card.key]
             if track.made:
-                track.add(0, without_value(plain[card.key]))
-            track.add(track.made, plain[card.key])
+                track.add(0, without_value(plain[card.key]), Source())
+            track.add(track.made, plain[card.key], Source(shown.get(card.key)))
         for step in (step for step in self.stepper if step.kind == BACKWARD):
             if step.number == 1:
-                self._receive(tracks, plain, self.stepper.root, step.index, step.incoming, "grad")
+                self._receive(tracks, plain, self.stepper.root, step.index, step.incoming, "grad", None)
             tracks[self.key_of[step.node]].step = step.index
             for contribution in step.contributions:
                 caption = "grad"
                 if contribution.path < contribution.paths:
                     caption = f"grad {contribution.path} of {contribution.paths} paths"
-                self._receive(tracks, plain, contribution.parent, step.index, contribution.total, caption)
+                total = contribution.summed.value
+                self._receive(tracks, plain, contribution.parent, step.index, total, caption, contribution)
         return tracks
 
     def _receive(
-        self, tracks: dict[str, Track], plain: dict[str, Card], node: Value, index: int, gradient: Any, caption: str
-    ) -> None:
+        self, tracks: dict[str, Track], plain: dict[str, Card], node: Value, index: int, gradient: Any, caption: str,
+        sent: Contribution | None,
+    ) -> None:  # fmt: skip
         key = self.key_of[node]
         group = self._groups.get(key)
         if group is not None and node not in group.outputs:
@@ -124,7 +140,8 @@ class View:
             arrived[node] = gradient
             gradient = np.concatenate([np.ravel(part) for part in arrived.values()])
         tracks[key].wants = True
-        tracks[key].add(index + 1, with_gradient(plain[key], gradient, caption))
+        source = Source(None if group is not None else node, sent, is_start=sent is None)
+        tracks[key].add(index + 1, with_gradient(plain[key], gradient, caption), source)
 
     # --- edges --------------------------------------------------------------------------------------------------
 
@@ -258,6 +275,11 @@ def describe_step(step: Step) -> str:
 # --- the faces of a card ------------------------------------------------------------------------------------------
 
 
+def roomy(card: Card) -> Card:
+    """The card with room for other numbers in its tables."""
+    return replace(card, blocks=tuple(replace(block, roomy=ROOMY_COLUMN) for block in card.blocks))
+
+
 def without_gradient(card: Card) -> Card:
     """The card before backward: the gradient's place is there, and empty."""
     rows = tuple(
@@ -281,7 +303,8 @@ def without_value(card: Card) -> Card:
 def with_gradient(card: Card, gradient: Any, caption: str) -> Card:
     """The card with what its gradient has come to."""
     rows = tuple(_gradient_row(row, gradient, caption) if _is_grad(row) else row for row in card.rows)
-    blocks = tuple(gradient_block(gradient, caption=caption) if _is_grad(block) else block for block in card.blocks)
+    filled = replace(gradient_block(gradient, caption=caption), roomy=ROOMY_COLUMN) if card.blocks else None
+    blocks = tuple(filled if filled is not None and _is_grad(block) else block for block in card.blocks)
     bad = card.bad or not np.all(np.isfinite(gradient))
     return replace(card, rows=rows, blocks=blocks, bad=bad, title=_titled(card, f"{caption} {shown(gradient)}"))
 

@@ -15,6 +15,7 @@ from autograd.formula.text import mono_width, xml
 
 PILL_DASH = "3 2.5"
 OUTLINES = {"parameter": 1.4, "input": 1.4, "constant": 1.2, "result": 1.4, "output": 1.8, "module": 1.6}
+NUMBER = ' data-n=""'  # marks a number's text, so that a page can write another in its place
 RADII = {"constant": 8, "result": 8, "output": 9, "module": 7}
 
 
@@ -184,6 +185,7 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
                 anchor="end",
                 size=None if row.strong else size,
                 weight=weight,
+                more=f'{NUMBER} data-kind="{row.kind}"' if row.strong and row.kind in ("value", "grad") else "",
             )
         )
         parts.append(_bars(row, right - mono_width(row.text, size) - geometry.bars_width(row), top + 15))
@@ -214,15 +216,16 @@ def _block(block: Block, left: float, right: float, top: float, look: _Look, row
         middle = top + 26 + geometry.TABLE_ROW * (rows - 1) / 2
         parts.append(text(left + size.width / 2, middle, UNKNOWN, token="muted", anchor="middle"))
     else:
-        parts.append(_table(block, block.table, left, top, "grad" if is_grad else "muted"))
+        parts.append(_table(block, block.table, left, right, top, "grad" if is_grad else "muted"))
     return "".join(parts) + "</g>"
 
 
-def _table(block: Block, table: Table, left: float, top: float, bracket: str) -> str:
+def _table(block: Block, table: Table, left: float, right: float, top: float, bracket: str) -> str:
     """Brackets as lines, one text per number, aligned on the decimal point; the label of a slice before its bracket."""
-    parts = []
     character = mono_width("0")
     start = left + geometry.labels_width(block)
+    room = right - start
+    parts = [f'<g class="hg-table" data-left="{n(start)}" data-room="{n(room)}" data-kind="{block.kind}">']
     points, x = [], start + geometry.BRACKET
     for before, after in table.columns:
         points.append(x + before * character)
@@ -238,10 +241,10 @@ def _table(block: Block, table: Table, left: float, top: float, bracket: str) ->
                 end = point + (len(cell.text) - cell.before_point) * character
                 token = {"zero": "muted", "bad": "bad"}.get(cell.kind, "")
                 weight = 600 if cell.kind == "bad" else 400
-                parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight))
+                parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight, more=NUMBER))
             top += geometry.TABLE_ROW
         top += geometry.SLICE_GAP
-    return "".join(parts)
+    return "".join(parts) + "</g>"
 
 
 def _brackets(left: float, right: float, upper: float, rows: int, token: str) -> str:

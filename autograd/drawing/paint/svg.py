@@ -53,9 +53,10 @@ def text(
     size: float | None = None,
     weight: int = 400,
     family: str = "",
+    more: str = "",
 ) -> str:
-    """A text, by default in the font and colour of its group."""
-    attributes = f' x="{n(x)}" y="{n(y)}"'
+    """A text, by default in the font and colour of its group; `more` is another attribute."""
+    attributes = f'{more} x="{n(x)}" y="{n(y)}"'
     if token:
         attributes += " " + theme.fill(token)
     if anchor != "start":

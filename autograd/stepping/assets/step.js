@@ -1,11 +1,11 @@
 "use strict";
-// The stepper's page. Everything was painted and written by Python; this chooses what is shown for a position:
-// how many steps of the current view are done.
+// The stepper's page: what is shown for a position, how many steps of the current view are done. Python painted the
+// cards and wrote the panels; where it wrote the numbers as a program too (live.js), they are filled in here.
 (() => {
   const data = JSON.parse(document.getElementById("hg-data").textContent);
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
-  const stage = $("hg-stage"), panel = $("hg-panel"), slider = $("hg-slider");
+  const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
   const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
@@ -17,6 +17,9 @@
   let whole = false, held = null; // the whole graph asked for; a camera the reader chose by hand
   let quiz = false, hidden = false, score = { right: 0, asked: 0 };
   let timer = 0;
+  const changing = live(data);            // null: the numbers stay as they are
+  const hand = changing && editor(changing, refresh);
+  let stamp = 0;                          // counts changes of numbers
 
   // --- views -----------------------------------------------------------------------------------------------
 
@@ -125,8 +128,9 @@
         group.innerHTML = card.faces[face];
         group.setAttribute("aria-label", card.says[face]);
       }
+      if (changing && viewNumber === 0 && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face);
       if (before.state !== state) setState(group, state);
-      shown.cards[key] = { face, state };
+      shown.cards[key] = { face, state, stamp };
     }
     for (const key in view.edges) {
       const state = edgeState(view.edges[key]);
@@ -137,15 +141,38 @@
     }
   }
 
+  function renumber(group, card, face) {    // a card's numbers as they are now
+    changing.card(group, card.numbers[face]);
+    if (!changing.isChanged) { group.setAttribute("aria-label", card.says[face]); return; }
+    const [value, gradient] = card.numbers[face], says = [card.says[face].split(";")[0]];
+    if (value >= 0) says.push(`value ${changing.shown(value)}`);
+    if (gradient >= 0) says.push(`gradient ${changing.shown(gradient)}`);
+    group.setAttribute("aria-label", says.join("; "));
+  }
+  // Numbers were changed: everything follows, at another position if one is given.
+  function refresh(at = position) {
+    stamp++;
+    if (at !== position) { position = at; held = null; }
+    render(true);
+  }
+
   function setState(group, state) {
     for (const name of STATES) group.classList.toggle(`hg-is-${name}`, name === state);
   }
 
-  function render() {
+  function render(stay = false) {
     const step = position ? view.steps[position - 1] : null;
+    const isMain = changing && viewNumber === 0;
     paint();
+    const open = stay ? [...panel.querySelectorAll("details")].map(one => one.open) : [];
     panel.innerHTML = step ? step.panel : view.start;
-    panel.scrollTop = 0;
+    if (isMain) {
+      changing.fill(panel, step?.numbers);
+      if (position === view.steps.length && view.forward < view.steps.length) hand.loop(panel);
+    }
+    if (changing) hand.paint();
+    [...panel.querySelectorAll("details")].forEach((one, i) => { if (open[i]) one.open = true; });
+    if (!stay) side.scrollTop = 0;
     veil();
     const upcoming = view.steps[position];
     $("hg-next").disabled = !upcoming && !hidden;
@@ -308,12 +335,14 @@
   // --- links, keys, themes, paper -----------------------------------------------------------------------------
 
   function remember() {
-    const link = `#step=${position}` + (viewNumber ? `&in=${viewNumber}` : "");
+    const edits = changing ? changing.edits() : "";
+    const link = `#step=${position}` + (viewNumber ? `&in=${viewNumber}` : "") + (edits ? `&set=${edits}` : "");
     try { history.replaceState(null, "", link); } catch { /* a sandboxed frame has no address of its own */ }
   }
   function recall() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
+    if (changing) { changing.applyEdits(asked.get("set")); stamp++; }
     openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
@@ -322,7 +351,7 @@
   const actions = {
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
     End: () => jump(view.steps.length), " ": () => play(!timer), f: fit, F: fit, g: guessFirst, G: guessFirst,
-    Escape: () => view.from && openView(...view.from),
+    Escape: () => view.from && openView(...view.from), e: () => hand?.next(), E: () => hand?.next(),
   };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -365,9 +394,20 @@
     const asked = event.source === parent && parent !== window ? event.data?.handgradGoto : undefined;
     if (Number.isInteger(asked) && asked !== position) viewNumber === 0 ? jump(asked) : openView(0, asked);
   });
+  const numbersOf = () => {
+    if (!changing) throw new Error(`the numbers of this page are fixed: ${data.fixed}`);
+    return changing;
+  };
   window.handgrad = {
     get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
-    goto: jump,
+    goto: at => { if (viewNumber) openView(0, at); else jump(at); },
+    names: () => Object.keys(numbersOf().names),
+    get: name => numbersOf().nested(changing.blockOf(name)[0]),
+    grad: name => numbersOf().nested(changing.blockOf(name)[1]),
+    set: (name, value) => { numbersOf().set(name, value); refresh(); },
+    reset: () => { numbersOf().reset(); hand.forget(); refresh(); },
+    update: eta => { numbersOf().update(eta); refresh(); },
+    text: () => panel.innerText,
   };
   recall();
 })();

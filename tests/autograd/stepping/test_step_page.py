@@ -193,7 +193,7 @@ def test_a_step_shows_rule_numbers_and_ledger(page):
     assert at.js("document.querySelectorAll('.hg-edge.hg-is-now').length") == 2
     assert "grad 2 of 3 paths" in at.js(RECEIVING)
     at.click(".hg-entries summary")
-    assert "0 × 0 + 1.768×10−4 × 0.1 = 1.768×10−5" in at.text(".hg-arith")
+    assert "0×0+1.768×10−4×0.1=0.00001768" in at.text(".hg-arith").replace("\n", "")
 
 
 def test_values_and_gradients_fill_in(page):
@@ -271,16 +271,18 @@ def test_guess_first(page):
     assert not at.js("document.body.classList.contains('hg-hide')")
 
 
-def test_opening_a_softmax(page):
-    at = page("#step=18")
+def test_opening_a_module(page, tmp_path):
+    with ag.scope("feed", kind="FeedForward"):
+        h = nn.FeedForward(4, 8, rng=0)(Value(np.ones((2, 4)), name="x"))
+    step(h.sum(), collapse=1).save(tmp_path / "module.html")
+    at = page("#step=4", where=(tmp_path / "module.html").as_uri())
+    assert at.js(WHERE) == "Backward 2 of 2"
     at.click(".hg-open")
-    assert at.js("handgrad.view") > 0 and at.js("handgrad.length") == 10
+    assert at.js("handgrad.view") > 0 and at.js("handgrad.length") > 4
     at.key("End")
-    assert at.js(WHERE) == "Backward 5 of 5" and "inside P" in at.text("#hg-title")
-    total = at.js("document.querySelector('.hg-ledger tbody tr:last-child').innerText")
-    assert "−0.7494" in total
+    assert "inside feed" in at.text("#hg-title")
     at.click("#hg-leave")
-    assert at.js("handgrad.view") == 0 and at.js("handgrad.position") == 18
+    assert at.js("handgrad.view") == 0 and at.js("handgrad.position") == 4
     assert at.js("document.querySelectorAll('.hg-is-now').length") >= 2
 
 

@@ -1,0 +1,141 @@
+"use strict";
+// How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown: the
+// search of formula/digits.py, on the registers of the page.
+const digits = (() => {
+  const MOST_DIGITS = 12, MARGIN = 1e-6, ROUNDS = 80, WIDEST = 44;
+
+  const pagesOf = shape => {                   // the tables that an array is shown as
+    const [rows, columns] = [1, 1, ...shape].slice(-2);
+    const size = shape.reduce((a, b) => a * b, 1);
+    return { rows, columns, pages: size / (rows * columns) };
+  };
+  function widthOf(entries, shape, how, kind) {  // characters of the widest row, a space after each column
+    if (!shape.length) return 0;
+    const { rows, columns } = pagesOf(shape);
+    let most = 0;
+    for (let i = 0; i < entries.length; i += rows * columns) {
+      const one = numbers.table(entries.slice(i, i + rows * columns), columns, how, kind);
+      most = Math.max(most, numbers.columns(one).reduce((sum, [before, after]) => sum + before + after + 1, 0));
+    }
+    return most;
+  }
+
+  // Quantities have keys: a block's number, or "block.offset" for one entry. `lines` are { result, uses, terms, code }.
+  class Digits {
+    constructor(page, registers, lines, ledgers = []) {
+      this.page = page;
+      this.lines = lines;
+      this.registers = registers;
+      this.values = new Map();
+      this.shortest = new Map();
+      this.hand = page.start.slice();
+      for (const line of lines) for (const key of [line.result, ...line.uses]) this.know(key);
+      this.notations = new Map(this.shortest);
+      this.seen = new Map();
+      this.leftOut = new Set();
+      const groups = [...ledgers.map(keys => [keys, true]), ...lines.map(line => [line.terms, false])];
+      this.groups = groups.map(([keys, inColumns]) => [keys.filter(key => this.values.has(key)), inColumns]);
+      this.solve();
+      for (;;) {
+        const failed = this.asked().filter(line => !this.confirms(line));
+        if (!failed.length) break;
+        for (const line of failed) this.leftOut.add(line);
+        this.notations = new Map(this.shortest);  // without them the others need fewer digits
+        this.solve();
+      }
+    }
+    place(key) {                               // a block, or one register of it
+      if (typeof key === "number") return this.page.blocks[key];
+      const [block, offset] = key.split(".").map(Number), whole = this.page.blocks[block];
+      return { start: whole.start + offset, size: 1, shape: [], kind: whole.kind };
+    }
+    know(key) {
+      if (this.values.has(key)) return;
+      const { start, size } = this.place(key), entries = this.registers.slice(start, start + size);
+      this.values.set(key, entries);
+      this.shortest.set(key, numbers.notation(entries));
+    }
+    asked() { return this.lines.filter(line => !this.leftOut.has(line)); }
+
+    printed(key, how = this.notations.get(key)) {
+      const name = `${key} ${how.exponent} ${how.decimals}`;
+      let found = this.seen.get(name);
+      if (!found) this.seen.set(name, found = numbers.asPrinted(this.values.get(key), how));
+      return found;
+    }
+    byHand(line) {                             // what a line comes to, computed with the numbers as they are printed
+      for (const key of line.uses) this.hand.set(this.printed(key), this.place(key).start);
+      if (line.work) line.work(this.hand); else this.page.execute(line.code, this.hand);
+      const { start, size } = line.target || this.place(line.result);
+      return this.hand.slice(start, start + size);
+    }
+    confirms(line) {
+      const how = this.notations.get(line.result), found = this.byHand(line), printed = this.printed(line.result);
+      const unit = 10 ** (how.exponent - how.decimals);
+      return found.every((x, i) => Math.abs(x - printed[i]) < (0.5 - MARGIN) * unit || x === printed[i] ||
+        (x !== x && printed[i] !== printed[i]));
+    }
+    sign(line) {
+      const printed = this.printed(line.result);
+      return this.byHand(line).every((x, i) => numbers.close(x, printed[i])) ? "=" : "≈";
+    }
+
+    // --- the search --------------------------------------------------------------------------------------------
+
+    solve() {
+      this.evenOut();
+      for (let round = 0; round < ROUNDS; round++) {
+        let changed = false;
+        for (const line of this.asked().reverse()) {
+          if (!this.confirms(line)) for (const key of line.uses) changed = this.grow(key) || changed;
+        }
+        changed = this.roundToCards() || changed;
+        if (!changed) return;
+        this.evenOut();
+      }
+    }
+    grow(key) {                                // one more decimal for a quantity that is not exact already
+      if (this.isExact(key)) return false;
+      const now = this.notations.get(key), entries = this.values.get(key), { shape, kind } = this.place(key);
+      const longest = numbers.notation(entries, MOST_DIGITS);
+      const longer = { exponent: now.exponent, decimals: now.decimals + 1 };
+      if (now.decimals + (longest.exponent - now.exponent) >= longest.decimals) return false;
+      if (widthOf(entries, shape, longer, kind) > WIDEST) return false;
+      this.notations.set(key, longer);
+      return true;
+    }
+    isExact(key) {
+      const entries = this.values.get(key);
+      return this.printed(key).every((x, i) => numbers.close(x, entries[i]));
+    }
+    roundToCards() {                           // a longer spelling must round to the shorter one that a card shows
+      let changed = false;
+      for (const [key, now] of [...this.notations]) {
+        const short = this.shortest.get(key);
+        if ((now.exponent === short.exponent && now.decimals === short.decimals) || this.isExact(key)) continue;
+        const onCard = this.printed(key, short);
+        if (numbers.asPrinted(this.printed(key, now), short).some((x, i) => x !== onCard[i])) {
+          changed = this.grow(key) || changed;
+        }
+      }
+      return changed;
+    }
+    evenOut() {                                // terms of a sum share their power of ten, in a ledger also decimals
+      for (const [group, inColumns] of this.groups) {
+        const rounded = group.filter(key => !this.isExact(key));
+        if (rounded.length < 2) continue;
+        const exponent = Math.max(...rounded.map(key => this.notations.get(key).exponent));
+        const decimals = rounded.map(key => {
+          const now = this.notations.get(key);
+          return now.decimals + exponent - now.exponent;
+        });
+        const most = Math.max(...decimals);
+        rounded.forEach((key, i) => {
+          this.notations.set(key, { exponent, decimals: Math.max(0, inColumns ? most : decimals[i]) });
+        });
+      }
+    }
+  }
+  return { Digits, widthOf, pagesOf };
+})();
+if (typeof module !== "undefined") module.exports = digits;

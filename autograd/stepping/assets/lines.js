@@ -1,0 +1,234 @@
+"use strict";
+// Numbers and lines of arithmetic as HTML, as stepping/figures.py writes them. Every entry carries its register, so that
+// pointing at one can light up those it was computed from.
+const lines = (() => {
+  const ROOMY = 33, TABLE_SIZE = 13, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
+  const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "+="], AFTER_SIGN = "+−×⊙·/^";
+  const LARGEST = [4, 4], LONGEST_VECTOR = 6, MOST_SLICES = 4, ROUGH_DIGITS = 3;
+
+  const escaped = text => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+  const product = sizes => sizes.reduce((a, b) => a * b, 1);
+  function shows(shape) {                      // entry by entry, in one table or a few
+    const last = shape.slice(-2), outer = product(shape.slice(0, -2));
+    if (!shape.length) return true;
+    if (shape.includes(0) || outer < 1 || outer > MOST_SLICES) return false;
+    return last.length === 1 ? last[0] <= LONGEST_VECTOR : last[0] <= LARGEST[0] && last[1] <= LARGEST[1];
+  }
+  const rough = x => numbers.cell(x, numbers.notation([x], ROUGH_DIGITS)).text;
+  const norm = entries => Math.hypot(...entries);
+
+  // --- one quantity --------------------------------------------------------------------------------------------
+
+  // What is to be shown: entries with their shape, the registers they are in, and their notation.
+  function quantity(page, registers, number, how, { offset = -1, turned = 0 } = {}) {
+    const block = page.blocks[number];
+    if (offset >= 0) return { entries: [registers[block.start + offset]], at: [block.start + offset], shape: [], how, kind: block.kind };
+    let at = Array.from({ length: block.size }, (_, i) => block.start + i), shape = block.shape;
+    if (turned && shape.length > 1) [at, shape] = transposed(at, shape);
+    return { entries: at.map(i => registers[i]), at, shape, how, kind: block.kind };
+  }
+  function transposed(at, shape) {
+    const [rows, columns] = shape.slice(-2), turned = [];
+    for (let page = 0; page < at.length; page += rows * columns) {
+      for (let j = 0; j < columns; j++) for (let i = 0; i < rows; i++) turned.push(at[page + i * columns + j]);
+    }
+    return [turned, [...shape.slice(0, -2), columns, rows]];
+  }
+  function plain(q) {                          // as text on one line
+    if (!q.shape.length) return numbers.cell(q.entries[0], q.how, q.kind).text;
+    if (!shows(q.shape)) return `[${q.shape.join("×")}]`;
+    const tables = pages(q).map(({ table }) => {
+      const rows = table.rows.map(row => `[${row.map(cell => cell.text).join(", ")}]`);
+      return (rows.length === 1 ? rows[0] : `[${rows.join(", ")}]`) + (table.exponent ? numbers.power(table.exponent) : "");
+    });
+    return tables.length > 1 || isStack(q.shape) ? `[${tables.join(", ")}]` : tables[0];
+  }
+  const isStack = shape => shape.length > 2 && product(shape.slice(0, -2)) > 1;
+  function pages(q) {
+    const { rows, columns } = digits.pagesOf(q.shape), size = rows * columns, found = [];
+    for (let i = 0; i < q.entries.length; i += size) {
+      const entries = q.entries.slice(i, i + size);
+      found.push({ table: numbers.table(entries, columns, q.how || numbers.notation(entries), q.kind), first: i, columns });
+    }
+    return found;
+  }
+  function widthOf(q) { return q.shape.length && shows(q.shape) ? digits.widthOf(q.entries, q.shape, q.how, q.kind) : 0; }
+
+  function html(q, tint = "", { brackets = 0, before = null } = {}) {
+    if (!q.shape.length) {
+      const one = numbers.cell(q.entries[0], q.how, q.kind);
+      const mark = { zero: " hg-z", bad: " hg-bad" }[one.kind] || "";
+      const bracketed = (brackets & 1 && one.text.startsWith(numbers.MINUS)) || (brackets & 2 && one.text.includes("×10"));
+      const text = bracketed ? `(${raised(one.text)})` : raised(one.text);
+      return `<span class="hg-num ${tint}${mark}" data-r="${q.at[0]}" title="${q.entries[0]}">${text}</span>`;
+    }
+    if (!shows(q.shape)) {
+      const size = q.entries.length ? `, norm ${rough(norm(q.entries))}` : "";
+      return `<span class="hg-num ${tint}">[${q.shape.join("×")}${size}]</span>`;
+    }
+    const tables = pages(q).map(page => tableHtml(q, page, tint, before));
+    return isStack(q.shape) ? `<span class="hg-pages">${tables.join("")}</span>` : tables[0];
+  }
+  function tableHtml(q, { table, first, columns }, tint, before) {
+    const widths = numbers.columns(table);
+    const rows = table.rows.map((row, i) => row.map((one, j) => {
+      const place = first + i * columns + j;
+      const marks = { zero: ["hg-z"], bad: ["hg-bad"] }[one.kind] || [];
+      if (before && before[place] !== q.entries[place]) marks.push("hg-ch");
+      const point = one.text.split(".")[0].length;
+      const pad = FIGURE_SPACE.repeat(widths[j][1] - (one.text.length - point));
+      return `<td class="${marks.join(" ")}" data-r="${q.at[place]}" title="${q.entries[place]}">${one.text}${pad}</td>`;
+    }).join("")).map(row => `<tr>${row}</tr>`).join("");
+    const characters = widths.reduce((sum, [a, b]) => sum + a + b + 1, 0);
+    const small = characters > ROOMY ? ` style="font-size:${(TABLE_SIZE * ROOMY / characters).toFixed(1)}px"` : "";
+    const power = table.exponent ? `<small class="hg-e10">×10<sup>${String(table.exponent).replace("-", "−")}</sup></small>` : "";
+    return `<span class="hg-q"><span class="hg-mx ${tint}"><table${small}><tbody>${rows}</tbody></table></span>${power}</span>`;
+  }
+  function raised(text) {
+    const [mantissa, power] = text.split("×10");
+    if (power === undefined) return mantissa;
+    const digitsOf = [...power].map(c => "−0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".indexOf(c)]).join("");
+    return `${mantissa}<small>×10<sup>${digitsOf}</sup></small>`;
+  }
+
+  // --- lines: texts and quantities ------------------------------------------------------------------------------
+
+  // Pieces parted at the spaces of the texts, except after an operator: what no line end may part.
+  function units(pieces) {
+    const found = [];
+    let unit = [];
+    for (const piece of pieces.flatMap(one => (typeof one === "string" ? one.match(/ *[^ ]+| +$/g) || [] : [one]))) {
+      const alone = unit.length === 1 && typeof unit[0] === "string" && OPERATORS.includes(unit[0].trim());
+      if (typeof piece === "string" && piece.startsWith(" ") && unit.length && !alone) { found.push(unit); unit = []; }
+      unit.push(piece);
+    }
+    if (unit.length) found.push(unit);
+    return found;
+  }
+  function grouped(pieces) {
+    const groups = [];
+    for (const unit of units(pieces)) {
+      const wide = unit.reduce((sum, piece) => sum + (typeof piece === "string" ? 0 : widthOf(piece)), 0) > ROOMY - 12;
+      if (wide) groups.push(...unit.map(piece => [piece])); else groups.push(unit);
+    }
+    return groups.map(group => group.map(pieceHtml).join("")).filter(Boolean).map(group => `<span class="hg-q">${group}</span>`).join("");
+  }
+  function pieceHtml(piece) {
+    if (typeof piece !== "string") return html(piece, piece.gradient ? "hg-gr" : "", { brackets: piece.brackets });
+    const text = piece.trim();
+    return text ? `<span class="hg-op">${escaped(text)}</span>` : "";
+  }
+  function pieceText(piece) {
+    if (typeof piece === "string") return piece;
+    const text = plain(piece);
+    const bracketed = !piece.shape.length && ((piece.brackets & 1 && text.startsWith(numbers.MINUS)) || (piece.brackets & 2 && text.includes("×10")));
+    return bracketed ? `(${text})` : text;
+  }
+  // Slots filled; `written` gives a quantity's notation.
+  function filled(page, registers, pieces, written) {
+    return pieces.map(piece => {
+      if (typeof piece === "string") return piece;
+      const [number, offset, turned, brackets, gradient] = piece;
+      return { ...quantity(page, registers, number, written(number, offset), { offset, turned }), brackets, gradient };
+    });
+  }
+  function answer(sign, q, tint) {
+    return `<span class="hg-q"><span class="hg-op">${sign}</span>${html(q, tint)}</span>`;
+  }
+
+  // --- the numbers of one step ------------------------------------------------------------------------------------
+
+  class Spelling {
+    constructor(page, step) {
+      this.page = page;
+      this.step = step;
+      step.last = step.arrives < 0 ? step.lines.at(-1) : -1;
+      this.registers = page.cleaned(step);
+      const all = step.lines.map(number => page.data.lines[number]).filter(line => line.shown);
+      const sums = [];
+      for (const ledger of step.ledgers) {
+        for (let i = 1; i < ledger.length; i++) {
+          const before = ledger[i - 1][1], [added, total] = ledger[i];
+          if (!shows(page.blocks[total].shape)) continue;
+          sums.push({ result: total, uses: [before, added], terms: [before, added, total], work: v => page.add(v, before, added, total) });
+        }
+      }
+      this.digits = new digits.Digits(page, this.registers, [...all, ...sums], step.ledgers.map(ledger => ledger.flat()));
+    }
+    written(number) { return this.digits.notations.get(number); }
+    quantity(number) { return quantity(this.page, this.registers, number, this.written(number)); }
+
+    // Does the line in numbers say more than its result, and does it come out?
+    showsArithmetic(line) { return !!line.pieces && (!line.shown || this.digits.confirms(line)); }
+
+    line(number) {
+      const line = this.page.data.lines[number], result = this.quantity(line.result);
+      const tint = line.gradient ? "hg-gr hg-new hg-answer" : "hg-new hg-answer";
+      if (!this.showsArithmetic(line)) return answer("=", result, tint);
+      const left = filled(this.page, this.registers, line.pieces, block => this.written(block));
+      const sign = line.shown ? this.digits.sign(line) : this.signOfLarge(line);
+      return grouped(left) + answer(sign, result, tint);
+    }
+    signOfLarge(line) {                        // its numbers are not printed, so it is worked out with all their digits
+      const v = this.registers.slice();
+      this.page.execute(line.code, v);
+      const found = this.page.read(line.result, v), printed = this.page.read(line.result, this.registers);
+      return found.every((x, i) => numbers.close(x, printed[i])) ? "=" : "≈";
+    }
+
+    // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.
+    entry(number, offset) {
+      const line = this.page.data.lines[number], entry = line.entries[offset], block = this.page.blocks[line.result];
+      const result = { ...quantity(this.page, this.registers, line.result, this.written(line.result), { offset }), kind: "" };
+      if (!entry) return { left: [], sign: "=", result };
+      const key = ([one, at]) => `${one}.${at}`;
+      const scalar = { result: `${line.result}.${offset}`, uses: entry.uses.map(key), code: entry.code, target: { start: entry.result, size: 1 },
+        terms: entry.terms.length ? [...entry.terms.map(key), `${line.result}.${offset}`] : [] };
+      const search = this.digits.confirms(line) ? new Shared(this, scalar, block) : new digits.Digits(this.page, this.registers, [scalar]);
+      if (!search.confirms(scalar)) return { left: [], sign: "=", result };
+      const left = filled(this.page, this.registers, entry.pieces, (one, at) => search.notations.get(`${one}.${at}`));
+      return { left, sign: search.sign(scalar), result: { ...result, how: search.notations.get(scalar.result) } };
+    }
+    entryHtml(number, offset) {
+      const line = this.page.data.lines[number], { left, sign, result } = this.entry(number, offset);
+      if (!left.length || left.map(pieceText).join("").length + 3 > LONGEST_ENTRY) return "";
+      const tint = line.gradient ? "hg-gr hg-new" : "hg-new";
+      return `<div class="hg-line hg-arith" data-entry="${offset}"><i>${placeOf(this.page.blocks[line.result].shape, offset)}</i>${grouped(left)}${answer(sign, result, tint)}</div>`;
+    }
+    // All entries, folded; the one with the largest result, or `first`, is shown first.
+    entries(number, first = -1) {
+      const line = this.page.data.lines[number], { start, size, shape } = this.page.blocks[line.result];
+      if (first < 0) {                         // of those equal up to rounding errors the first
+        const sizes = [...this.registers.slice(start, start + size)].map(Math.abs), most = Math.max(...sizes);
+        first = Math.max(0, sizes.findIndex(x => x >= most * (1 - 1e-9)));
+      }
+      const order = [first, ...Array.from({ length: size }, (_, i) => i).filter(i => i !== first)];
+      const all = order.map(offset => this.entryHtml(number, offset));
+      if (!all.every(Boolean)) return "";
+      const rest = size > 1 ? `<details><summary>all ${size} entries</summary>${all.slice(1).join("")}</details>` : "";
+      return `<summary>one entry: ${placeOf(shape, first)}</summary>${all[0]}${rest}`;
+    }
+  }
+
+  // A line's entry spelled with the digits of the whole line.
+  class Shared {
+    constructor(spelling, scalar, block) {
+      const { page, registers } = spelling;
+      this.inner = Object.create(digits.Digits.prototype);
+      Object.assign(this.inner, { page, registers, lines: [], values: new Map(), shortest: new Map(), seen: new Map(), hand: page.start.slice() });
+      for (const key of [scalar.result, ...scalar.uses]) this.inner.know(key);
+      this.inner.notations = new Map([...this.inner.shortest].map(([key, how]) => [key, spelling.written(Number(key.split(".")[0])) || how]));
+    }
+    get notations() { return this.inner.notations; }
+    confirms(line) { return this.inner.confirms(line); }
+    sign(line) { return this.inner.sign(line); }
+  }
+
+  function placeOf(shape, offset) {
+    const index = [];
+    for (const size of [...shape].reverse()) { index.unshift(offset % size); offset = Math.floor(offset / size); }
+    return index.map(i => `[${i}]`).join("");
+  }
+  return { Spelling, quantity, html, plain, shows, placeOf, pages, raised, AFTER_SIGN };
+})();
+if (typeof module !== "undefined") module.exports = lines;

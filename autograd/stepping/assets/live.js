@@ -1,0 +1,200 @@
+"use strict";
+// Numbers that can be changed: the leaves' numbers on cards, the field in the panel, the update and the training.
+// `live(data)` gives the page's numbers a program, or null where Python wrote none.
+const live = data => {
+  if (!data.live) return null;
+  const page = new program.Program(data.live), { leaves, names, root } = data.live;
+  const original = page.values.slice();
+  const blockOf = name => {
+    if (!Object.hasOwn(names, name)) throw new Error(`nothing here is called ${name}; there are ${Object.keys(names).join(", ")}`);
+    return names[name];
+  };
+
+  // --- reading and changing ----------------------------------------------------------------------------------------
+
+  function nested(number, values = page.values) {
+    if (number < 0) return null;
+    const block = page.blocks[number], entries = page.read(number, values);
+    const build = (shape, first, step) => {
+      if (!shape.length) return entries[first];
+      const inner = step / shape[0];
+      return Array.from({ length: shape[0] }, (_, i) => build(shape.slice(1), first + i * inner, inner));
+    };
+    return build(block.shape, 0, block.size);
+  }
+  function flat(value, shape, name) {          // the numbers of a nested array of this shape
+    if (!shape.length) {
+      if (typeof value !== "number" || !Number.isFinite(value)) throw new Error(`${name}: expected a finite number, got ${value}`);
+      return [value];
+    }
+    if (!Array.isArray(value) || value.length !== shape[0]) {
+      throw new Error(`${name}: expected nested arrays of shape ${page.blocks[blockOf(name)[0]].shape.join("×")}`);
+    }
+    return value.flatMap(part => flat(part, shape.slice(1), name));
+  }
+  const leafOf = name => {
+    const leaf = leaves.find(one => one.name === name);
+    if (!leaf) throw new Error(`${name} is computed, so it cannot be set; change one of ${leaves.map(one => one.name).join(", ")}`);
+    return leaf;
+  };
+  function set(name, value) {
+    blockOf(name);
+    const { start, shape } = page.blocks[leafOf(name).value];
+    page.values.set(flat(value, shape, name), start);
+    page.run();
+  }
+  function setEntry(leaf, offset, value) {
+    if (!Number.isFinite(value)) return false;
+    page.values[page.blocks[leaf.value].start + offset] = value;
+    page.run();
+    return true;
+  }
+  function reset() { page.values.set(original); page.run(); }
+  function update(eta) {                       // one step of gradient descent on the parameters
+    if (typeof eta !== "number" || !Number.isFinite(eta)) throw new Error(`update: expected a finite step size, got ${eta}`);
+    const parameters = leaves.filter(leaf => leaf.role === "parameter" && leaf.gradient >= 0);
+    if (!parameters.length) throw new Error("update: there is no parameter with a gradient");
+    for (const leaf of parameters) {
+      const value = page.read(leaf.value), gradient = page.read(leaf.gradient);
+      for (let i = 0; i < value.length; i++) value[i] -= eta * gradient[i];
+    }
+    page.run();
+    return nested(root);
+  }
+  // What was changed, for the address: leaf.entry:number,…
+  function edits() {
+    const found = [];
+    leaves.forEach((leaf, number) => {
+      const { start, size } = page.blocks[leaf.value];
+      for (let i = 0; i < size; i++) {
+        if (!Object.is(page.values[start + i], original[start + i])) found.push(`${number}.${i}:${page.values[start + i]}`);
+      }
+    });
+    return found.join(",");
+  }
+  function applyEdits(text) {                  // what makes no sense is left out
+    page.values.set(original);
+    for (const edit of (text || "").split(",")) {
+      const [place, value] = edit.split(":"), [number, offset] = (place || "").split(".").map(Number);
+      const leaf = leaves[number], x = value ? Number(value) : NaN;
+      if (leaf && offset >= 0 && offset < page.blocks[leaf.value].size && Number.isFinite(x)) {
+        page.values[page.blocks[leaf.value].start + offset] = x;
+      }
+    }
+    page.run();
+  }
+
+  // --- cards ---------------------------------------------------------------------------------------------------------
+
+  const CHARACTER = 13 * 0.608, COLUMN_GAP = 12, BRACKET = 7, NUMBER = 13;
+  const isLeaf = new Map(leaves.map(leaf => [leaf.value, leaf]));
+  const nameOf = new Map(Object.entries(names).flatMap(([name, [value]]) => [[value, name]]));
+
+  // Write the numbers of a card anew, in the room they have.
+  function card(group, numbersOf) {
+    const [value, gradient] = numbersOf;
+    const block = kind => (kind === "grad" ? gradient : value);
+    for (const text of group.querySelectorAll(":scope > text[data-n]")) {
+      const number = block(text.dataset.kind);
+      if (number >= 0) scalar(text, number, value);
+    }
+    for (const table of group.querySelectorAll(".hg-table")) {
+      const number = block(table.dataset.kind);
+      if (number >= 0) matrix(table, number, value);
+    }
+  }
+  function mark(text, number, offset, value, index) {
+    const kind = number === value ? "value" : "grad", start = page.blocks[number].start + offset;
+    text.dataset.name = nameOf.get(value) ?? "";
+    text.dataset.index = index;
+    text.dataset.kind = kind;
+    text.dataset.r = start;
+    text.classList.toggle("hg-changed", !same(page.values[start], original[start]));
+    const leaf = kind === "value" ? isLeaf.get(number) : null;
+    if (!leaf) return;
+    text.classList.add("hg-can");
+    text.dataset.leaf = leaves.indexOf(leaf);
+    text.dataset.offset = offset;
+    text.setAttribute("tabindex", "-1");
+    text.setAttribute("role", "spinbutton");
+    text.setAttribute("aria-label", leaf.name + lines.placeOf(page.blocks[number].shape, offset));
+    text.setAttribute("aria-valuenow", page.values[start]);
+  }
+  const same = (x, y) => numbers.cell(x).text === numbers.cell(y).text;
+  function write(text, cell) {
+    if (text.textContent === cell.text) return false;
+    text.textContent = cell.text;
+    for (const kind of ["muted", "bad"]) text.classList.remove(`hg-f-${kind}`);
+    text.removeAttribute("fill");
+    if (cell.kind !== "number") text.classList.add(cell.kind === "zero" ? "hg-f-muted" : "hg-f-bad");
+    return true;
+  }
+  const entriesOf = (number, value) => (number === value ? page.read(number) : page.gradient(number));
+  function scalar(text, number, value) {
+    const cell = numbers.cell(entriesOf(number, value)[0], undefined, page.blocks[number].kind);
+    if (write(text, cell)) {
+      if (cell.kind === "zero") text.classList.remove("hg-f-muted");
+      const before = text.previousElementSibling, room = text.getAttribute("x") - (before?.getAttribute("x") ?? 0) - 34;
+      text.style.fontSize = cell.text.length * CHARACTER > room ? `${Math.max(8, NUMBER * room / (cell.text.length * CHARACTER))}px` : "";
+    }
+    mark(text, number, 0, value, "");
+  }
+  function matrix(group, number, value) {
+    const { shape, kind } = page.blocks[number], entries = entriesOf(number, value);
+    const table = numbers.table(entries, shape.at(-1), undefined, kind), cells = table.rows.flat();
+    const texts = [...group.querySelectorAll("text[data-n]")];
+    const moved = texts.map((text, i) => write(text, cells[i])).some(Boolean);
+    texts.forEach((text, i) => mark(text, number, i, value, lines.placeOf(shape, i).slice(1, -1).replaceAll("][", ",")));
+    if (moved) place(group, table, texts);
+  }
+  function place(group, table, texts) {        // columns aligned on the decimal point; smaller if there is no room
+    const left = Number(group.dataset.left), room = Number(group.dataset.room), widths = numbers.columns(table);
+    const points = [];
+    let x = left + BRACKET;
+    for (const [before, after] of widths) { points.push(x + before * CHARACTER); x += (before + after) * CHARACTER + COLUMN_GAP; }
+    const right = x - COLUMN_GAP + BRACKET, width = right - left, columns = widths.length;
+    texts.forEach((text, i) => {
+      const content = text.textContent, point = content.split(".")[0].length;
+      text.setAttribute("x", points[i % columns] + (content.length - point) * CHARACTER);
+    });
+    for (const bracket of group.querySelectorAll("path")) {
+      const [, upper, lower] = bracket.getAttribute("d").match(/,([\d.]+)H[\d.]+V([\d.]+)/);
+      bracket.setAttribute("d", `M${left + 4},${upper}H${left}V${lower}H${left + 4}M${right - 4},${upper}H${right}V${lower}H${right - 4}`);
+    }
+    const scale = Math.min(1, room / width), top = Number(texts[0].getAttribute("y")), bottom = Number(texts.at(-1).getAttribute("y"));
+    const middle = (top + bottom) / 2 - 4;
+    group.setAttribute("transform", scale < 1 ? `translate(${left} ${middle}) scale(${scale}) translate(${-left} ${-middle})` : "");
+    const caption = group.parentNode.querySelector("text");
+    caption.textContent = caption.textContent.replace(/ ?×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+$/, "") + (table.exponent ? ` ${numbers.power(table.exponent)}` : "");
+  }
+
+  // --- the panel -------------------------------------------------------------------------------------------------------
+
+  let spelling = null;
+  function fill(panel, step) {
+    spelling = step ? new lines.Spelling(page, step) : null;
+    for (const slot of panel.querySelectorAll("[data-line]")) slot.innerHTML = spelling.line(Number(slot.dataset.line));
+    for (const slot of panel.querySelectorAll("[data-entries]")) {
+      const open = [slot, ...slot.querySelectorAll("details")].map(one => one.open);
+      const text = spelling.entries(Number(slot.dataset.entries));
+      slot.hidden = !text;
+      slot.innerHTML = text;
+      [slot, ...slot.querySelectorAll("details")].forEach((one, i) => { one.open = !!open[i]; });
+    }
+    for (const slot of panel.querySelectorAll(".hg-slot")) {
+      const number = Number(slot.dataset.block), before = slot.dataset.before;
+      const asCard = !spelling || slot.dataset.card !== undefined, registers = asCard ? page.values : spelling.registers;
+      const q = lines.quantity(page, registers, number, asCard ? undefined : spelling.written(number));
+      if (asCard) q.entries = [...page.gradient(number)];
+      slot.innerHTML = lines.html(q, slot.dataset.tint, { before: before === undefined ? null : page.read(Number(before), registers) });
+    }
+    for (const form of panel.querySelectorAll(".hg-guess[data-at]")) form.dataset.answer = page.values[form.dataset.at];
+  }
+  const shown = number => lines.plain(lines.quantity(page, page.values, number));
+
+  return {
+    page, leaves, names, root, original, nested, blockOf, set, setEntry, reset, update, edits, applyEdits, card, fill, shown,
+    get spelling() { return spelling; },
+    get isChanged() { return edits() !== ""; },
+  };
+};

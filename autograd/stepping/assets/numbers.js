@@ -1,0 +1,96 @@
+"use strict";
+// Numbers as formula/numbers.py prints them, digit for digit: four significant digits for a whole table, exact numbers
+// short, one power of ten for very large or small ones.
+const numbers = (() => {
+  const DIGITS = 4, EXACT_ULPS = 8, EPSILON = 2 ** -52, PLAIN = [0.001, 100000];
+  const MINUS = "−", ALMOST_ZERO = "≈0";
+  const SUPERSCRIPTS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
+
+  // --- exact decimals ----------------------------------------------------------------------------------------
+
+  const parts = new DataView(new ArrayBuffer(8));
+  function asFraction(x) {                   // a float is mantissa × 2 ** exponent, exactly
+    parts.setFloat64(0, Math.abs(x));
+    const bits = parts.getBigUint64(0), raised = Number(bits >> 52n), low = bits & 0xfffffffffffffn;
+    return raised ? [low | 0x10000000000000n, raised - 1075] : [low, -1074];
+  }
+  function scaled(x, places) {               // |x| × 10 ** places as the nearest integer, ties to even
+    const [mantissa, exponent] = asFraction(x);
+    let top = mantissa, bottom = 1n;
+    if (exponent >= 0) top <<= BigInt(exponent); else bottom <<= BigInt(-exponent);
+    if (places >= 0) top *= 10n ** BigInt(places); else bottom *= 10n ** BigInt(-places);
+    const whole = top / bottom, twice = 2n * (top % bottom);
+    return twice > bottom || (twice === bottom && whole & 1n) ? whole + 1n : whole;
+  }
+  function decimal(whole, decimals) {        // an integer with so many of its digits after the point
+    const text = whole.toString().padStart(decimals + 1, "0");
+    return decimals ? `${text.slice(0, -decimals)}.${text.slice(-decimals)}` : text;
+  }
+  function rounded(x, places) {              // the number that a reader sees
+    if (!Number.isFinite(x)) return x;
+    const whole = scaled(x, places);
+    return (Math.sign(x) || 1) * Number(places >= 0 ? decimal(whole, places) : `${whole}e${-places}`) + 0;
+  }
+
+  // --- notation: a power of ten taken out of all, and the decimals ---------------------------------------------
+
+  function notation(entries, digits = DIGITS) {
+    let largest = 0;
+    for (const x of entries) if (Number.isFinite(x)) largest = Math.max(largest, Math.abs(x));
+    if (largest === 0) return { exponent: 0, decimals: 0 };
+    const leading = Number(largest.toExponential(digits - 1).split("e")[1]);
+    const exponent = PLAIN[0] <= largest && largest < PLAIN[1] ? 0 : leading;
+    return { exponent, decimals: Math.max(0, digits - 1 - (leading - exponent)) };
+  }
+  const asPrinted = (entries, how) => Array.from(entries, x => rounded(x, how.decimals - how.exponent));
+
+  function cellOf(x, { exponent, decimals }) {
+    if (x === 0) return { text: "0", kind: "zero" };
+    if (!Number.isFinite(x)) return { text: x !== x ? "NaN" : x > 0 ? "∞" : MINUS + "∞", kind: "bad" };
+    const places = decimals - exponent, whole = scaled(x, places);
+    if (whole === 0n) return { text: ALMOST_ZERO, kind: "number" };
+    let text = decimal(whole, decimals);
+    if (decimals && isExact(x, whole, places)) text = text.replace(/0+$/, "").replace(/\.$/, "");
+    return { text: (x < 0 ? MINUS : "") + text, kind: "number" };
+  }
+  function isExact(x, whole, places) {       // off by rounding only: 0.1 × 0.1 prints 0.01
+    const [mantissa, exponent] = asFraction(x);
+    let top = mantissa, bottom = whole;      // |top − bottom| ≤ 8 ulps of top
+    if (exponent >= 0) top <<= BigInt(exponent); else bottom <<= BigInt(-exponent);
+    if (places >= 0) top *= 10n ** BigInt(places); else bottom *= 10n ** BigInt(-places);
+    const off = top > bottom ? top - bottom : bottom - top;
+    return off * 2n ** 52n <= top * BigInt(EXACT_ULPS);
+  }
+  function plainCell(x, kind) {              // whole numbers and truth values are never rounded
+    if (kind === "truth") return { text: x ? "True" : "False", kind: "number" };
+    return { text: String(x).replace("-", MINUS), kind: x === 0 ? "zero" : "number" };
+  }
+
+  // --- tables --------------------------------------------------------------------------------------------------
+
+  // Rows of cells that share their decimals and one power of ten.
+  function table(entries, width, how = notation(entries), kind = "") {
+    const cells = Array.from(entries, x => (kind ? plainCell(x, kind) : cellOf(x, how)));
+    const rows = [];
+    for (let i = 0; i < cells.length; i += width) rows.push(cells.slice(i, i + width));
+    return { rows, exponent: kind ? 0 : how.exponent };
+  }
+  const beforePoint = text => text.split(".")[0].length;
+  const columns = ({ rows }) => rows[0].map((_, j) => {
+    const texts = rows.map(row => row[j].text);
+    return [Math.max(...texts.map(beforePoint)), Math.max(...texts.map(text => text.length - beforePoint(text)))];
+  });
+  const power = exponent => "×10" + [...String(exponent)].map(digit => SUPERSCRIPTS[digit]).join("");
+
+  // A lone number; its power of ten, if it needs one, stays with it.
+  function cell(x, how = notation([x]), kind = "") {
+    if (kind) return plainCell(x, kind);
+    const one = cellOf(x, how);
+    return how.exponent && one.kind !== "zero" ? { ...one, text: one.text + power(how.exponent) } : one;
+  }
+  const close = (x, y, slack = EXACT_ULPS * 2.3e-16) =>
+    Object.is(x, y) || x === y || (x !== x && y !== y) || (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y));
+
+  return { DIGITS, EPSILON, MINUS, rounded, notation, asPrinted, table, columns, cell, power, close };
+})();
+if (typeof module !== "undefined") module.exports = numbers;

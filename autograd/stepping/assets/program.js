@@ -1,0 +1,162 @@
+"use strict";
+// The program that Python wrote (stepping/live.py), run: lines of scalar instructions over one row of registers.
+const program = (() => {
+  const JITTERS = 3, NOISE = 8, LARGEST_SHAKEN = 64;
+
+  function erf(x) {
+    const size = Math.abs(x);
+    if (size > 6) return Math.sign(x);
+    if (size > 2.5) {                          // 1 − erfc, by its continued fraction from the end
+      let below = 0;
+      for (let k = 60; k > 0; k--) below = k / 2 / (size + below);
+      return Math.sign(x) * (1 - Math.exp(-size * size) / Math.sqrt(Math.PI) / (size + below));
+    }
+    let term = x, sum = x;                     // a series whose terms have one sign
+    for (let k = 1; Math.abs(term) > 1e-18 * Math.abs(sum); k++) sum += term *= 2 * x * x / (2 * k + 1);
+    return 2 / Math.sqrt(Math.PI) * Math.exp(-x * x) * sum;
+  }
+  function power(x, y) {
+    if (y === 2) return x * x;
+    if (y === -1) return 1 / x;
+    if (y === 0.5) return Math.sqrt(x);
+    if (y === 0 || x === 1) return 1;
+    return Math.pow(x, y);
+  }
+  const sigmoid = x => (x >= 0 ? 1 / (1 + Math.exp(-x)) : Math.exp(x) / (1 + Math.exp(x)));
+  const larger = (x, y) => (x !== x || y !== y ? NaN : x >= y ? x : y);
+
+  const FUNCTIONS = {
+    alias: x => x, neg: x => -x, abs: Math.abs, sign: Math.sign, relu: x => (x > 0 ? x : x === x ? 0 : NaN),
+    exp: Math.exp, expm1: Math.expm1, log: Math.log, log1p: Math.log1p, sqrt: Math.sqrt, erf, sigmoid,
+    sin: Math.sin, cos: Math.cos, tan: Math.tan, arctan: Math.atan, sinh: Math.sinh, cosh: Math.cosh, tanh: Math.tanh,
+    add: (x, y) => x + y, sub: (x, y) => x - y, mul: (x, y) => x * y, div: (x, y) => x / y, power,
+    maximum: larger, minimum: (x, y) => -larger(-x, -y),
+    less: (x, y) => +(x < y), less_equal: (x, y) => +(x <= y), greater: (x, y) => +(x > y),
+    greater_equal: (x, y) => +(x >= y), equal: (x, y) => +(x === y), not_equal: (x, y) => +(x !== y),
+    where: (chosen, x, y) => (chosen ? x : y),
+  };
+
+  // By how many rounding errors to move a number: the same ones every time, so that a page shows the same every time.
+  const SHAKES = [-3, -2, -1, 1, 2, 3];
+  function shaker() {
+    let state = 1;
+    return () => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return SHAKES[Math.floor(state / 2 ** 32 * SHAKES.length)];
+    };
+  }
+
+  class Program {
+    constructor(data) {
+      this.data = data;
+      this.blocks = data.blocks.map(([start, shape, kind], number) => ({
+        number, start, shape, kind, size: shape.reduce((a, b) => a * b, 1),
+      }));
+      this.functions = data.functions.map(name => FUNCTIONS[name]);
+      this.start = new Float64Array(data.registers);
+      for (const [register, value] of data.constants) this.start[register] = Number(value);
+      for (const leaf of data.leaves) leaf.start.forEach((x, i) => { this.start[this.blocks[leaf.value].start + i] = Number(x); });
+      this.values = this.start.slice();
+      this.run();
+    }
+
+    read(number, values = this.values) {
+      const { start, size } = this.blocks[number];
+      return values.subarray(start, start + size);
+    }
+
+    // One line's code on some registers.
+    execute(code, v) {
+      for (let i = 0; i < code.length;) {
+        const f = this.functions[code[i]];
+        if (f.length === 1) { v[code[i + 1]] = f(v[code[i + 2]]); i += 3; }
+        else if (f.length === 2) { v[code[i + 1]] = f(v[code[i + 2]], v[code[i + 3]]); i += 4; }
+        else { v[code[i + 1]] = f(v[code[i + 2]], v[code[i + 3]], v[code[i + 4]]); i += 5; }
+      }
+    }
+
+    // The forward and the backward pass.
+    run() {
+      const v = this.values, { lines, forward, sends } = this.data;
+      for (const line of forward) this.execute(lines[line].code, v);
+      for (const send of sends) {
+        for (const line of send.lines) this.execute(lines[line].code, v);
+        if (send.before >= 0) this.add(v, send.before, send.added, send.total);
+      }
+      this.noise = null;
+    }
+    add(v, x, y, sum) {
+      const a = this.blocks[x].start, b = this.blocks[y].start, { start, size } = this.blocks[sum];
+      for (let i = 0; i < size; i++) v[start + i] = v[a + i] + v[b + i];
+    }
+
+    // --- rounding noise: what is no larger than its own rounding errors is 0 -------------------------------------
+
+    // How far rounding may have moved what each send adds, and each total.
+    noises() {
+      if (this.noise) return this.noise;
+      this.noise = new Map();                  // by block
+      for (const send of this.data.sends.filter(one => one.lines.length)) {
+        const uses = new Set(send.lines.flatMap(line => this.data.lines[line].named));
+        for (const line of send.lines) uses.delete(this.data.lines[line].result);
+        const own = this.shaken(send.lines, [...uses], send.added, this.noise.get(send.arrives), send.arrives);
+        const before = send.before >= 0 ? this.noise.get(send.before) : null;
+        if (send.added !== send.total) this.noise.set(send.added, own);
+        this.noise.set(send.total, before ? own.map((x, i) => x + before[i]) : own);
+      }
+      return this.noise;
+    }
+    // How much a result moves when the blocks it is computed from move by their rounding errors.
+    shaken(lines, uses, result, noise, noisy, from = this.values) {
+      const v = from.slice(), sign = shaker(), moved = new Float64Array(this.blocks[result].size);
+      for (let round = 0; round < JITTERS; round++) {
+        for (const use of uses) {
+          const { start, size, kind } = this.blocks[use];
+          if (kind) continue;
+          for (let i = 0; i < size; i++) {
+            const slack = Math.abs(from[start + i]) * 2.3e-16;
+            v[start + i] = from[start + i] + sign() * (use === noisy && noise ? Math.max(noise[i], slack) : slack);
+          }
+        }
+        for (const line of lines) this.execute(this.data.lines[line].code, v);
+        const here = this.read(result, v), there = this.read(result, from);
+        for (let i = 0; i < moved.length; i++) {
+          const by = Math.abs(here[i] - there[i]);
+          if (by > moved[i]) moved[i] = by;
+        }
+      }
+      return moved;
+    }
+    clean(block, noise, v) {
+      const { start, size } = this.blocks[block];
+      for (let i = 0; i < size; i++) if (Math.abs(v[start + i]) <= NOISE * noise[i]) v[start + i] = 0;
+    }
+
+    // A gradient without its rounding noise, as cards show it.
+    gradient(number) {
+      const v = this.read(number).slice(), noise = this.noises().get(number);
+      return noise ? v.map((x, i) => (Math.abs(x) <= NOISE * noise[i] ? 0 : x)) : v;
+    }
+
+    // The registers as one step shows them: rounding errors taken for the 0 they stand for.
+    cleaned(step) {
+      const v = this.values.slice(), noises = this.noises();
+      const known = block => { if (noises.has(block)) this.clean(block, noises.get(block), v); };
+      if (step.arrives >= 0) known(step.arrives);
+      const sent = new Set(step.ledgers.flat(2));
+      for (const send of step.sends || []) sent.add(this.data.sends[send].added).add(this.data.sends[send].total);
+      for (const number of step.lines) {
+        const line = this.data.lines[number];
+        if (sent.has(line.result) || number === step.last) continue;
+        this.execute(line.code, v);            // a line that a rule names
+        if (line.named.every(block => this.blocks[block].size <= LARGEST_SHAKEN)) {
+          this.clean(line.result, this.shaken([number], [...new Set(line.named)], line.result, null, -1, v), v);
+        }
+      }
+      for (const block of sent) known(block);
+      return v;
+    }
+  }
+  return { Program, FUNCTIONS };
+})();
+if (typeof module !== "undefined") module.exports = program;

@@ -1,0 +1,313 @@
+"""Pages whose numbers can be changed: page and Python agree on every number and every printed digit."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+import autograd as ag
+import nn
+from autograd import Value, step
+from autograd.graph import topological
+from autograd.op import apply
+from autograd.stepping.live import MOST_SCALARS, Live, build
+from examples import example2_single_step, example3_full_backprop, example4_multiple_patterns
+
+EXAMPLES = {"2": example2_single_step, "3": example3_full_backprop, "4": example4_multiple_patterns}
+
+# What a page shows at every position: the numbers of its panel, and all texts of its cards.
+READERS = """(() => {
+  window.panelTexts = panel => [...panel.querySelectorAll('[data-line], .hg-slot, [data-entries]')]
+    .map(e => JSON.stringify({...e.dataset}) + e.textContent.replace(/\\s+/g, ' '));
+  const texts = card => [...card.querySelectorAll('text')].map(t => t.textContent).join(' ');
+  window.shownByPage = () => Array.from({length: handgrad.length + 1}, (_, i) => {
+    handgrad.goto(i);
+    const cards = [...document.querySelectorAll('#hg-stage .hg-card')].map(texts).sort();
+    return [panelTexts(document.getElementById('hg-text')), cards];
+  });
+  window.shownByPython = view => Array.from({length: view.steps.length + 1}, (_, i) => {
+    const panel = document.createElement('div');
+    panel.innerHTML = i ? view.steps[i - 1].panel : view.start;
+    const cards = Object.values(view.cards).map(card => {
+      let face = 0;
+      while (face + 1 < card.since.length && card.since[face + 1] <= i) face++;
+      const group = document.createElementNS('http://www.w3.org/2000/svg', 'g');
+      group.innerHTML = card.faces[face];
+      return texts(group);
+    });
+    return [panelTexts(panel), cards.sort()];
+  });
+})()"""
+
+
+def data_of(page):
+    return json.loads(re.search(r'<script id="hg-data" type="application/json">(.*?)</script>', page, re.S)[1])
+
+
+def small_graph(a=2.0, b=-3.0):
+    a, b = Value(a, name="a"), Value(b, name="b")
+    loss = (a * b + a**2).tanh()
+    loss.name = "L"
+    return loss
+
+
+def named_leaves(root):
+    return {node.name: node.data for node in topological(root) if node.op is None and node.name}
+
+
+def with_leaves(root, numbers):
+    """The same graph, computed from other numbers."""
+    new = {}
+    for node in topological(root):
+        if node.op is not None:
+            new[node] = apply(node.op, tuple(new[x] if isinstance(x, Value) else x for x in node.inputs))
+            new[node].name = node.name
+        else:
+            new[node] = type(node)(numbers[node.name], name=node.name) if node.name in numbers else node
+            new[node].requires_grad = node.requires_grad
+    return new[root]
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    browser.errors.clear()
+
+    def open_it(root, fragment="", **window):
+        path = tmp_path / "live.html"
+        step(root).save(path)
+        browser.open("about:blank")
+        browser.open(path.as_uri() + fragment, **window)
+        browser.wait("!!window.handgrad")
+        browser.js(READERS)
+        return browser
+
+    yield open_it
+    assert browser.errors == []
+
+
+def put(at, numbers):
+    for name, number in numbers.items():
+        at.js(f"handgrad.set({json.dumps(name)}, {json.dumps(np.asarray(number).tolist())})")
+
+
+def assert_same_digits(at, root):
+    """What the page shows now is what Python writes for this graph."""
+    expected = at.js(f"shownByPython({json.dumps(data_of(step(root).html())['views'][0])})")
+    for position, (ours, theirs) in enumerate(zip(at.js("shownByPage()"), expected, strict=True)):
+        assert ours == theirs, position
+
+
+def assert_same_numbers(at, root, rtol=1e-13):
+    root.backward()
+    for node in topological(root):
+        if node.name and (node.op is None or node is root):
+            value, gradient = (json.loads(at.js(f"JSON.stringify(handgrad.{which}({json.dumps(node.name)}))"))
+                               for which in ("get", "grad"))  # fmt: skip
+            np.testing.assert_allclose(value, node.data, rtol=rtol, atol=1e-15)
+            if node.requires_grad:
+                np.testing.assert_allclose(gradient, node.grad, rtol=1e-11, atol=1e-15)
+            else:
+                assert gradient is None
+
+
+# --- agreement ----------------------------------------------------------------------------------------------------
+
+
+def test_a_scalar_graph_agrees_after_every_edit(open_page):
+    at, rng = open_page(small_graph()), np.random.default_rng(0)
+    for edit in range(15):
+        a, b = rng.normal(scale=2, size=2).round(1 if edit % 2 else 12).tolist()
+        put(at, {"a": a, "b": b})
+        assert_same_digits(at, small_graph(a, b))
+        assert_same_numbers(at, small_graph(a, b))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_agrees_after_every_edit(open_page, name):
+    root, rng = EXAMPLES[name].graph(), np.random.default_rng(1)
+    at, start = open_page(root), named_leaves(root)
+    assert_same_digits(at, root)
+    for _ in range(2):
+        numbers = {name: data + 0.3 * rng.normal(size=np.shape(data)) for name, data in start.items()}
+        put(at, numbers)
+        assert_same_digits(at, with_leaves(root, numbers))
+        assert_same_numbers(at, with_leaves(root, numbers))
+    at.js("handgrad.reset()")
+    assert_same_digits(at, root)
+
+
+OPS = {
+    "a matrix product": lambda x, y: (x @ y).tanh().sum(),
+    "softmax": lambda x, y: (ag.softmax(x, axis=-1) * y).sum(),
+    "layer norm": lambda x, y: (nn.functional.layer_norm(x, y[0], y[1]) * x).sum(),
+    "broadcasting": lambda x, y: (x[0] * y + x.mean(axis=-1) / 3).sum(),
+    "cross entropy": lambda x, y: nn.functional.cross_entropy(x @ y, np.array([1, 0])),
+    "every kind of function": lambda x, y: (ag.gelu(x) + (y * y + 1).log() * ag.sigmoid(x) - ag.relu(y).exp()).sum(),
+    "choices": lambda x, y: (ag.where(x > y, x * 2, y**3) + ag.maximum(x, y) * abs(x - y)).mean(),
+    "attention": lambda x, y: nn.functional.attention(x, y, x + y).sum(),
+}
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_ops_agree_after_every_edit(open_page, name):
+    rng = np.random.default_rng(2)
+
+    def graph(x, y):
+        root = OPS[name](Value(x, name="x"), Value(y, name="y"))
+        root.name = "L"
+        return root
+
+    at = open_page(graph(*rng.normal(size=(2, 2, 2))))
+    for _ in range(3):
+        x, y = rng.normal(size=(2, 2, 2))
+        put(at, {"x": x, "y": y})
+        assert_same_numbers(at, graph(x, y))
+        assert_same_digits(at, graph(x, y))
+
+
+# --- training -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name, weights", [("2", ["WO4"]), ("3", ["WQ", "WK", "WV", "WO4"]), ("4", ["WO4"])])
+def test_an_update_is_the_worksheets(open_page, name, weights):
+    at, found = open_page(EXAMPLES[name].graph()), EXAMPLES[name].run(update="full")
+    at.js("handgrad.update(0.1)")
+    for weight in weights:
+        np.testing.assert_allclose(at.js(f"handgrad.get('{weight}')"), found[f"{weight}_new"], rtol=1e-12)
+    if name != "4":  # which trains all weights only in its exercises
+        np.testing.assert_allclose(at.js("handgrad.get('L')"), found["L_new"], rtol=1e-12)
+
+
+def test_training_on_is_the_worksheets(open_page):
+    at = open_page(example4_multiple_patterns.graph())
+    expected = example4_multiple_patterns.train(100, ("WQ", "WK", "WV", "WO4"))["loss"]
+    one = "if (i) handgrad.update(0.1); return handgrad.get('L_mean');"
+    found = at.js(f"Array.from({{length: 101}}, (_, i) => {{ {one} }})")
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_the_buttons_train(open_page):
+    at = open_page(small_graph(), "#step=8")
+    assert at.js("document.querySelector('.hg-loop math').textContent") == "w←w−η·∂L∂w"
+    assert at.text(".hg-loop .hg-line").replace("\n", "").replace(" ", "") == "a←2−0.1×0.07065=1.993"
+    before = at.js("handgrad.get('L')")
+    at.click("#hg-train")
+    at.wait("document.querySelector('.hg-chart .hg-lab').innerText.includes('100 updates')")
+    assert at.js("handgrad.get('L')") < before
+    at.click("#hg-update")
+    assert at.js("handgrad.position") == 0
+
+
+# --- by hand ------------------------------------------------------------------------------------------------------
+
+NUMBER_B = ".hg-can[data-name=b]"
+
+
+def test_a_click_opens_a_field(open_page):
+    at = open_page(small_graph(), "#step=8")
+    at.click(NUMBER_B)
+    assert at.js("document.activeElement.id") == "hg-field" and at.text(".hg-field b").startswith("b")
+    at.type("-4.5")  # over the selected number
+    assert at.js("handgrad.get('b')") == -4.5 and at.js("handgrad.grad('a')") < 0  # past −4 it changes its sign
+    at.key("Enter")
+    assert at.js(f"document.querySelector('{NUMBER_B}').textContent") == "−4.5"
+    assert "set=1.0:-4.5" in at.js("location.hash")
+    at.click("#hg-reset")
+    assert at.js("handgrad.get('b')") == -3 and "set" not in at.js("location.hash")
+
+
+@pytest.mark.parametrize("text", ["abc", "", "1e999", "NaN", "Infinity", "1" * 100_000, "--3", "0x"])
+def test_nonsense_changes_nothing(open_page, text):
+    at = open_page(small_graph(), "#step=8")
+    at.click(NUMBER_B)
+    at.js(f"(f => {{ f.value = {json.dumps(text)}; f.dispatchEvent(new Event('input')); }})(document.activeElement)")
+    at.key("Enter")
+    assert at.js("handgrad.get('b')") == -3 and "write a finite number" in at.text("#hg-edit")
+
+
+def test_keys(open_page):
+    at = open_page(small_graph(), "#step=3")
+    at.key("e")
+    at.key("e")
+    assert at.js("document.activeElement.dataset.name") == "b"
+    at.key("ArrowUp")
+    at.key("ArrowUp")
+    assert at.js("handgrad.get('b')") == -2.8 and at.js("handgrad.position") == 3
+    at.key("ArrowRight")  # still steps
+    assert at.js("handgrad.position") == 4
+    at.js(f"document.querySelector('{NUMBER_B}').focus()")
+    at.key("Escape")
+    assert at.js("handgrad.get('b')") == -3
+
+
+def test_dragging(open_page):
+    at = open_page(small_graph(), "#step=3")
+    box = f"document.querySelector('{NUMBER_B}').getBoundingClientRect()"
+    x, y = at.js(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
+    for kind, dx in (("mousePressed", 0), ("mouseMoved", 8), ("mouseMoved", 40), ("mouseReleased", 40)):
+        at.call("Input.dispatchMouseEvent", type=kind, x=x + dx, y=y, button="left", buttons=1, clickCount=1)
+    assert at.js("handgrad.get('b')") == -2.5
+
+
+def test_a_link_carries_the_edits(open_page):
+    at = open_page(small_graph(), "#step=8&set=1.0:-4.5")
+    assert at.js("handgrad.get('b')") == -4.5 and at.js("handgrad.position") == 8
+    for nonsense in ("1.0:NaN", "9.9:1", "1.7:2", ":", "1.0:1e999", "x"):
+        at.js(f"location.hash = '#step=2&set={nonsense}'")
+        at.wait("handgrad.position === 2")
+        assert at.js("handgrad.get('b')") == -3
+        at.js("location.hash = '#step=1'")
+        at.wait("handgrad.position === 1")
+
+
+def test_scripts_are_told_what_is_wrong(open_page):
+    at = open_page(example3_full_backprop.graph())
+
+    def error(call):
+        return at.js(f"(() => {{ try {{ handgrad.{call}; return ''; }} catch (e) {{ return e.message; }} }})()")
+
+    before = at.js("handgrad.get('WQ')")
+    assert "nothing here is called nope; there are" in error("get('nope')")
+    assert "is computed, so it cannot be set" in error("set('Q', [[1, 2], [3, 4]])")
+    assert "shape 2×2" in error("set('WQ', [1, 2, 3, 4])") and "shape 2×2" in error("set('WQ', [[1, 2], [3]])")
+    assert "finite number" in error("set('WQ', [[1, 2], [3, Infinity]])") and "finite" in error("update('x')")
+    assert at.js("handgrad.get('WQ')") == before
+    at.js("handgrad.goto(28)")
+    assert "backward() leaves" in at.js("handgrad.text()")
+
+
+def test_numbers_on_cards_say_what_they_are(open_page):
+    at = open_page(example3_full_backprop.graph(), "#step=28")
+    one = "document.querySelector('[data-name=WQ][data-kind=grad][data-index=\"1,0\"]').textContent"
+    assert at.js(one) == "1.768"
+    assert at.js("document.querySelectorAll('[data-name=WQ][data-kind=value]').length") == 4
+    assert at.js("document.querySelector('[data-name=L][data-kind=value]').dataset.index") == ""
+
+
+# --- pages that stay as they are ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data, why", [
+    (np.ones((200, 200)), f"up to {MOST_SCALARS // 1000}\u2009000 a page can be changed"),
+    (np.ones(3, np.float32), "float32"),
+])  # fmt: skip
+def test_some_graphs_are_fixed_and_say_why(data, why):
+    reason = build(step((Value(data, name="x") * 2).sum()))
+    assert isinstance(reason, str) and why in reason
+    assert data_of(step((Value(data, name="x") * 2).sum()).html())["fixed"] == reason
+
+
+def test_a_fixed_page_still_steps(open_page):
+    at = open_page((Value(np.ones(3, np.float32), name="x") * 2).sum())
+    at.key("ArrowRight")
+    assert at.js("handgrad.position") == 1
+    said = at.js("(() => { try { handgrad.get('x'); } catch (e) { return e.message; } })()")
+    assert "float32" in said
+
+
+def test_closed_modules_follow(open_page, tmp_path):
+    x = Value(np.ones((2, 4)), name="x")
+    with ag.scope("feed", kind="FeedForward"):
+        h = nn.FeedForward(4, 8, rng=0)(x)
+    assert isinstance(build(step(h.sum(), collapse=1)), Live)
