@@ -21,7 +21,7 @@ from autograd.stepping.views import Source, View, describe_step
 from autograd.stepping.walk import Step
 
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
-SCRIPTS = ("numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "step.js")
+SCRIPTS = ("numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "pointing.js", "step.js")
 MOST_OPENED = 40  # steps that can be opened up
 EDGE_FACES = (
     "todo",
@@ -48,7 +48,7 @@ def write(stepper: Stepper) -> str:
         "data": embedded({"at": stepper.position, "views": views(stepper, view, live)} | _program(live)),
         "script": "".join(map(_file, SCRIPTS)),
         "fallback": step_table(stepper),
-        "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number",
+        "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _file("step.html"))
 

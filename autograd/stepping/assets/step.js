@@ -18,7 +18,7 @@
   let quiz = false, hidden = false, score = { right: 0, asked: 0 };
   let timer = 0;
   const changing = live(data);            // null: the numbers stay as they are
-  const hand = changing && editor(changing, refresh);
+  const hand = changing && editor(changing, refresh), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
 
   // --- views -----------------------------------------------------------------------------------------------
@@ -170,7 +170,9 @@
       changing.fill(panel, step?.numbers);
       if (position === view.steps.length && view.forward < view.steps.length) hand.loop(panel);
     }
-    if (changing) hand.paint();
+    if (changing) { hand.paint(); pointer.prepare(); }
+    if (data.fixed && !step) panel.append(note(`The numbers of this page are fixed: ${data.fixed}.`));
+    if (changing?.isChanged && viewNumber) panel.prepend(note("These are the numbers before your changes."));
     [...panel.querySelectorAll("details")].forEach((one, i) => { if (open[i]) one.open = true; });
     if (!stay) side.scrollTop = 0;
     veil();
@@ -191,6 +193,10 @@
     aim();
     remember();
     if (parent !== window) parent.postMessage({ handgrad: position, view: viewNumber }, "*");
+  }
+
+  function note(text) {
+    return Object.assign(document.createElement("p"), { className: "hg-lab", textContent: text });
   }
 
   function veil() {
@@ -352,6 +358,7 @@
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
     End: () => jump(view.steps.length), " ": () => play(!timer), f: fit, F: fit, g: guessFirst, G: guessFirst,
     Escape: () => view.from && openView(...view.from), e: () => hand?.next(), E: () => hand?.next(),
+    h: () => pointer?.toggle(), H: () => pointer?.toggle(),
   };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

@@ -285,6 +285,57 @@ def test_numbers_on_cards_say_what_they_are(open_page):
     assert at.js("document.querySelector('[data-name=L][data-kind=value]').dataset.index") == ""
 
 
+# --- matrices you can read ----------------------------------------------------------------------------------------
+
+LIT = "[...document.querySelectorAll('#hg-text .hg-lit')].map(e => e.textContent.trim())"
+ON_CARDS = "[...document.querySelectorAll('#hg-stage .hg-lit')].map(e => `${e.dataset.name} ${e.dataset.index}`).sort()"
+
+
+def product_page(open_page):
+    x, w = Value([[1.0, 2.0], [3.0, 4.0]], name="x"), Value([[5.0, 6.0], [7.0, 8.0]], name="w")
+    product = x @ w
+    product.name = "y"
+    return open_page(product.sum(), "#step=1")
+
+
+def test_pointing_at_an_entry_lights_its_row_and_column(open_page):
+    at = product_page(open_page)
+    box = at.js("(b => [b.x + b.width / 2, b.y + b.height / 2])"
+                "(document.querySelectorAll('[data-line] .hg-new td')[1].getBoundingClientRect())")  # fmt: skip
+    at.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0], y=box[1])
+    assert sorted(at.js(LIT)) == ["1", "2", "6", "8"]
+    assert at.js(ON_CARDS) == ["w 0,1", "w 1,1", "x 0,0", "x 0,1"]
+    assert at.text(".hg-entries summary") == "one entry: [0][1]"
+    assert at.text(".hg-arith").replace("\n", "") == "[0][1]1×6+2×8=22"
+
+
+def test_the_same_from_the_keyboard(open_page):
+    at = product_page(open_page)
+    at.js("document.querySelector('[data-line] td[tabindex=\"0\"]').focus()")
+    at.key("ArrowDown")
+    at.key("ArrowRight")
+    assert at.js("handgrad.position") == 1 and sorted(at.js(LIT)) == ["3", "4", "6", "8"]
+    assert at.text(".hg-arith").replace("\n", "") == "[1][1]3×6+4×8=50"
+    at.key("Escape")
+    assert at.js(LIT) == [] and at.js("document.activeElement === document.body")
+
+
+def test_pointing_at_a_card(open_page):
+    at = product_page(open_page)
+    at.js("""document.querySelector('text[data-name=y][data-index="1,0"]')
+             .dispatchEvent(new PointerEvent('pointerover', {bubbles: true, buttons: 0}))""")
+    assert at.js(ON_CARDS) == ["w 0,0", "w 1,0", "x 1,0", "x 1,1"]
+
+
+def test_tint_by_size(open_page):
+    at = product_page(open_page)
+    at.key("h")
+    sizes = at.js("[...document.querySelectorAll('.hg-new td')].map(c => Number(c.style.getPropertyValue('--size')))")
+    np.testing.assert_allclose(sizes, np.array([19, 22, 43, 50]) / 50)
+    at.key("h")
+    assert not at.js("document.querySelector('.hg-tint')")
+
+
 # --- pages that stay as they are ----------------------------------------------------------------------------------
 
 
@@ -304,6 +355,8 @@ def test_a_fixed_page_still_steps(open_page):
     assert at.js("handgrad.position") == 1
     said = at.js("(() => { try { handgrad.get('x'); } catch (e) { return e.message; } })()")
     assert "float32" in said
+    at.key("Home")
+    assert "numbers of this page are fixed: its numbers are float32" in at.text("#hg-panel")
 
 
 def test_closed_modules_follow(open_page, tmp_path):
