@@ -43,7 +43,8 @@ _LAZY = {
 
 __all__ = sorted([
     "Expr", "GradientError", "Op", "OPS", "Value", "backward", "detect_nan", "errors", "grad", "hessian", "hvp",
-    "jacobian", "jvp", "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp", *OPS, *_FUNCTIONS, *_LAZY,
+    "jacobian", "jvp", "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp",
+    *{*OPS, *_FUNCTIONS}, *_LAZY,
 ])  # fmt: skip
 
 

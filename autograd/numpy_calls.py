@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -22,6 +23,7 @@ from .op import OPS, Op
 from .recording import notice_read
 
 BY_NUMPY: dict[Any, Answer] = {}  # NumPy's function → what answers it
+BY_SCIPY: dict[str, Callable[..., Any]] = {}  # the same for scipy.special, by name: SciPy is not imported here
 
 # NumPy 2.0 to 2.3 do not say what these take, because they are written in C.
 _IN_C: dict[str, Any] = {
@@ -50,8 +52,7 @@ class Answer:
 
     def __init__(self, function: Any, by: Callable[..., Any]) -> None:
         self.function, self.by = function, by
-        module = getattr(function, "__module__", "")  # NumPy 2.0's ufuncs have none
-        self.name = f"np.{'linalg.' * module.endswith('linalg')}{function.__name__}"
+        self.name = called(function)
         self.signature = signature_of(function)
         required, self.options = _taken(by)
         parameters = self.signature.parameters.values()
@@ -114,6 +115,39 @@ def answers(*functions: Any) -> Callable[[Any], Any]:
         return by
 
     return register
+
+
+def answers_scipy(*names: str) -> Callable[[Any], Any]:
+    """Make an op, or a function of ops, the answer to functions of scipy.special."""
+
+    def register(by: Any) -> Any:
+        BY_SCIPY.update(dict.fromkeys(names, by))
+        return by
+
+    return register
+
+
+def answer_to(function: Any) -> Answer | None:
+    """What answers a function of NumPy, or of scipy.special where somebody has imported that."""
+    return BY_NUMPY.get(function) or _of_scipy(function)
+
+
+@functools.cache
+def _of_scipy(function: Any) -> Answer | None:
+    special = sys.modules.get("scipy.special")
+    for name, by in BY_SCIPY.items():
+        if special is not None and getattr(special, name, None) is function:
+            return Answer(function, by)
+    return None
+
+
+def called(function: Any) -> str:
+    """What people call a function: np.exp, np.linalg.norm, scipy.special.expit."""
+    name = function.__name__
+    special = sys.modules.get("scipy.special")
+    if isinstance(function, np.ufunc):
+        return f"np.{name}" if hasattr(np, name) or not hasattr(special, name) else f"scipy.special.{name}"
+    return f"np.{'linalg.' * function.__module__.endswith('linalg')}{name}"
 
 
 class OnData(Answer):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
-from .numpy_calls import BY_NUMPY
+from .numpy_calls import BY_NUMPY, answer_to, called
 from .op import MASKED, Op, as_plain, check_array_class, naming, nothing
 from .recording import Note, Scope, apply_modes, notice_read, opened
 
@@ -77,6 +77,12 @@ class Value:
         def __rmatmul__(self, other: Any) -> Value: ...
         def __lt__(self, other: Any) -> Value: ...
         def __le__(self, other: Any) -> Value: ...
+        def __floordiv__(self, other: Any) -> Value: ...
+        def __mod__(self, other: Any) -> Value: ...
+        def __and__(self, other: Any) -> Value: ...
+        def __or__(self, other: Any) -> Value: ...
+        def __xor__(self, other: Any) -> Value: ...
+        def __invert__(self) -> Value: ...
         def __gt__(self, other: Any) -> Value: ...
         def __ge__(self, other: Any) -> Value: ...
 
@@ -259,6 +265,10 @@ class Value:
         notice_read(self, ".numpy()")
         return np.array(self._data)
 
+    def tolist(self) -> Any:
+        """The data as nested lists of Python floats; a scalar as one float."""
+        return np.asarray(self._data).tolist()
+
     def __float__(self) -> float:
         return float(self._only("float(v)"))
 
@@ -300,14 +310,6 @@ class Value:
         if np.ndim(self._data) == 0:
             raise TypeError("a scalar Value cannot be iterated over")
         return (self[i] for i in range(len(self._data)))
-
-    def __floordiv__(self, other: Any) -> Any:
-        raise no_gradient("floor_divide (//)")
-
-    def __mod__(self, other: Any) -> Any:
-        raise no_gradient("remainder (%)")
-
-    __rfloordiv__, __rmod__ = __floordiv__, __mod__
 
     def __setitem__(self, index: Any, new: Any) -> None:
         raise TypeError(
@@ -377,9 +379,9 @@ class Value:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         """`np.exp(v)`, and an array on the left of an operator."""
-        answer = BY_NUMPY.get(ufunc)
+        answer = answer_to(ufunc)
         if answer is None or method != "__call__":
-            raise no_gradient(ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}")
+            raise no_gradient(called(ufunc) if method == "__call__" else f"{called(ufunc)}.{method}")
         if "out" in kwargs:
             raise TypeError(
                 f"np.{ufunc.__name__} cannot write a Value into an array (`array -= v` does): its gradient would be "
@@ -391,7 +393,7 @@ class Value:
         """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""
         answer = BY_NUMPY.get(func)
         if answer is None:
-            raise no_gradient(func.__name__)
+            raise no_gradient(called(func))
         return answer(*args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -469,7 +471,7 @@ def copy_array(data: Any) -> Any:
 def no_gradient(function: str) -> TypeError:
     """The error for a NumPy function (or its operator) that no op stands for."""
     return TypeError(
-        f"np.{function} of a Value has no gradient here. Write it with autograd's ops, or use v.data for plain numbers."
+        f"{function} of a Value has no gradient here. Write it with autograd's ops, or use v.data for plain numbers."
     )
 
 

@@ -57,7 +57,8 @@ def table_of_ops_stays():
     """A test that makes an op of its own leaves the table as it was: other tests walk through it."""
     from autograd import OPS
 
-    before = set(OPS)
+    before = dict(OPS)
     yield
-    for name in OPS.keys() - before:
-        del OPS[name]
+    if before != OPS:
+        OPS.clear()
+        OPS.update(before)

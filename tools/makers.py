@@ -31,12 +31,17 @@ def maker(*ops: str) -> Callable[[Any], Any]:
 DOMAIN: dict[str, Callable[[Any], Any]] = {
     "log": lambda x: x > 0.05, "sqrt": lambda x: x > 0.01, "log1p": lambda x: x > -0.9,
     "tan": lambda x: np.abs(x) < 1.3,
+    "log2": lambda x: x > 0.05, "log10": lambda x: x > 0.05, "exp2": lambda x: x < 4, "arccosh": lambda x: x > 1.1,
+    **dict.fromkeys(("arcsin", "arccos", "arctanh"), lambda x: np.abs(x) < 0.9),
+    "erfc": lambda x: np.abs(x) < 4,
     "exp": lambda x: x < 4, "expm1": lambda x: x < 4, "sinh": lambda x: np.abs(x) < 4, "cosh": lambda x: np.abs(x) < 4,
 }  # fmt: skip
 
 
 @maker("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid",
-       "softplus", "silu", "relu", "erf", "abs", "neg", "sign", "copy")  # fmt: skip
+       "softplus", "silu", "relu", "erf", "abs", "neg", "sign", "copy",
+       "exp2", "log2", "log10", "arcsin", "arccos", "arcsinh", "arccosh", "arctanh", "sinc", "nan_to_num",
+       "erfc")  # fmt: skip
 def unary(b: Builder, op: str) -> Made:
     i = b.pick(lambda x: bool(np.all(DOMAIN.get(op, np.isfinite)(x))))
     return None if i is None else ([i], {})
@@ -82,7 +87,7 @@ def _broadcasts(a: tuple[int, ...], c: tuple[int, ...]) -> bool:
     return True
 
 
-@maker("add", "sub", "mul", "maximum", "minimum")
+@maker("add", "sub", "mul", "maximum", "minimum", "fmax", "fmin", "logaddexp")
 def binary(b: Builder) -> Made:
     pair = _pair(b)
     return None if pair is None else (pair, {})
@@ -92,6 +97,13 @@ def binary(b: Builder) -> Made:
 def outer(b: Builder) -> Made:
     i, j = b.ranked(1, 1), b.ranked(1, 1)
     return None if i is None or j is None else ([i, j], {})
+
+
+@maker("arctan2", "hypot")
+def away_from_zero(b: Builder) -> Made:
+    pair = _pair(b)
+    ok = pair is not None and np.all(np.hypot(_of(b, pair[0]), _of(b, pair[1])) > 0.1)
+    return (pair, {}) if ok else None  # type: ignore[return-value]
 
 
 @maker("div")
@@ -114,6 +126,15 @@ def power(b: Builder) -> Made:
         and np.all(np.asarray(_of(b, pair[1])) != 0)  # torch drops a term of the second derivative there
     )
     return (pair, {}) if ok else None  # type: ignore[return-value]
+
+
+@maker("mod", "fmod")
+def remainder(b: Builder) -> Made:
+    pair = _pair(b)
+    if pair is None or not np.all(np.abs(_of(b, pair[1])) > 0.2):
+        return None
+    quotient = np.asarray(_of(b, pair[0])) / _of(b, pair[1])
+    return (pair, {}) if np.all(np.abs(quotient - np.rint(quotient)) > 1e-3) else None  # away from the jumps
 
 
 @maker("xlogy")
@@ -157,6 +178,12 @@ def reduction(b: Builder) -> Made:
 def spread(b: Builder) -> Made:
     i = b.ranked(1)
     return None if i is None else ([i], {"axis": b.axes(i), "keepdims": bool(b.rng.random() < 0.4)})
+
+
+@maker("roll")
+def roll(b: Builder) -> Made:
+    i = b.ranked(1)
+    return None if i is None else ([i], {"shift": int(b.rng.integers(-3, 4)), "axis": b.axis(i)})
 
 
 @maker("cumsum", "flip", "softmax", "log_softmax")

@@ -158,7 +158,13 @@ def _torch_pad(torch: Any, x: Any, width: Any) -> Any:
 TORCH: dict[str, Callable[..., Any]] = {
     **{name: lambda torch, x, name=name: getattr(torch, name)(x) for name in (
         "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid",
-        "relu", "erf", "abs", "neg", "sign")},
+        "relu", "erf", "abs", "neg", "sign", "exp2", "log2", "log10", "arcsin", "arccos", "arcsinh", "arccosh",
+        "arctanh", "nan_to_num", "sinc", "erfc")},
+    **{name: lambda torch, x, y, name=name: getattr(torch, name)(torch.as_tensor(x), torch.as_tensor(y)) for name in (
+        "fmax", "fmin", "logaddexp", "arctan2", "hypot")},
+    "mod": lambda torch, x, y: torch.remainder(torch.as_tensor(x), torch.as_tensor(y)),
+    "fmod": lambda torch, x, y: torch.fmod(torch.as_tensor(x), torch.as_tensor(y)),
+    "roll": lambda torch, x, shift, axis: torch.roll(x, shift, axis),
     "copy": lambda torch, x: torch.clone(x),
     "softplus": lambda torch, x: torch.logaddexp(x, torch.zeros_like(x)),
     "silu": lambda torch, x: torch.nn.functional.silu(x),
@@ -287,6 +293,7 @@ JAX: dict[str, Callable[..., Any]] = {
     "sub": lambda jax, jnp, x, y: x - y,
     "mul": lambda jax, jnp, x, y: x * y,
     "div": lambda jax, jnp, x, y: x / y,
+    "erfc": lambda jax, jnp, x: jax.scipy.special.erfc(x),
     "erf": lambda jax, jnp, x: jax.scipy.special.erf(x),
     "xlogy": lambda jax, jnp, x, y: jax.scipy.special.xlogy(x, y),
     "gelu": lambda jax, jnp, x, approximate: jax.nn.gelu(x, approximate=approximate == "tanh"),

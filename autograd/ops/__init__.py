@@ -6,13 +6,34 @@ from ..fast import binary, unary
 from ..numpy_calls import answers, on_data
 from ..op import OPERATORS, OPS, Op
 from ..value import Value
-from . import arithmetic, attention, elementwise, fused, heads, linear, norm, reduce, rows, shape
+from . import (
+    angles,
+    arithmetic,
+    arrange,
+    attention,
+    eigen,
+    elementwise,
+    fused,
+    heads,
+    join,
+    linalg,
+    linear,
+    norm,
+    reduce,
+    rounding,
+    rows,
+    shape,
+    special,
+)  # fmt: skip
+from ._functions import FUNCTIONS, METHODS
 
-__all__ = ["FUNCTIONS", "OPERATORS", "arithmetic", "attention", "bind", "elementwise", "fused", "heads", "linear",
-           "norm", "reduce", "rows", "shape"]  # fmt: skip
+__all__ = [
+    "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "eigen",
+    "elementwise", "fused", "heads", "join", "linalg", "linear", "norm", "reduce", "rounding", "rows",
+    "shape", "special",
+]  # fmt: skip
 
-# Functions of ops: they have no rule of their own.
-FUNCTIONS = {"split": shape.split, "take": rows.take}
+ONE_BY_ONE = (arithmetic, elementwise, angles, rounding, special)  # families of functions of each number by itself
 
 _NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose method they would be
 
@@ -25,16 +46,16 @@ def bind(op: Op) -> None:
         setattr(Value, op.name, unary(op) if plain else op)
 
 
-for _family in (arithmetic, elementwise):  # functions of each number by itself
+for _family in ONE_BY_ONE:
     for _member in vars(_family).values():
         if isinstance(_member, Op):
             _member.pointwise = True
 for _op in OPS.values():
     bind(_op)
-for _name, _function in FUNCTIONS.items():
+for _name, _function in METHODS.items():
     setattr(Value, _name, _function)
 
-for _method, _name in OPERATORS.items():
+for _method, _name in {**OPERATORS, "floordiv": "floor_divide", "mod": "mod"}.items():
     _forward, _reflected = binary(OPS[_name])
     setattr(Value, f"__{_method}__", _forward)
     if _method not in ("lt", "le", "gt", "ge"):
@@ -44,23 +65,17 @@ for _method, _special in {
     "abs": unary(OPS["abs"]),
     "pos": lambda self: self,
     "getitem": rows.pick,
+    "round": lambda self, decimals=0: OPS["round"](self, decimals or 0),
+    **rounding.BITWISE,
+    **{f"r{_name}": _f for _name, _f in rounding.BITWISE.items() if _name != "invert"},
 }.items():
     setattr(Value, f"__{_method}__", _special)
 
+setattr(Value, "dot", linear.numpy_dot)  # noqa: B010 (Value.dot is not declared)
 
-def _numpy_dot(x, y):
-    """np.dot, where it is a product that we have: of scalars, or with a vector or matrix on the right."""
-    if np.ndim(x) == 0 or np.ndim(y) == 0:
-        return OPS["mul"](x, y)
-    if np.ndim(y) > 2:
-        raise TypeError("np.dot of a batch pairs every matrix with every other. Write x @ y, or einsum to say which.")
-    return OPS["matmul"](x, y)
-
-
-setattr(Value, "dot", _numpy_dot)  # noqa: B010 (Value.dot is not declared)
-
-answers(np.dot)(_numpy_dot)
 answers(np.square)(lambda x: x**2)
 answers(np.reciprocal)(lambda x: 1.0 / x)
-on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, reads=False)
-on_data(np.isnan, np.isinf, np.isfinite, np.allclose, np.isclose, np.array_equal)
+on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.result_type,
+        np.iscomplexobj, np.isrealobj, reads=False)
+on_data(np.isnan, np.isinf, np.isfinite, np.isneginf, np.isposinf, np.isreal, np.iscomplex, np.signbit, np.allclose,
+        np.isclose, np.array_equal, np.array_equiv, np.argwhere, np.flatnonzero, np.searchsorted)  # fmt: skip

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 
+from ..errors import ShapeError
 from ..numpy_calls import answers
 from ..op import Op, Sample, by_definition, let, nothing, samples
 from ._axes import plain_number
 from ._blocks import in_blocks
 from ._erf import erf_of
+from ._functions import function
 from ._stash import Stash
 from .arithmetic import NONZERO, equal
 
@@ -41,6 +43,20 @@ def _xlogy(x, y):
     none = np.equal(x, 0)
     return np.where(none, 0.0, x * np.log(np.where(none, 1.0, y)))
 
+
+LN2, LN10 = math.log(2), math.log(10)
+
+exp2 = Op("exp2", forward=by_kind(lambda x: 2.0**x, np.exp2),
+          vjp=lambda g, out, x: (g * out * LN2,),
+          samples=UNARY, numpy=np.exp2, batch="align", doc="2 to the power x.")
+
+log2 = Op("log2", forward=by_kind(math.log2, np.log2),
+          vjp=lambda g, out, x: (g / (x * LN2),),
+          samples=POSITIVE, numpy=np.log2, batch="align", doc="The logarithm to the base 2; -inf at 0, NaN below.")
+
+log10 = Op("log10", forward=by_kind(math.log10, np.log10),
+           vjp=lambda g, out, x: (g / (x * LN10),),
+           samples=POSITIVE, numpy=np.log10, batch="align", doc="The logarithm to the base 10; -inf at 0, NaN below.")
 
 xlogy = Op("xlogy", "xlogy(x, y)",
            forward=_xlogy,
@@ -116,6 +132,17 @@ softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if i
               definition=lambda x: log(1 + exp(x)),
               lower=lambda x: maximum(x, 0.0) + log1p(exp(-abs_(x))),
               samples=UNARY, batch="align", doc="`log(1 + exp(x))`, without overflow.")
+
+logaddexp = Op("logaddexp", forward=np.logaddexp,
+               vjp=lambda g, out, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)),
+               definition=lambda x, y: log(exp(x) + exp(y)),
+               samples=BINARY, numpy=np.logaddexp, batch="align", doc="`log(exp(x) + exp(y))`, without overflow.")
+
+
+@answers(np.logaddexp2)
+def _logaddexp2(x, y):
+    return logaddexp(x * LN2, y * LN2) * (1 / LN2)
+
 
 silu = Op("silu", forward=lambda x: x * _sigmoid(x),
           vjp=lambda g, out, x: (g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),),  # nothing cancels, at 1e17 neither
@@ -270,6 +297,18 @@ minimum = Op("minimum", forward=np.minimum,
              vjp=lambda g, out, x, y: (g * ((x < y) + 0.5 * equal(x, y)), g * ((y < x) + 0.5 * equal(x, y))),
              samples=BINARY, numpy=np.minimum, batch="align", doc="The smaller of two; equals share the gradient.")
 
+fmax = Op("fmax", forward=np.fmax,
+          vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
+                                    g * equal(y, out) * (1 - 0.5 * equal(x, y))),
+          samples=BINARY, numpy=np.fmax, batch="align",
+          doc="The larger of two, the other one where one is NaN; equals share the gradient.")
+
+fmin = Op("fmin", forward=np.fmin,
+          vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
+                                    g * equal(y, out) * (1 - 0.5 * equal(x, y))),
+          samples=BINARY, numpy=np.fmin, batch="align",
+          doc="The smaller of two, the other one where one is NaN; equals share the gradient.")
+
 
 def _where(condition, x, y):
     if condition.__class__ is bool and x.__class__ is float and y.__class__ is float:
@@ -290,20 +329,35 @@ where = Op("where", forward=_where,
 def _numpy_where(condition, x=None, y=None):
     if x is None and y is None:  # the places where the condition holds
         return np.nonzero(getattr(condition, "_data", condition))
+    if x is None or y is None:
+        raise ValueError("np.where: give both x and y, or neither for the places where the condition holds")
     return where(condition, x, y)
 
 
-clip = Op("clip", "clip(x, low=low, high=high)",
-          door=lambda x, low=None, high=None: ((x,), {
-              "low": -math.inf if low is None else plain_number("clip", "low", low),
-              "high": math.inf if high is None else plain_number("clip", "high", high)}),
-          forward=lambda x, *, low, high: np.clip(x, low, high),
-          vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
-          definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high), lower=True,
-          samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
-                   Sample("3,4", settings={"low": -0.5, "high": 0.7})],
-          batch="align",
-          doc="x, but no less than `low` and no more than `high`; outside, no gradient flows.")
+clip_ = Op("clip", "clip(x, low=low, high=high)",
+           door=lambda x, low=None, high=None: ((x,), {
+               "low": -math.inf if low is None else plain_number("clip", "low", low),
+               "high": math.inf if high is None else plain_number("clip", "high", high)}),
+           forward=lambda x, *, low, high: np.clip(x, low, high),
+           vjp=lambda g, out, x, *, low, high: (g * (x >= low) * (x <= high),),
+           definition=lambda x, low=-math.inf, high=math.inf: minimum(maximum(x, low), high), lower=True,
+           samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
+                    Sample("3,4", settings={"low": -0.5, "high": 0.7})],
+           batch="align",
+           doc="x, but no less than `low` and no more than `high`; outside, no gradient flows.")
+
+
+@function(method=True)
+def clip(x, low=None, high=None):
+    """x, but no less than `low` and no more than `high`, which may be arrays or Values: then they get gradients too.
+
+    >>> clip(np.array([-3.0, 0.5, 3.0]), -1, np.array([1.0, 0.0, 2.0])).tolist()
+    [-1.0, 0.0, 2.0]
+    """
+    if all(bound is None or (np.ndim(bound) == 0 and not hasattr(bound, "__apply__")) for bound in (low, high)):
+        return clip_(x, low, high)
+    x = x if low is None else where(x < low, low, x)
+    return x if high is None else where(x > high, high, x)
 
 
 @answers(np.clip)
@@ -311,3 +365,34 @@ def _numpy_clip(a, a_min=None, a_max=None, min=None, max=None):
     if (a_min is not None and min is not None) or (a_max is not None and max is not None):
         raise ValueError("np.clip: give the bounds as a_min and a_max or as min and max, not both")
     return clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+
+
+# --- selecting ----------------------------------------------------------------------------------------------
+
+
+@function(np.select)
+def select(conditions, choices, default=0.0):
+    """For each place the first of the choices whose condition holds there, else the default.
+
+    >>> x = np.array([-2.0, 0.5, 3.0])
+    >>> select([x < 0, x > 1], [-x, x**2], default=1.0).tolist()
+    [2.0, 1.0, 9.0]
+    """
+    if len(conditions) != len(choices):
+        raise ShapeError(f"select: one choice for each condition; got {len(conditions)} conditions and {len(choices)} "
+                         "choices")
+    out = default
+    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+        out = where(condition, choice, out)
+    return out
+
+
+nan_to_num = Op("nan_to_num", "nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)",
+                door=lambda x, nan=0.0, posinf=None, neginf=None: ((x,), {
+                    "nan": plain_number("nan_to_num", "nan", nan),
+                    "posinf": posinf if posinf is None else plain_number("nan_to_num", "posinf", posinf),
+                    "neginf": neginf if neginf is None else plain_number("nan_to_num", "neginf", neginf)}),
+                forward=lambda x, *, nan, posinf, neginf: np.nan_to_num(x, True, nan, posinf, neginf),
+                vjp=lambda g, out, x, *, nan, posinf, neginf: (where(equal(x, out), g, 0.0),),
+                samples=[Sample("."), Sample("2,3"), Sample("3", nan=1.0, posinf=2.0)], numpy=np.nan_to_num,
+                batch="align", doc="x with numbers in place of NaN and infinities, to which no gradient flows.")

@@ -11,7 +11,8 @@ from ._blocks import pieces
 from ._rows import are_small, limits, number, ones
 from ._stash import Stash
 from .attention import attention, checked_mask, is_boolean, mask_and_causal
-from .shape import broadcast_to, expand_dims, reshape, split, swapaxes
+from .join import split
+from .shape import broadcast_to, expand_dims, reshape, swapaxes
 
 
 def _places(x, heads, kv_heads):

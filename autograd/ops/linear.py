@@ -9,10 +9,14 @@ import string
 import numpy as np
 
 from ..errors import ShapeError
+from ..numpy_calls import answers
 from ..op import Op, Sample, rank_of, shape_of
+from ._axes import negative_axis
+from ._functions import function
 from ._rows import LARGE, tall
+from .join import stack
 from .reduce import sum_
-from .shape import broadcast_to, expand_dims, reshape, transpose
+from .shape import broadcast_to, expand_dims, getitem, moveaxis, ravel, reshape, transpose
 
 ndarray = np.ndarray
 
@@ -108,6 +112,90 @@ outer = Op("outer", "outer(x, y)",
            samples=[Sample("3 4"), Sample("1 2"), Sample("2 2")], numpy=np.outer,
            batch=lambda op, n, x, y: op.forward(x, y),
            doc="The product of each number of x with each of y: a column times a row.")
+
+
+@answers(np.dot)
+def numpy_dot(x, y):
+    """np.dot: a product of scalars, a matrix product, and of batches each matrix of one with each of the other."""
+    if rank_of(x) == 0 or rank_of(y) == 0:
+        return x * y
+    return matmul(x, y) if rank_of(y) <= 2 else tensordot(x, y, (-1, -2))
+
+
+@function(np.inner, method=True)
+def inner(x, y):
+    """The sum of products over the last axes of x and y; of two vectors, their dot product.
+
+    >>> inner(np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+    11.0
+    """
+    if rank_of(x) == 0 or rank_of(y) == 0:
+        return x * y
+    return tensordot(x, y, (-1, -1))
+
+
+@function(np.vdot)
+def vdot(x, y):
+    """The sum of the products of all numbers of x and y, in order."""
+    return sum_(ravel(x) * ravel(y))
+
+
+@function(np.tensordot)
+def tensordot(x, y, axes=2):
+    """Products of x and y summed over some axes of each: the last n of x and the first n of y, or two lists of axes.
+
+    >>> tensordot(np.ones((2, 3)), np.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
+    if np.ndim(axes) == 0:
+        axes = (range(-int(axes), 0), range(int(axes)))
+    ours, theirs = (list(a) if np.ndim(a) else [a] for a in axes)
+    ours = [negative_axis("tensordot", rank_of(x), a) for a in ours]
+    theirs = [negative_axis("tensordot", rank_of(y), a) for a in theirs]
+    sizes = [shape_of(x)[a] for a in ours]
+    if sizes != [shape_of(y)[a] for a in theirs]:
+        raise ShapeError(f"tensordot: axes {ours} of shape {shape_of(x)} and {theirs} of shape {shape_of(y)} do not "
+                         "pair up: the sizes must be equal")
+    left = [a for a in range(-rank_of(x), 0) if a not in ours]
+    right = [a for a in range(-rank_of(y), 0) if a not in theirs]
+    rows, columns = [shape_of(x)[a] for a in left], [shape_of(y)[a] for a in right]
+    summed = math.prod(sizes)
+    out = matmul(reshape(transpose(x, (*left, *ours)) if rank_of(x) else x, (math.prod(rows), summed)),
+                 reshape(transpose(y, (*theirs, *right)) if rank_of(y) else y, (summed, math.prod(columns))))
+    return reshape(out, (*rows, *columns))
+
+
+@function(np.kron)
+def kron(x, y):
+    """A copy of y for each number of x, times that number, in blocks.
+
+    >>> kron(np.array([1.0, 10.0]), np.array([1.0, 2.0])).tolist()
+    [1.0, 2.0, 10.0, 20.0]
+    """
+    rank = max(rank_of(x), rank_of(y))
+    a, b = ((1,) * (rank - rank_of(z)) + shape_of(z) for z in (x, y))
+    pairs = list(zip(a, b, strict=True))
+    products = (reshape(x, tuple(n for size, _ in pairs for n in (size, 1)))
+                * reshape(y, tuple(n for _, size in pairs for n in (1, size))))
+    return reshape(products, tuple(n * m for n, m in pairs))
+
+
+@function(np.cross)
+def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The cross product of vectors of three numbers.
+
+    >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    if shape_of(x)[-1] != 3 or shape_of(y)[-1] != 3:
+        raise ShapeError(f"cross: vectors of three numbers; got {shape_of(x)[-1]} and {shape_of(y)[-1]}")
+    x, y = ([getitem(v, (..., i)) for i in range(3)] for v in (x, y))
+    parts = [x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]]
+    out = stack(parts, axis=-1)
+    return out if rank_of(out) == 1 else moveaxis(out, -1, axisc)
 
 
 # --- dot: the weighted sum of a scalar graph as one node ----------------------------------------------------

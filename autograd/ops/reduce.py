@@ -9,9 +9,12 @@ import numpy as np
 from ..errors import ShapeError
 from ..op import Op, Sample, by_definition, let, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis, plain_number
+from ._functions import function
 from .arithmetic import NONZERO, equal
+from .arrange import diagonal, flip, pad
 from .elementwise import where
-from .shape import broadcast_to, concatenate, expand_dims, flip, getitem, reshape, stack, transpose
+from .join import concatenate, stack
+from .shape import broadcast_to, expand_dims, getitem, ravel, reshape, transpose
 
 REDUCED = (
     Sample("2,3"), Sample("."), Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=-1, keepdims=True),
@@ -150,20 +153,11 @@ over = Op("over", "x / y",
           doc="`x / y`, and 0 where y is 0: the flat choice at the tip of a cone.")
 
 
-def _norm_door(x, ord=None, axis=None, keepdims=False):
-    if ord not in (None, 2, "fro"):
-        raise ValueError(f"norm: only the Euclidean norm is here; got ord={ord!r}. Write it with abs, max or sum.")
-    if ord == 2 and (rank_of(x) if axis is None else np.size(axis)) > 1:
-        raise ValueError("norm: ord=2 of a matrix is its largest singular value, which is not here. Leave ord out for "
-                         "the Euclidean norm of all its numbers.")
-    return door("norm")(x, axis, keepdims)
-
-
-norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=_norm_door,
+norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=door("norm"),
           forward=lambda x, *, axis, keepdims: np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims)),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(over(g, out), x, axis, keepdims) * x,),
           definition=lambda x, axis=None, keepdims=False: sum_(x**2, axis, keepdims) ** 0.5, lower=True,
-          samples=REDUCED, numpy=np.linalg.norm, batch="align",
+          samples=REDUCED, batch="align",
           doc="The Euclidean norm; its derivative at the zero vector is 0.")
 
 
@@ -185,7 +179,7 @@ def _others(x, *, axis):
 
 def _others_defined(x, axis=None):
     axis = negative_axes("product_of_others", x, axis)
-    if rank_of(x) == 0:
+    if rank_of(x) == 0 or count(x, axis) == 0:
         return x * 0.0 + 1.0
     if count(x, axis) == 0:
         return x * 0.0  # there is no number, so nothing to say
@@ -285,6 +279,21 @@ argmin = Op("argmin", "argmin(x, axis=axis, keepdims=keepdims)", door=_arg_door(
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmin,
             doc="Where the smallest is; no gradient flows.")
 
+# --- truths -------------------------------------------------------------------------------------------------
+
+any_ = Op("any", "any(x, axis=axis, keepdims=keepdims)", door=door("any"),
+          forward=lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
+          vjp=nothing, samples=REDUCED, numpy=np.any, batch="align", doc="Whether any number is true, that is not 0.")
+
+all_ = Op("all", "all(x, axis=axis, keepdims=keepdims)", door=door("all"),
+          forward=lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
+          vjp=nothing, samples=REDUCED, numpy=np.all, batch="align", doc="Whether all numbers are true, that is not 0.")
+
+count_nonzero = Op("count_nonzero", "count_nonzero(x, axis=axis, keepdims=keepdims)", door=door("count_nonzero"),
+                   forward=lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
+                   vjp=nothing, samples=REDUCED, numpy=np.count_nonzero, batch="align",
+                   doc="How many numbers are not 0; no gradient flows.")
+
 # --- running sums -------------------------------------------------------------------------------------------
 
 
@@ -299,3 +308,103 @@ cumsum = Op("cumsum", "cumsum(x, axis=axis)", door=_cumsum_door,
             vjp=lambda g, out, x, *, axis: (flip(cumsum(flip(g, axis), axis=axis), axis),),
             samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=1), Sample("2,3")], numpy=np.cumsum,
             batch="align", doc="Running sums along an axis; without one, over all numbers in order.")
+
+
+@function(np.cumprod, method=True)
+def cumprod(x, axis=None):
+    """Running products along an axis; without one, over all numbers in order. Also right where some are 0.
+
+    >>> cumprod(np.array([1.0, 2.0, 3.0, 4.0])).tolist()
+    [1.0, 2.0, 6.0, 24.0]
+    """
+    if axis is None:
+        x, axis = ravel(x), -1
+    axis = negative_axis("cumprod", rank_of(x), axis)
+    behind = (slice(None),) * (-axis - 1)
+    step = 1
+    while step < shape_of(x)[axis]:  # each number times the one `step` places before it: products of 2, of 4, of 8
+        earlier = getitem(x, (..., slice(0, -step), *behind))
+        border = [(0, 0)] * rank_of(x)
+        border[axis] = (step, 0)
+        x, step = x * pad(earlier, border, constant_values=1.0), 2 * step
+    return x
+
+
+@function(np.diff)
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along an axis, taken n times; `prepend` and `append` join numbers to it before.
+
+    >>> diff(np.array([1.0, 4.0, 9.0, 16.0])).tolist()
+    [3.0, 5.0, 7.0]
+    """
+    if n < 0:
+        raise ValueError(f"diff: n is how often differences are taken, 0 or more; got {n}")
+    axis = negative_axis("diff", rank_of(x), axis)
+    if n == 0:
+        return x
+    around = (_as_border(x, prepend, axis), x, _as_border(x, append, axis))
+    parts = [part for part in around if part is not None]
+    x = concatenate(parts, axis=axis) if len(parts) > 1 else x
+    behind = (slice(None),) * (-axis - 1)
+    for _ in range(n):
+        x = getitem(x, (..., slice(1, None), *behind)) - getitem(x, (..., slice(None, -1), *behind))
+    return x
+
+
+def _as_border(x, values, axis):
+    """Numbers to join to x along an axis; a scalar becomes one slice of it."""
+    if values is None or rank_of(values):
+        return values
+    shape = list(shape_of(x))
+    shape[axis] = 1
+    return broadcast_to(values, tuple(shape))
+
+
+@function(np.trace, method=True)
+def trace(x, offset=0, axis1=0, axis2=1):
+    """The sum of the diagonal; see `diagonal`."""
+    return sum_(diagonal(x, offset, axis1, axis2), axis=-1)
+
+
+@function(np.average)
+def average(x, axis=None, weights=None, keepdims=False):
+    """The mean, where each number counts as much as its weight says."""
+    if weights is None:
+        return mean(x, axis, keepdims)
+    axes = negative_axes("average", x, axis)
+    if shape_of(weights) != shape_of(x):
+        if shape_of(weights) != tuple(shape_of(x)[a] for a in axes):
+            raise ShapeError(f"average: weights need the shape of x, {shape_of(x)}, or of its axes {axis}; got "
+                             f"{shape_of(weights)}")
+        weights = reshape(weights, tuple(n if i - rank_of(x) in axes else 1 for i, n in enumerate(shape_of(x))))
+    return sum_(x * weights, axis, keepdims) / sum_(broadcast_to(weights, shape_of(x)), axis, keepdims)
+
+
+@function(np.ptp)
+def ptp(x, axis=None, keepdims=False):
+    """The largest minus the smallest."""
+    return max_(x, axis, keepdims) - min_(x, axis, keepdims)
+
+
+@function(np.nansum)
+def nansum(x, axis=None, keepdims=False):
+    """The sum of the numbers that are not NaN."""
+    return sum_(where(equal(x, x), x, 0.0), axis, keepdims)
+
+
+@function(np.nanmean)
+def nanmean(x, axis=None, keepdims=False):
+    """The mean of the numbers that are not NaN."""
+    return nansum(x, axis, keepdims) / sum_(equal(x, x) * 1.0, axis, keepdims)
+
+
+@function(np.nanmax)
+def nanmax(x, axis=None, keepdims=False):
+    """The largest of the numbers that are not NaN."""
+    return max_(where(equal(x, x), x, -np.inf), axis, keepdims)
+
+
+@function(np.nanmin)
+def nanmin(x, axis=None, keepdims=False):
+    """The smallest of the numbers that are not NaN."""
+    return min_(where(equal(x, x), x, np.inf), axis, keepdims)

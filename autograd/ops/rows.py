@@ -3,10 +3,10 @@
 import numpy as np
 
 from ..errors import AxisError, DataError
-from ..numpy_calls import answers
 from ..op import Op, Sample, nothing, rank_of, shape_of
 from ..recording import notice_read
 from ._axes import negative_axis
+from ._functions import function
 from .shape import _scatter, getitem, moveaxis, ravel
 
 
@@ -20,7 +20,7 @@ def pick(x, index):
     return take(x, index, axis=0) if is_whole(index) else getitem(x, index)
 
 
-@answers(np.take)
+@function(np.take, method=True)
 def take(x, indices, axis=None, mode="raise"):
     """The entries at `indices` along an axis (of all numbers in order, without one); an index may repeat.
 

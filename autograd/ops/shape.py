@@ -7,7 +7,8 @@ import numpy as np
 from ..errors import AxisError, DataError, ShapeError
 from ..numpy_calls import answers
 from ..op import OPS, Op, Sample, rank_of, shape_of
-from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis, plain_number
+from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
+from ._functions import METHODS, function
 from ._rows import column_sums, row_sums, tall
 
 alias = Op("alias", "x",
@@ -61,7 +62,7 @@ def _numpy_reshape(a, shape, order="C"):
     raise ValueError(f'reshape: order is "C" (rows first) or "F" (columns first); got {order!r}')
 
 
-@answers(np.ravel)
+@function(np.ravel, method=True)
 def ravel(x, order="C"):
     """All numbers of x in one row, in order; order="F" takes column by column.
 
@@ -69,6 +70,9 @@ def ravel(x, order="C"):
     [1.0, 3.0, 2.0, 4.0]
     """
     return _numpy_reshape(x, (int(np.size(x)),), order)
+
+
+METHODS["flatten"] = ravel
 
 
 def _permutation(x, *order, axes=None):
@@ -241,88 +245,6 @@ def _ordered_axes(who, x, axes):
     return tuple(negative_axis(who, rank_of(x), a) for a in axes)
 
 
-# --- joining ------------------------------------------------------------------------------------------------
-
-
-def _insist_some(who, xs):
-    if getattr(xs, "ndim", None) == 0 or isinstance(xs, int | float):
-        raise ShapeError(f"{who} takes a list of arrays: {who}([x, y]); got {xs!r:.40}")
-    xs = tuple(xs)
-    if not xs:
-        raise ShapeError(f"{who} needs at least one array; got none")
-    return xs
-
-
-def _concatenate_door(xs, axis=0):
-    xs = _insist_some("concatenate", xs)
-    if axis is None:
-        xs, axis = tuple(map(ravel, xs)), 0
-    shapes = [shape_of(x) for x in xs]
-    if not shapes[0]:
-        raise AxisError("concatenate: numbers have no axis to be joined along; write stack([x, y])")
-    axis = negative_axis("concatenate", len(shapes[0]), axis)
-    rest = {s[:axis] + (s[axis + 1:] if axis != -1 else ()) for s in shapes if len(s) == len(shapes[0])}
-    if len(rest) != 1 or any(len(s) != len(shapes[0]) for s in shapes):
-        raise ShapeError(f"concatenate: shapes {', '.join(map(str, shapes))} differ elsewhere than on axis {axis}")
-    return xs, {"axis": axis}
-
-
-def _split_like(g, xs, axis):
-    """The parts of g that belong to each x along the axis."""
-    parts, start = [], 0
-    for x in xs:
-        stop = start + shape_of(x)[axis]
-        parts.append(getitem(g, (..., slice(start, stop), *(slice(None),) * (-axis - 1))))
-        start = stop
-    return tuple(parts)
-
-
-concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatenate_door,
-                 forward=lambda *xs, axis: np.concatenate(xs, axis=axis),
-                 vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
-                 samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
-                 numpy=np.concatenate, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
-                 doc="The arrays of a list, one after another along an axis.")
-
-
-def _stack_door(xs, axis=0):
-    xs = _insist_some("stack", xs)
-    shapes = {shape_of(x) for x in xs}
-    if len(shapes) > 1:
-        raise ShapeError(f"stack: all shapes must be equal; got {', '.join(map(str, sorted(shapes)))}")
-    return xs, {"axis": negative_axis("stack", len(shapes.pop()) + 1, axis)}
-
-
-stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
-           forward=lambda *xs, axis: np.stack(xs, axis=axis),
-           vjp=lambda g, out, *xs, axis: tuple(
-               getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
-           lower=lambda *xs, axis: concatenate([expand_dims(x, axis) for x in xs], axis),
-           samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
-           numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
-           doc="The arrays of a list, side by side along a new axis.")
-
-
-@answers(np.split)
-def split(x, parts, axis=0):
-    """x cut along an axis: into `parts` equal pieces, or before the indices in a list.
-
-    >>> [part.tolist() for part in split(np.arange(6.0), [1, 4])]
-    [[0.0], [1.0, 2.0, 3.0], [4.0, 5.0]]
-    """
-    axis = negative_axis("split", rank_of(x), axis)
-    size = shape_of(x)[axis]
-    if isinstance(parts, (int, np.integer)):
-        if parts < 1 or size % parts:
-            raise ShapeError(f"split: {size} along axis {axis} cannot be cut into {parts} equal parts; "
-                             "write a list of the places to cut before")
-        cuts = [size // parts * i for i in range(1, parts)]
-    else:
-        cuts = list(parts)
-    edges = zip([0, *cuts], [*cuts, size], strict=True)
-    return [getitem(x, (..., slice(a, b), *(slice(None),) * (-axis - 1))) for a, b in edges]
-
-
 # --- picking ------------------------------------------------------------------------------------------------
 
 
@@ -395,82 +317,3 @@ scatter = Op("scatter", "scatter(x, index, shape)",
              samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
                       Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)})],
              look="placed", doc="Zeros, with x added at the index: what undoes picking.")
-
-
-# --- arranging ----------------------------------------------------------------------------------------------
-
-
-def _pad_door(x, width, mode="constant", constant_values=0.0):
-    if mode != "constant":
-        raise ValueError(f'pad: only mode="constant" is here; got {mode!r}')
-    try:
-        pairs = np.broadcast_to(np.asarray(width), (rank_of(x), 2))
-    except ValueError:
-        raise ShapeError(f"pad: width is one number, (before, after), or one such pair for each of {rank_of(x)} axes; "
-                         f"got {width!r}") from None
-    if pairs.min(initial=0) < 0:
-        raise ShapeError(f"pad: a border cannot be narrower than 0; got width {width!r}. Index with a slice to cut.")
-    value = plain_number("pad", "constant_values", constant_values)
-    return (x,), {"width": tuple((int(a), int(b)) for a, b in pairs), "constant_values": value}
-
-
-def _pad(x, *, width, constant_values):
-    lead = ((0, 0),) * (rank_of(x) - len(width))
-    return np.pad(x, lead + width, constant_values=constant_values)
-
-
-def _inside(g, width):
-    return getitem(g, (..., *(slice(a, -b if b else None) for a, b in width)))
-
-
-def _pad_in_ops(x, width, constant_values):
-    """x in the middle of zeros, plus a border of the constant."""
-    shape = tuple(n + a + b for n, (a, b) in zip(shape_of(x), width, strict=True))
-    inside = scatter(x, tuple(slice(a, a + n) for n, (a, _) in zip(shape_of(x), width, strict=True)), shape)
-    return inside + np.pad(np.zeros(shape_of(x), x.dtype), width, constant_values=constant_values) if (
-        constant_values) else inside
-
-
-pad = Op("pad", "pad(x, width, constant_values=constant_values)", door=_pad_door,
-         forward=_pad,
-         vjp=lambda g, out, x, *, width, constant_values: (_inside(g, width),),
-         lower=lambda x, width, constant_values: _pad_in_ops(x, width, constant_values),
-         samples=[Sample("2,3", settings={"width": ((1, 0), (0, 2))}), Sample("3", settings={"width": 1})],
-         numpy=np.pad, batch="align", doc="x with a border of a constant, `width` wide (before, after) on each axis.")
-
-
-def _triangle_door(x, k=0):
-    if rank_of(x) < 2:
-        raise ShapeError(f"tril and triu need a matrix; got shape {shape_of(x)}")
-    return (x,), {"k": int(k)}
-
-
-def _triangle(x, k):
-    """True on and below the k-th diagonal of a matrix of x."""
-    n, m = shape_of(x)[-2:]
-    return np.tri(n, m, k, dtype=bool)
-
-
-TRIANGLES = [Sample("3,3"), Sample("2,3,4", k=1), Sample("3,4", k=-1)]
-
-tril = Op("tril", "tril(x, k=k)", door=_triangle_door,
-          forward=lambda x, *, k: np.tril(x, k),
-          vjp=lambda g, out, x, *, k: (tril(g, k),),
-          lower=lambda x, k: OPS["where"](_triangle(x, k), x, 0.0),
-          samples=TRIANGLES, numpy=np.tril, batch="align", doc="The lower triangle, zeros above.")
-
-triu = Op("triu", "triu(x, k=k)", door=_triangle_door,
-          forward=lambda x, *, k: np.triu(x, k),
-          vjp=lambda g, out, x, *, k: (triu(g, k),),
-          lower=lambda x, k: OPS["where"](_triangle(x, k - 1), 0.0, x),
-          samples=TRIANGLES, numpy=np.triu, batch="align", doc="The upper triangle, zeros below.")
-
-flip = Op("flip", "flip(x, axis=axis)",
-          door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
-          forward=lambda x, *, axis: np.flip(x, axis),
-          vjp=lambda g, out, x, *, axis: (flip(g, axis),),
-          lower=lambda x, axis: getitem(x, tuple(
-              slice(None, None, -1 if i - rank_of(x) in axis else None) for i in range(rank_of(x)))),
-          samples=[Sample("2,3"), Sample("2,3", axis=0), Sample("2,3", axis=(0, 1))], view=True,
-          numpy=np.flip, batch="align",
-          doc="x with the order along an axis turned round; along all, if none is named.")

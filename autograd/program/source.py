@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..numpy_calls import called
 from ..op import Op, template
 from .passes import optimised
 from .program import Instruction, Program, Type
@@ -193,8 +194,8 @@ class _Filled(ast.NodeTransformer):
         self.op, self.filled = op, filled
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        numpy = self.op.numpy[0].__name__ if self.op.numpy else self.op.name
-        function = self.op.name if self.op.written else f"np.{numpy}"
+        numpy = called(self.op.numpy[0]) if self.op.numpy else f"np.{self.op.name}"
+        function = self.op.name if self.op.written else numpy
         arguments = [self.visit(argument) for argument in node.args]
         keywords = [ast.keyword(k.arg, self.visit(k.value)) for k in node.keywords]
         keywords = [k for k in keywords if (k.arg, ast.unparse(k.value)) not in DEFAULTS]

@@ -44,7 +44,7 @@ def test_an_argument_is_named_once(wrt):
 
 
 @pytest.mark.parametrize("f", [
-    lambda x, s: x.leaky_relu(s), lambda x, s: x.clip(s, 1.0), lambda x, s: x.clip(None, s),
+    lambda x, s: x.leaky_relu(s), lambda x, s: ag.nan_to_num(x, nan=s),
     lambda x, s: ag.layer_norm(x, eps=s), lambda x, s: ag.rms_norm(x, eps=s),
     lambda x, s: ag.pad(x, 1, constant_values=s),
 ])  # fmt: skip
@@ -65,8 +65,7 @@ def test_an_ignored_target_is_not_looked_at():
 
 
 def test_norms_and_variances_are_numpys():
-    with pytest.raises(ValueError, match="largest singular value"):
-        np.linalg.norm(Value(M), 2)
+    assert np.linalg.norm(Value(M), 2).data == pytest.approx(np.linalg.norm(M, 2))
     assert np.linalg.norm(Value(M[0]), 2).data == np.linalg.norm(M[0], 2)
     assert np.var(Value(M), ddof=1.5).data == pytest.approx(np.var(M, ddof=1.5))
 

@@ -17,6 +17,7 @@ from autograd.numpy_calls import BY_NUMPY, OnData, signature_of
 RNG = np.random.default_rng(0)
 MATRIX = RNG.uniform(0.5, 2.0, (2, 3))
 OTHER = RNG.uniform(0.5, 2.0, (2, 3))
+SPD = np.array([[2.0, 0.5, -0.3], [0.5, 1.2, 0.4], [-0.3, 0.4, 3.1]])  # symmetric, with positive eigenvalues
 CUBE = RNG.uniform(0.5, 2.0, (2, 1, 3))
 NONE = np._NoValue
 MASK = MATRIX > 1  # to compute at some places only, which is refused
@@ -30,12 +31,25 @@ REQUIRED = {
     "newshape": (3, 2), "a_min": 0.5, "a_max": 1.5,  # NumPy 2.0 asks for these
     "condition": MATRIX > 1, "shape": (3, 2), "axis": 1, "axis1": 0, "axis2": 1, "source": 0, "destination": 1,
     "indices_or_sections": 1, "indices": [0, 1, 1], "pad_width": ((1, 0), (0, 2)), "fill_value": 3.0,
+    "values": OTHER, "shift": 1, "repeats": 2, "A": MATRIX, "reps": 2,
 }  # fmt: skip
 
 # Where these do not suit a function: the arguments that it must be given.
 CALLS = {
+    **{f: {"x": MATRIX / 3} for f in (np.arcsin, np.arccos, np.arctanh)}, np.arccosh: {"x": MATRIX + 1},
     np.matmul: {"x1": MATRIX, "x2": OTHER.T}, np.dot: {"a": MATRIX, "b": OTHER.T},
-    np.squeeze: {"a": CUBE}, np.broadcast_to: {"array": MATRIX, "shape": (4, 2, 3)},
+    np.where: {"condition": MATRIX > 1, "x": MATRIX, "y": OTHER},
+    np.squeeze: {"a": CUBE}, np.dsplit: {"ary": CUBE, "indices_or_sections": [1]},
+    **{f: {"arys": (MATRIX, OTHER[0])} for f in (np.atleast_1d, np.atleast_2d, np.atleast_3d)},
+    np.broadcast_to: {"array": MATRIX, "shape": (4, 2, 3)},
+    np.select: {"condlist": [MATRIX > 1.5, MATRIX < 1], "choicelist": [MATRIX, OTHER]},
+    np.take_along_axis: {"arr": MATRIX, "indices": np.array([[2, 0], [1, 1]])},
+    np.searchsorted: {"a": np.arange(3.0), "v": MATRIX}, np.result_type: {"arrays_and_dtypes": (MATRIX, np.float32)},
+    **{f: {"x1": MATRIX > 1, "x2": OTHER > 1} for f in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)},
+    np.invert: {"x": MATRIX > 1},
+    **{f: {"a": SPD} for f in (np.linalg.inv, np.linalg.det, np.linalg.slogdet, np.linalg.cholesky, np.linalg.eigh,
+                               np.linalg.eigvalsh, np.linalg.svd)},
+    np.linalg.solve: {"a": SPD, "b": MATRIX[0]},
     np.einsum: {"operands": ("ij,kj->ik", MATRIX, OTHER)},
 }  # fmt: skip
 
@@ -47,17 +61,34 @@ OPTIONAL = {
     "device": [None, "cpu"], "shape": [None, (4,)], "optimize": [False, True, "greedy"], "k": [0, 1, -1],
     "ddof": [0, 1], "correction": [NONE, 1], "mean": [NONE, np.ones((2, 1))], "mode": ["raise", "wrap", "clip"],
     "a_min": [None, 1.0, NONE], "a_max": [None, 1.5, NONE], "min": [NONE, 1.0], "max": [NONE, 1.5],
-    "axes": [None, (1, 0), (0, -1)], "ord": [None, 2, "fro"], "rtol": [1e-5, 2.0], "atol": [1e-8, 2.0],
-    "equal_nan": [False, True], "x": [None], "y": [None], "indices_or_sections": [3, [1]], "a": [MATRIX],
+    "axes": [None, (1, 0), (0, -1)], "ord": [None, 2, "fro"], "atol": [1e-8, 2.0],
+    "equal_nan": [False, True], "indices_or_sections": [3, [1]], "a": [MATRIX],
+    "nan": [0.0, 1.0], "posinf": [None, 2.0], "neginf": [None, 2.0], "default": [0, 2.5],
+    "n": [1, 0, 2], "prepend": [NONE, 1.0, OTHER], "append": [NONE, 1.0], "offset": [0, 1, -1], "decimals": [0, 1],
+    "axis1": [0, 1, -1, 5], "axis2": [1, 0, -1], "kind": [None, "stable"], "stable": [None, True],
+    "upper": [False, True], "UPLO": ["L", "U", "X"], "full_matrices": [True, False], "compute_uv": [True, False],
+    "hermitian": [False, True], "rcond": [None, 0.1], "rtol": [NONE, 1e-5, 2.0], "axisa": [-1, 1], "axisb": [-1, 1],
+    "axisc": [-1, 0], "weights": [None, OTHER], "returned": [False], "side": ["left", "right"], "sorter": [None],
 }  # fmt: skip
 
 TRIED = {  # where a function has its own meaning for a name
-    (np.pad, "mode"): ["constant"], (np.split, "axis"): [0, 1, -1, 5], (np.cumsum, "axis"): [None, 0, 1, -1, 5],
-    (np.linalg.norm, "ord"): [None, "fro"], (np.stack, "axis"): [0, 1, -1, 5], (np.squeeze, "axis"): [None, 1, -2, 0],
+    (np.pad, "mode"): ["constant"],
+    (np.split, "axis"): [0, 1, -1, 5], (np.array_split, "axis"): [0, 1, -1, 5], (np.append, "axis"): [None, 0, 1, 5],
+    (np.roll, "axis"): [None, 0, 1, -1, 5], (np.repeat, "axis"): [None, 0, 1, 5], (np.diff, "axis"): [0, 1, -1, 5],
+    (np.rot90, "axes"): [(0, 1), (1, 0), (0, 5)], (np.rot90, "k"): [1, 0, 2, -1],
+    **{(f, "axis"): [None, 0, 1, -1, 5] for f in (np.cumprod, np.sort, np.argsort)},
+    **{(f, "order"): [None] for f in (np.sort, np.argsort)},
+    (np.take_along_axis, "axis"): [-1, 1, None],
+    (np.cumsum, "axis"): [None, 0, 1, -1, 5],
+    (np.linalg.norm, "ord"): [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf, 3, "no"],
+    (np.tensordot, "axes"): [2, 0],
+    (np.cross, "axis"): [None, 1, -1, 5], (np.linalg.pinv, "rtol"): [NONE, 0.1],
+    (np.stack, "axis"): [0, 1, -1, 5], (np.squeeze, "axis"): [None, 1, -2, 0],
 }  # fmt: skip
 
 # The only parameters that an answer may lack. Another one is a parameter that somebody forgot.
-MAY_LACK = {"out", "where", "initial", "casting", "subok", "signature", "copy", "device", "mean"}
+MAY_LACK = {"out", "where", "initial", "casting", "subok", "signature", "copy", "device", "mean",
+            "hermitian", "rcond", "rtol", "returned"}
 
 
 LENIENT = {np.clip}  # one bound may be left out
@@ -93,6 +124,8 @@ def as_values(x):
     """The same arguments, with Values for arrays of real numbers."""
     if isinstance(x, list | tuple):
         return type(x)(as_values(part) for part in x)
+    if isinstance(x, np.ndarray) and x.dtype.kind == "b" and x is not MASK:
+        return Value(x * 1.0) > 0.5
     return Value(x) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x
 
 
@@ -139,6 +172,9 @@ def assert_same(got, expected, said):
         assert len(got) == len(expected), said
         for part, other in zip(got, expected, strict=True):
             assert_same(part, other, said)
+        return
+    if isinstance(expected, np.dtype):
+        assert got == expected, said
         return
     got = plain(got)
     assert np.shape(got) == np.shape(expected), said

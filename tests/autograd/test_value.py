@@ -418,16 +418,11 @@ class TestNumpy:
         assert v in topological(out)
 
     @pytest.mark.parametrize("a, b", [((), (3,)), ((3,), (3,)), ((2, 3), (3,)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)),
-                                      ((5, 2, 3), (3,))])  # fmt: skip
+                                      ((5, 2, 3), (3,)), ((5, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4))])  # fmt: skip
     def test_dot_is_numpys_dot(self, a, b):
         rng = np.random.default_rng(0)
         x, y = np.asarray(rng.normal(size=a)), rng.normal(size=b)
         np.testing.assert_allclose(np.dot(Value(x), y).data, np.dot(x, y), rtol=1e-14)
-
-    @pytest.mark.parametrize("a, b", [((5, 2, 3), (5, 3, 4)), ((2, 3), (5, 3, 4))])
-    def test_a_dot_of_batches_is_refused(self, a, b):
-        with pytest.raises(TypeError, match="Write x @ y, or einsum"):
-            np.dot(Value(np.ones(a)), np.ones(b))
 
     def test_shape_ndim_and_size_are_plain(self):
         v = Value(self.M)
@@ -438,9 +433,8 @@ class TestNumpy:
         assert v[np.argmax(v)].data == 3.0
 
     @pytest.mark.parametrize("f, which", [
-        (lambda v: np.sort(v), "sort"), (lambda v: np.arctan2(v, 1.0), "arctan2"),
+        (lambda v: np.unwrap(v), "unwrap"), (lambda v: np.nextafter(v, 1.0), "nextafter"),
         (lambda v: np.add.reduce(v), "add.reduce"), (lambda v: np.fft.fft(v), "fft"),
-        (lambda v: v // 2, r"floor_divide \(//\)"), (lambda v: 7 % v, r"remainder \(%\)"),
     ])  # fmt: skip
     def test_a_function_without_an_op_is_refused_by_name(self, f, which):
         with pytest.raises(TypeError, match=f"np.{which} of a Value has no gradient here. .*v.data"):

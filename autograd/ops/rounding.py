@@ -1,0 +1,98 @@
+"""Ops that are constant nearly everywhere: rounding, remainders, truths. No gradient flows through steps."""
+
+import operator
+
+import numpy as np
+
+from ..errors import DataError
+from ..numpy_calls import answers
+from ..op import Op, Sample, nothing, samples
+from ._functions import function
+from .arithmetic import COMPARED
+from .elementwise import UNARY
+
+floor = Op("floor", forward=np.floor, vjp=nothing, samples=UNARY, numpy=np.floor, batch="align",
+           doc="The largest whole number that is not above x; no gradient flows.")
+
+ceil = Op("ceil", forward=np.ceil, vjp=nothing, samples=UNARY, numpy=np.ceil, batch="align",
+          doc="The smallest whole number that is not below x; no gradient flows.")
+
+trunc = Op("trunc", forward=np.trunc, vjp=nothing, samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
+           doc="x without its fraction; no gradient flows.")
+
+rint = Op("rint", forward=np.rint, vjp=nothing, samples=UNARY, numpy=np.rint, batch="align",
+          doc="The nearest whole number, of two the even one; no gradient flows.")
+
+round_ = Op("round", "round(x, decimals=decimals)",
+            door=lambda x, decimals=0: ((x,), {"decimals": operator.index(decimals)}),
+            forward=lambda x, *, decimals: np.round(x, decimals), vjp=nothing,
+            samples=(*UNARY, Sample("3", decimals=1)), numpy=(np.round, np.around), batch="align",
+            doc="x to so many decimals; no gradient flows.")
+
+# --- remainders ---------------------------------------------------------------------------------------------
+
+STEPS = samples(". .", "2,3 2,3", "2,3 3", ". 2,3", low=0.6, high=2.9)  # no quotient of these is near a whole number
+
+floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing, samples=STEPS,
+                  numpy=np.floor_divide, batch="align",
+                  doc="`x // y`: how often y goes into x, as a whole number; no gradient flows.")
+
+mod = Op("mod", "mod(x, y)", forward=operator.mod,
+         vjp=(lambda g, out, x, y: g,
+              lambda g, out, x, y: -g * floor(x / y)),
+         definition=lambda x, y: x - y * floor(x / y),
+         samples=STEPS, numpy=np.mod, batch="align",
+         doc="`x % y`, what is left of x when y is taken away as often as it goes in, `x - y * floor(x / y)`.")
+
+fmod = Op("fmod", forward=np.fmod,
+          vjp=(lambda g, out, x, y: g,
+               lambda g, out, x, y: -g * trunc(x / y)),
+          definition=lambda x, y: x - y * trunc(x / y),
+          samples=STEPS, numpy=np.fmod, batch="align",
+          doc="What is left of x when y is taken away, `x - y * trunc(x / y)`; it has the sign of x.")
+
+# --- truths -------------------------------------------------------------------------------------------------
+
+logical_and = Op("logical_and", "logical_and(x, y)", forward=np.logical_and, vjp=nothing, samples=COMPARED,
+                 numpy=np.logical_and, batch="align", doc="True where both are true, that is not 0.")
+logical_or = Op("logical_or", "logical_or(x, y)", forward=np.logical_or, vjp=nothing, samples=COMPARED,
+                numpy=np.logical_or, batch="align", doc="True where one is true or both.")
+logical_xor = Op("logical_xor", "logical_xor(x, y)", forward=np.logical_xor, vjp=nothing, samples=COMPARED,
+                 numpy=np.logical_xor, batch="align", doc="True where one is true and the other is not.")
+logical_not = Op("logical_not", "logical_not(x)", forward=np.logical_not, vjp=nothing, samples=UNARY,
+                 numpy=np.logical_not, batch="align", doc="True where x is 0 or False.")
+
+
+def _insist_truths(sign, *inputs):
+    """`&`, `|`, `^` and `~` are for comparisons: `(x > 0) & (x < 1)`."""
+    for x in inputs:
+        if np.asarray(getattr(x, "_data", x)).dtype.kind != "b":
+            got = " ".join(repr(x).split())
+            raise DataError(f"{sign} is for truths, as in (x > 0) & ~(y > 0); got numbers: {got:.60}. Mind the "
+                            "brackets, or write logical_and, logical_or, logical_not.")
+
+
+def _of_two_truths(sign, op):
+    def f(x, y):
+        _insist_truths(sign, x, y)
+        return op(x, y)
+
+    return f
+
+
+def _opposite(x):
+    _insist_truths("~", x)
+    return logical_not(x)
+
+
+BITWISE = {
+    "and": answers(np.bitwise_and)(_of_two_truths("&", logical_and)),
+    "or": answers(np.bitwise_or)(_of_two_truths("|", logical_or)),
+    "xor": answers(np.bitwise_xor)(_of_two_truths("^", logical_xor)),
+    "invert": answers(np.invert)(_opposite),
+}
+
+@function(np.nonzero, method=True)
+def nonzero(x):
+    """The places of the numbers that are not 0: an array of indices for each axis, plain, to index with."""
+    return np.nonzero(getattr(x, "_data", x))
