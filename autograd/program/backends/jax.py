@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
+from ...numpy_calls import called
+from ...op import as_plain
 from .. import interpret
 from ..passes import drop_dead
 from ..program import Instruction, Program, is_weak
@@ -105,7 +107,7 @@ def _computed(program: Program, inputs: Sequence[Any]) -> list[Any]:
     for i in program.code:
         out_type = program.types[i.out]
         operands = [_narrowed(registers[r], program.types[r], out_type) for r in i.inputs]
-        out = _op(i)(*operands, **i.op.settings)
+        out = _op(i, out_type)(*operands, **i.op.settings)
         registers[i.out] = out if out.dtype == out_type[1] else out.astype(out_type[1])
     return [jnp.asarray(registers[r], program.types[r][1]) for r in program.outputs]
 
@@ -116,18 +118,35 @@ def _narrowed(x: Any, kind: Any, out: Any) -> Any:
     return x.astype(out[1]) if narrow and hasattr(x, "astype") else x
 
 
-def _op(i: Instruction) -> Callable[..., Any]:
-    """The counterpart of a core op: an entry here, or JAX's function of the same name as NumPy's."""
+def _op(i: Instruction, out: Any) -> Callable[..., Any]:
+    """The counterpart of a core op: an entry here, or JAX's function of the same name as NumPy's.
+
+    Linear algebra and series are left to NumPy, so that eigenvectors have the same signs and results the same digits.
+    """
     import jax.numpy as jnp
 
     own = _OWN.get(i.op.base.name)
     if own is not None:
         return own
     numpy = i.op.numpy[0].__name__ if i.op.numpy else i.op.base.name
+    if i.op.written or (i.op.numpy and called(i.op.numpy[0]).startswith("np.linalg.")):
+        return _on_host(i, out)
     function = getattr(jnp, numpy, None)
     if function is None or (not i.op.numpy and not hasattr(np, numpy)):
         raise DataError(f"{i.op.name} is not known to JAX: it is no core op and has no lowering; use backend='numpy'")
     return function
+
+
+def _on_host(i: Instruction, out: Any) -> Callable[..., Any]:
+    """The op as NumPy computes it, called by JAX on the host."""
+    import jax
+
+    def compute(*inputs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return np.asarray(i.op.compute(*(as_plain(np.asarray(x)) for x in inputs)), out[1])
+
+    kind = jax.ShapeDtypeStruct(out[0], out[1])
+    return lambda *inputs, **settings: jax.pure_callback(compute, kind, *inputs)
 
 
 def _scatter(x: Any, index: Any, shape: Any) -> Any:
