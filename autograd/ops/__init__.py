@@ -75,6 +75,7 @@ setattr(Value, "dot", linear.numpy_dot)  # noqa: B010 (Value.dot is not declared
 
 answers(np.square)(lambda x: x**2)
 answers(np.reciprocal)(lambda x: 1.0 / x)
+answers(np.real, np.conjugate, np.positive, np.real_if_close)(lambda x: x)  # a Value is real
 on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.result_type,
         np.iscomplexobj, np.isrealobj, reads=False)
 on_data(np.isnan, np.isinf, np.isfinite, np.isneginf, np.isposinf, np.isreal, np.iscomplex, np.signbit, np.allclose,

@@ -191,7 +191,7 @@ def _vector_norm(x, ord, axis, keepdims):
         return sum_(size, axis=axis, keepdims=keepdims)
     if isinstance(ord, str):
         raise ValueError(f"norm: ord={ord!r} is for matrices, which have two axes; a vector takes a number")
-    tip = equal(max_(size, axis=axis, keepdims=True), 0)  # where all numbers are 0 the norm is taken to be flat
+    tip = equal(sum_(size, axis=axis, keepdims=True), 0)  # where all numbers are 0 the norm is taken to be flat
     out = where(tip, 0.0, sum_(where(tip, 1.0, size) ** ord, axis=axis, keepdims=True) ** (1 / ord))
     return out if keepdims else squeeze(out, axis)
 

@@ -6,7 +6,7 @@ from ..errors import AxisError, ShapeError
 from ..op import Op, Sample, rank_of, shape_of
 from ._axes import negative_axis
 from ._functions import function
-from .shape import expand_dims, getitem, ravel, reshape
+from .shape import astype, expand_dims, getitem, moveaxis, ravel, reshape
 
 
 def _insist_some(who, xs):
@@ -194,3 +194,17 @@ def column_stack(xs):
 def append(x, values, axis=None):
     """x with `values` joined to its end along an axis; without one, all numbers in order."""
     return concatenate([x, values], axis=axis)
+
+
+@function(np.linspace)
+def linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
+    """`num` numbers at equal distances from start to stop, with stop unless endpoint=False; along a new axis.
+
+    >>> linspace(0.0, 1.0, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
+    rank = max(rank_of(start), rank_of(stop))
+    shares = np.arange(num).reshape((num,) + (1,) * rank) / max(num - bool(endpoint), 1)
+    out = start + (stop - start) * shares
+    out = out if dtype is None else astype(out, dtype)
+    return moveaxis(out, 0, axis) if rank and axis not in (0, -rank - 1) else out

@@ -24,6 +24,7 @@ CALLS = [
     "np.vstack([A, U])", "np.vstack([U, V])", "np.vstack(A)", "np.hstack([A, B])", "np.hstack([U, V])",
     "np.hstack([S, U])",
     "np.dstack([A, B])", "np.dstack([U, V])", "np.column_stack([U, V])", "np.column_stack([U, A.T])",
+    "np.linspace(S, U, 4)", "np.linspace(U, V, 3, axis=1)", "np.linspace(S, 2.0, 4, endpoint=False)",
     "np.append(A, B)", "np.append(A, B, axis=0)", "np.append(U, S)",
     "np.atleast_1d(S)", "np.atleast_2d(U)", "np.atleast_3d(U)", "np.atleast_3d(A)", "np.atleast_2d(S, U, A)[1]",
     "np.array_split(C, 3, axis=2)[0]", "np.array_split(U, [1])[1]", "np.array_split(U, 5)[4]", "np.hsplit(A, [1])[1]",

@@ -31,7 +31,7 @@ REQUIRED = {
     "newshape": (3, 2), "a_min": 0.5, "a_max": 1.5,  # NumPy 2.0 asks for these
     "condition": MATRIX > 1, "shape": (3, 2), "axis": 1, "axis1": 0, "axis2": 1, "source": 0, "destination": 1,
     "indices_or_sections": 1, "indices": [0, 1, 1], "pad_width": ((1, 0), (0, 2)), "fill_value": 3.0,
-    "values": OTHER, "shift": 1, "repeats": 2, "A": MATRIX, "reps": 2,
+    "values": OTHER, "shift": 1, "val": MATRIX, "start": OTHER[0], "stop": MATRIX, "repeats": 2, "A": MATRIX, "reps": 2,
 }  # fmt: skip
 
 # Where these do not suit a function: the arguments that it must be given.
@@ -68,6 +68,7 @@ OPTIONAL = {
     "axis1": [0, 1, -1, 5], "axis2": [1, 0, -1], "kind": [None, "stable"], "stable": [None, True],
     "upper": [False, True], "UPLO": ["L", "U", "X"], "full_matrices": [True, False], "compute_uv": [True, False],
     "hermitian": [False, True], "rcond": [None, 0.1], "rtol": [NONE, 1e-5, 2.0], "axisa": [-1, 1], "axisb": [-1, 1],
+    "num": [50, 3, 1], "endpoint": [True, False], "retstep": [False, True], "tol": [100],
     "axisc": [-1, 0], "weights": [None, OTHER], "returned": [False], "side": ["left", "right"], "sorter": [None],
 }  # fmt: skip
 
@@ -82,13 +83,13 @@ TRIED = {  # where a function has its own meaning for a name
     (np.cumsum, "axis"): [None, 0, 1, -1, 5],
     (np.linalg.norm, "ord"): [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf, 3, "no"],
     (np.tensordot, "axes"): [2, 0],
-    (np.cross, "axis"): [None, 1, -1, 5], (np.linalg.pinv, "rtol"): [NONE, 0.1],
+    (np.linspace, "axis"): [0, 1, -1], (np.cross, "axis"): [None, 1, -1, 5], (np.linalg.pinv, "rtol"): [NONE, 0.1],
     (np.stack, "axis"): [0, 1, -1, 5], (np.squeeze, "axis"): [None, 1, -2, 0],
 }  # fmt: skip
 
 # The only parameters that an answer may lack. Another one is a parameter that somebody forgot.
 MAY_LACK = {"out", "where", "initial", "casting", "subok", "signature", "copy", "device", "mean",
-            "hermitian", "rcond", "rtol", "returned"}
+            "hermitian", "rcond", "rtol", "returned", "retstep"}
 
 
 LENIENT = {np.clip}  # one bound may be left out
@@ -276,3 +277,36 @@ def test_signatures_are_known_also_where_numpy_does_not_say():
     except ValueError:
         return
     assert {name: p.default for name, p in said.items() if name in _UFUNC} == _UFUNC
+
+
+def test_the_page_of_answered_functions_is_what_the_code_says():
+    from tools.numpy_table import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.numpy_table writes it anew"
+
+
+# What HIPS autograd differentiates of NumPy, from its own list; what NumPy 2 has no more is left out.
+HIPS = """
+    abs absolute add amax amin angle append arccos arccosh arcsin arcsinh arctan arctan2 arctanh array_split
+    atleast_1d atleast_2d atleast_3d broadcast_to clip column_stack concatenate conj conjugate cos cosh cross
+    cumsum deg2rad degrees diag diagonal diff divide dot dsplit einsum exp exp2 expand_dims expm1 fabs fliplr
+    flipud fmax fmin gradient hsplit hstack hypot imag inner kron linspace log log10 log1p log2 logaddexp
+    logaddexp2 matmul max maximum mean min minimum mod moveaxis multiply nan_to_num negative outer pad partition
+    power prod rad2deg radians ravel real real_if_close reciprocal remainder repeat reshape roll rot90 select
+    sin sinc sinh sort split sqrt square squeeze stack std subtract sum swapaxes take tan tanh tensordot tile
+    trace transpose tril triu true_divide var vsplit vstack where linalg.cholesky linalg.det linalg.eig
+    linalg.eigh linalg.inv linalg.norm linalg.pinv linalg.slogdet linalg.solve linalg.svd
+""".split()  # noqa: SIM905 (a list literal would be as long again)
+COMPLEX = {"angle", "imag", "linalg.eig"}  # a Value is real
+MISSING = {"gradient", "partition"}
+
+
+def test_what_another_engine_answers_is_answered():
+    answered = {answer.name.removeprefix("np.") for answer in BY_NUMPY.values()}
+    of_objects = {name for name in HIPS if _numpy(name) in BY_NUMPY}
+    assert set(HIPS) - answered - of_objects == COMPLEX | MISSING
+
+
+def _numpy(name):
+    home, _, function = name.rpartition(".")
+    return getattr(getattr(np, home) if home else np, function, None)

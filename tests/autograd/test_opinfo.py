@@ -231,7 +231,7 @@ WRITTEN = {
     "linalg.eigvalsh": lambda x, UPLO="L": ag.eigvalsh(x),
     "linalg.eigh": lambda x, UPLO="L": ag.eigh(x), "linalg.svdvals": lambda x, driver=None: ag.singular_values(x),
     "linalg.pinv": lambda x, hermitian=False, **cut: (
-        needs(not hermitian and all(np.max(t) < 0.01 for t in cut.values())), ag.pinv(x))[1],
+        needs(not hermitian and all(t is None or np.max(t) < 0.01 for t in cut.values())), ag.pinv(x))[1],
     "nn.functional.layer_norm": layer_norm, "nn.functional.rms_norm": rms_norm,
     "nn.functional.linear": lambda x, w, b=None: (needs(w.ndim == 2), ag.linear(x, w.mT, b))[1],
     "nn.functional.cross_entropy": cross_entropy, "nn.functional.scaled_dot_product_attention": attention,
@@ -246,6 +246,7 @@ LEFT_OUT = {
     "max": "torch sends the gradient to one of several largest; its amax shares it, as ours does",
     "min": "as max",
     "norm": "torch.norm is linalg.norm, with older defaults",
+    "linspace": "its samples are plain numbers",
     "one_hot": "no numbers go in",
     "softplus": "every sample sets beta and a threshold, above which torch takes x itself",
 }
