@@ -8,7 +8,6 @@ and the backward pass; run on the printed numbers, one line is what a reader wor
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from autograd.formula.operands import plain
 from autograd.formula.slots import Slots, as_data
 from autograd.op import OPS
 from autograd.stepping.figures import are_spelled
+from autograd.stepping.registers import Block, Code, NotLive, Register
 from autograd.stepping.walk import BACKWARD, Contribution, Step
 from autograd.value import Value
 
@@ -30,88 +30,7 @@ if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 MOST_SCALARS = 20_000  # of a page whose numbers can be changed
-PRIMITIVE = (  # the functions that the page knows; what is missing here is computed by its definition
-    "add", "sub", "mul", "div", "neg", "power", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal",
-    "exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "arctan", "sinh", "cosh", "tanh", "sigmoid", "relu",
-    "erf", "sign", "abs", "maximum", "minimum", "where", "alias",
-)  # fmt: skip
 KINDS = {"f": "", "i": "whole", "u": "whole", "b": "truth"}
-
-
-class NotLive(Exception):
-    """Why the numbers of a page cannot be changed."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some registers in a row: the numbers of one quantity."""
-
-    number: int
-    start: int
-    shape: tuple[int, ...]
-    kind: str = ""  # "whole" and "truth" are never rounded
-
-    @property
-    def size(self) -> int:
-        return int(np.prod(self.shape))
-
-
-@dataclass(frozen=True)
-class Register:
-    """One register of a block."""
-
-    block: Block
-    offset: int
-
-    @property
-    def number(self) -> int:
-        return self.block.start + self.offset
-
-
-@dataclass
-class Code:
-    """The instructions of one line, flat: function, target, operands."""
-
-    live: Live
-    numbers: list[int] = field(default_factory=list)
-    _done: dict[int, int] = field(default_factory=dict)
-    _kept: list[Expr] = field(default_factory=list)
-
-    def scalar(self, e: Expr) -> int:
-        """The register of a formula of scalars, computed if it is not yet. Sums are deep, so no recursion."""
-        stack = [e]
-        while stack:
-            part = stack[-1]
-            if id(part) in self._done:
-                stack.pop()
-            elif part.op is None and part.node is None and part.formula is not None:  # a line of a definition
-                if id(part.formula) in self._done:
-                    self._done[id(stack.pop())] = self._done[id(part.formula)]
-                    self._kept.append(part)
-                else:
-                    stack.append(part.formula)
-            elif part.op is None:
-                self._done[id(stack.pop())] = self.live.operand(part)
-                self._kept.append(part)
-            elif waiting := [x for x in part.args if id(x) not in self._done]:
-                stack += waiting
-            else:
-                self._done[id(stack.pop())] = self._applied(part, [self._done[id(x)] for x in part.args])
-                self._kept.append(part)
-        return self._done[id(e)]
-
-    def _applied(self, e: Expr, operands: list[int]) -> int:
-        assert e.op is not None
-        if e.op.name in PRIMITIVE and not e.op.settings:
-            return self.emit(e.op.name, self.live.new_register(), *operands)
-        if e.op.definition is None:
-            raise NotLive(f"the page does not know {e.op.name}")
-        stand_ins = [Expr(f"r{r}", x.value, node=r) for r, x in zip(operands, e.args)]
-        return self.scalar(e.op.definition(*stand_ins, **e.op.settings))
-
-    def emit(self, function: str, target: int, *operands: int) -> int:
-        self.numbers += [self.live.function(function), target, *operands]
-        return target
 
 
 class Live:
@@ -264,6 +183,7 @@ class Live:
         }  # fmt: skip
 
     def _scalar(self, e: Expr) -> Register:
+        """The register of an operand of one entry."""
         return e.node if isinstance(e.node, Register) else Register(self.constant(e.value), 0)
 
     def _spelled(self, formula: Expr) -> Any:

@@ -42,7 +42,7 @@ def write(stepper: Stepper) -> str:
     live = build(stepper)
     parts = {
         "title": xml(_title(stepper)),
-        "subtitle": xml(_subtitle(stepper)),
+        "subtitle": _subtitle(stepper),
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
         "data": embedded({"at": stepper.position, "views": views(stepper, view, live)} | _program(live)),
@@ -157,8 +157,8 @@ def _title(stepper: Stepper) -> str:
 
 def _subtitle(stepper: Stepper) -> str:
     root = stepper.root
-    value = f" = {short(root.data)}" if root.size == 1 else ""
-    return f"{stepper.words.name(root)}{value}, {count(len(stepper))} steps"
+    value = f' = <span id="hg-root">{short(root.data)}</span>' if root.size == 1 else ""
+    return f"{xml(stepper.words.name(root))}{value}, {count(len(stepper))} steps"
 
 
 def _file(name: str) -> str:

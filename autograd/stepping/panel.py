@@ -27,7 +27,8 @@ from autograd.stepping.figures import (
     table_width,
     value_html,
 )
-from autograd.stepping.live import Block, Live
+from autograd.stepping.live import Live
+from autograd.stepping.registers import Block
 from autograd.stepping.sentences import asked_of, in_words
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.walk import BACKWARD, Contribution, Step

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 
-ROOMY_COLUMN = 5  # characters of a number that somebody may write into a table, such as −1.33
+ROOMY_COLUMN = 6  # characters of a number that somebody may write into a table, such as −1.333
 KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the numbers
 
 

@@ -98,7 +98,9 @@ const editor = (numbersOf, refresh) => {
     const entry = (label, at, tint) => rows.push([label, original[at], page.values[at], tint]);
     if (page.blocks[root].size === 1) entry(top, page.blocks[root].start, "");
     const single = leaves.filter(leaf => page.blocks[leaf.value].size === 1 && leaf.gradient >= 0);
-    if (single.length <= MOST_ROWS) for (const leaf of single) entry(`∂${top}/∂${leaf.name}`, page.blocks[leaf.gradient].start, "hg-gr");
+    for (const leaf of single.length <= MOST_ROWS ? single : []) {
+      entry(`∂${top}/∂${leaf.name}`, page.blocks[leaf.gradient].start, "hg-gr");
+    }
     if (held && held.leaf.gradient >= 0 && page.blocks[held.leaf.value].size > 1) {
       entry(`∂${top}/∂${nameOf(held)}`, page.blocks[held.leaf.gradient].start + held.offset, "hg-gr");
     }
@@ -183,9 +185,12 @@ const editor = (numbersOf, refresh) => {
     if (!canTrain) return;
     const box = element("section", { className: "hg-to hg-loop" });
     box.innerHTML = "<h3>the update: each parameter moves against its gradient</h3>" +
-      `<div class="hg-sym"><math><mi>w</mi><mo>←</mo><mi>w</mi><mo>−</mo><mi>η</mi><mo>·</mo><mfrac><mrow><mo>∂</mo><mi>${top.replace(/[&<>]/g, "")}</mi></mrow><mrow><mo>∂</mo><mi>w</mi></mrow></mfrac></math></div>`;
+      '<div class="hg-sym"><math><mi>w</mi><mo>←</mo><mi>w</mi><mo>−</mo><mi>η</mi><mo>·</mo>' +
+      '<mfrac><mrow><mo>∂</mo><mi class="hg-top"></mi></mrow><mrow><mo>∂</mo><mi>w</mi></mrow></mfrac></math></div>';
+    box.querySelector(".hg-top").textContent = top;
     for (const leaf of parameters.slice(0, MOST_ROWS)) box.append(updateLine(leaf));
-    if (parameters.length > MOST_ROWS) box.append(element("p", { className: "hg-lab", textContent: `and ${parameters.length - MOST_ROWS} more parameters` }));
+    const more = parameters.length - MOST_ROWS;
+    if (more > 0) box.append(element("p", { className: "hg-lab", textContent: `and ${more} more parameters` }));
     const slider = element("input", { type: "range", min: -3, max: 0, step: 0.01, value: Math.log10(eta), id: "hg-eta-slider" });
     const field = element("input", { value: eta, size: 6, id: "hg-eta", inputMode: "decimal", autocomplete: "off" });
     slider.setAttribute("aria-label", "step size η");
@@ -199,17 +204,26 @@ const editor = (numbersOf, refresh) => {
     box.append(chart());
     panel.append(box);
   }
+  // One parameter's update in numbers, with the digits that make it come out.
   function updateLine(leaf) {
     const { size, shape } = page.blocks[leaf.value], row = element("div", { className: "hg-line" });
-    const value = page.read(leaf.value), gradient = page.read(leaf.gradient);
-    const moved = value.map((x, i) => x - eta * gradient[i]);
-    if (!lines.shows(shape)) { row.append(`${leaf.name}: ${shape.join("×")} numbers`); return row; }
-    const table = (entries, tint) => lines.html({ entries: [...entries], at: [...entries].map(() => -1), shape, kind: "" }, tint, { brackets: 0 });
-    const bracketed = size === 1 && shape.length === 0 && gradient[0] < 0;
-    row.innerHTML = `<span class="hg-q"><b class="hg-op"></b><span class="hg-op">←</span>${table(value, "")}</span>` +
-      `<span class="hg-q"><span class="hg-op">− ${shown(eta)} ×${bracketed ? " (" : ""}</span>${table(gradient, "hg-gr")}${bracketed ? '<span class="hg-op">)</span>' : ""}</span>` +
-      `<span class="hg-q"><span class="hg-op">=</span>${table(moved, "hg-new")}</span>`;
-    row.querySelector("b").textContent = leaf.name;
+    row.append(element("b", { className: "hg-op", textContent: leaf.name }));
+    if (!lines.shows(shape)) { row.append(`${shape.join("×")} numbers`); return row; }
+    const [VALUE, GRADIENT, ETA, MOVED] = [0, 1, 2, 3];
+    const block = (start, own = shape, many = size) => ({ start, shape: own, size: many, kind: "" });
+    const sheet = { blocks: [block(0), block(size), block(3 * size, [], 1), block(2 * size)], start: new Float64Array(3 * size + 1) };
+    const move = v => { for (let i = 0; i < size; i++) v[2 * size + i] = v[i] - v[3 * size] * v[size + i]; };
+    const registers = Float64Array.from([...page.read(leaf.value), ...page.gradient(leaf.gradient), ...Array(size).fill(0), eta]);
+    move(registers);
+    const line = { result: MOVED, uses: [VALUE, GRADIENT, ETA], terms: [], work: move };
+    const search = new digits.Digits(sheet, registers, [line]);
+    const shownAs = (number, tint, brackets = 0) =>
+      lines.html(lines.quantity(sheet, registers, number, search.notations.get(number)), tint, { brackets });
+    const group = (sign, html) => `<span class="hg-q"><span class="hg-op">${sign}</span>${html}</span>`;
+    row.insertAdjacentHTML("beforeend", group("←", shownAs(VALUE, "")) +
+      group("−", `${shownAs(ETA, "")}<span class="hg-op">×</span>${shownAs(GRADIENT, "hg-gr", 1)}`) +
+      group(search.confirms(line) ? search.sign(line) : "≈", shownAs(MOVED, "hg-new")));
+    for (const one of row.querySelectorAll("[data-r]")) delete one.dataset.r;  // these are no registers of the page
     return row;
   }
   function chart() {
@@ -221,10 +235,12 @@ const editor = (numbersOf, refresh) => {
     const points = losses.map((v, i) => (Number.isFinite(v) ? `${x(i).toFixed(1)},${y(v).toFixed(1)}` : "")).filter(Boolean);
     const says = `${top} after ${losses.length - 1} updates: ${shown(losses.at(-1))}, at the start ${shown(losses[0])}`;
     const figure = element("div", { className: "hg-chart" });
-    const dots = losses.length <= 33 ? points.map(p => `<circle cx="${p.split(",")[0]}" cy="${p.split(",")[1]}" r="2.2"/>`).join("") : "";
+    const dot = point => { const [cx, cy] = point.split(","); return `<circle cx="${cx}" cy="${cy}" r="2.2"/>`; };
+    const dots = losses.length <= 33 ? points.map(dot).join("") : "";
     figure.innerHTML = `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="">` +
       `<path d="M8,${height - 14}H${width - 8}" class="hg-axis"/><polyline points="${points.join(" ")}"/>${dots}` +
-      `<text x="8" y="13">${shown(losses[0])}</text><text x="${width - 8}" y="13" text-anchor="end">now ${shown(losses.at(-1))}</text></svg>`;
+      `<text x="8" y="13">${shown(losses[0])}</text>` +
+      `<text x="${width - 8}" y="13" text-anchor="end">now ${shown(losses.at(-1))}</text></svg>`;
     figure.querySelector("svg").setAttribute("aria-label", says);
     figure.append(element("p", { className: "hg-lab", textContent: says }));
     return figure;

@@ -3,7 +3,7 @@
 // pointing at one can light up those it was computed from.
 const lines = (() => {
   const ROOMY = 33, TABLE_SIZE = 13, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
-  const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "+="], AFTER_SIGN = "+−×⊙·/^";
+  const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "+="];
   const LARGEST = [4, 4], LONGEST_VECTOR = 6, MOST_SLICES = 4, ROUGH_DIGITS = 3;
 
   const escaped = text => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -54,12 +54,15 @@ const lines = (() => {
   }
   function widthOf(q) { return q.shape.length && shows(q.shape) ? digits.widthOf(q.entries, q.shape, q.how, q.kind) : 0; }
 
+  const IF_NEGATIVE = 1, IF_RAISED = 2;        // as in formula/slots.py
+  const isBracketed = (text, when) =>
+    (when & IF_NEGATIVE && text.startsWith(numbers.MINUS)) || (when & IF_RAISED && text.includes("×10"));
+
   function html(q, tint = "", { brackets = 0, before = null } = {}) {
     if (!q.shape.length) {
       const one = numbers.cell(q.entries[0], q.how, q.kind);
       const mark = { zero: " hg-z", bad: " hg-bad" }[one.kind] || "";
-      const bracketed = (brackets & 1 && one.text.startsWith(numbers.MINUS)) || (brackets & 2 && one.text.includes("×10"));
-      const text = bracketed ? `(${raised(one.text)})` : raised(one.text);
+      const text = isBracketed(one.text, brackets) ? `(${raised(one.text)})` : raised(one.text);
       return `<span class="hg-num ${tint}${mark}" data-r="${q.at[0]}" title="${q.entries[0]}">${text}</span>`;
     }
     if (!shows(q.shape)) {
@@ -111,7 +114,8 @@ const lines = (() => {
       const wide = unit.reduce((sum, piece) => sum + (typeof piece === "string" ? 0 : widthOf(piece)), 0) > ROOMY - 12;
       if (wide) groups.push(...unit.map(piece => [piece])); else groups.push(unit);
     }
-    return groups.map(group => group.map(pieceHtml).join("")).filter(Boolean).map(group => `<span class="hg-q">${group}</span>`).join("");
+    const written = groups.map(group => group.map(pieceHtml).join("")).filter(Boolean);
+    return written.map(group => `<span class="hg-q">${group}</span>`).join("");
   }
   function pieceHtml(piece) {
     if (typeof piece !== "string") return html(piece, piece.gradient ? "hg-gr" : "", { brackets: piece.brackets });
@@ -121,8 +125,7 @@ const lines = (() => {
   function pieceText(piece) {
     if (typeof piece === "string") return piece;
     const text = plain(piece);
-    const bracketed = !piece.shape.length && ((piece.brackets & 1 && text.startsWith(numbers.MINUS)) || (piece.brackets & 2 && text.includes("×10")));
-    return bracketed ? `(${text})` : text;
+    return !piece.shape.length && isBracketed(text, piece.brackets) ? `(${text})` : text;
   }
   // Slots filled; `written` gives a quantity's notation.
   function filled(page, registers, pieces, written) {
@@ -178,13 +181,16 @@ const lines = (() => {
 
     // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.
     entry(number, offset) {
-      const line = this.page.data.lines[number], entry = line.entries[offset], block = this.page.blocks[line.result];
+      const line = this.page.data.lines[number], entry = line.entries[offset];
       const result = { ...quantity(this.page, this.registers, line.result, this.written(line.result), { offset }), kind: "" };
       if (!entry) return { left: [], sign: "=", result };
       const key = ([one, at]) => `${one}.${at}`;
-      const scalar = { result: `${line.result}.${offset}`, uses: entry.uses.map(key), code: entry.code, target: { start: entry.result, size: 1 },
-        terms: entry.terms.length ? [...entry.terms.map(key), `${line.result}.${offset}`] : [] };
-      const search = this.digits.confirms(line) ? new Shared(this, scalar, block) : new digits.Digits(this.page, this.registers, [scalar]);
+      const own = `${line.result}.${offset}`;
+      const scalar = {
+        result: own, uses: entry.uses.map(key), code: entry.code, target: { start: entry.result, size: 1 },
+        terms: entry.terms.length ? [...entry.terms.map(key), own] : [],
+      };
+      const search = this.digits.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);
       if (!search.confirms(scalar)) return { left: [], sign: "=", result };
       const left = filled(this.page, this.registers, entry.pieces, (one, at) => search.notations.get(`${one}.${at}`));
       return { left, sign: search.sign(scalar), result: { ...result, how: search.notations.get(scalar.result) } };
@@ -193,7 +199,8 @@ const lines = (() => {
       const line = this.page.data.lines[number], { left, sign, result } = this.entry(number, offset);
       if (!left.length || left.map(pieceText).join("").length + 3 > LONGEST_ENTRY) return "";
       const tint = line.gradient ? "hg-gr hg-new" : "hg-new";
-      return `<div class="hg-line hg-arith" data-entry="${offset}"><i>${placeOf(this.page.blocks[line.result].shape, offset)}</i>${grouped(left)}${answer(sign, result, tint)}</div>`;
+      const place = placeOf(this.page.blocks[line.result].shape, offset);
+      return `<div class="hg-line hg-arith"><i>${place}</i>${grouped(left)}${answer(sign, result, tint)}</div>`;
     }
     // All entries, folded; the one with the largest result, or `first`, is shown first.
     entries(number, first = -1) {
@@ -211,17 +218,14 @@ const lines = (() => {
   }
 
   // A line's entry spelled with the digits of the whole line.
-  class Shared {
-    constructor(spelling, scalar, block) {
-      const { page, registers } = spelling;
-      this.inner = Object.create(digits.Digits.prototype);
-      Object.assign(this.inner, { page, registers, lines: [], values: new Map(), shortest: new Map(), seen: new Map(), hand: page.start.slice() });
-      for (const key of [scalar.result, ...scalar.uses]) this.inner.know(key);
-      this.inner.notations = new Map([...this.inner.shortest].map(([key, how]) => [key, spelling.written(Number(key.split(".")[0])) || how]));
+  class Shared extends digits.Digits {
+    constructor(spelling, scalar) {
+      super(spelling.page, spelling.registers, []);
+      for (const key of [scalar.result, ...scalar.uses]) {
+        this.know(key);
+        this.notations.set(key, spelling.written(Number(key.split(".")[0])) || this.shortest.get(key));
+      }
     }
-    get notations() { return this.inner.notations; }
-    confirms(line) { return this.inner.confirms(line); }
-    sign(line) { return this.inner.sign(line); }
   }
 
   function placeOf(shape, offset) {
@@ -229,6 +233,6 @@ const lines = (() => {
     for (const size of [...shape].reverse()) { index.unshift(offset % size); offset = Math.floor(offset / size); }
     return index.map(i => `[${i}]`).join("");
   }
-  return { Spelling, quantity, html, plain, shows, placeOf, pages, raised, AFTER_SIGN };
+  return { Spelling, quantity, html, plain, shows, placeOf, pages };
 })();
 if (typeof module !== "undefined") module.exports = lines;

@@ -62,7 +62,9 @@ const live = data => {
     return nested(root);
   }
   // What was changed, for the address: leaf.entry:number,…
+  let known = { runs: 0, edits: "" };
   function edits() {
+    if (known.runs === page.runs) return known.edits;
     const found = [];
     leaves.forEach((leaf, number) => {
       const { start, size } = page.blocks[leaf.value];
@@ -70,7 +72,8 @@ const live = data => {
         if (!Object.is(page.values[start + i], original[start + i])) found.push(`${number}.${i}:${page.values[start + i]}`);
       }
     });
-    return found.join(",");
+    known = { runs: page.runs, edits: found.join(",") };
+    return known.edits;
   }
   function applyEdits(text) {                  // what makes no sense is left out
     page.values.set(original);
@@ -165,7 +168,8 @@ const live = data => {
     const middle = (top + bottom) / 2 - 4;
     group.setAttribute("transform", scale < 1 ? `translate(${left} ${middle}) scale(${scale}) translate(${-left} ${-middle})` : "");
     const caption = group.parentNode.querySelector("text");
-    caption.textContent = caption.textContent.replace(/ ?×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+$/, "") + (table.exponent ? ` ${numbers.power(table.exponent)}` : "");
+    const power = table.exponent ? ` ${numbers.power(table.exponent)}` : "";
+    caption.textContent = caption.textContent.replace(/ ?×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+$/, "") + power;
   }
 
   // --- the panel -------------------------------------------------------------------------------------------------------

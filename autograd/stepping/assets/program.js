@@ -84,6 +84,7 @@ const program = (() => {
         if (send.before >= 0) this.add(v, send.before, send.added, send.total);
       }
       this.noise = null;
+      this.runs = (this.runs || 0) + 1;
     }
     add(v, x, y, sum) {
       const a = this.blocks[x].start, b = this.blocks[y].start, { start, size } = this.blocks[sum];
@@ -96,19 +97,22 @@ const program = (() => {
     noises() {
       if (this.noise) return this.noise;
       this.noise = new Map();                  // by block
+      const scratch = this.values.slice();
       for (const send of this.data.sends.filter(one => one.lines.length)) {
         const uses = new Set(send.lines.flatMap(line => this.data.lines[line].named));
         for (const line of send.lines) uses.delete(this.data.lines[line].result);
-        const own = this.shaken(send.lines, [...uses], send.added, this.noise.get(send.arrives), send.arrives);
+        const own = this.shaken(send.lines, [...uses], send.added, this.values, scratch,
+          this.noise.get(send.arrives), send.arrives);
         const before = send.before >= 0 ? this.noise.get(send.before) : null;
         if (send.added !== send.total) this.noise.set(send.added, own);
         this.noise.set(send.total, before ? own.map((x, i) => x + before[i]) : own);
       }
       return this.noise;
     }
-    // How much a result moves when the blocks it is computed from move by their rounding errors.
-    shaken(lines, uses, result, noise, noisy, from = this.values) {
-      const v = from.slice(), sign = shaker(), moved = new Float64Array(this.blocks[result].size);
+    // How much a result moves when the blocks it is computed from move by their rounding errors, or by the `noise` of
+    // one of them. `v` is a copy of the registers `from`, to work in.
+    shaken(lines, uses, result, from, v, noise = null, noisy = -1) {
+      const sign = shaker(), moved = new Float64Array(this.blocks[result].size);
       for (let round = 0; round < JITTERS; round++) {
         for (const use of uses) {
           const { start, size, kind } = this.blocks[use];
@@ -124,6 +128,10 @@ const program = (() => {
           const by = Math.abs(here[i] - there[i]);
           if (by > moved[i]) moved[i] = by;
         }
+      }
+      for (const use of uses) {
+        const { start, size } = this.blocks[use];
+        v.set(from.subarray(start, start + size), start);
       }
       return moved;
     }
@@ -150,7 +158,7 @@ const program = (() => {
         if (sent.has(line.result) || number === step.last) continue;
         this.execute(line.code, v);            // a line that a rule names
         if (line.named.every(block => this.blocks[block].size <= LARGEST_SHAKEN)) {
-          this.clean(line.result, this.shaken([number], [...new Set(line.named)], line.result, null, -1, v), v);
+          this.clean(line.result, this.shaken([number], [...new Set(line.named)], line.result, v, v.slice()), v);
         }
       }
       for (const block of sent) known(block);

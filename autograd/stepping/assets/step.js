@@ -9,7 +9,7 @@
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
   const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
-  const PLAY_MS = 1600, CAMERA_MS = 220;
+  const PLAY_MS = 1600, CAMERA_MS = 220, ADDRESS_MS = 100;
 
   let viewNumber = -1, view = null, position = 0;
   let shown = {};                 // what each card and edge shows now, so that only changes touch the page
@@ -149,9 +149,13 @@
     if (gradient >= 0) says.push(`gradient ${changing.shown(gradient)}`);
     group.setAttribute("aria-label", says.join("; "));
   }
+  function renumbered() {
+    stamp++;
+    if ($("hg-root")) $("hg-root").textContent = numbers.cell(changing.page.read(changing.root)[0]).text;
+  }
   // Numbers were changed: everything follows, at another position if one is given.
   function refresh(at = position) {
-    stamp++;
+    renumbered();
     if (at !== position) { position = at; held = null; }
     render(true);
   }
@@ -340,7 +344,11 @@
 
   // --- links, keys, themes, paper -----------------------------------------------------------------------------
 
-  function remember() {
+  let remembered = 0, later = 0;
+  function remember() {                   // browsers refuse to change the address too often
+    clearTimeout(later);
+    if (performance.now() - remembered < ADDRESS_MS) { later = setTimeout(remember, ADDRESS_MS); return; }
+    remembered = performance.now();
     const edits = changing ? changing.edits() : "";
     const link = `#step=${position}` + (viewNumber ? `&in=${viewNumber}` : "") + (edits ? `&set=${edits}` : "");
     try { history.replaceState(null, "", link); } catch { /* a sandboxed frame has no address of its own */ }
@@ -348,7 +356,7 @@
   function recall() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
-    if (changing) { changing.applyEdits(asked.get("set")); stamp++; }
+    if (changing && (asked.get("set") || changing.isChanged)) { changing.applyEdits(asked.get("set")); renumbered(); }
     openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);

@@ -190,7 +190,7 @@ def test_training_on_is_the_worksheets(open_page):
 def test_the_buttons_train(open_page):
     at = open_page(small_graph(), "#step=8")
     assert at.js("document.querySelector('.hg-loop math').textContent") == "w←w−η·∂L∂w"
-    assert at.text(".hg-loop .hg-line").replace("\n", "").replace(" ", "") == "a←2−0.1×0.07065=1.993"
+    assert at.text(".hg-loop .hg-line").replace("\n", "").replace(" ", "") == "a←2−0.1×0.07065≈1.993"
     before = at.js("handgrad.get('L')")
     at.click("#hg-train")
     at.wait("document.querySelector('.hg-chart .hg-lab').innerText.includes('100 updates')")
@@ -253,6 +253,7 @@ def test_dragging(open_page):
 def test_a_link_carries_the_edits(open_page):
     at = open_page(small_graph(), "#step=8&set=1.0:-4.5")
     assert at.js("handgrad.get('b')") == -4.5 and at.js("handgrad.position") == 8
+    assert at.text("#hg-root") == "−0.9999" == at.js("document.querySelector('[data-name=L]').textContent")
     for nonsense in ("1.0:NaN", "9.9:1", "1.7:2", ":", "1.0:1e999", "x"):
         at.js(f"location.hash = '#step=2&set={nonsense}'")
         at.wait("handgrad.position === 2")

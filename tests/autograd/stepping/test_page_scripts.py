@@ -1,0 +1,45 @@
+"""The page's JavaScript: small files, no framework, nothing that runs text; and it parses where there is a node."""
+
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+
+import pytest
+
+from autograd.stepping.page import SCRIPTS
+
+ASSETS = files("autograd.stepping").joinpath("assets")
+FORBIDDEN = {
+    r"\beval\s*\(": "eval", r"new\s+Function\b": "new Function", r"\bvar\s": "var", r"[^=!]==[^=]": "==",
+    r"!=[^=]": "!=", r"\bdocument\.write\b": "document.write",
+    r"\bfetch\s*\(|XMLHttpRequest|import\s*\(": "the network",
+    r"https?://(?!www\.w3\.org)": "an address", r"\bconsole\.": "console", r"\t": "a tab", r" +$": "spaces at the end",
+    r"set(?:Timeout|Interval)\(\s*[\"'`]": "a timer that runs text",
+}  # fmt: skip
+
+
+def without_comments(text):
+    return re.sub(r"(?m) *//(?!www).*$", "", text)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_are_plain(name):
+    text = ASSETS.joinpath(name).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    assert lines[0] == '"use strict";' and lines[1].startswith("// ")
+    assert len(lines) < 480 and max(map(len, lines)) <= 140
+    found = [word for pattern, word in FORBIDDEN.items() if re.search(pattern, without_comments(text), re.M)]
+    assert found == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="NOT TESTED: no node on this machine")
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_parse(name):
+    done = subprocess.run(["node", "--check", str(ASSETS.joinpath(name))], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_script_is_used():
+    here = {path.name for path in ASSETS.iterdir() if path.name.endswith(".js")}
+    assert here == {*SCRIPTS, "step_widget.js"}
