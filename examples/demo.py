@@ -1,6 +1,7 @@
 """The main job, `make demo`: all seven examples, checked, with everything there is to look at, in `out/`.
 
-    out/index.html                  everything, in the order of the book
+    out/index.html                  everything: a first expression to change, then the examples in the order of the book
+    out/first.html                  that expression, alone
     out/<example>/worksheet.txt     the example as a worksheet
     out/<example>/graph.svg         its computation graph, with gradients
     out/<example>/step.html         its backward pass, step by step
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import autograd
+from autograd.stepping import page as stepper_page
 from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata
 from examples.checking.verdict import Finding, check, summary, table, tally
@@ -54,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = [make(example, out / example.name, page) for example in EXAMPLES]
     drawn = list(_drawings(gpt_graph.graph(), gpt_graph.DRAWINGS, out / "gpt"))
     page.line(f"{'gpt':<44}{', '.join(path.name for path in drawn)}")
+    _write_stepper(first_graph(), "tanh(a·b + a²)", out / "first.html")
     (out / "errata.md").write_text(errata.page(), encoding="utf-8")
     (out / "index.html").write_text(index_page(made, out), encoding="utf-8")
 
@@ -95,8 +98,20 @@ def _pictures(example: Example, folder: Path) -> Iterator[Path]:
         root = module.graph()
         stepped = module.stepped() if hasattr(module, "stepped") else root
     yield from _drawings(root, module.DRAWINGS, folder)
-    autograd.step(stepped, title=module.TITLE).save(folder / "step.html")
+    _write_stepper(stepped, module.TITLE, folder / "step.html", back="../index.html")
     yield folder / "step.html"
+
+
+def first_graph() -> autograd.Value:
+    """The expression that the first page begins with."""
+    a, b = autograd.Value(2.0, name="a"), autograd.Value(-3.0, name="b")
+    loss = (a * b + a**2).tanh()
+    loss.name = "L"
+    return loss
+
+
+def _write_stepper(root: autograd.Value, title: str, path: Path, back: str = "") -> None:
+    path.write_text(stepper_page.write(autograd.step(root, title=title), back), encoding="utf-8")
 
 
 def _drawings(root: autograd.Value, drawings: Mapping[str, dict[str, Any]], folder: Path) -> Iterator[Path]:

@@ -44,11 +44,17 @@ def index_page(made: Sequence[Made], out: Path) -> str:
     agree = total.total() - total["erratum"] - total[FAILED]
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>handgrad: the worked examples</title><style>{variables_css(":root")}{_STYLE}</style></head><body>
-<header><h1>The worked examples</h1>
+<title>handgrad: an autograd engine you can check by hand</title>
+<style>{variables_css(":root")}{_STYLE}</style></head><body>
+<header><h1>handgrad</h1>
+<p class="lead">An autograd engine you can check by hand: it writes down every step of backpropagation, in symbols
+and in numbers. Here is one expression to try; below are seven transformer calculations from paper worksheets.</p>
+{_FIRST}
+<h2>The worked examples</h2>
 <p class="lead">Seven transformer calculations small enough for paper, computed by the engine. Every number that the
 printed worksheets give is held against it: <b>{total.total()}</b> numbers, <b>{agree}</b> agree,
 <b>{total["erratum"]}</b> are errata, each proved.</p>
+{_meanings()}
 <nav>{links}<a href="#gpt">A whole GPT</a><a href="#errata">Errata</a></nav></header>
 <main>
 {sections}
@@ -96,6 +102,12 @@ def _verdicts(made: Made) -> str:
     badges = (f'<span class="verdict {kind}" title="{MEANING[kind]}"><b>{counts[kind]}</b> {_plural(kind)}</span>'
               for kind in kinds)
     return f'<p class="verdicts">{"".join(badges)}</p>'
+
+
+def _meanings() -> str:
+    """What the words beside each example mean."""
+    rows = "".join(f"<dt>{kind}</dt><dd>{MEANING[kind]}</dd>" for kind in VERDICTS)
+    return f'<dl class="meanings">{rows}</dl>'
 
 
 def _plural(kind: str) -> str:
@@ -146,7 +158,17 @@ folded by module. In the page, a click opens a module down to its single ops.</p
 <a class="graph" href="gpt/graph.html"><img src="gpt/graph.svg" alt="folded graph of a GPT" loading="lazy"></a>
 </section>"""
 
+_FIRST = """<p class="lead">Click <b>b</b>, drag it sideways or press ↑ and ↓: everything follows. Past −4 the gradient
+of <b>a</b> changes its sign. After the last step, <b>train</b> lowers L. <a href="first.html#step=8">Open it alone</a>,
+and send the address to somebody. The lessons are built by <code>make lessons</code>.</p>
+<iframe class="first" src="first.html#step=8" title="tanh(a·b + a²), step by step, its numbers yours to change">
+</iframe>"""
+
 _STYLE = f"""
+.first{{width:100%;height:640px;border:1px solid var(--hg-hair);border-radius:12px;margin:0 0 28px}}
+.meanings{{display:grid;grid-template-columns:auto 1fr;gap:2px 14px;margin:0 0 10px;font-size:14.5px;
+color:var(--hg-muted)}}
+.meanings dt{{color:var(--hg-ink);font-weight:600}}.meanings dd{{margin:0}}
 :root{{color-scheme:light dark}}
 *{{box-sizing:border-box}}
 body{{margin:0;background:var(--hg-surface);color:var(--hg-ink);font:16px/1.5 {SANS}}}

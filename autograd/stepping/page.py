@@ -31,8 +31,8 @@ EDGE_FACES = (
 )  # arrowhead at the result, small and large at the input, large at the result
 
 
-def write(stepper: Stepper) -> str:
-    """The page as text."""
+def write(stepper: Stepper, back: str = "") -> str:
+    """The page as text. `back` is the address of a page that it links to."""
     if len(stepper) > MOST_STEPS:
         raise StepError(
             f"{count(len(stepper))} steps are too many for one page (at most {count(MOST_STEPS)}). Close modules with "
@@ -43,6 +43,7 @@ def write(stepper: Stepper) -> str:
     parts = {
         "title": xml(_title(stepper)),
         "subtitle": _subtitle(stepper),
+        "back": f'<a id="hg-home" href="{xml(back)}">all examples</a>' if back else "",
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
         "data": embedded({"at": stepper.position, "views": views(stepper, view, live)} | _program(live)),

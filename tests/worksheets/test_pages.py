@@ -210,7 +210,9 @@ def test_the_demo_makes_everything(out):
     page = (folder / "index.html").read_text(encoding="utf-8")
     places = [page.index(f'<section id="{example.name}"') for example in EXAMPLES]
     assert places == sorted(places)
-    for path in re.findall(r'(?:src|href)="([^"#:]+)"', page):
+    assert page.index("first.html") < places[0] and "printed as it is" in page
+    assert 'href="../index.html"' in (folder / "example3" / "step.html").read_text(encoding="utf-8")
+    for path in re.findall(r'(?:src|href)="([^"#:]+)(?:#[^"]*)?"', page):
         assert (folder / path).is_file(), path
     for example in EXAMPLES:
         made = {path.name for path in (folder / example.name).iterdir()}
@@ -228,6 +230,21 @@ def test_the_page_shows_every_picture_and_fits(out, width, browser):
     broken = "[...document.images].filter(image => !image.naturalWidth).map(image => image.getAttribute('src'))"
     assert browser.js("document.images.length") >= 10 and browser.js(broken) == []
     assert not browser.js("document.documentElement.scrollWidth > innerWidth")
+    assert browser.errors == []
+
+
+@pytest.mark.slow
+def test_the_first_expression_can_be_changed(out, browser):
+    folder, _ = out
+    browser.errors.clear()
+    browser.open((folder / "index.html").as_uri(), width=1280, height=900)
+    browser.wait("document.querySelector('iframe').contentDocument?.readyState !== 'loading'")
+    browser.wait_until(lambda: browser.in_frame("!!document.querySelector('[data-name=b]')"), "the frame")
+    browser.open((folder / "first.html").as_uri() + "#step=8")
+    browser.wait("!!window.handgrad")
+    before = browser.js("handgrad.grad('a')")
+    browser.js("handgrad.set('b', -4.1)")
+    assert before > 0 > browser.js("handgrad.grad('a')")
     assert browser.errors == []
 
 
