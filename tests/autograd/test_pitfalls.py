@@ -57,6 +57,7 @@ def test_the_same_operand_twice():
         assert a.grad == pytest.approx(expected, rel=1e-15)
 
 
+@pytest.mark.slow
 def test_deep_chains_backward(deep):
     leaf, node = deep
     leaf.grad = None

@@ -35,6 +35,7 @@ def test_the_scalar_gpt_is_the_one_on_arrays_and_on_another_engine():
     harness.assert_same({name: answer_after(make()) for name, make in contenders.items()})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens, width", w3_block.SIZES)
 def test_every_way_to_write_the_block_is_the_hand_written_one(tokens, width):
     arrays, cotangent = w3_block.inputs(tokens, width)

@@ -133,6 +133,7 @@ def test_example_6_gradients_against_differences(given):
     assert len(list(six.differences(**given))) == six.Transformer(**given).count() == 344
 
 
+@pytest.mark.slow
 def test_example_6_verification_can_fail(monkeypatch):
     from autograd.op import OPS
 

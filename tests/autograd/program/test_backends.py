@@ -169,6 +169,7 @@ def test_threads_do_not_disturb_each_other(backend):
     assert not wrong
 
 
+@pytest.mark.slow
 @backends
 @dtypes
 def test_a_gpt_has_the_gradients_of_the_engine(backend, dtype):
@@ -186,6 +187,7 @@ def test_a_gpt_has_the_gradients_of_the_engine(backend, dtype):
             assert_near(grads[name], parameter.grad)
 
 
+@pytest.mark.slow
 @backends
 @pytest.mark.parametrize("kind", ["rms rotary", "tied sinusoidal", "swiglu grouped", "ignore smoothed", "dropout"])
 def test_other_kinds_of_gpt_too(backend, kind):

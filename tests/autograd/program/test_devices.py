@@ -43,6 +43,7 @@ def in_a_process(code):
     return done.stdout
 
 
+@pytest.mark.slow
 @needs_jax
 def test_eight_devices_train_a_gpt_as_one_does():
     """examples/data_parallel.py, small: losses and parameters after four steps."""
@@ -74,6 +75,7 @@ for options, inputs in (({"batch": ["x"]}, (w, x[:5])), ({}, (w, x)), ({"batch":
 """
 
 
+@pytest.mark.slow
 @needs_jax
 def test_what_cannot_be_split_is_refused():
     preamble = "from examples.data_parallel import simulate; simulate(2)\n"

@@ -64,6 +64,7 @@ def test_a_stale_graph_is_refused():
         steps.html()
 
 
+@pytest.mark.slow
 def test_too_many_steps_for_a_page():
     x = Value(1.0)
     for _ in range(3001):
