@@ -258,7 +258,7 @@ class Names:
                 return part
         name = self.call(x)
         path = node.scope.path if node.scope is not None else ""
-        own = path and isinstance(x, Value) and x.op is None and name.startswith(f"{path}.")
+        own = path and isinstance(x, Value) and name.startswith(f"{path}.")
         return name[len(path) :] if own else name
 
     def nestable(self, x: Any) -> bool:

@@ -212,9 +212,9 @@ def _in_steps(qkv, mask, *, heads, kv_heads, causal):
     """The same in steps: split into heads, attend, merge."""
     *lead, tokens, width = shape_of(qkv)
     d = width // (heads + 2 * kv_heads)
-    cuts = split(qkv, [heads * d, (heads + kv_heads) * d], axis=-1)
-    parts = [let(name, part) for name, part in zip("QKV", cuts, strict=True)]
+    parts = split(qkv, [heads * d, (heads + kv_heads) * d], axis=-1)
     if heads == kv_heads == 1 and rank_of(mask) <= 2:  # one head needs no axis for it
+        parts = [let(name, part) for name, part in zip("qkv", parts, strict=True)]
         return attention(*parts, None if mask.__class__ is float else mask, causal)
     q, k, v = (let(name, swapaxes(reshape(part, (*lead, tokens, -1, d)), -3, -2), "one matrix a head")
                for name, part in zip("qkv", parts, strict=True))

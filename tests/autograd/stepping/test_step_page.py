@@ -287,6 +287,12 @@ def test_opening_a_module(page, tmp_path):
     assert at.js("document.querySelectorAll('.hg-is-now').length") >= 2
 
 
+def test_a_softmax_is_written_in_its_named_steps(page):
+    at = page("#step=18")
+    names = "[...document.querySelectorAll('#hg-panel .hg-name')].map(one => one.textContent)"
+    assert at.js(names) == ["dot", "u"]
+
+
 def test_narrow_screens(page):
     at = page("#step=27", width=390, height=844, phone=True)
     assert at.js("document.documentElement.scrollWidth") <= 390
