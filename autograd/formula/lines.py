@@ -89,18 +89,17 @@ class Derivation:
         """The gradient of a node in formulas, `∂L/∂K`."""
         return Expr(self.slope(node), value, node=node, is_gradient=True, formula=None)
 
-    def operand(self, x: Any) -> Any:
-        """An input of an op: a node's symbol, an array's, a plain number as it is; None stays None."""
+    def operand(self, x: Any, node: Value) -> Any:
+        """An input of a node's op: a node's symbol, an array's, a plain number as it is; None stays None."""
         if isinstance(x, Value):
             return self.symbol(x)
         if isinstance(x, np.ndarray) and x.ndim:
-            name = self.names.name(x) or self.names.call(x)
-            return self._symbols.setdefault(id(x), Expr(visible(name), x, node=x))
+            return self._symbols.setdefault(id(x), Expr(visible(self.names.near(x, node)), x, node=x))
         return x
 
     def _made(self, node: Value) -> Expr:
         assert node.op is not None
-        return Expr.applied(node.op, [self.operand(x) for x in node.inputs], self.data(node))
+        return Expr.applied(node.op, [self.operand(x, node) for x in node.inputs], self.data(node))
 
     # --- lines --------------------------------------------------------------------------------------------------
 
@@ -110,7 +109,7 @@ class Derivation:
         whole = self._made(node)
         result = Expr(self.name(node), self.data(node), node=node)
         if node.op.definition is not None:
-            steps = node.op.definition(*(self.operand(x) for x in node.inputs), **node.op.settings)
+            steps = node.op.definition(*(self.operand(x, node) for x in node.inputs), **node.op.settings)
             # Where a definition written for people overflows or loses its digits, the op stands for itself.
             if isinstance(steps, Expr) and lines_of(steps) and _agree(steps.value, result.value):
                 return [*_lines(steps), Line(result, steps)]
@@ -119,7 +118,7 @@ class Derivation:
     def backward(self, node: Value, gradient: Any) -> list[list[Line] | None]:
         """What a node sends to each input, as lines: those that the rule names, then the contribution itself."""
         assert node.op is not None
-        inputs = [self.operand(x) for x in node.inputs]
+        inputs = [self.operand(x, node) for x in node.inputs]
         parts = rule_or_its_name(node.op, self.gradient(node, gradient), self.symbol(node), inputs)
         return [None if part is None else self._contribution(part, x) for part, x in zip(parts, node.inputs)]
 

@@ -61,7 +61,7 @@ class MathML(Writer):
 
     def setting(self, text: str) -> str:
         if text.strip() in ("(", ")", "[", "]", ","):
-            return f'<mo stretchy="false">{text.strip()}</mo>'
+            return f'<mo stretchy="false">{text.strip()}</mo>{BREAK if text.strip() == "," else ""}'
         if re.fullmatch(r"[\d.]+", text):
             return f"<mn>{text}</mn>"
         padded = re.sub(r"^ | $", "\u00a0", text)  # MathML drops plain spaces at the ends

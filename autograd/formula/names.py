@@ -121,9 +121,9 @@ class Names:
         if isinstance(x, Value):
             if self.nestable(x):
                 return Expr(self.expression(x), x.data, node=x, formula=self.formula(x), inline=True)
-            return Expr(self._near(x, node), x.data, node=x)
+            return Expr(self.near(x, node), x.data, node=x)
         if isinstance(x, np.ndarray) and x.ndim:
-            return Expr(self._near(x, node), x, node=x)
+            return Expr(self.near(x, node), x, node=x)
         return Expr.number(x)
 
     def written(self, formula: Expr, gradient: str = "", as_rule: bool = True) -> str:
@@ -157,7 +157,7 @@ class Names:
             if not nested:  # the text depends on the op and on shapes alone, and a rule on large arrays takes a while
                 self._patterns[key] = texts
                 self._kept.append(node.op)
-        names = {} if nested else {_FIRST_MARK + i: self._near(x, node) for i, x in enumerate(node.inputs)}
+        names = {} if nested else {_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(node.inputs)}
 
         def finished(text: str) -> str:
             return self._with_result(text.translate(names), node)
@@ -212,7 +212,7 @@ class Names:
             pattern = self.written(Expr.applied(node.op, marks, node.data), as_rule=False)
             self._patterns[key] = pattern
             self._kept.append(node.op)
-        return pattern.translate({_FIRST_MARK + i: self._near(x, node) for i, x in enumerate(inputs)})
+        return pattern.translate({_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(inputs)})
 
     # --- which names --------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Names:
         self._kept.append(node)
         return name
 
-    def _near(self, x: Any, node: Value) -> str:
+    def near(self, x: Any, node: Value) -> str:
         """An operand as code inside the node's module would write it: the module's own `weight` is `.weight`.
 
         A plain array without a name is what the op calls it, as on its card: `targets`.

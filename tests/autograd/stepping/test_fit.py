@@ -1,0 +1,60 @@
+"""Every step of every page fits: no formula, number or ledger is cut off or needs sideways scrolling."""
+
+import numpy as np
+import pytest
+
+import examples
+import nn
+from autograd import Value, step
+
+TOO_WIDE = """(() => {
+    const panel = document.querySelector("#hg-panel"), edge = Math.min(panel.getBoundingClientRect().right, innerWidth);
+    const over = [...panel.querySelectorAll("*")].filter(one => {
+        const box = one.getBoundingClientRect();
+        return box.width && box.right > edge + 1 && getComputedStyle(one).position !== "absolute"; });
+    const scrolls = [panel, document.documentElement].filter(one => one.scrollWidth > one.clientWidth + 1);
+    return [...over.map(one => one.className + ": " + one.textContent.slice(0, 60)), ...scrolls.map(one => one.id)];
+})()"""
+
+
+def scalar_mlp():
+    return (nn.MLP(2, [3, 1], rng=0)([0.3, -1.2]) - 1.0) ** 2
+
+
+def block():
+    x = Value(np.random.default_rng(0).normal(size=(3, 4)), name="x")
+    return (nn.TransformerBlock(4, 2, rng=0)(x) ** 2).mean()
+
+
+GRAPHS = {"mlp": scalar_mlp, "block": block} | {
+    example.name: example.module.graph for example in examples.EXAMPLES
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+
+    def save(name):
+        path = folder / f"{name}.html"
+        if not path.exists():
+            root = GRAPHS[name]()
+            step(root, grad=None if root.size == 1 else np.ones(root.shape)).save(path)
+        return path.as_uri()
+
+    return save
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_step_fits(browser, saved, name, width):
+    browser.open("about:blank")
+    browser.open(saved(name), width=width, height=800, phone=width < 800)
+    browser.wait("!!window.handgrad")
+    wrong = {}
+    for place in range(browser.js("handgrad.length") + 1):
+        browser.js(f"handgrad.goto({place})")
+        browser.js("document.querySelectorAll('#hg-panel details').forEach(one => { one.open = true; })")
+        if found := browser.js(TOO_WIDE):
+            wrong[place] = found[:2]
+    assert not wrong, f"{len(wrong)} steps: {dict(list(wrong.items())[:3])}"
