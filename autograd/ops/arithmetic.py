@@ -5,7 +5,8 @@ import operator
 
 import numpy as np
 
-from ..op import OPS, Op, Sample, nothing, samples
+from ..op import OPS, About, Op, Sample, nothing, samples
+from ._reasons import other_factor
 
 BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", "0,3 3")
 NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.5, high=2.0)
@@ -13,29 +14,44 @@ NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.
 add = Op("add", "x + y",
          forward=operator.add,
          vjp=lambda g, out, x, y: (g, g),
-         samples=BINARY, numpy=np.add, batch="align", doc="The sum, `x + y`.")
+         samples=BINARY, numpy=np.add, batch="align",
+         about=About(rule="A sum hands the gradient on unchanged: one more in a term is one more in the sum."),
+         doc="The sum, `x + y`.")
 
 sub = Op("sub", "x - y",
          forward=operator.sub,
          vjp=lambda g, out, x, y: (g, -g),
-         samples=BINARY, numpy=np.subtract, batch="align", doc="The difference, `x - y`.")
+         samples=BINARY, numpy=np.subtract, batch="align",
+         about=About(rule="A difference hands the gradient on unchanged to the first term, and with its sign turned "
+                          "to the second.",
+                     bad="Infinity minus infinity is NaN: look for the infinities before it."),
+         doc="The difference, `x - y`.")
 
 mul = Op("mul", "x * y",
          forward=operator.mul,
          vjp=lambda g, out, x, y: (g * y, g * x),
-         samples=BINARY, numpy=np.multiply, batch="align", doc="The product, number by number, `x * y`.")
+         samples=BINARY, numpy=np.multiply, batch="align",
+         about=About(rule="A product sends to each factor the gradient times the other factor.",
+                     small=other_factor,
+                     bad="0 times infinity is NaN: look for the infinity before it."),
+         doc="The product, number by number, `x * y`.")
 
 div = Op("div", "x / y",
          forward=operator.truediv,
          vjp=(lambda g, out, x, y: g / y,
               lambda g, out, x, y: -g * out / y),
          samples=NONZERO, numpy=np.divide, batch="align",
+         about=About(rule="A quotient sends the gradient divided by the divisor; the divisor itself gets it with a "
+                          "minus sign.",
+                     bad="Keep the divisor away from 0: x / (y + 1e-12)."),
          doc="The quotient, `x / y`; what divides by 0 is infinite or NaN, as in NumPy.")
 
 neg = Op("neg", "-x",
          forward=operator.neg,
          vjp=lambda g, out, x: (-g,),
-         samples=samples(".", "2,3"), numpy=np.negative, batch="align", doc="x with its sign turned, `-x`.")
+         samples=samples(".", "2,3"), numpy=np.negative, batch="align",
+         about=About(rule="A minus sign turns the gradient's sign."),
+         doc="x with its sign turned, `-x`.")
 
 
 def _power(x, y):
@@ -49,6 +65,8 @@ power = Op("power", "x ** y",
            vjp=(lambda g, out, x, y: g * power_slope(x, y),
                 lambda g, out, x, y: g * exponent_slope(x, y)),
            samples=(*NONZERO, Sample(". .", low=1.0)), numpy=np.power, batch="align",
+           about=About(rule="A power x ** n has the slope n · x ** (n − 1).",
+                       bad="A fractional power needs a base above 0; at 0 its slope may be infinite."),
            doc="`x ** y`; both may be Values.")
 
 

@@ -6,11 +6,12 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numpy_calls import answers
-from ..op import Op, Sample, by_definition, let, nothing, samples
+from ..op import About, Op, Sample, by_definition, let, nothing, samples
 from ._axes import plain_number
 from ._blocks import in_blocks
 from ._erf import erf_of
 from ._functions import function
+from ._reasons import chosen, dead, saturated
 from ._stash import Stash
 from .arithmetic import NONZERO, equal
 
@@ -26,7 +27,10 @@ def by_kind(on_float, on_array):
 
 exp = Op("exp", forward=by_kind(math.exp, np.exp),
          vjp=lambda g, out, x: (g * out,),
-         samples=UNARY, numpy=np.exp, batch="align", look="exponential", doc="e to the power x.")
+         samples=UNARY, numpy=np.exp, batch="align", look="exponential",
+         about=About(rule="exp is its own slope: the gradient times the result.",
+                     bad="Keep its input below 700, or use softmax or logsumexp, which subtract the largest first."),
+         doc="e to the power x.")
 
 expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
            vjp=lambda g, out, x: (g * (out + 1),),
@@ -35,7 +39,10 @@ expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
 
 log = Op("log", forward=by_kind(math.log, np.log),
          vjp=lambda g, out, x: (g / x,),
-         samples=POSITIVE, numpy=np.log, batch="align", doc="The natural logarithm; -inf at 0, NaN below.")
+         samples=POSITIVE, numpy=np.log, batch="align",
+         about=About(rule="log has the slope 1 / x: the smaller x, the larger the gradient.",
+                     bad="Keep its input above 0: log(x + 1e-12), or log_softmax instead of log(softmax(x))."),
+         doc="The natural logarithm; -inf at 0, NaN below.")
 
 
 def _xlogy(x, y):
@@ -65,6 +72,7 @@ xlogy = Op("xlogy", "xlogy(x, y)",
            definition=lambda x, y: x * log(y), unfolds="rules",
            lower=lambda x, y: where(equal(x, 0), 0.0, x * log(where(equal(x, 0), 1.0, y))),
            samples=NONZERO, batch="align",
+           about=About(bad="Keep y above 0."),
            doc="`x * log(y)`, and 0 where x is 0.")
 
 log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
@@ -75,15 +83,21 @@ log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
 sqrt = Op("sqrt", forward=by_kind(math.sqrt, np.sqrt),
           vjp=lambda g, out, x: (g / (2 * out),),
           samples=POSITIVE, numpy=np.sqrt, batch="align", look="root",
+          about=About(rule="A root has the slope 1 / (2 · result).",
+                      bad="At 0 the slope of sqrt is infinite: sqrt(x + 1e-12)."),
           doc="The square root; NaN below 0, and its derivative at 0 is infinite.")
 
 sin = Op("sin", forward=by_kind(math.sin, np.sin),
          vjp=lambda g, out, x: (g * cos(x),),
-         samples=UNARY, numpy=np.sin, batch="align", doc="The sine of an angle in radians.")
+         samples=UNARY, numpy=np.sin, batch="align",
+         about=About(rule="sin has the slope cos."),
+         doc="The sine of an angle in radians.")
 
 cos = Op("cos", forward=by_kind(math.cos, np.cos),
          vjp=lambda g, out, x: (-g * sin(x),),
-         samples=UNARY, numpy=np.cos, batch="align", doc="The cosine of an angle in radians.")
+         samples=UNARY, numpy=np.cos, batch="align",
+         about=About(rule="cos has the slope −sin."),
+         doc="The cosine of an angle in radians.")
 
 tan = Op("tan", forward=by_kind(math.tan, np.tan),
          vjp=lambda g, out, x: (g * (1 + out**2),),
@@ -110,6 +124,8 @@ tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
           vjp=lambda g, out, x: (g * (1 - out**2),),
           definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
           samples=UNARY, numpy=np.tanh, batch="align",
+          about=About(rule="tanh has the slope 1 − result²: 1 near zero, almost 0 far from it.",
+                      small=saturated("1 − out²", np.abs)),
           doc="The hyperbolic tangent, `sinh(x) / cosh(x)`: any number, squashed into -1 to 1.")
 
 
@@ -125,6 +141,8 @@ sigmoid = Op("sigmoid", forward=_sigmoid,
              definition=lambda x: 1 / (1 + exp(-x)),
              lower=lambda x: where(x >= 0, 1.0, exp(-abs_(x))) / (1.0 + exp(-abs_(x))),
              samples=UNARY, batch="align",
+             about=About(rule="sigmoid has the slope result · (1 − result), at most a quarter.",
+                         small=saturated("out (1 − out)", lambda out: np.abs(out - 0.5) + 0.5)),
              doc="`1 / (1 + exp(-x))`, without overflow: any number, squashed into 0 to 1.")
 
 softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
@@ -152,7 +170,10 @@ silu = Op("silu", forward=lambda x: x * _sigmoid(x),
 relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is float else np.maximum(x, 0.0),
           vjp=lambda g, out, x: (g * (x > 0),),
           lower=lambda x: maximum(x, 0.0),
-          samples=UNARY, batch="align", doc="`max(x, 0)`; its derivative at 0 is 0.")
+          samples=UNARY, batch="align",
+          about=About(rule="relu passes the gradient where its input is above 0, and stops it elsewhere.",
+                      small=dead),
+          doc="`max(x, 0)`; its derivative at 0 is 0.")
 
 leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
                 door=lambda x, slope=0.01: ((x,), {"slope": plain_number("leaky_relu", "slope", slope)}),
@@ -271,7 +292,9 @@ gelu = Op("gelu", "gelu(x, approximate=approximate)", door=_gelu_door,
           forward=_gelu,
           vjp=_gelu_vjp,
           definition=_gelu_defined, lower=_gelu_lowered,
-          samples=GELU, batch="align", doc='x times the normal distribution function; approximate="tanh" as in GPT-2.')
+          samples=GELU, batch="align",
+          about=About(rule="gelu has a slope near 1 for large inputs and near 0 for very negative ones."),
+          doc='x times the normal distribution function; approximate="tanh" as in GPT-2.')
 
 gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_gelu_door,
                 forward=_gelu_slope,
@@ -287,15 +310,23 @@ sign = Op("sign", forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is f
 
 abs_ = Op("abs", forward=abs,
           vjp=lambda g, out, x: (g * sign(x),),
-          samples=UNARY, numpy=(np.abs, np.fabs), batch="align", look="bars", doc="`|x|`; its derivative at 0 is 0.")
+          samples=UNARY, numpy=(np.abs, np.fabs), batch="align", look="bars",
+          about=About(rule="The absolute value passes the gradient with the sign of its input."),
+          doc="`|x|`; its derivative at 0 is 0.")
 
 maximum = Op("maximum", forward=np.maximum,
              vjp=lambda g, out, x, y: (g * ((x > y) + 0.5 * equal(x, y)), g * ((y > x) + 0.5 * equal(x, y))),
-             samples=BINARY, numpy=np.maximum, batch="align", doc="The larger of two; equals share the gradient.")
+             samples=BINARY, numpy=np.maximum, batch="align",
+             about=About(rule="The larger of the two gets the gradient; the other gets nothing.",
+                         small=chosen),
+             doc="The larger of two; equals share the gradient.")
 
 minimum = Op("minimum", forward=np.minimum,
              vjp=lambda g, out, x, y: (g * ((x < y) + 0.5 * equal(x, y)), g * ((y < x) + 0.5 * equal(x, y))),
-             samples=BINARY, numpy=np.minimum, batch="align", doc="The smaller of two; equals share the gradient.")
+             samples=BINARY, numpy=np.minimum, batch="align",
+             about=About(rule="The smaller of the two gets the gradient; the other gets nothing.",
+                         small=chosen),
+             doc="The smaller of two; equals share the gradient.")
 
 fmax = Op("fmax", forward=np.fmax,
           vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
@@ -322,6 +353,8 @@ where = Op("where", forward=_where,
            vjp=lambda g, out, condition, x, y: (None, where(condition, g, 0.0), where(condition, 0.0, g)),
            samples=[Sample(_MASK, "2,3 2,3"), Sample(_MASK, "2,3 ."), Sample(_MASK[0], ". 2,3"), Sample(True, ". .")],
            batch="align",
+           about=About(rule="Each entry's gradient goes to the side it was taken from.",
+                       small="where took the other branch there, so nothing flows to this one."),
            doc="x where the condition holds, else y. It selects: what is not selected cannot leak a NaN.")
 
 

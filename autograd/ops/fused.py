@@ -6,8 +6,9 @@ So are those of `norm.py`, `attention.py` and `heads.py`.
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import Op, Sample, let, nothing, rank_of, shape_of
+from ..op import About, Op, Sample, let, nothing, rank_of, shape_of
 from ._axes import negative_axes
+from ._reasons import other_factor, probabilities
 from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall
 from .arithmetic import equal, not_equal
 from .elementwise import exp, log, log1p, maximum, where
@@ -70,6 +71,9 @@ softmax = Op("softmax", "softmax(x, axis=axis)", door=along("softmax"),
              vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
              definition=_softmax_defined, lower=_softmax_lowered,
              samples=ROWS, batch="align",
+             about=About(rule="Probabilities share one total: each entry gets its own gradient minus the row's "
+                              "average gradient, times its probability.",
+                         small=probabilities),
              doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
 
 
@@ -120,7 +124,10 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_sof
                  forward=_log_softmax,
                  vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
                  definition=lambda x, axis=-1: log(_softmax_defined(x, axis)), lower=_log_softmax_lowered,
-                 samples=ROWS, batch="align", doc="log(softmax(x)), without overflow or loss of digits.")
+                 samples=ROWS, batch="align",
+                 about=About(rule="Each entry gets its gradient minus its probability's share of the row's total.",
+                             small=probabilities),
+                 doc="log(softmax(x)), without overflow or loss of digits.")
 
 
 def _logsumexp(x, *, axis, keepdims):
@@ -148,7 +155,9 @@ logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=r
                vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
                definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
                lower=_logsumexp_lowered,
-               samples=REDUCED, batch="align", doc="`log(sum(exp(x)))`, without overflow.")
+               samples=REDUCED, batch="align",
+               about=About(rule="Each entry gets its softmax share of the gradient."),
+               doc="`log(sum(exp(x)))`, without overflow.")
 
 # --- linear -------------------------------------------------------------------------------------------------
 
@@ -202,6 +211,9 @@ linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=Non
             batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
                 x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1) + (
                 0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1)),
+            about=About(rule="A linear layer sends the gradient back through its weights, and to the weights what "
+                             "came in times it.",
+                        small=other_factor),
             doc="`x @ weight + bias`: weight is (in, out).")
 
 # --- cross entropy ------------------------------------------------------------------------------------------
@@ -334,4 +346,5 @@ cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=re
                             Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
                             Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2),
                             Sample("2,3", _TARGETS, reduction="sum", ignore_index=0)], loss=True,
+                   about=About(rule="What the model said minus what was true: the probability, less 1 at the target."),
                    doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import AxisError, ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import About, Op, Sample, rank_of, shape_of
 from ._axes import negative_axis
 from ._functions import function
 from .shape import astype, expand_dims, getitem, moveaxis, ravel, reshape
@@ -47,6 +47,7 @@ concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatena
                  vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
                  samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
                  numpy=np.concatenate, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
+                 about=About(rule="Each part gets its own piece of the gradient back."),
                  doc="The arrays of a list, one after another along an axis.")
 
 
@@ -65,6 +66,7 @@ stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
            lower=lambda *xs, axis: concatenate([expand_dims(x, axis) for x in xs], axis),
            samples=[Sample(". . ."), Sample("2,3 2,3", axis=0), Sample("2,3 2,3", axis=-1)],
            numpy=np.stack, batch=lambda op, n, *xs: op.forward(*xs), pack=lambda xs: (xs,),
+           about=About(rule="Each part gets its own piece of the gradient back."),
            doc="The arrays of a list, side by side along a new axis.")
 
 

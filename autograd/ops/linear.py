@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numpy_calls import answers
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import About, Op, Sample, rank_of, shape_of
 from ._axes import negative_axis
 from ._functions import function
+from ._reasons import other_factor
 from ._rows import LARGE, tall
 from .join import stack
 from .reduce import sum_
@@ -100,6 +101,9 @@ matmul = Op("matmul", "x @ y",
             samples=[Sample(s) for s in ("2,3 3,4", "3 3", "3 3,4", "2,3 3", "5,2,3 5,3,4", "5,2,3 3,4", "2,3 5,3,4",
                                          "3 5,3,4", "5,2,3 3", "1,2,3 5,3,4", "6,1,2,3 5,3,4", "0,3 3,2", "2,0 0,3")],
             numpy=np.matmul, batch=_batched_matmul,
+            about=About(rule="A matrix product sends to each side the gradient times the other side, transposed: "
+                             "every entry collects all the sums it took part in.",
+                        small=other_factor),
             doc="The matrix product: vectors, matrices, and batches of them with broadcast batch axes.")
 
 

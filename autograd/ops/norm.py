@@ -3,10 +3,11 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, let, rank_of, shape_of
+from ..op import About, Op, Sample, by_definition, let, rank_of, shape_of
 from . import _blocks
 from ._axes import plain_number
 from ._blocks import pieces
+from ._reasons import normalised
 from ._rows import column_sums, mean_products, tall, tools_for
 from ._stash import Stash
 from .elementwise import sqrt
@@ -118,6 +119,9 @@ layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer
                 definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta, lower=True,
                 samples=[Sample("3,4 4 4"), Sample("2,3,4 4 4"), Sample("4 4 4", eps=1e-3), Sample("2,1 1 1")],
                 batch="align",
+                about=About(rule="Layer norm subtracts each row's mean and divides by its spread, so the gradient "
+                                 "loses those two directions as well.",
+                            small=normalised),
                 doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
 
 
@@ -131,6 +135,7 @@ rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
               vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False)[:2],
               definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma, lower=True,
               samples=[Sample("3,4 4"), Sample("2,3,4 4"), Sample("4 4", eps=1e-3)], batch="align",
+              about=About(small=normalised),
               doc="Each row (last axis) scaled to mean square 1, then times gamma.")
 
 

@@ -7,9 +7,10 @@ import operator
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, let, nothing, rank_of, shape_of
+from ..op import About, Op, Sample, by_definition, let, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import function
+from ._reasons import chosen
 from .arithmetic import NONZERO, equal
 from .arrange import diagonal, flip, pad
 from .elementwise import where
@@ -71,6 +72,7 @@ sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
           forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
           samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align", look="sum",
+          about=About(rule="A sum hands the same gradient to every number that was added."),
           doc="The sum over an axis, several, or all.")
 
 
@@ -84,7 +86,9 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
               sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))), lower=True, look="mean",
-          samples=REDUCED, numpy=np.mean, batch="align", doc="The mean over an axis, several, or all.")
+          samples=REDUCED, numpy=np.mean, batch="align",
+          about=About(rule="A mean hands every number an equal share of the gradient."),
+          doc="The mean over an axis, several, or all.")
 
 
 def spread_door(who):
@@ -252,11 +256,17 @@ def _share(g, out, x, *, axis, keepdims):
 
 max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", door=door("max"),
           forward=_extreme(np.maximum), vjp=_share,
-          samples=REDUCED, numpy=(np.max, np.amax), batch="align", doc="The largest; ties share the gradient evenly.")
+          samples=REDUCED, numpy=(np.max, np.amax), batch="align",
+          about=About(rule="Only the largest entry gets the gradient.",
+                      small=chosen),
+          doc="The largest; ties share the gradient evenly.")
 
 min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door("min"),
           forward=_extreme(np.minimum), vjp=_share,
-          samples=REDUCED, numpy=(np.min, np.amin), batch="align", doc="The smallest; ties share the gradient evenly.")
+          samples=REDUCED, numpy=(np.min, np.amin), batch="align",
+          about=About(rule="Only the smallest entry gets the gradient.",
+                      small=chosen),
+          doc="The smallest; ties share the gradient evenly.")
 
 
 def _arg_door(who):

@@ -6,9 +6,10 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..numpy_calls import answers
-from ..op import OPS, Op, Sample, rank_of, shape_of
+from ..op import OPS, About, Op, Sample, rank_of, shape_of
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 from ._functions import METHODS, function
+from ._reasons import picked
 from ._rows import column_sums, row_sums, tall
 
 alias = Op("alias", "x",
@@ -49,6 +50,7 @@ reshape = Op("reshape", "reshape(x, shape)",
              samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
                       Sample(".", settings={"shape": (1, 1)})],
              batch=lambda op, n, x: np.reshape(x, (n, *op.settings["shape"])), view=True, look="reshaped",
+             about=About(rule="The same numbers in another shape: the gradient is put back into the first one."),
              doc="The same numbers, in the same order, in another shape; one size may be -1, for what is left.")
 
 
@@ -103,6 +105,7 @@ transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
                vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
                samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
                numpy=np.transpose, batch="align", look="transpose", view=True,
+               about=About(rule="A transpose turns the gradient back."),
                doc="The axes in another order; reversed if none is named.")
 
 swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
@@ -113,6 +116,7 @@ swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
               lower=lambda x, a, b: _moved(x, np.swapaxes, a, b),
               samples=[Sample("2,3", a=-1, b=-2), Sample("2,3,4", a=0, b=2)],
               numpy=np.swapaxes, batch="align", look="transpose", view=True,
+              about=About(rule="A transpose turns the gradient back."),
               doc="x with two axes in each other's place.")
 
 expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
@@ -171,6 +175,7 @@ broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door
                   samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
                            Sample(".", settings={"shape": (2, 2)})],
                   numpy=np.broadcast_to, batch=_batched_broadcast, look="copied", view=True,
+                  about=About(rule="What was copied collects the gradients of all its copies."),
                   doc="x repeated along axes of size 1, and along new ones in front, until it has the shape.")
 
 
@@ -306,6 +311,8 @@ getitem = Op("getitem", "x[index]",
              forward=_getitem,
              vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
              samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem, view=True,
+             about=About(rule="The gradient goes back to the place that was picked; everything else gets 0.",
+                         small=picked),
              doc="A part of x, `x[index]`: slices, whole numbers, masks, arrays of indices, as in NumPy.")
 
 scatter = Op("scatter", "scatter(x, index, shape)",

@@ -123,13 +123,13 @@ def dominant_path(stepper: Stepper, node: Value) -> list[Link]:
         if not senders:
             return links[::-1]
         sender = max(senders, key=lambda c: (norm(c.value), norm(c.step.incoming)))
-        links.append(Link(sender, norm(sender.step.incoming), norm(sender.value)))
+        links.append(Link(sender, norm(sender.step.arrives.value), norm(sender.added.value)))
         node = sender.step.node
 
 
 def why_small(stepper: Stepper, node: Value) -> str:
     """The factor along the dominant path that makes a gradient zero or tiny; "" if it is neither."""
-    gradient = stepper.walk.incoming.get(node)
+    gradient = stepper.walk.gradient(node)
     if gradient is None or not np.all(np.isfinite(gradient)):
         return ""
     start, size = norm(stepper.walk.seed), norm(gradient)
@@ -156,7 +156,7 @@ def why_small(stepper: Stepper, node: Value) -> str:
 
 def why_sent_little(contribution: Contribution) -> str:
     """Why one step passes almost nothing on; "" if it does."""
-    before, after = norm(contribution.step.incoming), norm(contribution.value)
+    before, after = norm(contribution.step.incoming), norm(contribution.added.value)
     if not np.isfinite(after) or contribution.step.module is not None or before == 0 or after > 1e-3 * before:
         return ""
     return reason(contribution)
@@ -164,16 +164,7 @@ def why_sent_little(contribution: Contribution) -> str:
 
 # --- NaN and infinity ------------------------------------------------------------------------------------------------
 
-REMEDIES = {
-    "log": "Keep its input above 0: log(x + 1e-12), or log_softmax instead of log(softmax(x)).",
-    "div": "Keep the divisor away from 0: x / (y + 1e-12).",
-    "sqrt": "At 0 the slope of sqrt is infinite: sqrt(x + 1e-12).",
-    "exp": "Keep its input below 700, or use softmax or logsumexp, which take the largest off first.",
-    "power": "A fractional power needs a base above 0; at 0 its slope may be infinite.",
-    "mul": "0 times infinity is NaN: look for the infinity before it.",
-    "sub": "Infinity minus infinity is NaN: look for the infinities before it.",
-    "xlogy": "Keep y above 0.",
-}
+ANY_REMEDY = "Look at its inputs."
 
 
 def why_bad_value(value: Value) -> str:
@@ -186,7 +177,7 @@ def why_bad_value(value: Value) -> str:
         if node.op is None:
             return f"Why {_bad_word(node.data)}: {_name(node)} was given as {_bad_word(node.data)}."
         made = " and ".join(map(_name_and_value, dict.fromkeys(node.parents)))
-        remedy = REMEDIES.get(node.op.name, "Look at its inputs.")
+        remedy = node.op.about.bad or ANY_REMEDY
         return f"Why {_bad_word(node.data)}: going forward, the first is made by {node.op.name}, from {made}. {remedy}"
     return ""
 
@@ -208,7 +199,7 @@ def why_bad_gradient(stepper: Stepper, node: Value) -> str:
 def _bad_step(contribution: Contribution) -> str:
     step, words = contribution.step, contribution.step.words
     inputs = " and ".join(f"{words.name(x)} = {shown(words.data(x))}" for x in dict.fromkeys(step.node.parents))
-    remedy = REMEDIES.get(step.node.op.name, "Look at its inputs.") if step.node.op is not None else ""
+    remedy = (step.node.op.about.bad or ANY_REMEDY) if step.node.op is not None else ""
     return (
         f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
         f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
@@ -309,14 +300,14 @@ def _what_it_is(value: Value) -> str:
 def _its_gradient(stepper: Stepper, value: Value) -> str:
     ledger = stepper.ledger(value)
     words = stepper.words
-    gradient = f"{words.slope(value)} = {_told(ledger.total)}"
+    gradient = f"{words.slope(value)} = {_told(stepper.walk.gradient(value))}"
     if words.names.is_made_up(value):  # nobody but us has heard of t1
         gradient += f", with {words.name(value)} for this {'leaf' if value.op is None else 'result'}"
     if not ledger:
         return f"{gradient}: it is where backprop starts."
     if len(ledger) == 1:
         return f"{gradient}: one path leads to it, through {ledger[0].via}."
-    return f"{gradient}: {_listed(f'{entry.via} adds {_told(entry.value)}' for entry in ledger)}."
+    return f"{gradient}: {_listed(f'{entry.via} adds {_told(entry.added.value)}' for entry in ledger)}."
 
 
 def _swapped(value: Value, root: Value) -> str:

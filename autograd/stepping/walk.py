@@ -395,6 +395,12 @@ class Walk:
                 sent.total = self._exact.get(sent.parent, sent.total)
                 self.incoming[sent.parent] = sent.total
 
+    def gradient(self, node: Value) -> Any:
+        """A node's gradient as it is shown: 0 where rounding errors are all there is; None if none arrives."""
+        node = self.twin(node)
+        g = self.incoming.get(node)
+        return None if g is None else without_noise(g, self.noise.get(node, 0.0))
+
     def steps(self, words: Derivation) -> list[Step]:
         """One step an op: forward oldest first, then backward newest first."""
         forward = [Step(words, FORWARD, node) for node in self.nodes if node.op is not None]
