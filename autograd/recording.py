@@ -133,8 +133,8 @@ class _Thread(threading.local):
 class _Mark:
     """Takes a thread that has ended out of `opened`."""
 
-    def __del__(self) -> None:
-        opened.discard(id(self))
+    def __del__(self, discard: Callable[[int], None] = opened.discard, of: Callable[[object], int] = id) -> None:
+        discard(of(self))  # bound above: when Python exits, a module's names are gone before its objects
 
 
 modes = _Thread()

@@ -1,5 +1,7 @@
 """What is recorded while a graph is built: no_grad, scopes, source lines, the first NaN."""
 
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -241,3 +243,24 @@ class TestHooks:
 
         assert grad(f)(3.0) == 12.0
         assert grad(grad(f))(3.0) == 4.0
+
+
+def test_python_exits_in_silence_while_a_thread_is_at_work():
+    code = """
+import threading
+from autograd import Value
+
+used = threading.Event()
+
+def work():
+    Value(1.0) * 2
+    from autograd.recording import modes
+    modes.now()
+    used.set()
+    threading.Event().wait()
+
+threading.Thread(target=work, daemon=True).start()
+used.wait()
+"""
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (answer.returncode, answer.stderr) == (0, "")
