@@ -185,12 +185,21 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
                 anchor="end",
                 size=None if row.strong else size,
                 weight=weight,
-                more=f'{NUMBER} data-kind="{row.kind}"' if row.strong and row.kind in ("value", "grad") else "",
+                more=_mark(row),
             )
         )
         parts.append(_bars(row, right - mono_width(row.text, size) - geometry.bars_width(row), top + 15))
         top += pitch
     return "".join(parts)
+
+
+def _mark(row: Row) -> str:
+    """What tells a page which number it is: a scalar's own, or a fact about many that changes with them."""
+    if row.strong:
+        return f'{NUMBER} data-kind="{row.kind}"' if row.kind in ("value", "grad") else ""
+    if row.caption.startswith("range") or row.kind == "grad":
+        return f' data-fact="{"norm" if row.kind == "grad" else "range"}"'
+    return ""
 
 
 def _bars(row: Row, left: float, bottom: float) -> str:

@@ -15,6 +15,11 @@ const lines = (() => {
     return last.length === 1 ? last[0] <= LONGEST_VECTOR : last[0] <= LARGEST[0] && last[1] <= LARGEST[1];
   }
   const rough = x => numbers.cell(x, numbers.notation([x], ROUGH_DIGITS)).text;
+  function span(low, high) {                   // a range; its ends share one notation
+    const { rows, exponent } = numbers.table([low, high], 2, numbers.notation([low, high], ROUGH_DIGITS));
+    const text = rows[0].map(cell => cell.text).join(" … ");
+    return exponent ? `(${text})${numbers.power(exponent)}` : text;
+  }
   const norm = entries => Math.hypot(...entries);
 
   // --- one quantity --------------------------------------------------------------------------------------------
@@ -233,6 +238,6 @@ const lines = (() => {
     for (const size of [...shape].reverse()) { index.unshift(offset % size); offset = Math.floor(offset / size); }
     return index.map(i => `[${i}]`).join("");
   }
-  return { Spelling, quantity, html, plain, shows, placeOf, pages };
+  return { Spelling, quantity, html, rough, norm, span, plain, shows, placeOf, pages };
 })();
 if (typeof module !== "undefined") module.exports = lines;

@@ -101,10 +101,20 @@ const live = data => {
       const number = block(text.dataset.kind);
       if (number >= 0) scalar(text, number, value);
     }
+    for (const text of group.querySelectorAll(":scope > text[data-fact]")) {
+      text.dataset.was ??= text.textContent;
+      text.textContent = edits() === "" ? text.dataset.was : fact(text.dataset.fact, value, gradient);
+    }
     for (const table of group.querySelectorAll(".hg-table")) {
       const number = block(table.dataset.kind);
       if (number >= 0) matrix(table, number, value);
     }
+  }
+  function fact(kind, value, gradient) {       // of a large array; what a folded module holds is not followed
+    const number = kind === "norm" ? gradient : value;
+    if (number < 0) return "—";
+    const entries = [...(kind === "norm" ? page.gradient(number) : page.read(number))].filter(x => x !== -Infinity);
+    return kind === "norm" ? lines.rough(lines.norm(entries)) : lines.span(Math.min(...entries), Math.max(...entries));
   }
   function mark(text, number, offset, value, index) {
     const kind = number === value ? "value" : "grad", start = page.blocks[number].start + offset;

@@ -12,9 +12,16 @@ from autograd import Value, step
 from autograd.graph import topological
 from autograd.op import apply
 from autograd.stepping.live import MOST_SCALARS, Live, build
-from examples import example2_single_step, example3_full_backprop, example4_multiple_patterns
+from examples import (
+    cat_sleeps,
+    example2_single_step,
+    example3_full_backprop,
+    example4_multiple_patterns,
+    example5_feed_forward,
+)
 
-EXAMPLES = {"2": example2_single_step, "3": example3_full_backprop, "4": example4_multiple_patterns}
+EXAMPLES = {"2": example2_single_step, "3": example3_full_backprop,
+            "4": example4_multiple_patterns, "5": example5_feed_forward, "cat": cat_sleeps}  # fmt: skip
 
 # What a page shows at every position: the numbers of its panel, and all texts of its cards.
 READERS = """(() => {
@@ -62,7 +69,7 @@ def with_leaves(root, numbers):
     for node in topological(root):
         if node.op is not None:
             new[node] = apply(node.op, tuple(new[x] if isinstance(x, Value) else x for x in node.inputs))
-            new[node].name = node.name
+            new[node]._note = node._note  # its name, and the module it was made in
         else:
             new[node] = type(node)(numbers[node.name], name=node.name) if node.name in numbers else node
             new[node].requires_grad = node.requires_grad
@@ -95,6 +102,8 @@ def assert_same_digits(at, root):
     """What the page shows now is what Python writes for this graph."""
     expected = at.js(f"shownByPython({json.dumps(data_of(step(root).html())['views'][0])})")
     for position, (ours, theirs) in enumerate(zip(at.js("shownByPage()"), expected, strict=True)):
+        for one, other in zip(ours, theirs, strict=True):
+            assert sorted(set(one) ^ set(other)) == [], position
         assert ours == theirs, position
 
 
@@ -164,6 +173,39 @@ def test_ops_agree_after_every_edit(open_page, name):
         put(at, {"x": x, "y": y})
         assert_same_numbers(at, graph(x, y))
         assert_same_digits(at, graph(x, y))
+
+
+FUNCTIONS = (
+    lambda x, y: x * y, lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x.tanh(), lambda x, y: x / (y * y + 1.5),
+    lambda x, y: (x * x + 1).log(), lambda x, y: ag.sigmoid(x), lambda x, y: ag.relu(x), lambda x, y: ag.gelu(x),
+    lambda x, y: x @ y if x.ndim == y.ndim == 2 else x**2, lambda x, y: (x * 0.3).exp(), lambda x, y: x.T * y,
+)  # fmt: skip
+
+
+def random_graph(seed, numbers):
+    """A few functions of a number and two matrices, applied to one another at random."""
+    rng = np.random.default_rng(seed)
+    values = [Value(number, name=name) for name, number in numbers.items()]
+    for _ in range(rng.integers(3, 7)):
+        x, y = (values[i] for i in rng.integers(len(values), size=2))
+        values.append(FUNCTIONS[rng.integers(len(FUNCTIONS))](x, y))
+        values[-1].name = f"h{len(values)}"
+    return (values[-1] * values[0]).sum()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_graphs_agree_after_every_edit(open_page, seed):
+    rng = np.random.default_rng(seed)
+    shapes = {"a": (), "b": (2, 2), "c": (2, 2)}
+
+    def numbers():
+        return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+    at = open_page(random_graph(seed, numbers()))
+    for _ in range(3):
+        edited = numbers()
+        put(at, {name: edited[name] for name in at.js("handgrad.names()") if name in edited})
+        assert_same_digits(at, random_graph(seed, edited))
 
 
 # --- training -----------------------------------------------------------------------------------------------------
