@@ -90,11 +90,17 @@ def test_every_block_of_a_page_runs_and_says_the_truth(path, tmp_path, monkeypat
     run_page(path.read_text(encoding="utf-8"), str(path))
 
 
+def is_there(name, folder):
+    """A link is found from the page that has it, a quoted path from the top."""
+    return any(ROOT.glob(name.rstrip("/"))) if ".." not in name and not (folder / name).exists() else (
+        (folder / name).resolve().exists())
+
+
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "CHANGELOG.md"], ids=lambda path: path.name)
 def test_a_page_names_files_that_are_there(path):
     named = re.findall(r"`([\w.<>*]+/[\w.<>*/]*)`|\]\(([\w./]+)\)", path.read_text(encoding="utf-8"))
     paths = {re.sub(r"<\w+>", "*", quoted or linked) for quoted, linked in named}
-    missing = [name for name in sorted(paths) if not name.startswith("out/") and not any(ROOT.glob(name.rstrip("/")))]
+    missing = [name for name in sorted(paths) if not name.startswith("out/") and not is_there(name, path.parent)]
     assert paths and not missing
 
 
