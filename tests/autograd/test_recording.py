@@ -247,18 +247,12 @@ class TestHooks:
 
 def test_python_exits_in_silence_while_a_thread_is_at_work():
     code = """
-import threading
-from autograd import Value
-
+import autograd.recording as recording, threading, time
 used = threading.Event()
-
 def work():
-    Value(1.0) * 2
-    from autograd.recording import modes
-    modes.now()
+    recording.modes.now()
     used.set()
-    threading.Event().wait()
-
+    time.sleep(60)
 threading.Thread(target=work, daemon=True).start()
 used.wait()
 """
