@@ -43,17 +43,32 @@ _CACHE_LIMIT = 512  # bound variants kept per op; shapes and axes repeat, so a r
 
 
 @dataclass(frozen=True)
+class Slip:
+    """A classic mistake: its name, a sentence that teaches, and, in an op's block, a wrong rule of its first input."""
+
+    name: str
+    teaches: str
+    rule: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
 class About:
     """What there is to say about an op to somebody who meets it for the first time.
 
     rule    its rule in words, one sentence
     small   why a gradient becomes small in it: a sentence, or a function of a `Passage` that reads one off the numbers
     bad     what to do where its result or its slope is infinite or NaN
+    total   what its result adds up to, row by row: 1 for probabilities
+    slope_total     the same of the gradient it sends to its first input: 0 where a shift of the row changes nothing
+    slips   classic mistakes in its rule
     """
 
     rule: str = ""
     small: str | Callable[[Any], str] = ""
     bad: str = ""
+    total: float | None = None
+    slope_total: float | None = None
+    slips: tuple[Slip, ...] = ()
 
 
 class Op:

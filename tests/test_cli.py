@@ -80,12 +80,14 @@ ARGUMENTS = {  # of each command; the others take an example
     "play": ["tanh(x)*1e-5 + sqrt(y)", "x=[2,3]", "y=[1,4]", "--forward", "--text"],
     "draw": ["example2", "-o", "drawing.svg"],
     "check": ["checked.py"],
+    "grade": ["answers.csv", "--of", "example2"],
 }
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monkeypatch):
     (tmp_path / "checked.py").write_text("def wrong(x=-2.0):\n    return x * x.detach()\n")
+    (tmp_path / "answers.csv").write_text("id,answer\nQ[0][0],0.1\nscaled[0][0],0.01\n")
     monkeypatch.chdir(tmp_path)
 
     def run(encoding):

@@ -26,7 +26,9 @@ from autograd.version import __version__
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 # in the order of `handgrad --help`
-COMMANDS = ("example", "errata", "draw", "step", "source", "play", "check", "doctor", "docs")
+COMMANDS = (
+    "example", "errata", "draw", "step", "source", "play", "worksheet", "grade", "check", "doctor", "docs",
+)  # fmt: skip
 
 
 class CommandError(Exception):

@@ -28,6 +28,7 @@ PARTS = {
     "derivatives": "Derivatives of functions",
     "drawing": "Drawings",
     "stepping": "Steps and explanations",
+    "worksheet": "Worksheets and marking",
     "check": "Gradient checks",
     "program": "Programs",
     "recording": "What is recorded",

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numpy_calls import answers
-from ..op import About, Op, Sample, by_definition, let, nothing, samples
+from ..op import About, Op, Sample, Slip, by_definition, let, nothing, samples
 from ._axes import plain_number
 from ._blocks import in_blocks
 from ._erf import erf_of
@@ -172,7 +172,10 @@ relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is flo
           lower=lambda x: maximum(x, 0.0),
           samples=UNARY, batch="align",
           about=About(rule="relu passes the gradient where its input is above 0, and stops it elsewhere.",
-                      small=dead),
+                      small=dead, slips=(
+                          Slip("relu's mask taken from the gradient",
+                               "Whether the gradient passes is decided by the input's sign.",
+                               lambda g, out, x: g * (g > 0)),)),
           doc="`max(x, 0)`; its derivative at 0 is 0.")
 
 leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",

@@ -6,7 +6,7 @@ So are those of `norm.py`, `attention.py` and `heads.py`.
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import About, Op, Sample, let, nothing, rank_of, shape_of
+from ..op import About, Op, Sample, Slip, let, nothing, rank_of, shape_of
 from ._axes import negative_axes
 from ._reasons import other_factor, probabilities
 from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall
@@ -73,7 +73,11 @@ softmax = Op("softmax", "softmax(x, axis=axis)", door=along("softmax"),
              samples=ROWS, batch="align",
              about=About(rule="Probabilities share one total: each entry gets its own gradient minus the row's "
                               "average gradient, times its probability.",
-                         small=probabilities),
+                         small=probabilities, total=1.0, slope_total=0.0, slips=(
+                             Slip("softmax's diagonal only",
+                                  "Every probability depends on every score: the others' gradients come in through the "
+                                  "sum of g · p.",
+                                  lambda g, out, x, axis: g * out * (1 - out)),)),
              doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
 
 
@@ -126,7 +130,7 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_sof
                  definition=lambda x, axis=-1: log(_softmax_defined(x, axis)), lower=_log_softmax_lowered,
                  samples=ROWS, batch="align",
                  about=About(rule="Each entry gets its gradient minus its probability's share of the row's total.",
-                             small=probabilities),
+                             small=probabilities, slope_total=0.0),
                  doc="log(softmax(x)), without overflow or loss of digits.")
 
 
@@ -346,5 +350,6 @@ cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=re
                             Sample("2,3", _TARGETS, reduction="none"), Sample("3", np.array(1)),
                             Sample("2,3", _TARGETS, ignore_index=0), Sample("2,3", _TARGETS, label_smoothing=0.2),
                             Sample("2,3", _TARGETS, reduction="sum", ignore_index=0)], loss=True,
-                   about=About(rule="What the model said minus what was true: the probability, less 1 at the target."),
+                   about=About(rule="What the model said minus what was true: the probability, less 1 at the target.",
+                               slope_total=0.0),
                    doc="-log of the probability that softmax(logits) gives to the target class, averaged or summed.")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import About, Op, Sample, by_definition, let, rank_of, shape_of
+from ..op import About, Op, Sample, Slip, by_definition, let, rank_of, shape_of
 from . import _blocks
 from ._axes import plain_number
 from ._blocks import pieces
@@ -121,7 +121,10 @@ layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer
                 batch="align",
                 about=About(rule="Layer norm subtracts each row's mean and divides by its spread, so the gradient "
                                  "loses those two directions as well.",
-                            small=normalised),
+                            small=normalised, slope_total=0.0, slips=(
+                                Slip("layer norm without its mean terms",
+                                     "The mean and the spread of a row depend on every entry: their part is subtracted.",
+                                     lambda g, out, x, gamma, beta, eps: g * gamma / standard_rows(x, eps)[1]),)),
                 doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
 
 

@@ -1,0 +1,137 @@
+"""`handgrad grade FILE...`: mark answers, one by one or a whole class."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograd.cli import CommandError, Subparsers
+from autograd.errors import HandgradError, printable
+
+if TYPE_CHECKING:
+    from autograd.worksheet import Marks, Worksheet
+    from autograd.worksheet.answers import Answers
+
+KINDS = (".csv", ".tsv", ".json", ".xlsx")
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "grade", help="mark the answers to a worksheet, or those of a class",
+        description="Mark answers (.csv, .json, .xlsx), each number from the learner's own earlier ones. One file "
+                    "gives a report; several, or a folder, a table: who, score, first wrong step, slip. A file that "
+                    "cannot be read is told, and the rest is marked.")  # fmt: skip
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE | FOLDER")
+    parser.add_argument("--of", metavar="FILE.py[:NAME] | EXAMPLE",
+                        help="what the sheet was made from; files written by an example's sheet know it")  # fmt: skip
+    parser.add_argument("--digits", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
+    parser.add_argument("--variant", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
+    parser.add_argument("--eta", type=float, default=0.1, help="as given to `handgrad worksheet`")
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="write the report: .html, .json or .txt")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from autograd.worksheet.answers import read
+
+    files = found_files(arguments.files)
+    sheets: dict[tuple[str, int, int], Worksheet] = {}
+    marks: list[Marks] = []
+    failed = 0
+    for path in _with_progress(files):
+        try:
+            answers = read(path)
+            marks.append(mark(answers, sheet_for(path, answers, arguments, sheets)))
+        except HandgradError as error:
+            if len(files) == 1:
+                raise CommandError(str(error)) from error
+            failed += 1
+            print(printable(f"{path.name}: not marked. {error}"))
+    if len(files) == 1:
+        report(marks[0], arguments.output)
+    elif marks:
+        print(printable(class_table(marks)))
+    return 1 if failed else 0
+
+
+def found_files(paths: list[Path]) -> list[Path]:
+    """The files meant: those named, and those in folders."""
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            found += sorted(each for each in path.iterdir() if each.suffix.lower() in KINDS)
+        elif path.exists():
+            found.append(path)
+        else:
+            raise CommandError(f"there is no {path}")
+    if not found:
+        raise CommandError(f"no answers there: they end in {', '.join(KINDS)}")
+    return found
+
+
+def _with_progress(files: list[Path]) -> list[Path]:
+    if len(files) < 4:
+        return files
+    from tqdm import tqdm
+
+    return tqdm(files, unit="sheet", leave=False, disable=None)
+
+
+def sheet_for(
+    path: Path, answers: Answers, arguments: argparse.Namespace, sheets: dict[tuple[str, int, int], Worksheet]
+) -> Worksheet:
+    """The sheet that a file belongs to: as it says itself, or as the command line does."""
+    from autograd.cli.worksheet import make_sheet
+    from autograd.worksheet.answers import AnswersError
+
+    labels = answers.labels
+    source = arguments.of or labels.get("source", "")
+    if not source or (".py" in source and not arguments.of):  # a file never says which program to run
+        raise AnswersError(f"{path.name} does not say which sheet it belongs to: add --of example3 or --of model.py:L")
+    digits = arguments.digits or _whole(labels.get("digits", ""), 4)
+    variant = arguments.variant if arguments.variant is not None else _whole(labels.get("variant", ""), 0)
+    key = (source, digits, variant)
+    if key not in sheets:
+        sheets[key] = make_sheet(source, digits=digits, variant=variant, eta=arguments.eta)
+    return sheets[key]
+
+
+def _whole(text: str, default: int) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else default
+
+
+def mark(answers: Answers, sheet: Worksheet) -> Marks:
+    from autograd.worksheet import grade
+
+    return grade(sheet, answers)
+
+
+def report(marks: Marks, output: Path | None) -> None:
+    """Print the report, or write it in the form that the file's ending names."""
+    if output is None:
+        print(printable(marks.text()), end="")
+        return
+    from autograd.files import check_folder, write_whole
+
+    forms = {".html": marks.html, ".json": marks.json, ".txt": marks.text}
+    if output.suffix.lower() not in forms:
+        raise CommandError(f"{output}: a report is written as {', '.join(forms)}")
+    check_folder(output)
+    write_whole(output, forms[output.suffix.lower()]().encode())
+    print(f"{output}: {marks.score:.1%}")
+
+
+def class_table(marks: list[Marks]) -> str:
+    """Who, score, first wrong number, slip; and what happened most often."""
+    rows = [("who", "score", "first wrong", "slip")]
+    for each in marks:
+        rows.append((each.who, f"{each.score:.1%}", each.first_wrong or "", str(each.mistake or "")))
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    slips = Counter(name for each in marks if each.mistake for name in each.mistake.names)
+    if slips:
+        name, count = slips.most_common(1)[0]
+        lines.append(f"\nmost common slip: {name} ({count} of {len(marks)})")
+    return "\n".join(lines)

@@ -1,0 +1,286 @@
+"""Interval: the carrier of a marker who allows rounding. Scalar formulas run on it in decimal, bounds inclusive.
+
+    >>> product = Interval("0.24", "0.26") * Interval("2", "2")
+    >>> float(product.low), float(product.high)
+    (0.48, 0.52)
+
+Numbers are decimals of 40 digits, so that what a person writes is exact, and the rounding of this arithmetic itself
+lies far below the last place anyone writes.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from autograd.errors import DataError
+from autograd.expr import Expr
+
+CONTEXT = decimal.Context(
+    prec=40, Emin=-999999, Emax=999999, traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow]
+)
+GUARD = Decimal("1e-36")  # relative: what the arithmetic itself may lose
+ONE, ZERO, TWO = Decimal(1), Decimal(0), Decimal(2)
+LARGEST_EXPONENT = Decimal(100_000)
+
+
+class CannotJudge(ArithmeticError):
+    """A line that has no bounded interval on these numbers: a division by what may be 0, the log of a negative one."""
+
+
+class Interval:
+    """All numbers from `low` to `high`."""
+
+    __slots__ = ("high", "low")
+
+    def __init__(self, low: Any, high: Any) -> None:
+        self.low, self.high = Decimal(low), Decimal(high)
+
+    @staticmethod
+    def exactly(x: Any) -> Interval:
+        return Interval(x, x)
+
+    @property
+    def middle(self) -> Decimal:
+        return CONTEXT.divide(CONTEXT.add(self.low, self.high), TWO)
+
+    @property
+    def width(self) -> Decimal:
+        return CONTEXT.subtract(self.high, self.low)
+
+    @property
+    def size(self) -> Decimal:
+        """The largest magnitude in it."""
+        return max(abs(self.low), abs(self.high))
+
+    def wider(self, by: Decimal) -> Interval:
+        return Interval(CONTEXT.subtract(self.low, by), CONTEXT.add(self.high, by))
+
+    def __contains__(self, x: Decimal) -> bool:
+        return self.low <= x <= self.high
+
+    def __str__(self) -> str:
+        return f"[{self.low}, {self.high}]"
+
+    __repr__ = __str__
+
+    # --- arithmetic ----------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Interval) -> Interval:
+        return _outward(CONTEXT.add(self.low, other.low), CONTEXT.add(self.high, other.high))
+
+    def __sub__(self, other: Interval) -> Interval:
+        return _outward(CONTEXT.subtract(self.low, other.high), CONTEXT.subtract(self.high, other.low))
+
+    def __neg__(self) -> Interval:
+        return Interval(-self.high, -self.low)
+
+    def __mul__(self, other: Interval) -> Interval:
+        products = [CONTEXT.multiply(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return _outward(min(products), max(products))
+
+    def __truediv__(self, other: Interval) -> Interval:
+        if other.low <= 0 <= other.high:
+            raise CannotJudge("it divides by a number that may be 0")
+        quotients = [CONTEXT.divide(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return _outward(min(quotients), max(quotients))
+
+    def __pow__(self, other: Interval) -> Interval:
+        if other.low == other.high and other.low == other.low.to_integral_value():
+            return self._whole_power(int(other.low))
+        if self.low <= 0:
+            raise CannotJudge("it raises a number that may not be positive to a power that is not whole")
+        powers = [CONTEXT.power(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        return _outward(min(powers), max(powers))
+
+    def _whole_power(self, n: int) -> Interval:
+        if n < 0:
+            return Interval(1, 1) / self._whole_power(-n)
+        ends = [CONTEXT.power(self.low, n), CONTEXT.power(self.high, n)] if n else [ONE, ONE]
+        low = ZERO if n and n % 2 == 0 and self.low <= 0 <= self.high else min(ends)
+        return _outward(low, max(ends))
+
+
+def _outward(low: Decimal, high: Decimal) -> Interval:
+    """Bounds that hold although the arithmetic itself rounds."""
+    return Interval(low - abs(low) * GUARD, high + abs(high) * GUARD)
+
+
+# --- functions -----------------------------------------------------------------------------------------------------
+
+
+def _exp(x: Decimal) -> Decimal:
+    if abs(x) > LARGEST_EXPONENT:
+        raise CannotJudge("an exponential is too large to write")
+    return CONTEXT.exp(x)
+
+
+def _sigmoid(x: Decimal) -> Decimal:
+    return CONTEXT.divide(ONE, ONE + _exp(-x))
+
+
+def _tanh(x: Decimal) -> Decimal:
+    e = _exp(TWO * x)
+    return CONTEXT.divide(e - ONE, e + ONE)
+
+
+def _sine_series(x: Decimal, term: Decimal, n: int) -> Decimal:
+    """term - term x² / ((n+1)(n+2)) + ...: sine from (x, 1), cosine from (1, 0)."""
+    total, square = term, CONTEXT.multiply(x, x)
+    while abs(term) > Decimal("1e-60"):
+        term = CONTEXT.divide(CONTEXT.multiply(-term, square), Decimal((n + 1) * (n + 2)))
+        total, n = CONTEXT.add(total, term), n + 2
+    return total
+
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+
+
+def _turned(x: Decimal) -> Decimal:
+    """The same angle between -π and π."""
+    return CONTEXT.subtract(x, CONTEXT.multiply(2 * PI, (x / (2 * PI)).to_integral_value()))
+
+
+def _sin(x: Decimal) -> Decimal:
+    x = _turned(x)
+    return _sine_series(x, x, 1)
+
+
+def _cos(x: Decimal) -> Decimal:
+    return _sine_series(_turned(x), ONE, 0)
+
+
+def _arctan(x: Decimal) -> Decimal:
+    """Halve the angle until the series is short."""
+    halvings = 0
+    while abs(x) > Decimal("0.05"):
+        x = CONTEXT.divide(x, ONE + CONTEXT.sqrt(ONE + CONTEXT.multiply(x, x)))
+        halvings += 1
+    total = term = x
+    square, n = CONTEXT.multiply(x, x), 1
+    while abs(term) > Decimal("1e-60"):
+        term, n = CONTEXT.multiply(-term, square), n + 2
+        total = CONTEXT.add(total, CONTEXT.divide(term, Decimal(n)))
+    return total * 2**halvings
+
+
+def _erf(x: Decimal) -> Decimal:
+    """2/√π Σ (-1)ⁿ x²ⁿ⁺¹ / (n! (2n+1)), as a sum of positive terms: exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (1·3·5 ... (2n+1))."""
+    if abs(x) > 12:
+        return ONE.copy_sign(x)
+    total = term = x
+    square, n = CONTEXT.multiply(x, x), 0
+    while abs(term) > Decimal("1e-60"):
+        n += 1
+        term = CONTEXT.divide(CONTEXT.multiply(term, 2 * square), Decimal(2 * n + 1))
+        total = CONTEXT.add(total, term)
+    return CONTEXT.multiply(CONTEXT.multiply(total, _exp(-square)), CONTEXT.divide(TWO, CONTEXT.sqrt(PI)))
+
+
+def _rising(f: Callable[[Decimal], Decimal]) -> Callable[[Interval], Interval]:
+    """A function that never falls, on intervals."""
+    return lambda x: _outward(f(x.low), f(x.high))
+
+
+def _log(x: Interval) -> Interval:
+    if x.low <= 0:
+        raise CannotJudge("it takes the logarithm of a number that may not be positive")
+    return _outward(CONTEXT.ln(x.low), CONTEXT.ln(x.high))
+
+
+def _sqrt(x: Interval) -> Interval:
+    if x.low < 0:
+        raise CannotJudge("it takes the root of a number that may be negative")
+    return _outward(CONTEXT.sqrt(x.low), CONTEXT.sqrt(x.high))
+
+
+def _wave(f: Callable[[Decimal], Decimal], top: Decimal) -> Callable[[Interval], Interval]:
+    """Sine or cosine, whose largest value is at `top`: the ends, and the turning points between them."""
+
+    def on(x: Interval) -> Interval:
+        ends = [f(x.low), f(x.high)]
+        low, high = min(ends), max(ends)
+        if _has_turn(x, top):
+            high = ONE
+        if _has_turn(x, top + PI):
+            low = -ONE
+        return _outward(low, high)
+
+    return on
+
+
+def _has_turn(x: Interval, at: Decimal) -> bool:
+    first = ((x.low - at) / (2 * PI)).to_integral_value(rounding=decimal.ROUND_CEILING)
+    return at + first * 2 * PI <= x.high
+
+
+def _abs(x: Interval) -> Interval:
+    return x if x.low >= 0 else -x if x.high <= 0 else Interval(0, x.size)
+
+
+def _sign(x: Interval) -> Interval:
+    return Interval(_sign_of(x.low), _sign_of(x.high))
+
+
+def _sign_of(x: Decimal) -> int:
+    return (x > 0) - (x < 0)
+
+
+def _comparison(holds: Callable[[Interval, Interval], bool], fails: Callable[[Interval, Interval], bool]) -> Any:
+    """1 where it holds for all numbers of the two intervals, 0 where for none, else anything between."""
+    return lambda x, y: Interval(1, 1) if holds(x, y) else Interval(0, 0) if fails(x, y) else Interval(0, 1)
+
+
+def _where(condition: Interval, x: Interval, y: Interval) -> Interval:
+    if condition.low > 0:
+        return x
+    if condition.high == 0:
+        return y
+    return Interval(min(x.low, y.low), max(x.high, y.high))
+
+
+def _same(x: Interval, y: Interval) -> bool:
+    return x.low == x.high == y.low == y.high
+
+
+def _apart(x: Interval, y: Interval) -> bool:
+    return x.high < y.low or y.high < x.low
+
+
+FUNCTIONS: dict[str, Callable[..., Interval]] = {
+    "add": Interval.__add__, "sub": Interval.__sub__, "mul": Interval.__mul__, "div": Interval.__truediv__,
+    "neg": Interval.__neg__, "power": Interval.__pow__, "exp": _rising(_exp), "log": _log, "sqrt": _sqrt,
+    "tanh": _rising(_tanh), "sigmoid": _rising(_sigmoid), "sin": _wave(_sin, PI / 2), "cos": _wave(_cos, ZERO),
+    "arctan": _rising(_arctan), "erf": _rising(_erf), "relu": lambda x: Interval(max(x.low, ZERO), max(x.high, ZERO)),
+    "abs": _abs, "sign": _sign,
+    "maximum": lambda x, y: Interval(max(x.low, y.low), max(x.high, y.high)),
+    "minimum": lambda x, y: Interval(min(x.low, y.low), min(x.high, y.high)),
+    "less": _comparison(lambda x, y: x.high < y.low, lambda x, y: x.low >= y.high),
+    "less_equal": _comparison(lambda x, y: x.high <= y.low, lambda x, y: x.low > y.high),
+    "greater": _comparison(lambda x, y: x.low > y.high, lambda x, y: x.high <= y.low),
+    "greater_equal": _comparison(lambda x, y: x.low >= y.high, lambda x, y: x.high < y.low),
+    "equal": _comparison(_same, _apart), "not_equal": _comparison(_apart, _same),
+    "where": _where,
+}  # fmt: skip
+
+
+def evaluate(e: Expr, numbers: Mapping[str, Interval], constant: Callable[[Any], Interval]) -> Interval:
+    """A scalar formula on intervals; `constant` says how exact its plain numbers are. CannotJudge if unbounded."""
+    with decimal.localcontext(CONTEXT):
+        return _evaluate(e, numbers, constant)
+
+
+def _evaluate(e: Expr, numbers: Mapping[str, Interval], constant: Callable[[Any], Interval]) -> Interval:
+    if e.op is not None:
+        function = FUNCTIONS.get(e.op.base.name)
+        if function is None:
+            raise DataError(f"{e.op.base.name} does not run on intervals")
+        try:
+            return function(*(_evaluate(part, numbers, constant) for part in e.args))
+        except decimal.DecimalException as error:
+            raise CannotJudge("a number is too large, too small or not defined") from error
+    if e.name:
+        return numbers[e.name]
+    return constant(e.value)

@@ -1,0 +1,283 @@
+"""Marking: each number judged from the learner's own earlier numbers, with the tolerance that their digits leave.
+
+A number is *right* if it agrees with the key. Otherwise its line is computed again, on intervals, from the numbers that
+the learner wrote (where one is missing, the key's): a number in that interval *follows*. Anything else is *wrong*, and
+the first of those is explained.
+
+How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
+finer. A short number buys no tolerance; a short number that is exact is exact. One unit of the last place is allowed
+each way, so cutting off instead of rounding is accepted, with a note.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from autograd.worksheet.answers import Answer, Answers, AnswersError, read
+from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheet.sheet import Blank, Step, Worksheet
+from autograd.worksheet.slips import UNKNOWN_SLIP, Mistake, find_slips
+
+RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
+HALF = Decimal("0.5")
+NOISE = Decimal("1e-12")  # of a table's size: differences that only a machine's rounding makes
+TOO_WIDE = Decimal("0.5")  # of its own size: an interval that wide says nothing
+NEARBY = Decimal("0.1")  # of the key: a short number this near was rounded too early
+ONE_NUMBER = 0.5  # share of the sheet, beyond what the key has, that one number fills before it earns no credit
+
+
+@dataclass
+class Entry:
+    """How one blank was judged.
+
+    verdict   "right", "follows", "wrong" or "missing"
+    used      the learner's own numbers that it was judged from: ids
+    mistake   of a wrong number: the slip that gives it
+    note      "cut off, not rounded", "too few digits", ...
+    problem   why what was written could not be read
+    """
+
+    id: str
+    verdict: str
+    written: str = ""
+    used: tuple[str, ...] = ()
+    mistake: Mistake | None = None
+    note: str = ""
+    problem: str = ""
+    credit: float = 0.0
+
+
+@dataclass
+class Marks:
+    """The marks of one sheet: `score` from 0 to 1, `entries` by id, `first_wrong` (an id or None) and its `mistake`.
+
+    Each step counts once, however many entries its tables have: its tables share its point, their entries theirs.
+    """
+
+    sheet: Worksheet = field(repr=False)
+    entries: dict[str, Entry] = field(repr=False)
+    score: float
+    first_wrong: str | None
+    notes: list[str] = field(default_factory=list)
+    who: str = ""
+
+    @property
+    def mistake(self) -> Mistake | None:
+        """What happened at the first wrong number."""
+        return None if self.first_wrong is None else self.entries[self.first_wrong].mistake
+
+    @property
+    def counts(self) -> dict[str, int]:
+        found = Counter(entry.verdict for entry in self.entries.values())
+        return {verdict: found[verdict] for verdict in (RIGHT, FOLLOWS, WRONG, MISSING)}
+
+    def of_step(self, step: Step) -> str:
+        """The verdict on a whole step: its worst entry's, `missing` only if nothing was written."""
+        verdicts = {self.entries[blank.id].verdict for blank in step.blanks}
+        return next(v for v in (WRONG, FOLLOWS, RIGHT, MISSING) if v in verdicts)
+
+    def text(self) -> str:
+        """The report as plain text."""
+        from autograd.worksheet.report import text
+
+        return text(self)
+
+    def html(self) -> str:
+        """The report as one HTML file."""
+        from autograd.worksheet.report import html
+
+        return html(self)
+
+    def json(self) -> str:
+        """The report as JSON."""
+        from autograd.worksheet.report import as_json
+
+        return as_json(self)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {verdict}" for verdict, n in self.counts.items() if n)
+        return f"<Marks {self.score:.0%}: {counts}; first wrong {self.first_wrong}>"
+
+
+def grade(sheet: Worksheet, answers: Any) -> Marks:
+    """Mark a sheet: `answers` is a dict from blank id to text or number, or a path (.csv, .json, .xlsx).
+
+    >>> from autograd import Value
+    >>> from autograd.worksheet import worksheet
+    >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    >>> sheet = worksheet((a * b).tanh())
+    >>> marks = grade(sheet, {"t1": "6", "L": "1.0000", "dL/dt1": 0})
+    >>> [(name, marks.entries[name].verdict) for name in ("t1", "L", "dL/da")]
+    [('t1', 'wrong'), ('L', 'follows'), ('dL/da', 'missing')]
+    >>> print(marks.first_wrong, "-", marks.mistake)
+    t1 - a sign lost
+    """
+    found = read(answers)
+    _refuse_another_sheet(sheet, found)
+    return _Marker(sheet, found).marks()
+
+
+def _refuse_another_sheet(sheet: Worksheet, answers: Answers) -> None:
+    if answers.sheet and answers.sheet != sheet.identity:
+        raise AnswersError(
+            f"these answers belong to sheet {answers.sheet}; this is sheet {sheet.identity} (variant {sheet.variant}). "
+            "Mark them with the sheet that they were written on"
+        )
+    if answers.by_id and not any(name in sheet.by_id for name in answers.by_id):
+        some = next(iter(answers.by_id))
+        raise AnswersError(f"none of the ids is on this sheet: {some!r}, say. Its first is {sheet.blanks[0].id!r}")
+
+
+class _Marker:
+    """One sheet and one set of answers, judged blank after blank."""
+
+    def __init__(self, sheet: Worksheet, answers: Answers) -> None:
+        self.sheet, self.answers = sheet, answers
+        self.entries: dict[str, Entry] = {}
+        self.narrow = dict(sheet.numbers)  # every id's number as the learner has it, if it was rounded
+        self.wide = dict(sheet.numbers)  # and if it was cut off
+        self.sizes = {part.name: _size(part.blanks) for step in sheet.steps for part in step.parts}
+        self.filler = self._filler()
+
+    def marks(self) -> Marks:
+        for blank in self.sheet.blanks:
+            self.entries[blank.id] = self._judged(blank)
+        wrong = [blank for blank in self.sheet.blanks if self.entries[blank.id].verdict == WRONG]
+        for blank in wrong:
+            self._explain(blank)
+        unknown = [name for name in self.answers.by_id if name not in self.sheet.by_id]
+        notes = []
+        if unknown:
+            shown = ", ".join(map(repr, unknown[:3])) + (" ..." if len(unknown) > 3 else "")
+            notes.append(f"not on this sheet, and not counted: {shown}")
+        if self.filler is not None:
+            notes.append(f"{self.filler} fills most of the sheet: it counts only where it is the right number")
+        first = wrong[0].id if wrong else None
+        return Marks(self.sheet, self.entries, self._score(), first, notes, self.answers.who)
+
+    def _score(self) -> float:
+        """Every step one point, shared by its tables, theirs by their entries."""
+        points = []
+        for step in self.sheet.steps:
+            shares = [[self.entries[b.id].credit for b in part.blanks] for part in step.parts if part.blanks]
+            if shares:
+                points.append(sum(sum(share) / len(share) for share in shares) / len(shares))
+        return sum(points) / len(points)
+
+    def _filler(self) -> Decimal | None:
+        """A number that fills the sheet, such as 0 in every blank: what follows from it shows no work."""
+        given = [a.value for name, a in self.answers.by_id.items() if name in self.sheet.by_id and a.value is not None]
+        if len(given) < 3:
+            return None
+        value, count = Counter(given).most_common(1)[0]
+        in_key = sum(blank.key == value for blank in self.sheet.blanks) / len(self.sheet.blanks)
+        return value if count / len(given) > in_key + ONE_NUMBER else None
+
+    # --- one blank -----------------------------------------------------------------------------------------------
+
+    def _judged(self, blank: Blank) -> Entry:
+        answer = self.answers.by_id.get(blank.id, Answer(""))
+        if answer.value is None:
+            return Entry(blank.id, MISSING, answer.text, problem=answer.problem)
+        size = self.sizes[blank.part.name]
+        unit = self._unit(answer, blank.key or size, size)
+        distance = abs(answer.value - blank.key)
+        self._remember(blank, answer, unit)
+        if distance <= unit:
+            return Entry(blank.id, RIGHT, answer.text, note=self._note(answer, blank, distance, unit), credit=1.0)
+        return self._from_own_numbers(blank, answer, size)
+
+    def _from_own_numbers(self, blank: Blank, answer: Answer, size: Decimal) -> Entry:
+        assert answer.value is not None
+        used = self._own(blank)
+        try:
+            narrow, wide = self.expected(blank, self.narrow), self.expected(blank, self.wide)
+        except CannotJudge as error:
+            return Entry(blank.id, WRONG, answer.text, used, note=f"from your numbers this cannot be computed: {error}")
+        unit = self._unit(answer, wide.middle or wide.size, size)
+        if answer.value not in wide.wider(unit):
+            return Entry(blank.id, WRONG, answer.text, used, note=self._too_short(answer, blank))
+        credit = 0.0 if answer.value == self.filler else 1.0
+        note = "" if answer.value in narrow.wider(unit * HALF) else "cut off, not rounded"
+        if wide.width > wide.size * TOO_WIDE:
+            note = "your numbers before it have too few digits to tell: accepted, but not checked"
+        return Entry(blank.id, FOLLOWS, answer.text, used, note=note, credit=credit)
+
+    def expected(self, blank: Blank, numbers: dict[str, Interval]) -> Interval:
+        return evaluate(blank.expr, numbers, self.constant)
+
+    def constant(self, x: Any) -> Interval:
+        """A plain number of a formula: exact if it is short, else as anyone would round it."""
+        value = Decimal(int(x)) if isinstance(x, bool) else Decimal(repr(x))
+        digits = value.as_tuple().digits
+        if not value or len(digits) <= max(self.sheet.digits, 3):
+            return Interval(value, value)
+        return Interval(value, value).wider(self._asked(value) * HALF)
+
+    # --- precision -----------------------------------------------------------------------------------------------
+
+    def _asked(self, value: Decimal) -> Decimal:
+        """The unit of the last digit that the sheet asks for, of a number this large."""
+        return Decimal(1).scaleb(value.adjusted() - self.sheet.digits + 1)
+
+    def _unit(self, answer: Answer, value: Decimal, size: Decimal) -> Decimal:
+        """The unit that counts: the finer of the one written and the one asked for."""
+        asked = self._asked(value) if value else self._asked(size or Decimal(1))
+        return max(min(answer.unit, asked), size * NOISE)
+
+    def _remember(self, blank: Blank, answer: Answer, unit: Decimal) -> None:
+        """What later lines are computed from: the number as it was written."""
+        value = answer.value
+        assert value is not None
+        if value == blank.key:  # a short number that is exact is exact
+            self.narrow[blank.id] = self.wide[blank.id] = Interval.exactly(value)
+            return
+        if value:
+            unit = max(min(answer.unit, self._asked(value)), unit if abs(value - blank.key) <= unit else Decimal(0))
+        self.narrow[blank.id] = Interval.exactly(value).wider(unit * HALF)
+        self.wide[blank.id] = Interval.exactly(value).wider(unit)
+
+    def _own(self, blank: Blank) -> tuple[str, ...]:
+        """The learner's own numbers behind it that are not the key's; all of them if rounding made the difference."""
+        own = [name for name in blank.operands if name in self.entries and self.entries[name].verdict != MISSING]
+        changed = [name for name in own if self.entries[name].verdict != RIGHT]
+        return tuple(changed or own)
+
+    def _note(self, answer: Answer, blank: Blank, distance: Decimal, unit: Decimal) -> str:
+        if distance > unit * HALF:
+            assert answer.value is not None
+            return "cut off, not rounded" if abs(answer.value) < abs(blank.key) else "the last digit is one too large"
+        return ""
+
+    def _too_short(self, answer: Answer, blank: Blank) -> str:
+        """Would the number be right if the digits it shows were all that was asked for?"""
+        assert answer.value is not None
+        distance = abs(answer.value - blank.key)
+        is_short = bool(blank.key) and answer.unit > self._asked(blank.key)
+        if is_short and distance <= min(answer.unit * HALF, abs(blank.key) * NEARBY):
+            return f"too few digits: the sheet asks for {self.sheet.digits}"
+        return ""
+
+    # --- slips ---------------------------------------------------------------------------------------------------
+
+    def _explain(self, blank: Blank) -> None:
+        entry, answer = self.entries[blank.id], self.answers.by_id[blank.id]
+        found = find_slips(self.sheet, blank, answer, self.wide, self.constant, self._tolerance(blank, answer))
+        entry.mistake = found or (None if entry.note.startswith("too few digits") else UNKNOWN_SLIP)
+
+    def _tolerance(self, blank: Blank, answer: Answer) -> Decimal:
+        """The unit that counts, for a number of the size that was written."""
+        assert answer.value is not None
+        size = self.sizes[blank.part.name]
+        return self._unit(answer, answer.value or size, size)
+
+
+def _size(blanks: Iterable[Blank]) -> Decimal:
+    """The largest number of a table in magnitude."""
+    found = max((abs(blank.key) for blank in blanks), default=Decimal(0))
+    return found if math.isfinite(found) else Decimal(0)

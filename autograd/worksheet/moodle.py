@@ -1,0 +1,59 @@
+"""A worksheet as Moodle XML: one Cloze question a step, with a fixed tolerance.
+
+Moodle marks each field by itself: a number that follows from an earlier wrong one is wrong there. `grade` knows better.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from autograd.formula.text import xml
+from autograd.worksheet.plain import blank_rows, given_rows, shown
+from autograd.worksheet.sheet import Blank, Step, Worksheet
+
+LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
+
+
+def moodle_xml(sheet: Worksheet) -> str:
+    """Questions to import under Question bank, Import, Moodle XML."""
+    questions = "".join(_question(sheet, step) for step in sheet.steps if step.blanks)
+    category = (
+        '<question type="category"><category><text>$course$/top/'
+        f"{xml(sheet.title.replace('/', ' '))} {sheet.identity}</text></category></question>"
+    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<quiz>{category}{questions}</quiz>\n'
+
+
+def _question(sheet: Worksheet, step: Step) -> str:
+    first = sheet.givens if step.number == 1 else []
+    givens = "".join(f"<p>{xml(t.label)} = {_given(given_rows(t))}</p>" for t in first)
+    parts = []
+    for part in step.parts:
+        rows = "".join(
+            f"<tr>{''.join('<td>·</td>' if b is None else f'<td>{_field(sheet, b)}</td>' for b in row)}</tr>"
+            for row in blank_rows(part)
+        )
+        how = f" = {xml(_plain(part.symbols))}" if sheet.hints and part.symbols else ""
+        parts.append(f"<p>{xml(_plain(part.label))}{how}</p><table>{rows}</table>")
+    text = f"{givens}{''.join(parts)}<p>{sheet.digits} significant digits. {LOST}</p><p>{xml(sheet.footer)}</p>"
+    return (
+        f'<question type="cloze"><name><text>{step.number:03} {xml(_plain(step.title))}</text></name>'
+        f'<questiontext format="html"><text><![CDATA[{text.replace("]]>", "]] >")}]]></text></questiontext>'
+        "<penalty>0.3333333</penalty><hidden>0</hidden></question>"
+    )
+
+
+def _field(sheet: Worksheet, blank: Blank) -> str:
+    """A numerical field: the answer, and one unit of the last digit asked for."""
+    size = blank.key or Decimal(1)
+    unit = Decimal(1).scaleb(size.adjusted() - sheet.digits + 1)
+    return f"{{1:NUMERICAL:={shown(blank.key, sheet.digits)}:{unit:f}}}"
+
+
+def _given(rows: list[list[str]]) -> str:
+    return "[" + "; ".join(" ".join(row) for row in rows) + "]"
+
+
+def _plain(text: str) -> str:
+    """Text in which Cloze sees no field."""
+    return text.replace("{", "(").replace("}", ")")

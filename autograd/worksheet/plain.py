@@ -1,0 +1,125 @@
+"""A worksheet as Markdown and as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any
+
+import numpy as np
+
+from autograd.formula.scalar_tables import Table
+from autograd.formula.text import visible
+from autograd.worksheet.sheet import Part, Worksheet
+
+LINE = "______"
+PHASES = {"forward": "Forward", "backward": "Backward", "update": "Update"}
+SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
+
+
+def shown(x: Decimal, digits: int) -> str:
+    """A number with so many significant digits; an exact one as short as it is.
+
+    >>> shown(Decimal("0.25062056827"), 4), shown(Decimal("0.10"), 4), shown(Decimal("-1.768E-5"), 4)
+    ('0.2506', '0.1', '-0.00001768')
+    """
+    if not x:
+        return "0"
+    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
+    rounded = x.quantize(unit, rounding=ROUND_HALF_EVEN)
+    if rounded == x:
+        rounded = rounded.normalize()
+    return f"{rounded:f}" if rounded.adjusted() >= SMALLEST_PLAIN and rounded.adjusted() < 15 else f"{rounded:e}"
+
+
+def given_text(x: Any) -> str:
+    """A given number in full."""
+    value = Decimal(repr(float(x)))
+    return shown(value, max(1, len(value.as_tuple().digits)))
+
+
+def rows_of(array: Any) -> Iterator[list[Any]]:
+    """The rows of a table of any rank; of a scalar one row of one."""
+    flat = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, 1)
+    yield from (list(row) for row in flat)
+
+
+def given_rows(table: Table) -> list[list[str]]:
+    return [[given_text(x) for x in row] for row in rows_of(np.asarray(table.values))]
+
+
+def blank_rows(part: Part) -> list[list[Any]]:
+    """The blanks of a part in rows; None where there is nothing to write, as in a masked place."""
+    table = np.empty(part.table.shape, object)
+    for blank in part.blanks:
+        table[blank.index] = blank
+    return list(rows_of(table))
+
+
+# --- Markdown ------------------------------------------------------------------------------------------------------
+
+
+def markdown(sheet: Worksheet, answers: bool) -> str:
+    """The sheet as Markdown: what is given, then each step with its blanks, or the key."""
+    lines = [f"# {_md(sheet.title)}{' (key)' if answers else ''}", ""]
+    lines += [f"Write {sheet.digits} significant digits; a number that is exact may be shorter.", ""]
+    lines += ["## Given", ""]
+    for table in sheet.givens:
+        lines += [f"**{_md(table.label)}**", "", *_table(given_rows(table)), ""]
+    phase = ""
+    for step in sheet.steps:
+        if step.phase != phase:
+            phase = step.phase
+            lines += [f"## {PHASES[phase]}", ""]
+        lines += [f"### {step.number}. {_md(step.title)}", ""]
+        for part in step.parts:
+            how = f" = {_md(part.symbols)}" if sheet.hints and part.symbols else ""
+            cells = [[_cell(sheet, blank, answers) for blank in row] for row in blank_rows(part)]
+            lines += [f"{_md(part.label)}{how}", "", *_table(cells), ""]
+    if sheet.checks:
+        lines += ["## Check yourself", ""]
+        lines += [f"- [ ] {_md(label)}: each row adds up to {total:g}" for label, total in sheet.checks]
+        lines += [""]
+    return "\n".join([*lines, "---", "", sheet.footer, ""])
+
+
+def _cell(sheet: Worksheet, blank: Any, answers: bool) -> str:
+    if blank is None:
+        return "·"
+    return shown(blank.key, sheet.digits) if answers else LINE
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """A Markdown table without a visible head."""
+    head = [[" "] * len(rows[0]), ["---"] * len(rows[0])]
+    return [f"| {' | '.join(row)} |" for row in (*head, *rows)]
+
+
+def _md(text: str) -> str:
+    """User text that stays text."""
+    shown_text = visible(text)
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|" else c for c in shown_text)
+
+
+# --- CSV -----------------------------------------------------------------------------------------------------------
+
+
+def csv_text(sheet: Worksheet, answers: bool) -> str:
+    """One row a blank: id, answer (empty unless it is the key), what, formula; the sheet's identity in every row."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(["id", "answer", "what", "formula", *sheet.labels])
+    labels = list(map(harmless, sheet.labels.values()))
+    for blank in sheet.blanks:
+        answer = shown(blank.key, sheet.digits) if answers else ""
+        formula = blank.formula if sheet.hints else ""
+        writer.writerow([harmless(blank.id), answer, harmless(blank.what), harmless(formula), *labels])
+    return out.getvalue()
+
+
+def harmless(text: str) -> str:
+    """Text that no spreadsheet runs as a formula: one that begins like it gets an apostrophe."""
+    text = visible(text)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r", "'") else text

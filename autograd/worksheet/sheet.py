@@ -1,0 +1,413 @@
+"""A worksheet: every line of a graph's forward and backward pass as a blank to fill in by hand."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from autograd.drawing.roles import Roles
+from autograd.errors import DataError
+from autograd.expr import Expr
+from autograd.formula.scalar_tables import Program, Scalar, Table
+from autograd.formula.scalars import FORWARD, scalar_program
+from autograd.formula.text import clipped, visible
+from autograd.graph import topological
+from autograd.value import Value
+from autograd.version import __version__
+from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+
+UPDATE = "update"
+LEVELS = ("steps", "ops")
+MOST_BLANKS = 20_000
+
+
+@dataclass
+class Blank:
+    """One number to work out.
+
+    id        `Q[0][1]`, `L`, `dL/dQ[0][1]`, `WQ_new[0][1]`, or a step's `P.e[0]`
+    what      the same in words
+    formula   arithmetic over the ids of its operands, in Python's notation
+    operands  those ids
+    answer    the number
+    """
+
+    id: str
+    what: str
+    formula: str
+    operands: tuple[str, ...]
+    answer: float
+    expr: Expr = field(repr=False)
+    exact: Interval = field(repr=False)
+    part: Part = field(repr=False)
+    index: tuple[int, ...] = field(repr=False)
+
+    @functools.cached_property
+    def key(self) -> Decimal:
+        """The answer in decimal, to some 35 digits."""
+        return Decimal(0) if self.exact.low <= 0 <= self.exact.high else self.exact.middle
+
+
+@dataclass
+class Part:
+    """One table of blanks within a step: softmax's e, say. `symbols` tells how it is computed."""
+
+    table: Table
+    symbols: str
+    step: Step = field(repr=False)
+    blanks: list[Blank] = field(default_factory=list, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def label(self) -> str:
+        """What stands before its blanks: the short name inside a step, `∂L/∂Q` for a gradient."""
+        return self.table.label if self.table.kind == "step" else as_slope(self.table.name)
+
+
+@dataclass
+class Step:
+    """What is worked out at once, and counts once: a result with the named steps on the way to it."""
+
+    number: int
+    phase: str
+    title: str
+    parts: list[Part] = field(default_factory=list, repr=False)
+
+    @property
+    def blanks(self) -> list[Blank]:
+        return [blank for part in self.parts for blank in part.blanks]
+
+
+def as_slope(name: str) -> str:
+    """`dL/dQ` as people write it: ∂L/∂Q."""
+    top, slash, rest = name.partition("/d")
+    return f"∂{top[1:]}/∂{rest}" if slash and top.startswith("d") else name
+
+
+class Worksheet:
+    """A sheet: `steps` of `blanks`, what is given, and checks that a learner can do. See `worksheet`."""
+
+    def __init__(
+        self, program: Program, *, title: str = "", digits: int = 4, forward: bool = True, backward: bool = True,
+        level: str = "steps", only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True, variant: int = 0,
+        source: str = "",
+    ) -> None:  # fmt: skip
+        self.program, self.digits, self.eta = program, digits, eta
+        self.hints, self.variant, self.level = hints, variant, level
+        self.quality: dict[str, float] = {}  # of a variant's numbers
+        self.title, self.source = title or "Worksheet", source
+        self._forward, self._backward = forward, backward
+        self._only = None if only is None else tuple(only)
+        self.numbers: dict[str, Interval] = {}  # every id's exact number
+        self.exprs: dict[str, Expr] = {}
+        self.steps: list[Step] = []
+        self.givens: list[Table] = list(program.inputs)
+        for table in program.inputs:
+            for name, value in zip(table.ids.flat, table.values.flat, strict=True):
+                self.numbers[name] = Interval.exactly(repr(float(value)))
+        self._inline: dict[str, Expr] = {}
+        self._build()
+        self.blanks: list[Blank] = [blank for step in self.steps for blank in step.blanks]
+        self._refuse_odd_sheets()
+        self.by_id: dict[str, Blank] = {blank.id: blank for blank in self.blanks}
+
+    # --- building ------------------------------------------------------------------------------------------------
+
+    def _build(self) -> None:
+        texts = Texts(self.program)
+        waiting: list[tuple[Table, list[Scalar]]] = []
+        for table in [*self.program.tables, *self._updates()]:
+            lines = list(table.lines())
+            for line in lines:
+                if line.formula.op is None and not line.formula.name and not np.isfinite(line.value):
+                    continue  # a masked score: nothing to write
+                line.formula = self._opened(line.formula)
+                self._compute(line)
+            if table.kind == "step" and self.level == "ops":
+                self._inline.update((line.id, line.formula) for line in lines)
+                continue
+            if not self._is_asked(table):
+                self.givens.append(table)
+                continue
+            waiting.append((table, lines))
+            if table.kind != "step":
+                self._add_step(waiting, texts)
+                waiting = []
+
+    def _opened(self, formula: Expr) -> Expr:
+        if not self._inline:
+            return formula
+        return formula.replaced(lambda e: self._inline.get(e.name) if e.op is None and e.name else None)
+
+    def _compute(self, line: Scalar) -> None:
+        try:
+            self.numbers[line.id] = evaluate(line.formula, self.numbers, lambda x: Interval.exactly(_exact(x)))
+        except (CannotJudge, KeyError):
+            if not np.isfinite(line.value):
+                raise DataError(
+                    f"{line.id} = {line.text} is {line.value}: nobody can write that into a blank. Change the inputs"
+                ) from None
+            self.numbers[line.id] = Interval.exactly(repr(line.value))
+        self.exprs[line.id] = line.formula
+
+    def _is_asked(self, table: Table) -> bool:
+        wanted = self._forward if table.phase == FORWARD else self._backward
+        if self._only is None or not wanted:
+            return wanted
+        names = (table.name, self.program.words.name(table.owner))
+        return any(fnmatchcase(name, pattern) for name in names for pattern in self._only)
+
+    def _add_step(self, tables: list[tuple[Table, list[Scalar]]], texts: Texts) -> None:
+        last = tables[-1][0]
+        step = Step(len(self.steps) + 1, last.phase, as_slope(last.name))
+        for table, lines in tables:
+            part = Part(table, texts.of(table), step)
+            for line in lines:
+                if line.id in self.numbers:
+                    part.blanks.append(self._blank(line, part))
+            step.parts.append(part)
+        self.steps.append(step)
+
+    def _blank(self, line: Scalar, part: Part) -> Blank:
+        exact = self.numbers[line.id]
+        answer = 0.0 if exact.low <= 0 <= exact.high else float(exact.middle)
+        what = f"{_place(line)} of {as_slope(part.name)} = {part.symbols}" if line.index else (
+            f"{as_slope(part.name)} = {part.symbols}")  # fmt: skip
+        return Blank(line.id, what, line.text, tuple(line.operands), answer, line.formula, exact, part, line.index)
+
+    def _updates(self) -> list[Table]:
+        """W_new = W - η ∂L/∂W for every parameter that has a gradient."""
+        if not self._backward or not self.program.gradients:
+            return []
+        role = Roles(topological(self.program.root), self.program.words.names)
+        used = {table.name for table in (*self.program.inputs, *self.program.tables)}
+        self.eta_name = next(name for name in ("eta", "lr", "rate", "step_size") if name not in used)
+        found = []
+        for given in self.program.inputs:
+            slopes = self.program.gradients.get(given.owner)
+            if slopes is None or role(given.owner) != "parameter" or given.owner is self.program.root:
+                continue
+            name, eta = f"{given.name}_new", Expr(self.eta_name, self.eta)
+            formulas = np.empty(given.shape, object)
+            for index in np.ndindex(given.shape):
+                formulas[index] = given.symbols[index] - eta * slopes[index]
+            values = np.array([e.value for e in formulas.flat], dtype=float).reshape(given.shape)
+            found.append(Table(name, name, UPDATE, UPDATE, given.owner, values, formulas))
+        if found:
+            rate = np.asarray(self.eta, dtype=float)
+            self.givens.append(Table(self.eta_name, "η", "input", FORWARD, self.program.root, rate))
+            self.numbers[self.eta_name] = Interval.exactly(repr(float(self.eta)))
+        return found
+
+    def _refuse_odd_sheets(self) -> None:
+        if not self.blanks:
+            raise DataError(
+                "this sheet has no blanks: the root is a leaf, or `only`, forward=False and backward=False leave "
+                "nothing to work out"
+            )
+        if len(self.blanks) > MOST_BLANKS:
+            raise DataError(
+                f"{len(self.blanks)} blanks are more than anyone fills in (at most {MOST_BLANKS}). Take a smaller "
+                'model, or ask for part of it: worksheet(root, only=["blocks.0.*"])'
+            )
+
+    # --- what is on it -------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def checks(self) -> list[tuple[str, float]]:
+        """What a learner can check without the key: a table whose rows add up to a known number."""
+        asked = {part.name: part for step in self.steps for part in step.parts}
+        found = []
+        for part in asked.values():
+            node = part.table.owner
+            if part.table.kind == "value" and node.op is not None and node.op.about.total is not None:
+                found.append((part.label, node.op.about.total))
+            user = part.table.through
+            if part.table.kind == "gradient" and user is not None and user.op is not None and user.inputs[0] is node:
+                total = user.op.about.slope_total
+                if total is not None:
+                    found.append((part.label, total))
+        return found
+
+    @functools.cached_property
+    def identity(self) -> str:
+        """A short hash of the sheet: its formulas, its given numbers, the digits asked for."""
+        given = {table.name: [repr(float(x)) for x in table.values.flat] for table in self.givens}
+        lines = [(blank.id, blank.formula) for blank in self.blanks]
+        whole = json.dumps([given, lines, self.digits, repr(self.eta)], sort_keys=True)
+        return hashlib.sha256(whole.encode()).hexdigest()[:10]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What every file of answers carries: which sheet it belongs to."""
+        return {
+            "sheet": self.identity, "variant": str(self.variant), "digits": str(self.digits), "source": self.source,
+        }  # fmt: skip
+
+    @property
+    def footer(self) -> str:
+        """What every file of this sheet carries."""
+        return f"handgrad {__version__} · sheet {self.identity} · variant {self.variant} · {self.digits} digits"
+
+    def __len__(self) -> int:
+        return len(self.blanks)
+
+    def __getitem__(self, name: str) -> Blank:
+        if name not in self.by_id:
+            raise KeyError(f"{name!r} is no blank of this sheet; the first is {self.blanks[0].id!r}")
+        return self.by_id[name]
+
+    def __repr__(self) -> str:
+        return f"<Worksheet {self.identity}: {len(self.steps)} steps, {len(self.blanks)} blanks>"
+
+    # --- faces ---------------------------------------------------------------------------------------------------
+
+    def markdown(self, answers: bool = False) -> str:
+        """The sheet as Markdown; with `answers`, the key."""
+        from autograd.worksheet.plain import markdown
+
+        return markdown(self, answers)
+
+    def csv(self, answers: bool = False) -> str:
+        """A table to fill in: id, what it is, its formula, and an empty column `answer`."""
+        from autograd.worksheet.plain import csv_text
+
+        return csv_text(self, answers)
+
+    def html(self, answers: bool = False, check: bool = True) -> str:
+        """A page that prints on A4 and Letter; see `autograd.worksheet.page`."""
+        from autograd.worksheet.page import html
+
+        return html(self, answers, check)
+
+    def xlsx(self, path: str | Path, answers: bool = False) -> Path:
+        """A workbook: blank, or with a formula in every cell."""
+        from autograd.worksheet.workbook import write
+
+        return write(self, Path(path), answers)
+
+    def moodle(self) -> str:
+        """Moodle XML, one Cloze question a step."""
+        from autograd.worksheet.moodle import moodle_xml
+
+        return moodle_xml(self)
+
+
+def worksheet(
+    root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
+    only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True, title: str = "", variant: int = 0,
+    names: Mapping[str, Any] | None = None, source: str = "",
+) -> Worksheet:  # fmt: skip
+    """A sheet to work out by hand, from any graph: the forward pass, the backward pass, one step of descent.
+
+    digits      significant digits asked for; a number that is exact may be shorter
+    backward    False: the forward pass alone. forward=False gives its numbers and asks for the gradients
+    level       "steps": fused ops as their named steps; "ops": one line a result
+    only        names or patterns of what is asked (["attn", "dL/d*"]); the rest is given
+    eta         the learning rate of the updates
+    hints       whether the sheet shows how each step is computed
+    source      what the sheet was made from ("example3"), which its files carry, so that `handgrad grade` finds it
+
+    >>> x, w = Value(2.0, name="x", requires_grad=False), Value(-0.5, name="w")
+    >>> sheet = worksheet((x * w).tanh())
+    >>> for blank in sheet.blanks:
+    ...     print(f"{blank.id:8} {blank.formula:25} {blank.answer:.4f}")
+    t1       x * w                     -1.0000
+    L        tanh(t1)                  -0.7616
+    dL/dt1   1 - L ** 2                0.4200
+    dL/dw    dL/dt1 * x                0.8399
+    w_new    w - eta * dL/dw           -0.5840
+    """
+    if not isinstance(root, Value):
+        raise DataError(f"worksheet takes the Value at the end of a graph, such as a loss; got {root!r:.60}")
+    if level not in LEVELS:
+        raise DataError(f'worksheet: level is "steps" or "ops"; got {level!r}')
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 12:
+        raise DataError(f"worksheet: digits is a whole number from 1 to 12; got {digits!r}")
+    if backward and root.size != 1:
+        raise DataError(
+            f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "
+            "worksheet(root.sum()), or backward=False for the forward pass alone"
+        )
+    from autograd.formula.names import Names
+    from autograd.formula.unfolding import Unfolded
+
+    opened = Unfolded(root).root
+    given = Names(topological(opened), names, nest=False)
+    program = scalar_program(opened, backward=backward and root.requires_grad, names=given)
+    return Worksheet(
+        program, title=title, digits=digits, forward=forward, backward=backward, level=level, only=only, eta=eta,
+        hints=hints, variant=variant, source=source,
+    )  # fmt: skip
+
+
+class Texts:
+    """How each table is computed, in the symbols of whole tables: `Q = X @ WQ`."""
+
+    def __init__(self, program: Program) -> None:
+        self.words = program.words
+        self.program = program
+        self._forward: dict[Value, dict[str, str]] = {}
+        self._sent: dict[Value, list[Any]] = {}
+
+    def of(self, table: Table) -> str:
+        if table.phase == UPDATE:
+            name = self.words.name(table.owner)
+            return f"{name} − η · {as_slope(f'd{self.program.top}/d{name}')}"
+        if table.phase == FORWARD:
+            found = self._of_node(table.owner)
+            return found.get(table.label if table.kind == "step" else "", table.says)
+        if table.through is None:
+            return "the sum of what comes along each path"
+        lines = self._lines(table)
+        if table.kind == "step":
+            found = {line.result.name: self._written(line.formula) for line in lines}
+            return found.get(table.label, table.says)
+        return self._written(lines[-1].formula) if lines else ""
+
+    def _of_node(self, node: Value) -> dict[str, str]:
+        if node not in self._forward:
+            lines = self.words.forward(node)
+            self._forward[node] = {line.result.name: self._written(line.formula) for line in lines[:-1]}
+            self._forward[node][""] = self._written(lines[-1].formula)
+        return self._forward[node]
+
+    def _lines(self, table: Table) -> list[Any]:
+        node = table.through
+        assert node is not None
+        if node not in self._sent:
+            slopes = self.program.gradients[node]
+            g = np.array([float(e.value) for e in slopes.flat]).reshape(slopes.shape)
+            self._sent[node] = self.words.backward(node, g if g.ndim else float(g))
+        parts = self._sent[node]
+        if table.kind == "step":
+            return [line for part in parts if part for line in part]
+        mine = [part for x, part in zip(node.inputs, parts, strict=True) if x is table.owner and part]
+        place = int(table.name.rpartition("#")[2]) - 1 if "#" in table.name.partition(":")[2] else 0
+        return mine[min(place, len(mine) - 1)] if mine else []
+
+    def _written(self, formula: Expr) -> str:
+        return clipped(visible(self.words.names.written(formula, "")), 90)
+
+
+def _place(line: Scalar) -> str:
+    if len(line.index) == 2:
+        return f"row {line.index[0]}, column {line.index[1]}"
+    return f"entry {', '.join(map(str, line.index))}"
+
+
+def _exact(x: Any) -> str:
+    """A plain number of a formula, exactly as a person would read it."""
+    return str(int(x)) if isinstance(x, bool) else repr(x)

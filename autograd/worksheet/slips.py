@@ -1,0 +1,343 @@
+"""Classic slips, as alternative lines on the same graph: which of them gives the number that was written?
+
+A slip changes the formula of one entry (a term forgotten, a sign turned, a factor dropped, a table not transposed), the
+rule of an op (its block says which: `About.slips`), or the digits of the number. It is named only if it alone gives the
+number; if several do, they are listed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from autograd.expr import Expr
+from autograd.formula.entries import Entries
+from autograd.formula.scalar_simplify import ScalarSimplifier, is_constant
+from autograd.op import OPS, Slip
+from autograd.value import Value
+from autograd.worksheet.answers import Answer
+from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheet.sheet import UPDATE, Blank, Worksheet
+
+TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
+
+
+class Mistake(str):
+    """A slip's name, with the sentence that `teaches`; `names` are all that give this number."""
+
+    teaches: str
+    names: tuple[str, ...]
+
+    def __new__(cls, name: str, teaches: str = "", names: tuple[str, ...] = ()) -> Mistake:
+        found = super().__new__(cls, name)
+        found.teaches, found.names = teaches, names
+        return found
+
+
+UNKNOWN_SLIP = Mistake("no slip that I know", "Work this line out once more, one operation at a time.")
+
+FORGOTTEN = Slip("a path forgotten", "A gradient is the sum over all paths: every use of a number sends its part back.")
+TWICE = Slip("a path counted twice", "Each path adds its part once.")
+OVERWRITTEN = Slip("overwritten instead of added", "When a second path arrives, add its part to what is there.")
+TERM = Slip("a term of the sum forgotten", "Count the terms: a row times a column has one for each place.")
+TURNED = Slip("the sign of a subtraction", "Look again at what is subtracted from what.")
+PLUS = Slip("+ for − in the update", "The gradient points uphill; to make the loss smaller, go against it.")
+NO_ETA = Slip("η forgotten", "The step is the learning rate times the gradient.")
+INPUT = Slip("the input used for the output", "This rule is written in the result: the slope of tanh is 1 − tanh², "
+             "that of exp is exp itself.")  # fmt: skip
+OUTPUT = Slip("the output used for the input", "This rule is written in what went in, not in what came out.")
+UNDIVIDED = Slip("not normalised", "Divide by the sum, so that the row adds up to 1.")
+NO_ROOT = Slip("1/√d forgotten", "Scores are divided by the root of the width, and so are their gradients.")
+NO_MEAN = Slip("1/N forgotten: a sum for a mean", "A mean divides by how many there are, forward and backward.")
+NO_DIVISION = Slip("the division forgotten", "This line divides.")
+TRANSPOSED = Slip("a transpose missing", "Back through a product, one factor is transposed; the shapes tell which.")
+ROW_COLUMN = Slip("row for column", "The first index is the row.")
+TARGET = Slip("the wrong target index", "Only the target's place differs from the others.")
+CHAIN = Slip("the incoming gradient forgotten", "The chain rule multiplies the slope by the gradient that arrives.")
+FACTOR = Slip("a factor of the chain rule dropped", "The chain rule multiplies: no factor may be left out.")
+CONSTANT = Slip("a constant factor forgotten", "The derivative of x² is 2x: the 2 belongs to it.")
+LOG10 = Slip("the logarithm to base 10", "log is the natural logarithm here, to base e: the key ln.")
+SIGN = Slip("a sign lost", "The size is right; the sign is not.")
+DIGITS = Slip("two digits swapped", "The digits are right, but two have changed places.")
+POINT = Slip("the decimal point one place off", "The digits are right; count the places.")
+
+
+def find_slips(
+    sheet: Worksheet, blank: Blank, answer: Answer, numbers: Mapping[str, Interval],
+    constant: Callable[[Any], Interval], tolerance: Decimal,
+) -> Mistake | None:  # fmt: skip
+    """The slip that gives a wrong number, computed from the learner's own numbers; None if none does."""
+    assert answer.value is not None
+    found: dict[str, Slip] = {}
+
+    def expected(e: Expr) -> Interval | None:
+        try:
+            interval = evaluate(e, numbers, constant)
+        except (CannotJudge, KeyError):
+            return None
+        return interval if interval.width <= interval.size * TOO_WIDE else None
+
+    for slip, formula in Alternatives(sheet, blank).all():
+        interval = expected(formula)
+        if interval is not None and answer.value in interval.wider(tolerance):
+            found.setdefault(slip.name, slip)
+    right = expected(blank.expr)
+    if right is not None and right.size and answer.value:
+        for slip, number in _other_digits(answer):
+            if number in right.wider(tolerance):
+                found.setdefault(slip.name, slip)
+    if not found:
+        return None
+    slips = list(found.values())
+    if len(slips) == 1:
+        return Mistake(slips[0].name, slips[0].teaches, (slips[0].name,))
+    names = tuple(slip.name for slip in slips)
+    return Mistake(f"one of these: {'; '.join(names)}", slips[0].teaches, names)
+
+
+def _other_digits(answer: Answer) -> Iterator[tuple[Slip, Decimal]]:
+    """The numbers of which the one written is a slip of the pen."""
+    value = answer.value
+    assert value is not None
+    yield SIGN, -value
+    yield POINT, value * 10
+    yield POINT, value / 10
+    sign, digits, exponent = value.as_tuple()
+    for i in range(len(digits) - 1):
+        if digits[i] != digits[i + 1]:
+            swapped = (*digits[:i], digits[i + 1], digits[i], *digits[i + 2 :])
+            yield DIGITS, Decimal((sign, swapped, exponent))  # type: ignore[arg-type]
+
+
+@dataclass
+class Alternatives:
+    """What the line of one blank becomes if somebody slips."""
+
+    sheet: Worksheet
+    blank: Blank
+
+    def all(self) -> Iterator[tuple[Slip, Expr]]:
+        table, e = self.blank.part.table, self.blank.expr
+        if table.phase == UPDATE:
+            yield from self._update(e)
+        elif table.kind == "gradient" and table.through is None:
+            yield from self._paths(e)
+        else:
+            yield from self._terms(e)
+            yield from self._signs(e)
+            yield from self._divisions(e)
+            yield from self._factors(e)
+            yield from self._other_places(e)
+            yield from self._rules()
+        yield from self._logarithms(e)
+
+    # --- sums and signs ------------------------------------------------------------------------------------------
+
+    def _update(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        if e.op is not None and e.op.name == "sub":
+            weight, change = e.args
+            yield PLUS, weight + change
+            if change.op is not None and change.op.name == "mul":
+                yield NO_ETA, weight - change.args[1]
+
+    def _paths(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        terms = _terms(e)
+        if len(terms) < 2:
+            return
+        for i, term in enumerate(terms):
+            yield FORGOTTEN, _sum(terms[:i] + terms[i + 1 :])
+            yield TWICE, e + term
+        if len(terms) > 2:
+            yield OVERWRITTEN, terms[-1]
+
+    def _terms(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        terms = _terms(e)
+        if len(terms) > 1:
+            for i in range(len(terms)):
+                yield TERM, _sum(terms[:i] + terms[i + 1 :])
+
+    def _signs(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        for part, put in _places(e):
+            if part.op is not None and part.op.name == "sub":
+                x, y = part.args
+                yield TURNED, put(x + y)
+                yield TURNED, put(y - x)
+
+    # --- factors -------------------------------------------------------------------------------------------------
+
+    def _divisions(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        for part, put in _places(e):
+            if part.op is not None and part.op.name == "div":
+                yield _whose_division(part.args[1]), put(part.args[0])
+
+    def _factors(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        if self.blank.part.table.kind not in ("gradient", "contribution", "step"):
+            return
+        terms = _terms(e)
+        if len(terms) > 1:  # a whole sum of products: the same factor left out of each
+            products = [_factors_of(term) for term in terms]
+            if all(len(product) == 2 for product in products):
+                for k in (0, 1):
+                    yield _whose_factor(products[0][k]), _sum([product[1 - k] for product in products])
+            return
+        factors = _factors_of(e)
+        for i, factor in enumerate(factors):
+            if len(factors) > 1:
+                yield _whose_factor(factor), _product(factors[:i] + factors[i + 1 :])
+
+    def _logarithms(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        for part, put in _places(e):
+            if part.op is not None and part.op.name == "log":
+                yield LOG10, put(part / math.log(10.0))
+
+    # --- other places --------------------------------------------------------------------------------------------
+
+    def _other_places(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        part, index = self.blank.part, self.blank.index
+        by_index = {other.index: other for other in part.blanks}
+        if len(index) == 2 and index[0] != index[1] and index[::-1] in by_index:
+            yield ROW_COLUMN, by_index[index[::-1]].expr
+        for table in self._square_tables(e):
+            if self.sheet.program.words.name(table.owner) and part.table.phase != "forward":
+                other = {table.ids[i]: table.symbols[i[::-1]] for i in np.ndindex(table.shape) if i[0] != i[1]}
+                yield TRANSPOSED, e.replaced(_renamed(other))
+        for neighbour in part.blanks:  # the line of another place of the same row, here
+            if neighbour.index[:-1] == index[:-1] and _shape(neighbour.expr) != _shape(e):
+                yield TARGET, neighbour.expr.replaced(self._moved(neighbour.index, index))
+        yield from self._other_picks(e)
+
+    def _square_tables(self, e: Expr) -> list[Any]:
+        """The square matrices that the line reads."""
+        names = {symbol.name.partition("[")[0] for symbol in e.symbols()}
+        tables = [*self.sheet.program.inputs, *self.sheet.program.tables]
+        return [t for t in tables if t.name in names and len(t.shape) == 2 and t.shape[0] == t.shape[1] > 1]
+
+    def _moved(self, old: tuple[int, ...], new: tuple[int, ...]) -> Callable[[Expr], Expr | None]:
+        """Names of one place as those of another: P[2] as P[0]."""
+        before, after = ("".join(f"[{i}]" for i in index) for index in (old, new))
+
+        def move(e: Expr) -> Expr | None:
+            if e.op is None and e.name and e.name.endswith(before):
+                return Expr(e.name.removesuffix(before) + after, e.value)
+            return None
+
+        return move
+
+    def _other_picks(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
+        """One entry picked out of a row, as the loss does: another entry of that row."""
+        symbols = list({symbol.name: symbol for symbol in e.symbols()}.values())
+        if len(symbols) != 1 or self.blank.index or "[" not in symbols[0].name:
+            return
+        stem, _, place = symbols[0].name.rpartition("[")
+        for other in range(64):
+            name = f"{stem}[{other}]"
+            if name not in self.sheet.numbers:
+                break
+            if f"{other}]" != place:
+                yield TARGET, e.replaced(_renamed({symbols[0].name: Expr(name, 0.0)}))
+
+    # --- rules ---------------------------------------------------------------------------------------------------
+
+    def _rules(self) -> Iterator[tuple[Slip, Expr]]:
+        """The rule with input and output exchanged, and the slips that the op's own block tells of."""
+        table, program = self.blank.part.table, self.sheet.program
+        node = table.through
+        if node is None or node.op is None or table.kind == "step":
+            return
+        inputs = [program.values[x] if isinstance(x, Value) else x for x in node.inputs]
+        out = program.values[node]
+        yield from self._exchanged(inputs[0], out)
+        if node.inputs[0] is not table.owner:
+            return
+        g = program.gradients[node]
+        for slip in node.op.about.slips:
+            assert slip.rule is not None
+            carriers = [Entries(x) if isinstance(x, np.ndarray) and x.dtype == object else x for x in inputs]
+            sent = slip.rule(Entries(g), Entries(out), *carriers, **node.op.settings)
+            if isinstance(sent, Entries) and sent.shape == table.shape:
+                yield slip, ScalarSimplifier()(sent.array[self.blank.index])
+
+    def _exchanged(self, x: Any, out: Any) -> Iterator[tuple[Slip, Expr]]:
+        if not isinstance(x, np.ndarray) or x.dtype != object or x.shape != out.shape:
+            return
+        pairs = [(a, b) for a, b in zip(x.flat, out.flat, strict=True) if a.name and b.name]
+        e = self.blank.expr
+        used = {symbol.name for symbol in e.symbols()}
+        if any(b.name in used for _, b in pairs):
+            yield INPUT, e.replaced(_renamed({b.name: a for a, b in pairs}))
+        if any(a.name in used for a, _ in pairs):
+            yield OUTPUT, e.replaced(_renamed({a.name: b for a, b in pairs}))
+
+
+# --- formulas taken apart --------------------------------------------------------------------------------------------
+
+
+def _terms(e: Expr) -> list[Expr]:
+    if e.op is not None and e.op.name == "add":
+        return [term for part in e.args for term in _terms(part)]
+    if e.op is not None and e.op.name == "sub":
+        return [*_terms(e.args[0]), *(OPS["neg"](term) for term in _terms(e.args[1]))]
+    return [e]
+
+
+def _factors_of(e: Expr) -> list[Expr]:
+    if e.op is not None and e.op.name == "mul":
+        return [factor for part in e.args for factor in _factors_of(part)]
+    return [e]
+
+
+def _sum(terms: list[Expr]) -> Expr:
+    whole = terms[0]
+    for term in terms[1:]:
+        whole = whole + term
+    return whole
+
+
+def _product(factors: list[Expr]) -> Expr:
+    whole = factors[0]
+    for factor in factors[1:]:
+        whole = whole * factor
+    return whole
+
+
+def _places(e: Expr, put: Callable[[Expr], Expr] = lambda e: e) -> Iterator[tuple[Expr, Callable[[Expr], Expr]]]:
+    """Every part of a formula, with the function that puts another in its place."""
+    yield e, put
+    for i, part in enumerate(e.args):
+
+        def put_here(new: Expr, e: Expr = e, i: int = i) -> Expr:
+            assert e.op is not None
+            return put(Expr.applied(e.op, (*e.args[:i], new, *e.args[i + 1 :])))
+
+        yield from _places(part, put_here)
+
+
+def _renamed(names: Mapping[str, Expr]) -> Callable[[Expr], Expr | None]:
+    return lambda e: names.get(e.name) if e.op is None and e.name else None
+
+
+def _shape(e: Expr) -> Any:
+    """A formula without its names: what tells the target's line from the others."""
+    if e.op is None:
+        return "x" if e.name else e.value
+    return (e.op.name, *map(_shape, e.args))
+
+
+def _whose_division(divisor: Expr) -> Slip:
+    if not is_constant(divisor):
+        return UNDIVIDED if ".z" in divisor.name else NO_DIVISION
+    square = float(divisor.value) ** 2
+    if float(divisor.value).is_integer():
+        return NO_MEAN
+    return NO_ROOT if abs(square - round(square)) < 1e-9 else NO_DIVISION
+
+
+def _whose_factor(factor: Expr) -> Slip:
+    if is_constant(factor):
+        return CONSTANT
+    return CHAIN if factor.name.startswith("d") and "/d" in factor.name else FACTOR

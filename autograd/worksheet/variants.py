@@ -1,0 +1,110 @@
+"""Variants: the same sheet with other numbers, one for each student, alike in difficulty.
+
+A bounded search over short decimals (small whole numbers, where the graph began with those), scored for short
+intermediate numbers and for telling slips apart: symmetric numbers hide a missing transpose, zeros and ones hide most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from autograd.drawing.roles import Roles
+from autograd.errors import DataError
+from autograd.formula.names import Names
+from autograd.formula.unfolding import Unfolded
+from autograd.graph import topological
+from autograd.op import apply
+from autograd.recording import enable_grad
+from autograd.value import Value
+from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheet.sheet import Worksheet, worksheet
+from autograd.worksheet.slips import Alternatives
+
+TRIES = 4  # drafts for each variant, of which the best is taken
+LONG = 6  # digits from which on a number is long
+SAMPLED = 24  # blanks whose slips are looked at
+
+
+def variants(root: Value, n: int, seed: int = 0, **options: Any) -> list[Worksheet]:
+    """n sheets of the graph, numbered from 1, each with other numbers in its parameters; `options` as in `worksheet`.
+
+    `sheet.quality` says how good the numbers are: the share of slips that give another number than the right line, and
+    the share of short intermediate numbers.
+
+    >>> x, w = Value(2.0, name="x", requires_grad=False), Value(-0.5, name="w")
+    >>> [sheet.variant for sheet in variants(x * w, 3)]
+    [1, 2, 3]
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise DataError(f"variants: n is how many sheets, at least 1; got {n!r}")
+    return [variant(root, number, seed, **options) for number in range(1, n + 1)]
+
+
+def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Worksheet:
+    """Sheet `number` of the series with this seed: the best of a few drafts, always the same one."""
+    opened = Unfolded(root).root
+    nodes = topological(opened)
+    names = Names(nodes, options.pop("names", None), nest=False)
+    role = Roles(nodes, names)
+    changed = [leaf for leaf in nodes if leaf.op is None and role(leaf) == "parameter"]
+    if not changed:
+        raise DataError("variants: this graph has no parameter to change: a leaf with requires_grad=True")
+    drafts = []
+    for attempt in range(TRIES):
+        rng = np.random.default_rng([seed, number, attempt])
+        try:
+            root_now = _again(nodes, {leaf: _drawn(leaf, rng) for leaf in changed}, names)
+            sheet = worksheet(root_now, variant=number, **options)
+        except DataError:  # a number that nobody can write: another draft
+            continue
+        sheet.quality = quality(sheet)
+        drafts.append(sheet)
+    if not drafts:
+        raise DataError(f"variants: no numbers that work were found for variant {number}")
+    return max(drafts, key=lambda sheet: sum(sheet.quality.values()))
+
+
+def _drawn(leaf: Value, rng: np.random.Generator) -> Any:
+    """Other numbers of the same kind: whole ones stay whole, others are tenths; never 0."""
+    data = np.asarray(leaf.data, dtype=float)
+    whole = bool(np.all(data == np.round(data))) and bool(np.any(np.abs(data) > 1))
+    sizes = rng.integers(1, 5, data.shape) if whole else rng.integers(1, 10, data.shape) / 10
+    numbers = sizes * rng.choice([-1.0, 1.0], data.shape)
+    return numbers if data.ndim else float(numbers)
+
+
+def _again(nodes: list[Value], numbers: Mapping[Value, Any], names: Names) -> Value:
+    """The graph computed again from other numbers, its names kept."""
+    twins: dict[Value, Value] = {}
+    with enable_grad(), np.errstate(all="ignore"):
+        for node in nodes:
+            if node.op is None:
+                twin = type(node)(numbers.get(node, node.data))  # a parameter of nn stays one
+                twin.requires_grad = node.requires_grad
+            else:
+                twin = apply(node.op, tuple(twins[x] if isinstance(x, Value) else x for x in node.inputs))
+                if not isinstance(twin, Value):
+                    twin = Value(twin, requires_grad=False)
+            if names.name(node) and not names.is_made_up(node):
+                twin.name = names.name(node)
+            twins[node] = twin
+    return twins[nodes[-1]]
+
+
+def quality(sheet: Worksheet) -> dict[str, float]:
+    """The share of slips that give another number than the right line, and of short intermediate numbers."""
+    told = count = 0
+    every = max(1, len(sheet.blanks) // SAMPLED)
+    for blank in sheet.blanks[::every]:
+        for _, formula in Alternatives(sheet, blank).all():
+            try:
+                other = evaluate(formula, sheet.numbers, lambda x: Interval.exactly(repr(+x)))
+            except (CannotJudge, KeyError):
+                continue
+            count += 1
+            told += abs(other.middle - blank.key) > abs(blank.key) / 10 ** (sheet.digits - 1)
+    short = sum(len(blank.key.normalize().as_tuple().digits) < LONG for blank in sheet.blanks)
+    return {"slips told apart": told / count if count else 0.0, "short numbers": short / len(sheet.blanks)}

@@ -1,0 +1,111 @@
+"""A worksheet as an xlsx workbook: to fill in, or live, with one formula in every cell.
+
+The live workbook recomputes everything, forward and backward, when a given number changes. Its formulas use + - * / ^
+and EXP LN SQRT TANH MAX MIN ABS SIGN IF SIN COS ATAN alone; text is written as text, so that no name runs as a formula.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+from autograd.errors import DataError
+from autograd.expr import Expr
+from autograd.formula.text import visible
+from autograd.worksheet.sheet import Worksheet
+
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=", "not_equal": "<>"}
+FUNCTIONS = {"exp": "EXP", "log": "LN", "sqrt": "SQRT", "tanh": "TANH", "sin": "SIN", "cos": "COS", "arctan": "ATAN",
+             "abs": "ABS", "sign": "SIGN", "maximum": "MAX", "minimum": "MIN"}  # fmt: skip
+UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def write(sheet: Worksheet, path: Path, answers: bool) -> Path:
+    """Write the workbook: empty cells to fill in, or, with `answers`, the live formulas."""
+    try:
+        import xlsxwriter  # type: ignore[import-untyped]
+    except ImportError:
+        raise DataError('writing xlsx needs XlsxWriter: pip install "handgrad[sheets]"') from None
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    book = xlsxwriter.Workbook(str(path), options)
+    bold, box = book.add_format({"bold": True}), book.add_format({"bottom": 1, "num_format": "General"})
+    given = book.add_worksheet("Given")
+    page = book.add_worksheet("Sheet")
+    cells = _write_given(given, sheet, bold)
+    heads = ("step", "id", "answer", "what", "formula", *sheet.labels)
+    for column, head in enumerate(heads):
+        page.write_string(0, column, head, bold)
+    for row, blank in enumerate(sheet.blanks, start=1):
+        page.write_number(row, 0, blank.part.step.number)
+        page.write_string(row, 1, _text(blank.id))
+        if answers:
+            formula = "=" + _formula(blank.expr, cells)
+            page.write_formula(row, 2, formula, box, blank.answer)
+        else:
+            page.write_blank(row, 2, None, box)
+        page.write_string(row, 3, _text(blank.what))
+        page.write_string(row, 4, _text(blank.formula if sheet.hints else ""))
+        for column, label in enumerate(sheet.labels.values(), start=5):
+            page.write_string(row, column, _text(label))
+        cells[blank.id] = f"Sheet!$C${row + 1}"
+    page.set_column(1, 2, 18)
+    page.set_column(3, 4, 44)
+    page.freeze_panes(1, 0)
+    page.set_footer("&L" + _text(sheet.footer).replace("&", "&&"))
+    page.activate()
+    book.close()
+    return path
+
+
+def _write_given(page: Any, sheet: Worksheet, bold: Any) -> dict[str, str]:
+    """The given numbers, one a row, which may be changed; and the cell of each id."""
+    cells: dict[str, str] = {}
+    page.write_string(0, 0, "given", bold)
+    page.write_string(0, 1, "number", bold)
+    row = 1
+    for table in sheet.givens:
+        for name, value in zip(table.ids.flat, table.values.flat, strict=True):
+            page.write_string(row, 0, _text(name))
+            page.write_number(row, 1, float(value))
+            cells[name] = f"Given!$B${row + 1}"
+            row += 1
+    page.set_column(0, 0, 24)
+    return cells
+
+
+def _text(text: str) -> str:
+    return UNSAFE.sub("", visible(text))
+
+
+def _formula(e: Expr, cells: dict[str, str]) -> str:
+    """A scalar formula in the spreadsheet's words."""
+    if e.op is None:
+        return cells[e.name] if e.name else _number(e.value)
+    name = e.op.base.name
+    args = [_formula(part, cells) for part in e.args]
+    if name in SIGNS:
+        return f"({args[0]}{SIGNS[name]}{args[1]})"
+    if name in COMPARISONS:
+        return f"IF({args[0]}{COMPARISONS[name]}{args[1]},1,0)"
+    if name in FUNCTIONS:
+        return f"{FUNCTIONS[name]}({','.join(args)})"
+    if name == "neg":
+        return f"(0-{args[0]})"  # -2^2 is 4 in a spreadsheet
+    if name == "power":
+        return f"({args[0]}^{args[1]})"
+    if name == "sigmoid":
+        return f"(1/(1+EXP(0-{args[0]})))"
+    if name == "relu":
+        return f"MAX({args[0]},0)"
+    if name == "where":
+        return f"IF({args[0]}<>0,{args[1]},{args[2]})"
+    raise DataError(f"{name} has no function in every spreadsheet; write the sheet as HTML or CSV instead")
+
+
+def _number(x: Any) -> str:
+    if not math.isfinite(x):
+        raise DataError(f"a spreadsheet has no number {x}")
+    return f"({float(x)!r})" if x < 0 else repr(int(x) if isinstance(x, bool) else x)

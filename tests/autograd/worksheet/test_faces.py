@@ -1,0 +1,161 @@
+"""The faces of a sheet: what a blank one must not hold, what each file carries, and names that try to be formulas."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+import zipfile
+
+import numpy as np
+import pytest
+
+from autograd import Value, cross_entropy
+from autograd.errors import DataError
+from autograd.worksheet import grade, variants, worksheet
+from autograd.worksheet.plain import shown
+from tests.autograd.worksheet.test_marking import NAMES, sheet_of
+
+
+def small():
+    x = Value(np.array([[0.5, -1.5]]), name="X", requires_grad=False)
+    w = Value(np.array([[0.31, -0.2, 0.7], [0.9, 0.4, -0.63]]), name="W")
+    h = x @ w
+    h.name = "H"
+    return worksheet(cross_entropy(h, np.array([2])), title="A small one", source="small")
+
+
+@pytest.mark.parametrize("face", ["html", "markdown", "csv"])
+def test_a_blank_sheet_holds_no_key(face):
+    sheet = small()
+    blank, key = getattr(sheet, face)(), getattr(sheet, face)(answers=True)
+    given = {shown(number.middle, 4) for name, number in sheet.numbers.items() if name not in sheet.by_id}
+    hidden = {shown(b.key, n) for b in sheet.blanks for n in (3, 4, 6, 12) if abs(b.key) > 0.001} - given
+    told = [text for text in hidden if len(text) > 5 and text in blank]
+    assert not told
+    assert all(shown(b.key, 4) in key for b in sheet.blanks)
+    assert sheet.identity in blank
+
+
+def test_a_blank_workbook_holds_no_key_and_no_formula(tmp_path):
+    pytest.importorskip("xlsxwriter")
+    sheet = small()
+    path = sheet.xlsx(tmp_path / "s.xlsx")
+    with zipfile.ZipFile(path) as packed:
+        whole = "".join(packed.read(name).decode("utf-8", "replace") for name in packed.namelist())
+    assert "<f>" not in whole and not any(len(shown(b.key, 6)) > 6 and shown(b.key, 6) in whole for b in sheet.blanks)
+
+
+def test_the_page_prints_its_identity_and_fields_have_labels():
+    page = small().html()
+    assert page.count("aria-label=") == len(small().blanks) + 1 and "@page" in page
+    assert "<input" not in small().html(check=False) and "<script" not in small().html(check=False)
+
+
+def test_check_yourself_lists_rows_that_add_up():
+    assert sheet_of("example3").checks[:2] == [("attn", 1.0), ("P", 1.0)]
+    for name in ("example3", "example6"):
+        sheet = sheet_of(name)
+        parts = {part.label: part for step in sheet.steps for part in step.parts}
+        for label, total in sheet.checks:
+            rows = np.zeros(parts[label].table.shape)
+            for blank in parts[label].blanks:
+                rows[blank.index] = blank.answer
+            np.testing.assert_allclose(rows.sum(axis=-1), total, atol=1e-12)
+
+
+NASTY = '=cmd|"/c calc"!A1'
+
+
+def test_names_cannot_inject_formulas(tmp_path):
+    a, b = Value(-2.0, name=NASTY), Value(3.0, name="<script>alert(1)</script>")
+    sheet = worksheet(a * b)
+    rows = list(csv.reader(io.StringIO(sheet.csv(answers=True))))
+    assert not any(cell.startswith(("=", "@", "+")) for row in rows for cell in row)
+    assert rows[1][1] == "-6"  # a negative number stays a number
+    assert "<script>alert" not in sheet.html() and "<script>alert" not in grade(sheet, {"L": 1}).html()
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(sheet.xlsx(tmp_path / "s.xlsx"))
+    assert not any(cell.data_type == "f" for page in book for row in page.iter_rows() for cell in row)
+    path = tmp_path / "back.csv"
+    path.write_text(sheet.csv(answers=True))
+    assert grade(sheet, path).score == 1.0
+
+
+@pytest.mark.parametrize("name", ["example2", "example3", "example5"])
+def test_a_live_workbook_recomputes_to_the_engine(tmp_path, name):
+    """Cached values stripped, an input changed, every formula computed by another program."""
+    formulas = pytest.importorskip("formulas", reason="NOT TESTED: formulas is not installed")
+    openpyxl = pytest.importorskip("openpyxl")
+    sheet = sheet_of(name)
+    path = sheet.xlsx(tmp_path / "live.xlsx", answers=True)
+    book = openpyxl.load_workbook(path)  # openpyxl drops cached values
+    changed = next(row for row in book["Given"].iter_rows(min_row=2) if row[0].value == "WQ[0][1]")
+    changed[1].value = 0.35
+    book.save(path)
+    model = formulas.ExcelModel().loads(str(path)).finish()
+    found = {str(k).split("'!")[-1]: v for k, v in model.calculate().items() if "SHEET'!C" in str(k)}
+    expected = sheet.program.run({"WQ[0][1]": 0.35})
+    for row, blank in enumerate(sheet.blanks, start=2):
+        if blank.id in expected:
+            got = float(np.ravel(found[f"C{row}"].value)[0])
+            assert got == pytest.approx(expected[blank.id], rel=1e-9, abs=1e-12), blank.id
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_moodle_xml_is_well_formed_and_has_a_field_for_every_blank(name):
+    sheet = sheet_of(name)
+    quiz = ET.fromstring(sheet.moodle().encode())
+    text = "".join(quiz.itertext())
+    assert quiz.tag == "quiz" and text.count("{1:NUMERICAL:=") == len(sheet.blanks)
+    assert "counts as wrong" in text
+
+
+def test_reports_in_three_forms():
+    sheet = small()
+    marks = grade(sheet, {"H[0][0]": "9", "H[0][1]": "x"})
+    assert "First wrong: H[0][0]" in marks.text() and "no number" in marks.text()
+    data = json.loads(marks.json())
+    assert data["first_wrong"] == "H[0][0]" and data["entries"]["H[0][0]"]["verdict"] == "wrong"
+    assert "no slip that I know" in marks.html()
+
+
+def test_variants_differ_are_repeatable_and_alike():
+    x = Value(np.array([[1.0, 0.0], [0.0, 1.0]]), name="X", requires_grad=False)
+    w = Value(np.array([[0.1, 0.0], [0.0, 0.1]]), name="W")
+    root = ((x @ w).tanh() ** 2).sum()
+    first, again = variants(root, 3, seed=5), variants(root, 3, seed=5)
+    assert [s.identity for s in first] == [s.identity for s in again]
+    assert len({s.identity for s in first}) == 3 and [s.variant for s in first] == [1, 2, 3]
+    for sheet in first:
+        assert [b.id for b in sheet.blanks] == [b.id for b in worksheet(root).blanks]
+        assert sheet.quality["slips told apart"] > 0.6
+        assert not np.any(sheet.givens[0].values == 0) or sheet.givens[0].name != "W"
+        assert grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
+
+
+def test_levels_and_parts_of_a_sheet():
+    root = sheet_of("example3").program.root
+    whole, ops = worksheet(root), worksheet(root, level="ops")
+    assert len(ops.blanks) < len(whole.blanks) and not any(".e[" in b.formula for b in ops.blanks)
+    only = worksheet(root, only=["attn", "attn.[mez]", "dL/dscaled"])
+    assert {"attn", "∂L/∂scaled"} <= {b.part.step.title for b in only.blanks} < {s.title for s in whole.steps}
+    back = worksheet(root, forward=False)
+    assert all(b.id.startswith("dL/d") or "_new" in b.id or "." in b.id for b in back.blanks)
+    for sheet in (ops, only, back):
+        assert grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
+        sheet.html(), sheet.markdown()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: worksheet(3.0), "takes the Value"), (lambda: worksheet(Value(1.0), backward=False), "no blanks"),
+        (lambda: worksheet(Value(np.ones(2)) * 2), "a single number"),
+        (lambda: worksheet(Value(1.0) * 2, digits=0), "from 1 to 12"),
+        (lambda: worksheet(Value(1.0) * 2, level="x"), "level"), (lambda: variants(Value(1.0) * 2, 0), "at least 1"),
+        (lambda: worksheet(Value(0.0).log() * 2, backward=False), "nobody can write"),
+    ],
+)  # fmt: skip
+def test_bad_calls_say_what_to_write(call, message):
+    with np.errstate(all="ignore"), pytest.raises(DataError, match=message):
+        call()

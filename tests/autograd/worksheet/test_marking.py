@@ -1,0 +1,313 @@
+"""Marking: the key is right, honest pupils are never wrong, one error is found where it is and the rest follows."""
+
+import functools
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
+
+import numpy as np
+import pytest
+
+from autograd import Value, cross_entropy, layer_norm, softmax
+from autograd.errors import DataError
+from autograd.worksheet import grade, worksheet
+from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+from examples import EXAMPLES
+
+
+@functools.cache
+def sheet_of(name, digits=4):
+    root = next(e for e in EXAMPLES if e.name == name).module.graph()
+    return worksheet(root, backward=root.size == 1, digits=digits)
+
+
+NAMES = [example.name for example in EXAMPLES]
+SMALL = ("example1", "example2", "example3", "example5")
+
+
+def written(x, digits, rounding=ROUND_HALF_EVEN):
+    """A number as a pupil writes it: so many significant digits."""
+    if not x:
+        return "0"
+    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
+    return str(x.quantize(unit, rounding=rounding))
+
+
+def pupil(sheet, write, keeps_full_precision=False, wrong=None):
+    """Answers of one who works line by line; `wrong` are numbers put in place of the right ones."""
+    own = dict(sheet.numbers)
+    found = {}
+    for i, blank in enumerate(sheet.blanks):
+        try:
+            exact = evaluate(blank.expr, own, lambda x: Interval.exactly(repr(+x)))
+        except CannotJudge:
+            continue
+        x = Decimal(0) if exact.low <= 0 <= exact.high else exact.middle
+        if wrong and blank.id in wrong:
+            x = wrong[blank.id]
+            found[blank.id] = str(x)
+        else:
+            found[blank.id] = write(i, x)
+        own[blank.id] = Interval.exactly(x if keeps_full_precision else Decimal(found[blank.id]))
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_key_scores_everything(name):
+    sheet = sheet_of(name)
+    marks = grade(sheet, {blank.id: blank.answer for blank in sheet.blanks})
+    assert marks.score == 1.0 and marks.first_wrong is None and marks.mistake is None
+    assert marks.counts == {"right": len(sheet.blanks), "follows": 0, "wrong": 0, "missing": 0}
+    as_printed = grade(sheet, {blank.id: written(blank.key, 4) for blank in sheet.blanks})
+    assert as_printed.score == 1.0 and as_printed.counts["right"] == len(sheet.blanks)
+
+
+def honest(sheet, kind, seed):
+    """The four honest pupils of the design."""
+    rng = np.random.default_rng(seed)
+    mixed = rng.integers(sheet.digits, 7, len(sheet.blanks))
+    ways = {
+        "full precision": (lambda i, x: written(x, int(mixed[i])), True),
+        "rounding": (lambda i, x: written(x, sheet.digits), False),
+        "truncating": (lambda i, x: written(x, sheet.digits, ROUND_DOWN), False),
+        "mixed": (lambda i, x: written(x, int(mixed[i])), False),
+    }
+    return pupil(sheet, *ways[kind])
+
+
+@pytest.mark.parametrize("digits", [2, 4])
+@pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
+@pytest.mark.parametrize("name", NAMES)
+def test_honest_pupils_are_never_called_wrong(name, kind, digits):
+    sheet = sheet_of(name, digits)
+    marks = grade(sheet, honest(sheet, kind, 0))
+    assert marks.first_wrong is None, (marks.first_wrong, marks.entries[marks.first_wrong])
+    assert marks.score == 1.0
+
+
+@functools.cache
+def drawn_graph(seed):
+    """A small graph with random short numbers."""
+    rng = np.random.default_rng(seed)
+
+    def numbers(*shape):
+        return np.round(rng.uniform(-1, 1, shape), 1)
+
+    x = Value(numbers(2, 2), name="X", requires_grad=False)
+    w, v = Value(numbers(2, 3), name="W"), Value(numbers(3, 3), name="V")
+    h = ((x @ w).tanh() if seed % 2 else (x @ w).relu()) @ v
+    h.name = "H"
+    return cross_entropy(h, np.array([0, 2])) if seed % 3 else (softmax(h)[:, 1] ** 2).sum()
+
+
+@pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
+def test_honest_pupils_on_other_sheets(kind):
+    for seed in range(25):
+        sheet = worksheet(drawn_graph(seed), digits=3)
+        marks = grade(sheet, honest(sheet, kind, seed))
+        assert marks.first_wrong is None, (seed, marks.first_wrong, marks.entries[marks.first_wrong])
+
+
+def moved(blank, units, digits=4):
+    """The right number moved by units of its last place; a zero becomes a small number of its table's size."""
+    size = max((abs(other.key) for other in blank.part.blanks), default=Decimal(0)) or Decimal(1)
+    x = blank.key or Decimal(0)
+    unit = Decimal(1).scaleb((x or size).adjusted() - digits + 1)
+    return (x + units * unit).quantize(unit)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_one_error_is_found_where_it_is_and_the_rest_follows(name):
+    sheet = sheet_of(name)
+    for blank in sheet.blanks:
+        wrong = {blank.id: moved(blank, 700)}
+        marks = grade(sheet, pupil(sheet, lambda i, x: written(x, 6), wrong=wrong))
+        assert marks.first_wrong == blank.id
+        bad = [name for name, entry in marks.entries.items() if entry.verdict == "wrong"]
+        assert bad == [blank.id], (blank.id, bad)
+
+
+@pytest.mark.parametrize("name", ["example4", "example6", "cat_sleeps"])
+def test_one_error_in_a_larger_example(name):
+    sheet = sheet_of(name)
+    for blank in sheet.blanks[:: max(1, len(sheet.blanks) // 12)]:
+        marks = grade(sheet, pupil(sheet, lambda i, x: written(x, 6), wrong={blank.id: moved(blank, 700)}))
+        assert marks.first_wrong == blank.id
+        assert sum(entry.verdict == "wrong" for entry in marks.entries.values()) == 1
+
+
+@pytest.mark.parametrize(("units", "least"), [(2, 0.6), (5, 0.9), (10, 0.95), (100, 1.0)])
+def test_the_marker_has_power(units, least):
+    """The share of moved numbers that are found, where a pupil wrote four digits everywhere else."""
+    found = count = 0
+    for name in SMALL:
+        sheet = sheet_of(name)
+        answers = pupil(sheet, lambda i, x: written(x, 4))
+        for blank in sheet.blanks:
+            x = Decimal(answers[blank.id])
+            wrong = grade(sheet, answers | {blank.id: str(moved_from(x, blank, units))})
+            count += 1
+            found += wrong.entries[blank.id].verdict == "wrong"
+    assert found / count >= least, f"{found} of {count}"
+
+
+def moved_from(x, blank, units):
+    size = max((abs(other.key) for other in blank.part.blanks), default=Decimal(0)) or Decimal(1)
+    unit = Decimal(1).scaleb((x or size).adjusted() - 3)
+    return (x + units * unit).quantize(unit)
+
+
+@pytest.mark.parametrize("number", ["0", "1", "0.0000"])
+@pytest.mark.parametrize("name", SMALL)
+def test_a_sheet_filled_with_one_number_earns_only_what_is_that_number(name, number):
+    sheet = sheet_of(name)
+    marks = grade(sheet, {blank.id: number for blank in sheet.blanks})
+    for blank in sheet.blanks:
+        if marks.entries[blank.id].credit:
+            assert round(blank.key, 4) == Decimal(number)
+
+
+def tiny():
+    a, b = Value(2.0, name="a"), Value(-0.7, name="b")
+    c = (a * b).tanh()
+    c.name = "c"
+    return worksheet(c * c + a)
+
+
+def test_what_is_missing_is_taken_from_the_key():
+    sheet = tiny()
+    marks = grade(sheet, {"dc/dt1": "1"}) if "dc/dt1" in sheet.by_id else grade(sheet, {"c": "-0.8854"})
+    assert set(entry.verdict for entry in marks.entries.values()) <= {"right", "missing", "wrong"}
+    assert grade(sheet, {}).score == 0.0 and grade(sheet, {}).first_wrong is None
+
+
+def test_follows_says_from_which_numbers():
+    sheet = tiny()
+    marks = grade(sheet, {"t1": "1.4", "c": "0.8854"})
+    assert marks.first_wrong == "t1" and marks.mistake == "a sign lost"
+    assert marks.entries["c"].verdict == "follows" and marks.entries["c"].used == ("t1",)
+
+
+def test_digits_count_as_they_were_written():
+    x = Value(1.0, name="x")
+    sheet = worksheet(x / 3.0)
+    verdicts = {text: grade(sheet, {"L": text}).entries["L"] for text in
+                ("0.3333", "0.33333", "0.33", "0.3334", "0.3332", "0.33330", "0.33333333333", "1/3")}  # fmt: skip
+    right = {text for text, entry in verdicts.items() if entry.verdict == "right"}
+    assert right == {"0.3333", "0.33333", "0.3334", "0.33333333333", "1/3"}
+    assert verdicts["0.33"].verdict == "wrong" and "too few digits" in verdicts["0.33"].note
+    exact = grade(worksheet(x / 4.0), {"L": "0.25"})
+    assert exact.entries["L"].verdict == "right" and not exact.entries["L"].note
+
+
+def test_cutting_off_is_noted():
+    sheet = worksheet(Value(2.0, name="x") / 3.0)
+    entry = grade(sheet, {"L": "0.6666"}).entries["L"]
+    assert entry.verdict == "right" and entry.note == "cut off, not rounded"
+
+
+def test_numbers_that_are_too_coarse_are_flagged():
+    x, y = Value(1.0, name="x"), Value(3.0, name="y")
+    p, q = x / y, x * 0.3333
+    p.name, q.name = "p", "q"
+    sheet = worksheet(p - q, backward=False)
+    entry = grade(sheet, {"p": "0.3335", "q": "0.3333", "L": "0.0002"}).entries["L"]
+    assert entry.verdict == "follows" and "not checked" in entry.note
+
+
+def test_answers_of_another_sheet_are_refused():
+    with pytest.raises(DataError, match="none of the ids"):
+        grade(tiny(), {"Q[0][0]": 1.0})
+
+
+def test_a_step_counts_once_however_many_entries_it_has():
+    x = Value(np.ones((1, 2)), name="x", requires_grad=False)
+    w = Value(np.full((2, 5), 0.3), name="W")
+    h = x @ w
+    h.name = "h"
+    sheet = worksheet(h.sum(), backward=False)
+    answers = {blank.id: blank.answer for blank in sheet.blanks} | {"h[0][0]": 7.0}
+    assert grade(sheet, answers).score < 1.0
+    assert grade(sheet, {blank.id: blank.answer for blank in sheet.blanks if blank.id != "L"}).score == 0.5
+
+
+# --- slips -----------------------------------------------------------------------------------------------------------
+
+
+def slip(sheet, number, name):
+    """What a pupil with one wrong number is told."""
+    answers = pupil(sheet, lambda i, x: written(x, 6), True, wrong={name: Decimal(str(number))})
+    marks = grade(sheet, answers)
+    assert marks.first_wrong == name, (name, number, marks.entries[name])
+    return marks.mistake
+
+
+def attention():
+    rng = np.random.default_rng(3)
+
+    def leaf(name, *shape):
+        return Value(np.round(rng.uniform(-1, 1, shape), 1), name=name)
+
+    x = leaf("X", 2, 2)
+    x.requires_grad = False
+    q, k = x @ leaf("WQ", 2, 2), x @ leaf("WK", 2, 2)
+    q.name, k.name = "Q", "K"
+    s = (q @ k.T) / np.sqrt(2.0)
+    s.name = "S"
+    p = softmax(s)
+    p.name = "P"
+    out = p @ leaf("V", 2, 2)
+    out.name = "out"
+    return worksheet(cross_entropy(out, np.array([1, 0])))
+
+
+def numbers_of(sheet):
+    return {blank.id: float(blank.key) for blank in sheet.blanks} | {
+        name: float(x.middle) for name, x in sheet.numbers.items()}  # fmt: skip
+
+
+def test_slips_are_named():
+    sheet = attention()
+    n = numbers_of(sheet)
+    found = {
+        "S[0][1]": (n["S[0][1]"] * 2**0.5, "1/√d forgotten"),
+        "P[1][0]": (n["P.e[1][0]"], "not normalised"),
+        "WQ_new[0][1]": (n["WQ[0][1]"] + 0.1 * n["dL/dWQ[0][1]"], "+ for − in the update"),
+        "WQ_new[1][1]": (n["WQ[1][1]"] - n["dL/dWQ[1][1]"], "η forgotten"),
+        "dL/dS[0][0]": (n["dL/dP[0][0]"] * n["P[0][0]"] * (1 - n["P[0][0]"]), "softmax's diagonal only"),
+        "dL/dQ[0][1]": (-n["dL/dQ[0][1]"], "a sign lost"),
+        "dL/dP[0][1]": (
+            n["dL/dout[0][0]"] * n["V[0][1]"] + n["dL/dout[0][1]"] * n["V[1][1]"], "a transpose missing"),
+        "dL/dout[0][0]": (
+            (n["L.p[0][0]"] - 1) / 2, "the wrong target index"),
+    }  # fmt: skip
+    for name, (number, expected) in found.items():
+        told = slip(sheet, f"{number:.6g}", name)
+        assert expected in told.names, (name, told)
+        assert told.teaches
+
+
+def test_slips_of_single_ops_and_paths():
+    x, w = Value(np.array([0.3, -0.8, 0.5]), name="x"), Value(np.array([0.7, 0.2, -0.4]), name="w")
+    h = x * w
+    h.name = "h"
+    sheet = worksheet((h.exp() * x + h.tanh()).sum())
+    n = numbers_of(sheet)
+    terms = [name for name in n if name.startswith("dL/dx:") and name.endswith("[0]")]
+    assert len(terms) >= 1
+    for term in terms:
+        told = slip(sheet, f"{n['dL/dx[0]'] - n[term]:.6g}", "dL/dx[0]")
+        assert "a path forgotten" in told.names
+    y = layer_norm(Value(np.array([[0.5, -1.0, 2.0]]), name="x"), Value(np.array([1.5, 0.5, -1.0]), name="g"), 0.0)
+    y.name = "y"
+    sheet = worksheet((y * np.array([0.3, 0.1, -0.6])).sum())
+    n = numbers_of(sheet)
+    wrong = 0.3 * 1.5 / n["y.σ[0][0]"]
+    assert "layer norm without its mean terms" in slip(sheet, f"{wrong:.6g}", "dL/dx[0][0]").names
+
+
+def test_relu_and_swapped_digits_and_unknown_slips():
+    x = Value(np.array([0.5, -0.8]), name="x")
+    sheet = worksheet((x.relu() * np.array([-0.3, 0.4])).sum())
+    assert "relu's mask taken from the gradient" in slip(sheet, "0.4", "dL/dx[1]").names
+    sheet = worksheet(Value(2.0, name="a") * 0.6173)
+    assert slip(sheet, "1.2436", "L") == "two digits swapped"
+    assert slip(sheet, "5.5555", "L") == "no slip that I know"

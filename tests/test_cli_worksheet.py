@@ -1,0 +1,61 @@
+"""`handgrad worksheet` and `handgrad grade`, as a teacher uses them."""
+
+import csv
+import io
+
+import pytest
+
+from autograd.cli import main
+
+
+def run(*arguments):
+    return main([str(a) for a in arguments])
+
+
+@pytest.mark.parametrize("ending", ["html", "md", "csv", "xml"])
+def test_a_sheet_and_its_key_in_every_form(tmp_path, capsys, ending):
+    for extra in ([], ["--key"]):
+        path = tmp_path / f"sheet.{ending}"
+        assert run("worksheet", "example3", "-o", path, "--digits", 3, *extra) == 0
+        assert "34 steps, 159 blanks" in capsys.readouterr().out and path.stat().st_size > 1000
+
+
+def test_a_model_of_five_lines(tmp_path, capsys):
+    model = tmp_path / "model.py"
+    model.write_text(
+        "from autograd import Value\n"
+        "x, w, b = Value(2.0, name='x', requires_grad=False), Value(-0.5, name='w'), Value(0.3, name='b')\n"
+        "loss = ((x * w + b).tanh() - 1) ** 2\n"
+    )
+    key = tmp_path / "key.csv"
+    assert run("worksheet", f"{model}:loss", "-o", key, "--key") == 0
+    assert run("grade", key) == 2 and "--of" in capsys.readouterr().err
+    assert run("grade", key, "--of", f"{model}:loss") == 0
+    assert "100.0%" in capsys.readouterr().out
+
+
+def test_a_class_is_one_table_and_a_bad_file_stops_nobody(tmp_path, capsys):
+    key = tmp_path / "anna.csv"
+    assert run("worksheet", "example2", "-o", key, "--key") == 0
+    rows = list(csv.reader(io.StringIO(key.read_text("utf-8-sig"))))
+    place = next(i for i, row in enumerate(rows) if row[0] == "scaled[0][0]")
+    rows[place][1] = "0.01"  # not divided by √2
+    out = io.StringIO()
+    csv.writer(out).writerows(rows)
+    (tmp_path / "ben.csv").write_text(out.getvalue())
+    (tmp_path / "carl.csv").write_text("nothing")
+    capsys.readouterr()
+    assert run("grade", tmp_path) == 1
+    told = capsys.readouterr().out
+    assert "carl.csv: not marked" in told and "anna  100.0%" in told
+    assert "ben" in told and "scaled[0][0]" in told and "most common slip: 1/√d forgotten (1 of 2)" in told
+
+
+def test_one_report_as_a_file(tmp_path, capsys):
+    key = tmp_path / "anna.csv"
+    run("worksheet", "example1", "-o", key, "--key", "--variant", 2)
+    assert run("grade", key, "-o", tmp_path / "marks.html") == 0
+    assert "100.0%" in (tmp_path / "marks.html").read_text("utf-8")
+    assert run("grade", key, "-o", tmp_path / "marks.doc") == 2
+    assert run("worksheet", "example1", "-o", tmp_path / "sheet.doc") == 2
+    assert run("grade", tmp_path / "none.csv") == 2
