@@ -5,6 +5,7 @@
     out/<example>/worksheet.txt     the example as a worksheet
     out/<example>/graph.svg         its computation graph, with gradients
     out/<example>/step.html         its backward pass, step by step
+    out/<example>/sheet.html        the same to work out by hand, with key.html and sheet.csv for the answers
     out/<example>/*.svg             its plots
     out/gpt/graph.svg, .html        the training step of a four-block GPT, folded
     out/errata.md                   the slips in the printed worksheets
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import autograd
+from autograd.cli.worksheet import make_sheet
 from autograd.stepping import page as stepper_page
 from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata
@@ -86,6 +88,7 @@ def make(example: Example, folder: Path, page: Page) -> Made:
         made.complaints = [f"{example.name} {complaint}" for complaint in example.module.verify()]
         checked = "gradients against differences"
     made.files = [*_pictures(example, folder), *_plots(example, folder), _worksheet(example, folder)]
+    made.files += _sheet(example, folder)
     page.line(f"{example.name:<12}{checked:<32}{', '.join(path.name for path in made.files)}"
               f"   {time.perf_counter() - started:.1f} s")
     return made
@@ -132,6 +135,15 @@ def _worksheet(example: Example, folder: Path) -> Path:
     with path.open("w", encoding="utf-8") as stream:
         example.module.main(Page(stream))
     return path
+
+
+def _sheet(example: Example, folder: Path) -> Iterator[Path]:
+    """The example as a sheet to work out by hand, its key, and a table for the answers (see `handgrad grade`)."""
+    sheet = make_sheet(example.name)
+    texts = {"sheet.html": sheet.html(), "key.html": sheet.html(answers=True), "sheet.csv": sheet.csv()}
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        yield folder / name
 
 
 if __name__ == "__main__":

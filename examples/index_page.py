@@ -29,6 +29,7 @@ BUTTONS = {
     "step.html": "Step through backprop", "graph.svg": "Open the graph", "graph_rules.svg": "Graph with the rules",
     "graph_flow.svg": "Graph with the gradient’s flow", "graph_blocks.svg": "Blocks folded",
     "graph_whole.svg": "Every node", "worksheet.txt": "Worksheet as text",
+    "sheet.html": "Work it out by hand", "key.html": "The key", "sheet.csv": "Answers as a table",
 }
 MEANING = {
     "exact": "printed as it is", "rounded": "right, with fewer digits", "drift": "right but for rounding on the way",

@@ -1,8 +1,8 @@
 """Marking: each number judged from the learner's own earlier numbers, with the tolerance that their digits leave.
 
 A number is *right* if it agrees with the key. Otherwise its line is computed again, on intervals, from the numbers that
-the learner wrote (where one is missing, the key's): a number in that interval *follows*. Anything else is *wrong*, and
-the first of those is explained.
+the learner wrote (where one is missing, from those before it): a number in that interval *follows*. Anything else is
+*wrong*, and the first of those is explained.
 
 How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
 finer. A short number buys no tolerance; a short number that is exact is exact. One unit of the last place is allowed
@@ -183,6 +183,7 @@ class _Marker:
     def _judged(self, blank: Blank) -> Entry:
         answer = self.answers.by_id.get(blank.id, Answer(""))
         if answer.value is None:
+            self._pass_on(blank)
             return Entry(blank.id, MISSING, answer.text, problem=answer.problem)
         size = self.sizes[blank.part.name]
         unit = self._unit(answer, blank.key or size, size)
@@ -207,6 +208,16 @@ class _Marker:
         if wide.width > wide.size * TOO_WIDE:
             note = "your numbers before it have too few digits to tell: accepted, but not checked"
         return Entry(blank.id, FOLLOWS, answer.text, used, note=note, credit=credit)
+
+    def _pass_on(self, blank: Blank) -> None:
+        """A step that was skipped: what the learner's own numbers give there; the key's, if they are the key's."""
+        if all(self.wide[name] is self.sheet.numbers[name] for name in blank.operands):
+            return
+        try:
+            found = self.expected(blank, self.narrow), self.expected(blank, self.wide)
+        except CannotJudge:
+            return  # the key's then
+        self.narrow[blank.id], self.wide[blank.id] = found
 
     def expected(self, blank: Blank, numbers: dict[str, Interval]) -> Interval:
         return evaluate(blank.expr, numbers, self.constant)
@@ -244,7 +255,15 @@ class _Marker:
 
     def _own(self, blank: Blank) -> tuple[str, ...]:
         """The learner's own numbers behind it that are not the key's; all of them if rounding made the difference."""
-        own = [name for name in blank.operands if name in self.entries and self.entries[name].verdict != MISSING]
+        own: list[str] = []
+        waiting = list(blank.operands)
+        while waiting:  # through steps that were skipped
+            name = waiting.pop(0)
+            entry = self.entries.get(name)
+            if entry is not None and entry.verdict == MISSING:
+                waiting += self.sheet.by_id[name].operands
+            elif entry is not None and name not in own:
+                own.append(name)
         changed = [name for name in own if self.entries[name].verdict != RIGHT]
         return tuple(changed or own)
 

@@ -216,7 +216,7 @@ def test_the_demo_makes_everything(out):
         assert (folder / path).is_file(), path
     for example in EXAMPLES:
         made = {path.name for path in (folder / example.name).iterdir()}
-        assert {"worksheet.txt", "graph.svg", "step.html"} <= made
+        assert {"worksheet.txt", "graph.svg", "step.html", "sheet.html", "key.html", "sheet.csv"} <= made
 
 
 @pytest.mark.slow
