@@ -19,13 +19,12 @@ from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.formula.scalars import FORWARD, scalar_program
-from autograd.formula.text import clipped, visible
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
 from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheet.texts import UPDATE, Texts, as_slope
 
-UPDATE = "update"
 LEVELS = ("steps", "ops")
 MOST_BLANKS = 20_000
 
@@ -88,12 +87,6 @@ class Step:
     @property
     def blanks(self) -> list[Blank]:
         return [blank for part in self.parts for blank in part.blanks]
-
-
-def as_slope(name: str) -> str:
-    """`dL/dQ` as people write it: ∂L/∂Q."""
-    top, slash, rest = name.partition("/d")
-    return f"∂{top[1:]}/∂{rest}" if slash and top.startswith("d") else name
 
 
 class Worksheet:
@@ -351,55 +344,6 @@ def worksheet(
         program, title=title, digits=digits, forward=forward, backward=backward, level=level, only=only, eta=eta,
         hints=hints, variant=variant, source=source,
     )  # fmt: skip
-
-
-class Texts:
-    """How each table is computed, in the symbols of whole tables: `Q = X @ WQ`."""
-
-    def __init__(self, program: Program) -> None:
-        self.words = program.words
-        self.program = program
-        self._forward: dict[Value, dict[str, str]] = {}
-        self._sent: dict[Value, list[Any]] = {}
-
-    def of(self, table: Table) -> str:
-        if table.phase == UPDATE:
-            name = self.words.name(table.owner)
-            return f"{name} − η · {as_slope(f'd{self.program.top}/d{name}')}"
-        if table.phase == FORWARD:
-            found = self._of_node(table.owner)
-            return found.get(table.label if table.kind == "step" else "", table.says)
-        if table.through is None:
-            return "the sum of what comes along each path"
-        lines = self._lines(table)
-        if table.kind == "step":
-            found = {line.result.name: self._written(line.formula) for line in lines}
-            return found.get(table.label, table.says)
-        return self._written(lines[-1].formula) if lines else ""
-
-    def _of_node(self, node: Value) -> dict[str, str]:
-        if node not in self._forward:
-            lines = self.words.forward(node)
-            self._forward[node] = {line.result.name: self._written(line.formula) for line in lines[:-1]}
-            self._forward[node][""] = self._written(lines[-1].formula)
-        return self._forward[node]
-
-    def _lines(self, table: Table) -> list[Any]:
-        node = table.through
-        assert node is not None
-        if node not in self._sent:
-            slopes = self.program.gradients[node]
-            g = np.array([float(e.value) for e in slopes.flat]).reshape(slopes.shape)
-            self._sent[node] = self.words.backward(node, g if g.ndim else float(g))
-        parts = self._sent[node]
-        if table.kind == "step":
-            return [line for part in parts if part for line in part]
-        mine = [part for x, part in zip(node.inputs, parts, strict=True) if x is table.owner and part]
-        place = int(table.name.rpartition("#")[2]) - 1 if "#" in table.name.partition(":")[2] else 0
-        return mine[min(place, len(mine) - 1)] if mine else []
-
-    def _written(self, formula: Expr) -> str:
-        return clipped(visible(self.words.names.written(formula, "")), 90)
 
 
 def _place(line: Scalar) -> str:

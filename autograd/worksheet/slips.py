@@ -22,7 +22,8 @@ from autograd.op import OPS, Slip
 from autograd.value import Value
 from autograd.worksheet.answers import Answer
 from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheet.sheet import UPDATE, Blank, Worksheet
+from autograd.worksheet.sheet import Blank, Worksheet
+from autograd.worksheet.texts import UPDATE
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
 
