@@ -71,8 +71,7 @@ def assert_agrees(root, leaves=(), grad=None):
 def sampled():
     for op in OPS.values():
         for sample in op.samples:
-            if op.name not in ("argmax", "argmin"):
-                yield pytest.param(op, sample, id=f"{op.name} {sample}")
+            yield pytest.param(op, sample, id=f"{op.name} {sample}")
 
 
 @pytest.mark.parametrize(("op", "sample"), list(sampled()))
@@ -80,8 +79,69 @@ def test_every_op_is_spelled_out(op, sample):
     f, inputs = op.on(sample)
     leaves = [Value(x) if np.asarray(x).dtype.kind == "f" else x for x in inputs]
     out = f(*leaves)
-    if isinstance(out, Value) and np.size(out.data):
+    if not isinstance(out, Value) or not np.size(out.data):
+        return
+    try:
         assert_agrees(out, [x for x in leaves if isinstance(x, Value)], uneven(out.shape))
+    except DataError:
+        assert op.name not in SPELLED  # others may be refused, where no formula in the vocabulary gives them
+
+
+# What hand calculations are made of: these are never refused.
+SPELLED = VOCABULARY | set(
+    [
+        "sum",
+        "mean",
+        "var",
+        "std",
+        "max",
+        "min",
+        "prod",
+        "softmax",
+        "log_softmax",
+        "logsumexp",
+        "softplus",
+        "silu",
+        "gelu",
+        "leaky_relu",
+        "expm1",
+        "log1p",
+        "tan",
+        "sinh",
+        "cosh",
+        "matmul",
+        "linear",
+        "outer",
+        "dot",
+        "einsum",
+        "cross_entropy",
+        "layer_norm",
+        "rms_norm",
+        "attention",
+        "attention_weights",
+        "self_attention",
+        "clip",
+        "reshape",
+        "transpose",
+        "swapaxes",
+        "expand_dims",
+        "squeeze",
+        "broadcast_to",
+        "concatenate",
+        "stack",
+        "getitem",
+        "scatter",
+        "pad",
+        "tril",
+        "triu",
+        "cumsum",
+        "flip",
+        "alias",
+        "copy",
+        "norm",
+        "moveaxis",
+    ]
+)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.name)
