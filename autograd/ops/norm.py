@@ -123,7 +123,7 @@ layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer
                                  "loses those two directions as well.",
                             small=normalised, slope_total=0.0, slips=(
                                 Slip("layer norm without its mean terms",
-                                     "The mean and the spread of a row depend on every entry: their part is subtracted.",
+                                     "A row's mean and spread depend on every entry: their part is subtracted.",
                                      lambda g, out, x, gamma, beta, eps: g * gamma / standard_rows(x, eps)[1]),)),
                 doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
 
