@@ -57,7 +57,7 @@ def test_slices_of_rank_4_have_two_numbers():
 def test_slices_are_painted_in_brackets_of_their_own_and_stay_inside_the_card():
     loss = cube()
     drawing = draw(loss)
-    painted = re.search(r'<g id="hg-\d+-n0".*?</g></g>', drawing.svg, re.DOTALL)[0]
+    painted = re.search(r'<g id="hg-\d+-n0".*?</g></g></g>', drawing.svg, re.DOTALL)[0]
     assert painted.count(">[0]<") == painted.count(">[1]<") == 2  # of the value and of the gradient
     assert len(re.findall(r'<path d="M[^"]*H[^"]*V[^"]*H[^"]*M', painted)) == 4  # brackets
     box = drawing.placement.boxes["n0"]
