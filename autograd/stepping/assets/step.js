@@ -9,7 +9,7 @@
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
   const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
-  const PLAY_MS = 1600, CAMERA_MS = 220, ADDRESS_MS = 100;
+  const PLAY_MS = 1600, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
   let viewNumber = -1, view = null, position = 0;
   let shown = {};                 // what each card and edge shows now, so that only changes touch the page
@@ -344,11 +344,13 @@
 
   // --- links, keys, themes, paper -----------------------------------------------------------------------------
 
-  let remembered = 0, later = 0;
-  function remember() {                   // browsers refuse to change the address too often
+  let recent = [], later = 0;
+  function remember() {                   // browsers refuse to change the address too often, as while dragging
+    const now = performance.now();
     clearTimeout(later);
-    if (performance.now() - remembered < ADDRESS_MS) { later = setTimeout(remember, ADDRESS_MS); return; }
-    remembered = performance.now();
+    recent = recent.filter(time => now - time < ADDRESS_MS);
+    if (recent.length >= MOST_ADDRESSES) { later = setTimeout(remember, 500); return; }
+    recent.push(now);
     const edits = changing ? changing.edits() : "";
     const link = `#step=${position}` + (viewNumber ? `&in=${viewNumber}` : "") + (edits ? `&set=${edits}` : "");
     try { history.replaceState(null, "", link); } catch { /* a sandboxed frame has no address of its own */ }
