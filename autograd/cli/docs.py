@@ -31,6 +31,7 @@ PARTS = {
     "worksheet": "Worksheets and marking",
     "check": "Gradient checks",
     "program": "Programs",
+    "capturing": "Models of other libraries",
     "recording": "What is recorded",
     "custom": "What an op is",
     "op": "What an op is",
@@ -53,6 +54,13 @@ PARTS = {
     "ops.norm": "Ops: norms",
     "ops.attention": "Ops: attention",
     "ops.heads": "Ops: attention",
+    "ops.dense": "Ops: softmax, linear layers, losses",
+    "ops.placing": "Ops: shapes, joining, picking",
+    "ops.running": "Ops: reductions",
+    "ops.convolution": "Ops: images and sequences",
+    "ops.pooling": "Ops: images and sequences",
+    "ops.channels": "Ops: images and sequences",
+    "ops.interpolation": "Ops: images and sequences",
 }
 INTRODUCTION = """\
 Written from the docstrings by `handgrad docs`. An op takes floats, arrays or Values and gives the same. What it *sends

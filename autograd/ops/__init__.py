@@ -11,26 +11,33 @@ from . import (
     arithmetic,
     arrange,
     attention,
+    channels,
+    convolution,
+    dense,
     eigen,
     elementwise,
     fused,
     heads,
+    interpolation,
     join,
     linalg,
     linear,
     norm,
+    placing,
+    pooling,
     reduce,
     rounding,
     rows,
+    running,
     shape,
     special,
 )  # fmt: skip
 from ._functions import FUNCTIONS, METHODS
 
 __all__ = [
-    "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "eigen",
-    "elementwise", "fused", "heads", "join", "linalg", "linear", "norm", "reduce", "rounding", "rows",
-    "shape", "special",
+    "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",
+    "convolution", "dense", "eigen", "elementwise", "fused", "heads", "interpolation", "join", "linalg", "linear",
+    "norm", "placing", "pooling", "reduce", "rounding", "rows", "running", "shape", "special",
 ]  # fmt: skip
 
 ONE_BY_ONE = (arithmetic, elementwise, angles, rounding, special)  # families of functions of each number by itself

@@ -91,6 +91,39 @@ def cross_entropy(logits, targets, reduction="mean", ignore_index=None, label_sm
                            ignore_index=-100 if ignore_index is None else ignore_index)  # fmt: skip
 
 
+def conv(x, weight, bias=None, **settings):
+    return (F.conv1d if x.ndim == 3 else F.conv2d)(x, weight, bias, **settings)
+
+
+def conv_transpose(x, weight, bias=None, size=None, **settings):
+    function = F.conv_transpose1d if x.ndim == 3 else F.conv_transpose2d
+    usual = function(x, weight, bias, **settings).shape[2:]
+    more = 0 if size is None else [n - m for n, m in zip(size, usual, strict=True)]
+    return function(x, weight, bias, output_padding=more, **settings)
+
+
+def pooled(in_one, in_two):
+    return lambda x, window, **settings: (in_one if x.ndim == 3 else in_two)(x, window, **settings)
+
+
+def interpolate(x, size, mode="nearest", aligned=False):
+    mode = {"linear": "linear" if x.ndim == 3 else "bilinear", "cubic": "bicubic"}.get(mode, mode)
+    return F.interpolate(x, size, mode=mode, align_corners=None if mode == "nearest" else aligned)
+
+
+def set_at(x, values, index):
+    parts = index if isinstance(index, tuple) else (index,)
+    out = x.clone()
+    out[tuple(torch.as_tensor(p) if isinstance(p, np.ndarray) else p for p in parts)] = values
+    return out
+
+
+def add_at(x, values, index):
+    if isinstance(index, np.ndarray):  # a row may be named twice
+        return x.index_add(0, torch.as_tensor(index), values)
+    return set_at(x, getitem(x, index) + values, index)
+
+
 TORCH = {
     "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "neg": torch.neg, "power": torch.pow,
     "power_slope": lambda x, y: y * x ** (y - 1),
@@ -133,7 +166,12 @@ TORCH = {
     "rms_norm": lambda x, gamma, eps=1e-5: F.rms_norm(x, x.shape[-1:], gamma, eps),
     "linear": lambda x, weight, bias=None: F.linear(x, weight.mT, bias),
     "attention_weights": attention_weights, "attention": attention, "self_attention": self_attention,
-    "cross_entropy": cross_entropy,
+    "cross_entropy": cross_entropy, "linear_rows": F.linear, "conv": conv, "conv_transpose": conv_transpose,
+    "max_pool": pooled(F.max_pool1d, F.max_pool2d), "avg_pool": pooled(F.avg_pool1d, F.avg_pool2d),
+    "batch_norm": lambda x, gamma, beta, eps=1e-5: F.batch_norm(x, None, None, gamma, beta, training=True, eps=eps),
+    "group_norm": lambda x, gamma, beta, groups=1, eps=1e-5: F.group_norm(x, groups, gamma, beta, eps),
+    "interpolate": interpolate, "add_at": add_at, "set_at": set_at,
+    "logcumsumexp": lambda x, axis=-1: torch.logcumsumexp(x, axis),
 }  # fmt: skip
 
 
