@@ -1,7 +1,6 @@
 """What every test shares: one thread, the hypothesis profiles, and the browser."""
 
 import os
-from importlib.util import find_spec
 
 # Before anything imports NumPy: sums in a fixed order, and no fight among test workers.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -9,8 +8,6 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-collect_ignore = [] if find_spec("torch") else ["autograd/in_torch.py"]  # doctests import every module they look at
 
 # HYPOTHESIS_PROFILE chooses: `dev` while working, `ci` (the same examples every time), `intense` overnight.
 SLOW_IS_FINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -1,0 +1,53 @@
+"""capture: hand it a torch or JAX model, and see, step and judge its backward pass.
+
+    run = autograd.capture(model, x)
+    print(run.compare())        # is my backward right, and where not?
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from ..errors import DataError
+from .run import Run
+
+__all__ = ["Run", "capture"]
+
+
+def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
+    """Run a torch module or function, or a JAX function, once, for real, and record the run as a graph of Values.
+
+    The graph can be drawn, stepped, explained and checked as any other; `run.compare()` holds our backward pass against
+    the library's own and names the first node that differs, by op, module, file and line. `run.result` is what the
+    model returned, `run.parameters` and `run.inputs` are Values by name. Buffers, random numbers, training mode and
+    flags are afterwards as they were.
+    """
+    if not callable(model):
+        raise DataError(f"capture takes a module or a function, and its inputs; got {model!r:.60}")
+    torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+    if torch is not None and hasattr(torch, "nn") and (jax is None or speaks_torch(torch, model, (inputs, keywords))):
+        from .torch import record
+
+        return record(model, inputs, keywords)
+    if jax is not None:
+        from .jax import record as record_jax
+
+        return record_jax(model, inputs, keywords)
+    raise DataError(
+        "capture follows models of torch and functions of JAX; neither is imported here. Write `import torch` and make "
+        "the model, or `import jax`."
+    )
+
+
+def speaks_torch(torch: Any, model: Any, given: Any) -> bool:
+    """Whether a model is torch's rather than JAX's: it is a module, uses one, or is given tensors."""
+    from ..tree import flatten
+
+    if isinstance(model, torch.nn.Module) or isinstance(getattr(model, "__self__", None), torch.nn.Module):
+        return True
+    if any(isinstance(x, torch.Tensor) for x in flatten(given)[0]):
+        return True
+    from .torch import modules_of
+
+    return any(True for _ in modules_of(model))

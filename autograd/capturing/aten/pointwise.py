@@ -1,0 +1,325 @@
+"""Operators that work on each number by itself, and losses made of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import autograd as ag
+
+from .table import ATEN, aten, operands, plain, rank_of, unless
+
+SAME = {
+    "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
+    "tan": "tan", "atan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sigmoid": "sigmoid",
+    "silu": "silu", "relu": "relu", "erf": "erf", "abs": "abs", "neg": "neg", "asin": "arcsin", "acos": "arccos",
+    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "log2": "log2", "log10": "log10", "exp2": "exp2",
+}  # fmt: skip
+for _torch, _ours in SAME.items():
+    if _ours in ag.OPS:  # torch's function of one number, under our name
+        ATEN[_torch] = ag.OPS[_ours]
+
+# --- arithmetic ---------------------------------------------------------------------------------------------
+
+
+@aten("add")
+def add(x, y, alpha=1):
+    x, y = operands(x, y)
+    return ag.add(x, y if alpha == 1 else ag.mul(alpha, y))
+
+
+@aten("sub", "subtract")
+def sub(x, y, alpha=1):
+    x, y = operands(x, y)
+    return ag.sub(x, y if alpha == 1 else ag.mul(alpha, y))
+
+
+@aten("rsub")
+def rsub(x, y, alpha=1):
+    return sub(y, x, alpha)
+
+
+@aten("mul", "multiply")
+def mul(x, y):
+    return ag.mul(*operands(x, y))
+
+
+@aten("div", "divide", "true_divide")
+def div(x, y, rounding_mode=None):
+    unless(rounding_mode, "a quotient that is rounded")
+    return ag.div(*operands(x, y))
+
+
+@aten("pow")
+def power(x, y):
+    return ag.power(*operands(x, y))
+
+
+@aten("square")
+def square(x):
+    return x**2
+
+
+@aten("reciprocal")
+def reciprocal(x):
+    return ag.div(1.0, x)
+
+
+@aten("rsqrt")
+def rsqrt(x):
+    return x**-0.5
+
+
+@aten("lerp")
+def lerp(start, end, weight):
+    start, end, weight = operands(start, end, weight)
+    return start + weight * (end - start)
+
+
+@aten("addcmul")
+def addcmul(x, a, b, value=1):
+    x, a, b = operands(x, a, b)
+    return x + value * (a * b)
+
+
+@aten("addcdiv")
+def addcdiv(x, a, b, value=1):
+    x, a, b = operands(x, a, b)
+    return x + value * (a / b)
+
+
+@aten("log2")
+def log2(x):
+    return ag.log(x) / math.log(2.0)
+
+
+@aten("log10")
+def log10(x):
+    return ag.log(x) / math.log(10.0)
+
+
+@aten("exp2")
+def exp2(x):
+    return ag.power(2.0, x)
+
+
+@aten("xlogy")
+def xlogy(x, y):
+    return ag.xlogy(*operands(x, y))
+
+
+@aten("logaddexp")
+def logaddexp(x, y):
+    return ag.maximum(x, y) + ag.log1p(ag.exp(-ag.abs(x - y)))
+
+
+@aten("erfc")
+def erfc(x):
+    return 1.0 - ag.erf(x)
+
+
+# --- activations --------------------------------------------------------------------------------------------
+
+
+@aten("gelu")
+def gelu(x, approximate="none"):
+    return ag.gelu(x, approximate=approximate)
+
+
+@aten("leaky_relu")
+def leaky_relu(x, negative_slope=0.01):
+    return ag.leaky_relu(x, slope=negative_slope)
+
+
+@aten("prelu", "_prelu_kernel")
+def prelu(x, weight):
+    if rank_of(weight) == 1 and x.ndim > 2:
+        weight = ag.reshape(weight, (-1, *(1,) * (x.ndim - 2)))
+    return ag.where(x > 0, x, weight * x)
+
+
+@aten("softplus")
+def softplus(x, beta=1, threshold=20):
+    """torch returns x itself above the threshold, where the two agree to the last digits but for 2e-9."""
+    scaled = x if beta == 1 else beta * x
+    soft = ag.softplus(scaled) if beta == 1 else ag.softplus(scaled) / beta
+    return ag.where(scaled.data > threshold, x, soft) if np.any(scaled.data > threshold) else soft
+
+
+@aten("elu")
+def elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
+    below = alpha * ag.expm1(input_scale * ag.minimum(x, 0.0))
+    out = ag.where(x > 0, x, below)
+    return out if scale == 1.0 else scale * out
+
+
+@aten("celu")
+def celu(x, alpha=1.0):
+    return elu(x, alpha, 1.0, 1.0 / alpha)
+
+
+@aten("selu")
+def selu(x):
+    return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+@aten("mish")
+def mish(x):
+    return x * ag.tanh(ag.softplus(x))
+
+
+@aten("hardtanh")
+def hardtanh(x, min_val=-1.0, max_val=1.0):
+    return _open_clip(x, min_val, max_val)
+
+
+@aten("relu6")
+def relu6(x):
+    return _open_clip(x, 0.0, 6.0)
+
+
+@aten("hardsigmoid")
+def hardsigmoid(x):
+    return _open_clip(x / 6.0 + 0.5, 0.0, 1.0)
+
+
+@aten("hardswish")
+def hardswish(x):
+    return x * _open_clip(x / 6.0 + 0.5, 0.0, 1.0)
+
+
+def _open_clip(x, low, high):
+    """clip, but flat at the two corners themselves, as torch's hardtanh is."""
+    inside = (x.data > low) & (x.data < high)
+    return ag.where(inside, x, np.clip(x.data, low, high))
+
+
+@aten("softshrink")
+def softshrink(x, lambd=0.5):
+    return ag.where(x.data > lambd, x - lambd, ag.where(x.data < -lambd, x + lambd, 0.0))
+
+
+@aten("hardshrink")
+def hardshrink(x, lambd=0.5):
+    return ag.where(np.abs(x.data) > lambd, x, 0.0)
+
+
+@aten("log_sigmoid")
+def log_sigmoid(x):
+    return -ag.softplus(-x)
+
+
+@aten("glu")
+def glu(x, dim=-1):
+    a, gate = ag.split(x, 2, axis=dim)
+    return a * ag.sigmoid(gate)
+
+
+# --- choices ------------------------------------------------------------------------------------------------
+
+
+@aten("maximum", "max.other", "fmax")
+def maximum(x, y):
+    return ag.maximum(*operands(x, y))
+
+
+@aten("minimum", "min.other", "fmin")
+def minimum(x, y):
+    return ag.minimum(*operands(x, y))
+
+
+@aten("clamp", "clip")
+def clamp(x, min=None, max=None):
+    if not all(bound is None or isinstance(bound, int | float) for bound in (min, max)):
+        unless(not (plain(min) and plain(max)), "limits with a gradient")
+        low = -np.inf if min is None else min
+        high = np.inf if max is None else max
+        inside = (x.data >= low) & (x.data <= high)
+        return ag.where(inside, x, np.clip(x.data, low, high))
+    return ag.clip(x, low=min, high=max)
+
+
+@aten("clamp_min")
+def clamp_min(x, min):
+    return clamp(x, min=min)
+
+
+@aten("clamp_max")
+def clamp_max(x, max):
+    return clamp(x, max=max)
+
+
+@aten("where")
+def where(condition, x, y):
+    x, y = operands(x, y)
+    return ag.where(condition, x, y)
+
+
+@aten("masked_fill")
+def masked_fill(x, mask, value):
+    x, value = operands(x, value)
+    return ag.where(mask, value, x)
+
+
+# --- losses -------------------------------------------------------------------------------------------------
+
+
+def reduced(losses, reduction):
+    """torch counts its reductions: 0 none, 1 mean, 2 sum."""
+    return losses if not reduction else ag.mean(losses) if reduction == 1 else ag.sum(losses)
+
+
+@aten("mse_loss")
+def mse_loss(x, y, reduction=1):
+    x, y = operands(x, y)
+    return reduced((x - y) ** 2, reduction)
+
+
+@aten("l1_loss")
+def l1_loss(x, y, reduction=1):
+    x, y = operands(x, y)
+    return reduced(ag.abs(x - y), reduction)
+
+
+@aten("smooth_l1_loss")
+def smooth_l1_loss(x, y, reduction=1, beta=1.0):
+    x, y = operands(x, y)
+    away = ag.abs(x - y)
+    unless(beta == 0, "a smooth loss without a smooth part")
+    return reduced(ag.where(away.data < beta, 0.5 * away**2 / beta, away - 0.5 * beta), reduction)
+
+
+@aten("huber_loss")
+def huber_loss(x, y, reduction=1, delta=1.0):
+    x, y = operands(x, y)
+    away = ag.abs(x - y)
+    return reduced(ag.where(away.data < delta, 0.5 * away**2, delta * (away - 0.5 * delta)), reduction)
+
+
+@aten("binary_cross_entropy")
+def binary_cross_entropy(p, y, weight=None, reduction=1):
+    p, y = operands(p, y)
+    unless(np.any(p.data < 1e-40) or np.any(p.data == 1.0), "a probability of 0 or 1, where torch cuts the logarithm")
+    losses = -(y * ag.log(p) + (1 - y) * ag.log1p(-p))
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+@aten("binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(z, y, weight=None, pos_weight=None, reduction=1):
+    z, y = operands(z, y)
+    if pos_weight is None:
+        losses = ag.softplus(z) - y * z
+    else:
+        losses = (1 - y) * z + (1 + (pos_weight - 1) * y) * ag.softplus(-z)
+    return reduced(losses if weight is None else losses * weight, reduction)
+
+
+@aten("kl_div")
+def kl_div(x, target, reduction=1, log_target=False):
+    x, target = operands(x, target)
+    if log_target:
+        losses = ag.exp(target) * (target - x)
+    else:
+        losses = ag.xlogy(target, target) - target * x
+    return reduced(losses, reduction)

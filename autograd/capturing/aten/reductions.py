@@ -1,0 +1,174 @@
+"""Operators that make one number of many: sums, spreads, extremes; and running ones."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+import autograd as ag
+
+from .table import aten, axis_or_all, rank_of, shape_of, unless
+
+
+def typed(x, dtype):
+    """x in the precision that the caller named, if any."""
+    return x if dtype is None else ag.astype(x, dtype)
+
+
+@aten("sum")
+def sum_(x, dim=None, keepdim=False, dtype=None):
+    return ag.sum(typed(x, dtype), axis=_axis(x, dim), keepdims=keepdim)
+
+
+def _axis(x, dim):
+    return None if not rank_of(x) else axis_or_all(dim)
+
+
+@aten("mean")
+def mean(x, dim=None, keepdim=False, dtype=None):
+    return ag.mean(typed(x, dtype), axis=_axis(x, dim), keepdims=keepdim)
+
+
+def _ddof(x, dim, correction):
+    """torch takes 1 off the number of numbers unless told; where none is left it gives NaN."""
+    ddof = 1 if correction is None else correction
+    shape = shape_of(x)
+    axes = range(len(shape)) if dim is None else dim if isinstance(dim, tuple) else (dim,)
+    unless(math.prod(shape[a] for a in axes) <= ddof, "the spread of too few numbers")
+    return ddof
+
+
+@aten("var.correction")
+def var(x, dim=None, correction=1, keepdim=False):
+    dim = axis_or_all(dim)
+    return ag.var(x, axis=dim, ddof=_ddof(x, dim, correction), keepdims=keepdim)
+
+
+@aten("std.correction")
+def std(x, dim=None, correction=1, keepdim=False):
+    dim = axis_or_all(dim)
+    return ag.std(x, axis=dim, ddof=_ddof(x, dim, correction), keepdims=keepdim)
+
+
+@aten("var")
+def var_of_all(x, unbiased=True):
+    return var(x, None, int(unbiased))
+
+
+@aten("std")
+def std_of_all(x, unbiased=True):
+    return std(x, None, int(unbiased))
+
+
+@aten("var.dim")
+def var_along(x, dim, unbiased=True, keepdim=False):
+    return var(x, dim, int(unbiased), keepdim)
+
+
+@aten("std.dim")
+def std_along(x, dim, unbiased=True, keepdim=False):
+    return std(x, dim, int(unbiased), keepdim)
+
+
+@aten("var_mean.correction")
+def var_mean(x, dim=None, correction=1, keepdim=False):
+    return var(x, dim, correction, keepdim), mean(x, dim, keepdim)
+
+
+@aten("std_mean.correction")
+def std_mean(x, dim=None, correction=1, keepdim=False):
+    return std(x, dim, correction, keepdim), mean(x, dim, keepdim)
+
+
+@aten("linalg_vector_norm")
+def vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None):
+    unless(ord not in (1, 2), f"a norm of order {ord}")
+    x, dim = typed(x, dtype), axis_or_all(dim)
+    return ag.norm(x, axis=dim, keepdims=keepdim) if ord == 2 else ag.sum(ag.abs(x), axis=dim, keepdims=keepdim)
+
+
+@aten("norm")
+def norm(x, p=2, dim=None, keepdim=False, dtype=None):
+    return vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
+
+
+@aten("amax")
+def amax(x, dim=None, keepdim=False):
+    return ag.max(x, axis=axis_or_all(dim), keepdims=keepdim)
+
+
+@aten("amin")
+def amin(x, dim=None, keepdim=False):
+    return ag.min(x, axis=axis_or_all(dim), keepdims=keepdim)
+
+
+@aten("max")
+def max_of_all(x):
+    return ag.max(x)
+
+
+@aten("min")
+def min_of_all(x):
+    return ag.min(x)
+
+
+@aten("prod")
+def prod(x, dtype=None):
+    return ag.prod(typed(x, dtype))
+
+
+@aten("prod.dim_int")
+def prod_along(x, dim, keepdim=False, dtype=None):
+    return ag.prod(typed(x, dtype), axis=dim, keepdims=keepdim)
+
+
+@aten("logsumexp")
+def logsumexp(x, dim, keepdim=False):
+    return ag.logsumexp(x, axis=_axis(x, dim), keepdims=keepdim)
+
+
+@aten("cumsum")
+def cumsum(x, dim, dtype=None):
+    return ag.cumsum(typed(x, dtype), axis=dim)
+
+
+@aten("logcumsumexp")
+def logcumsumexp(x, dim):
+    return ag.logcumsumexp(x, axis=dim)
+
+
+@aten("softmax", "_softmax", "_safe_softmax")
+def softmax(x, dim=-1, dtype=None):
+    """Also of a row of -inf alone, which torch makes NaN: then its number is not ours, and the call stays opaque."""
+    return ag.softmax(x if dtype in (None, False) else ag.astype(x, dtype), axis=dim)
+
+
+@aten("log_softmax", "_log_softmax")
+def log_softmax(x, dim=-1, dtype=None):
+    return ag.log_softmax(x if dtype in (None, False) else ag.astype(x, dtype), axis=dim)
+
+
+@aten("max.dim")
+def max_along(x, dim, keepdim=False):
+    return picked(x, np.argmax(x.data, axis=dim, keepdims=True), dim, keepdim), None
+
+
+@aten("min.dim")
+def min_along(x, dim, keepdim=False):
+    return picked(x, np.argmin(x.data, axis=dim, keepdims=True), dim, keepdim), None
+
+
+@aten("median.dim")
+def median_along(x, dim=-1, keepdim=False):
+    """The lower of two middle ones, as torch says."""
+    order = np.argsort(x.data, axis=dim, kind="stable")
+    return picked(x, np.take(order, [(shape_of(x)[dim] - 1) // 2], axis=dim), dim, keepdim), None
+
+
+def picked(x, places, dim, keepdim):
+    """The entries at some places along an axis; one that stays of size 1 may be taken away."""
+    from .indexing import gather
+
+    out = gather(x, dim, places)
+    return out if keepdim else ag.squeeze(out, axis=dim)

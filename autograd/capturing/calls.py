@@ -1,0 +1,75 @@
+"""Call: one call of an operator or an autograd.Function, kept so that it can be made once more by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from ..recording import Scope
+from ..value import Value
+from .gaps import gap_between
+from .places import Place
+from .tensors import as_array, tensors_in
+
+SAME_NUMBERS = 1e-3  # results that are further apart, relative to the largest number, are not of the same call
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of an operator or of a custom autograd.Function, as the model made it."""
+
+    library = "torch"
+
+    name: str
+    scope: Scope | None
+    place: Place | None
+    inputs: list[Value]
+    again: Any  # function, arguments and keywords of the call
+    carried: list[int]  # which of these, flattened, the inputs are
+    function: Any = None  # the autograd.Function, if it is one
+    outputs: list[Value] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # which of the call's results each output is
+    parameters: list[Any] = field(default_factory=list)  # of a module: tensors whose Values are the last of the inputs
+
+    def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
+        """What torch sends to an input for these gradients of the outputs, by making the call once more by itself."""
+        function, args, kwargs = self.again
+        flat, structure = tree_flatten((args, kwargs))
+        leaves = {i: x.detach().clone().requires_grad_() for i, x in enumerate(flat) if i in self.carried}
+        for i, leaf in leaves.items():
+            flat[i] = leaf if self.parameters else leaf.clone()  # an operator may write to it, but not to a leaf
+        args, kwargs = tree_unflatten(flat, structure)
+        with torch.enable_grad():
+            out = function(*args, **kwargs)
+        results = tensors_in(out)
+        pairs = [(results[n], v) for n, v in zip(self.numbers, self.outputs) if grads.get(v) is not None]
+        for tensor, v in pairs:
+            if not gap_between(np.asarray(v.data), as_array(tensor)) <= SAME_NUMBERS:
+                raise ValueError("another result than in the run")
+        sent = torch.autograd.grad(
+            [t for t, _ in pairs], [*leaves.values(), *self.parameters],
+            [torch.tensor(np.asarray(grads[v])) for _, v in pairs], allow_unused=True,
+        )  # fmt: skip
+        found = [g for g, v in zip(sent, self.inputs) if v is value and g is not None]
+        return sum(g.numpy(force=True) for g in found) if found else np.zeros(value.shape)
+
+
+def as_function(function: Any, args: Any, kwargs: Any, recorder: Any) -> tuple[Any, list[Value]]:
+    """A call as a function of its tensors with a gradient alone, and their Values."""
+    flat, structure = tree_flatten((args, kwargs))
+    carried = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor) and recorder.carries(x)]
+    held = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in flat]
+    values = [recorder.value_of(flat[i]) for i in carried]
+
+    def call(*tensors: Any) -> Any:
+        filled = list(held)
+        for i, tensor in zip(carried, tensors, strict=True):
+            filled[i] = tensor
+        args, kwargs = tree_unflatten(filled, structure)
+        return function(*args, **kwargs)
+
+    return call, values

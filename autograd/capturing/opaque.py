@@ -1,0 +1,70 @@
+"""Ops that we have no rule for: torch or JAX computes them and their gradients; we draw, step and check them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..op import Op
+
+
+def opaque_op(name: str, function: Callable[..., Any], torch: Any, to_tensor: Callable[[Any], Any]) -> Op:
+    """An op around a torch function of tensors that returns one tensor.
+
+    Its rule is torch's own: the function that pulls a gradient back is again such an op, so it can be differentiated.
+    """
+
+    def forward(*arrays: Any) -> Any:
+        with torch.no_grad():
+            return function(*map(to_tensor, arrays)).numpy(force=True)[()]
+
+    def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
+        return tuple(_pull(name, function, i, torch, to_tensor)(g, *xs) for i in range(len(xs)))
+
+    op = Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"torch's {name}, by torch's own rule.")
+    op.opaque = True  # type: ignore[attr-defined]
+    return op
+
+
+def _pull(name: str, function: Callable[..., Any], i: int, torch: Any, to_tensor: Callable[[Any], Any]) -> Op:
+    """The op that gives the gradient of input i from the gradient of the result and the inputs."""
+
+    def pull(g: Any, *xs: Any) -> Any:
+        with torch.enable_grad():
+            x = xs[i] if xs[i].requires_grad else xs[i].detach().requires_grad_()
+            out = function(*xs[:i], x, *xs[i + 1 :])
+            if not out.requires_grad:
+                return torch.zeros_like(x)
+            (dx,) = torch.autograd.grad(out, x, g.reshape(out.shape), create_graph=True, allow_unused=True)
+        return torch.zeros_like(x) if dx is None else dx
+
+    return opaque_op(f"pull_{name}", pull, torch, to_tensor)
+
+
+def jax_op(name: str, function: Callable[..., Any], jax: Any) -> Op:
+    """The same around a function of JAX's arrays."""
+
+    def forward(*arrays: Any) -> Any:
+        return np.array(function(*arrays))[()]
+
+    def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
+        def pull(i: int) -> Callable[..., Any]:
+            return lambda g, *xs: jax.vjp(function, *xs)[1](g)[i]
+
+        return tuple(jax_op(f"pull_{name}", pull(i), jax)(g, *xs) for i in range(len(xs)))
+
+    op = Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"JAX's {name}, by JAX's own rule.")
+    op.opaque = True  # type: ignore[attr-defined]
+    return op
+
+
+def is_opaque(op: Op | None) -> bool:
+    """Whether an op is one of these."""
+    return getattr(op, "opaque", False)
+
+
+def tensor_maker(torch: Any) -> Callable[[Any], Any]:
+    """Plain data as a tensor that shares nothing with it."""
+    return lambda x: torch.from_numpy(np.array(x, dtype=getattr(x, "dtype", np.float64)))

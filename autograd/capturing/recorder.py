@@ -1,0 +1,371 @@
+"""Recording one real run of a torch model.
+
+A dispatch mode sits below torch's autograd and sees each operator as the model calls it (`linear`, not `t`, `addmm`).
+For each one it lets torch compute with autograd on, so that torch's own graph of the run is there to be compared with,
+and records the same step with our ops. Three levels: a rule of our table (`aten/`); else torch's own decomposition,
+recorded part by part; else an opaque op. What no gradient reaches, torch alone computes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._pytree import tree_flatten, tree_map
+
+from ..errors import DataError, HandgradError
+from ..recording import Scope
+from ..value import Value
+from .aten import NotMapped, rule_for
+from .calls import SAME_NUMBERS, Call, as_function
+from .gaps import gap_between
+from .memory import Memory
+from .noting import Noted
+from .opaque import opaque_op, tensor_maker
+from .places import Namer, libraries, place_of, user_frame
+from .state import KeptState
+from .tensors import (
+    COMPOSITE,
+    as_array,
+    composite,
+    edge_of,
+    functional_twin,
+    name_of,
+    needs_results,
+    result_number,
+    tensors_in,
+    written_tensors,
+)
+from .torch_backward import torch_gradients
+
+LIBRARIES = libraries()
+REFUSED = {
+    torch.bfloat16: "bfloat16, which NumPy does not have", torch.float16: "float16, too coarse to compare gradients in",
+}  # fmt: skip
+
+as_tensor = tensor_maker(torch)
+
+
+class Parameter(Value):
+    """A leaf that is a parameter of the captured model."""
+
+    __slots__ = ()
+
+
+class Recorder(TorchDispatchMode):
+    """The mode, and what it has recorded so far."""
+
+    library = "torch"
+
+    def __init__(self, kept: KeptState, modules: dict[Any, str], names: dict[int, str]) -> None:
+        super().__init__()
+        self.kept, self.modules, self.names = kept, modules, names
+        self.memory = Memory(as_array)
+        self.namer = Namer()
+        self.leaves: dict[str, Value] = {}
+        self.edges: dict[Value, Any] = {}  # torch's place for the gradient of a Value
+        self.calls: list[Call] = []
+        self.compiled: list[Call] = []  # of modules that torch.compile made
+        self.opaque: list[str] = []
+        self.notes: list[str] = []
+        self.gap = 0.0
+        self.scopes: list[Scope] = []
+        self.inside = 0  # how deep in an autograd.Function or a decomposition: there torch records nothing, but we do
+        self.keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+        self.started = (torch.zeros(1, requires_grad=True) * 1).grad_fn._sequence_nr()
+        self.met_inside: dict[Value, None] = {}  # the leaves that the Function being called has used
+        self._constants: dict[int, tuple[Any, int, Any]] = {}
+        self.ticks: Any = None  # a progress bar
+        self.frame: Any = None  # the user's line that the latest call is on
+
+    def gradients(self, roots: list[tuple[Value, Any]], seeds: dict[Value, Any]) -> dict[Value, Any]:
+        """torch's own gradient of every Value that it has a place for."""
+        values = list(self.edges)
+        return dict(zip(values, torch_gradients(roots, seeds, [self.edges[v] for v in values])))
+
+    # --- leaves ---------------------------------------------------------------------------------------------
+
+    def add_leaf(self, tensor: Any, name: str, kind: type[Value] = Value) -> Value:
+        """A tensor that gradients end in."""
+        refuse_coarse(tensor, name)
+        value = kind(as_array(tensor), name=name, requires_grad=tensor.requires_grad)
+        self.memory.set(tensor, value)
+        self.leaves[name] = value
+        if tensor.requires_grad:
+            self.edges[value] = edge_of(tensor)
+        return value
+
+    # --- one operator ---------------------------------------------------------------------------------------
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if self.ticks is not None:
+            self.ticks.update()
+        with self.as_usual():
+            tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
+            written = written_tensors(func, args, kwargs)
+            for t in written:
+                self.kept.before_write(t)
+            carried = any(map(self.carries, tensors)) and (self.inside or torch.is_grad_enabled())
+            if not carried:
+                return self._plain(func, args, kwargs, written)
+            self.frame = user_frame(LIBRARIES)
+            ours = None if needs_results(func) else self._by_rule(func, args, kwargs)
+        if ours is None and not written and composite(func):
+            with self:  # one level down: its parts come back here
+                return func._op_dk(COMPOSITE, *args, **kwargs)
+        with self.as_usual():
+            call = self.open_call(name_of(func), func, args, kwargs)
+            before = self._before(args, kwargs, written) if written and ours is None else (args, kwargs)
+            out = func(*args, **kwargs)
+            results = tensors_in(out)
+            for x in results:
+                refuse_coarse(x)
+            if not self.inside and not any(x.requires_grad for x in (*results, *written)):
+                if written:
+                    self._hide(written)
+                return out
+            if needs_results(func):
+                ours = self._by_rule(func, args, {**kwargs, "results": tuple(map(as_array, results))})
+            ours = self._checked(func, ours, results)
+        if ours is None:
+            ours = (
+                (None if written else self._by_memory(results))
+                or self._decomposed(func, before, results)
+                or self._opaque(func, before, results)
+            )
+        with self.as_usual():
+            self._close(call, results, ours, written)
+        return out
+
+    def as_usual(self) -> Any:
+        """torch as it is outside of a capture: autograd on, no mode."""
+        return torch._C._ForceDispatchKeyGuard(*self.keys)
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """The same outside of an operator, where the mode is still on."""
+        with _disable_current_modes(), self.as_usual():
+            yield
+
+    def carries(self, tensor: Any) -> bool:
+        """Whether a gradient flows through a tensor. Inside a Function, where torch does not say, we know ourselves."""
+        if not tensor.is_floating_point():
+            if tensor.is_complex() and tensor.requires_grad:
+                raise DataError(
+                    "capture follows real numbers only; here a complex tensor carries a gradient. Write rotary "
+                    "embeddings with sin and cos, and transforms with real matrices."
+                )
+            return False
+        if not self.inside:
+            return tensor.requires_grad
+        if not self.memory.touched(tensor):
+            return tensor.requires_grad
+        value = self.memory.get(tensor)
+        return isinstance(value, Value) and value.requires_grad
+
+    def _plain(self, func: Any, args: Any, kwargs: Any, written: list[Any]) -> Any:
+        """A call that no gradient goes through. It may still write to memory that one does."""
+        out = func(*args, **kwargs)
+        self._hide(written)
+        return out
+
+    def _before(self, args: Any, kwargs: Any, written: list[Any]) -> Any:
+        """The arguments of a call that writes, as they are before it."""
+
+        def kept(x: Any) -> Any:
+            if not any(x is t for t in written):
+                return x
+            twin = x.detach().clone().requires_grad_(x.requires_grad)
+            if self.carries(x):
+                self.memory.set(twin, self.value_of(x))
+            return twin
+
+        return tree_map(kept, (args, kwargs))
+
+    def _hide(self, written: list[Any]) -> None:
+        for t in written:
+            if self.memory.touched(t):
+                self.memory.write(t, as_array(t), hidden=not self.inside, tangles=False)
+
+    def value_of(self, tensor: Any) -> Any:
+        """The Value of a tensor that carries a gradient; any other as a plain array, as it is now."""
+        if self.carries(tensor):
+            value = self.memory.get(tensor)
+            if value is None:
+                return self._new_leaf(tensor)
+            if self.inside and isinstance(value, Value) and value.op is None:
+                self.met_inside[value] = None
+            placed = value in self.edges or not isinstance(value, Value) or self.memory.tangled(tensor)
+            if not placed and tensor.requires_grad and not self.inside:
+                self.edges[value] = edge_of(tensor)
+            return value
+        known = self._constants.get(id(tensor))
+        if known is None or known[1] != tensor._version or self.memory.touched(tensor):
+            known = self._constants[id(tensor)] = tensor, tensor._version, as_array(tensor)
+        return known[2]
+
+    def _new_leaf(self, tensor: Any) -> Value:
+        """A tensor that the run did not make: a parameter that is not the model's, or a result from before."""
+        if tensor.grad_fn is not None and tensor.grad_fn._sequence_nr() >= self.started:
+            raise DataError(
+                f"capture did not see how a tensor of {tuple(tensor.shape)} was made ({tensor.grad_fn.name()}): by "
+                "an extension, perhaps, or in another thread. Capture the part of the model that torch computes."
+            )
+        name = self.names.get(id(tensor)) or f"leaf_{len(self.leaves)}"
+        return self.add_leaf(tensor, name, Parameter if isinstance(tensor, torch.nn.Parameter) else Value)
+
+    # --- the three levels -----------------------------------------------------------------------------------
+
+    def _by_rule(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, ...] | None:
+        """What our table makes of a call: a tuple of Values (None: no gradient), or None if it has no rule for it."""
+        rule = rule_for(name_of(func)) if func.namespace == "aten" else None
+        if rule is None:
+            return None
+        try:
+            with self.noted(), np.errstate(all="ignore"):
+                ours = rule(*tree_map(self._operand, args), **tree_map(self._operand, kwargs))
+        except NotMapped:
+            return None
+        except (HandgradError, ValueError, TypeError, IndexError, KeyError) as error:
+            self.notes.append(f"{name_of(func)}: left to torch: {error}")
+            return None
+        return ours if isinstance(ours, tuple) else (ours,)
+
+    def _operand(self, x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            return self.value_of(x)
+        if isinstance(x, torch.dtype):
+            return str(x).removeprefix("torch.")
+        return x
+
+    def _checked(self, func: Any, ours: Any, results: list[Any]) -> tuple[Any, ...] | None:
+        """Our results, if they are torch's: as many, of the same shapes, with the same numbers but for rounding."""
+        if ours is None:
+            return None
+        if len(ours) != len(results):
+            return None
+        settled: list[Any] = []
+        for value, tensor in zip(ours, results, strict=True):
+            if value is None or not tensor.is_floating_point():
+                settled.append(None)
+                continue
+            theirs = as_array(tensor)
+            data = np.asarray(value.data if isinstance(value, Value) else value)
+            if data.shape != theirs.shape:
+                self.notes.append(f"{name_of(func)}: left to torch: shape {data.shape}, torch has {theirs.shape}")
+                return None
+            if isinstance(value, Value) and data.dtype != theirs.dtype:
+                with self.noted():
+                    value = value.astype(theirs.dtype)
+            gap = gap_between(data, theirs)
+            if not gap <= SAME_NUMBERS:
+                self.notes.append(f"{name_of(func)}: left to torch: our numbers differ by {gap:.1g}")
+                return None
+            self.gap = max(self.gap, gap)
+            settled.append(value)
+        return tuple(settled)
+
+    def _by_memory(self, results: list[Any]) -> tuple[Any, ...] | None:
+        """Results that only look at memory we know (`as_strided`, `unfold`): parts of other Values, by their places."""
+        if not results or not all(map(self.memory.touched, results)):
+            return None
+        with self.noted():
+            ours = tuple(map(self.memory.get, results))
+        return ours if all(isinstance(value, Value) for value in ours) else None
+
+    def _decomposed(self, func: Any, arguments: tuple[Any, Any], results: list[Any]) -> tuple[Any, ...] | None:
+        """The same call by torch's own decomposition, recorded by us alone; None where it has none that helps."""
+        functional = functional_twin(func)
+        parts = torch._decomp.decomposition_table.get(functional)
+        if parts is None or torch.Tag.nondeterministic_seeded in func.tags:
+            return None
+        before = len(self.opaque), len(self.calls)
+        self.inside += 1
+        try:
+            with self, torch.no_grad():
+                out = parts(*arguments[0], **arguments[1])
+            ours = tuple(self.value_of(x) if self.carries(x) else None for x in tensors_in(out))
+        except Exception as error:  # a decomposition that needs what is not here
+            self.notes.append(f"{name_of(func)}: its decomposition failed: {type(error).__name__}: {error}")
+            ours = ()
+        finally:
+            self.inside -= 1
+        if len(self.opaque) > before[0] or not ours:  # its parts are no clearer than the whole
+            del self.opaque[before[0] :], self.calls[before[1] :]
+            return None
+        return self._checked(func, ours, results)
+
+    def _opaque(self, func: Any, arguments: tuple[Any, Any], results: list[Any]) -> tuple[Any, ...]:
+        """The call as one node of torch's for each of its results."""
+        name = name_of(func).partition(".")[0].strip("_")
+        function, inputs = as_function(functional_twin(func), *arguments, self)
+        values: list[Any] = []
+        for i, tensor in enumerate(results):
+            if not tensor.is_floating_point() or not (tensor.requires_grad or self.inside):
+                values.append(None)
+                continue
+            op = opaque_op(name, functools.partial(result_number, function, i), torch, as_tensor)
+            with self.noted():
+                values.append(op(*inputs))
+            self.opaque.append(name)
+        return tuple(values)
+
+    # --- bookkeeping ----------------------------------------------------------------------------------------
+
+    def noted(self) -> Noted:
+        """Nodes made meanwhile know the module and the line of the user's that made them."""
+        return Noted(self.scope, place_of(self.frame))
+
+    @property
+    def scope(self) -> Scope | None:
+        """The module call that is running."""
+        return self.scopes[-1] if self.scopes else None
+
+    def open_call(self, name: str, function: Any, args: Any, kwargs: Any) -> Call:
+        flat = tree_flatten((args, kwargs))[0]
+        carried = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor) and self.carries(x)]
+        inputs = [self.value_of(flat[i]) for i in carried]
+        return Call(name, self.scope, place_of(self.frame), inputs, (function, args, kwargs), carried)
+
+    def _close(self, call: Call, results: list[Any], ours: tuple[Any, ...], written: list[Any]) -> None:
+        """Remember which Values the results stand for, and where torch keeps their gradients."""
+        for number, (tensor, value) in enumerate(zip(results, ours, strict=True)):
+            if value is None:
+                continue
+            if any(tensor is t for t in written):
+                views = self.memory.views(tensor)
+                self.memory.write(tensor, value, tangles=not self.inside)
+                for view in views if self.memory.tangled(tensor) else ():
+                    self.edges.pop(view, None)
+            else:
+                self.memory.set(tensor, value)
+            self.add_output(call, number, tensor, value)
+        if call.outputs:
+            self.namer.note(self.frame, self.scope, [v if isinstance(v, Value) else None for v in ours])
+            if not self.inside:
+                self.calls.append(call)
+
+    def add_output(self, call: Call, number: int, tensor: Any, value: Any) -> None:
+        """An output of a call. What only looks at its input (`contiguous`) has the input's Value, and is no step."""
+        if not isinstance(value, Value) or value in call.inputs:
+            return
+        call.outputs.append(value)
+        call.numbers.append(number)
+        if tensor.requires_grad and not self.inside and not self.memory.tangled(tensor):
+            self.edges.setdefault(value, edge_of(tensor))
+
+
+def refuse_coarse(tensor: Any, name: str = "") -> None:
+    """A gradient is followed in precisions that NumPy has and that leave something to compare."""
+    if tensor.dtype in REFUSED and tensor.requires_grad:
+        who = f"{name} is" if name else "here is a tensor of"
+        raise DataError(
+            f"capture computes in float32 and float64; {who} {REFUSED[tensor.dtype]}. Write model.double() and leave "
+            "autocast and casts to it out."
+        )

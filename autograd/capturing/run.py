@@ -1,0 +1,105 @@
+"""Run: one captured run of a model, and what can be asked of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DataError
+from ..graph import topological
+from ..value import Value
+from .places import Place
+
+if TYPE_CHECKING:
+    from ..check import Report
+    from .compare import Comparison
+
+
+class Run:
+    """One run of a model, recorded with our ops.
+
+    result       what the model returned, with a Value for each tensor that a gradient flows to
+    parameters   its parameters as Values, by dotted name; frozen ones too
+    inputs       the real inputs as Values, by name
+    opaque       the names of the ops that torch computed because we have no rule for them, one for each such node
+    """
+
+    result: Any = None
+
+    def __init__(self, title: str, recorder: Any, parameters: dict[str, Value], inputs: dict[str, Value]) -> None:
+        self.title, self.parameters, self.inputs = title, parameters, inputs
+        self._recorder = recorder
+        self.roots: list[tuple[Value, Any]] = []  # the results with a gradient, and torch's places for theirs
+        self.error: BaseException | None = None
+        self.place: Place | None = None  # the line that failed
+
+    def finish(self, result: Any, roots: list[tuple[Value, Any]]) -> None:
+        """Take the model's result, and where its library has the gradients of it."""
+        self.result, self.roots = result, roots
+
+    def failed(self, error: BaseException, place: Place | None) -> None:
+        """The model raised: what was recorded so far stays, with the line that failed."""
+        self.error, self.place = error, place
+        made = [value for call in self._recorder.calls for value in call.outputs]
+        self.result = made[-1] if made else None
+        if not isinstance(error, Exception):
+            return
+        where = f" at {place}: {place.text}" if place else ""
+        error.run = self  # type: ignore[attr-defined]
+        error.add_note(f"{self.title} failed{where}. What was recorded so far is error.run: draw(error.run.result)")
+
+    @property
+    def opaque(self) -> list[str]:
+        return list(self._recorder.opaque)
+
+    @property
+    def notes(self) -> list[str]:
+        """What else there is to know: operators that were left to torch, and why."""
+        return list(dict.fromkeys(self._recorder.notes))
+
+    @property
+    def gap(self) -> float:
+        """The largest difference between our forward pass and torch's, relative to the largest number of a result."""
+        return self._recorder.gap
+
+    @property
+    def loss(self) -> Value:
+        """The one number among the results."""
+        scalars = [v for v in dict.fromkeys(v for v, _ in self.roots) if v.size == 1]
+        if len(scalars) != 1:
+            raise DataError(
+                f"{self.title} returned {len(scalars)} single numbers; a loss is one. Take it from run.result, or "
+                "capture a function that ends in one: capture(lambda x: model(x).sum(), x)"
+            )
+        return scalars[0]
+
+    @property
+    def nodes(self) -> list[Value]:
+        """Every node that the results were made from, oldest first."""
+        found = {node: None for root, _ in self.roots for node in topological(root)}
+        return sorted(found, key=lambda node: node.stamp)
+
+    def compare(self) -> Comparison:
+        """Hold our backward pass against torch's, node by node in backward order; says where they first differ."""
+        from .compare import compare
+
+        return compare(self)
+
+    def check(self, seed: int = 0) -> Report:
+        """Hold our gradients of parameters and inputs against finite differences of the recorded run."""
+        from .compare import check
+
+        return check(self, seed)
+
+    def __str__(self) -> str:
+        made = [node for node in self.nodes if node.op is not None]
+        count = len(self.opaque)
+        lines = [f"{self.title}: {len(made)} nodes, {len(self.parameters)} parameters, {len(self.inputs)} real inputs"]
+        lines.append(f"  {count} opaque{': ' + ', '.join(dict.fromkeys(self.opaque)) if count else ''}")
+        lines.append(f"  forward gap {self.gap:.1e}: our numbers beside {self._recorder.library}'s")
+        if self.error is not None:
+            lines.append(f"  stopped by {type(self.error).__name__} at {self.place}")
+        return "\n".join(lines + [f"  {note}" for note in self.notes])
+
+    def __repr__(self) -> str:
+        return f"<{str(self).splitlines()[0]}>"
+

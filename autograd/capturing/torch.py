@@ -1,0 +1,155 @@
+"""capture of a torch model: its parameters and inputs named, one run recorded, everything put back."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
+from tqdm import tqdm
+
+from ..errors import DataError
+from ..value import Value
+from .places import failing_place
+from .recorder import LIBRARIES, Parameter, Recorder
+from .run import Run
+from .state import KeptState
+from .tensors import edge_of
+from .watching import watching
+
+WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # what torch.compile and checkpoint_wrapper put into names
+
+
+def record(model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Run:
+    """Run the model once and record it."""
+    refuse_autocast()
+    roots = dict(modules_of(model))
+    paths = {m: clean(f"{root}.{path}".strip(".")) for root, r in roots.items() for path, m in r.named_modules()}
+    kept = KeptState(torch, paths)
+    recorder = Recorder(kept, paths, outside_names(model))
+    parameters = {}
+    for root, module in roots.items():
+        for path, p in module.named_parameters():
+            name = clean(f"{root}.{path}".strip("."))
+            parameters[name] = recorder.add_leaf(p, name, Parameter)
+    given, named = prepared(recorder, model, inputs, keywords)
+    recorder.namer.reserve(named)
+    run = Run(title_of(model), recorder, parameters, named)
+    try:
+        with tqdm(desc=f"capture {run.title}", unit=" ops", delay=2.0, leave=False, disable=None) as recorder.ticks:
+            out = watched_run(recorder, model, *given)
+    except BaseException as error:
+        run.failed(error, failing_place(error, LIBRARIES))
+        raise
+    finally:
+        recorder.ticks = None
+        recorder.namer.finish()
+        kept.restore()
+    result = result_values(recorder, out)
+    values = zip(tree_flatten(result)[0], tree_flatten(out)[0], strict=True)
+    run.finish(result, [(value, edge_of(tensor)) for value, tensor in values if isinstance(value, Value)])
+    return run
+
+
+def watched_run(recorder: Recorder, model: Any, args: Any, keywords: Any) -> Any:
+    """The run itself. What torch.compile made runs as it was written: compiled code has no operators to see."""
+    eager = contextlib.nullcontext()
+    if any(hasattr(module, "_orig_mod") for module in recorder.modules):
+        eager = torch.compiler.set_stance("force_eager")  # else torch would give up compiling it for good
+    with eager, torch.enable_grad(), watching(recorder), torch._C._AutoDispatchBelowADInplaceOrView(), recorder:
+        return model(*args, **keywords)
+
+
+def refuse_autocast() -> None:
+    if torch.is_autocast_enabled("cpu"):
+        raise DataError("capture computes in float32 and float64, but autocast is on. Leave `torch.autocast` out.")
+
+
+def modules_of(model: Any) -> Iterator[tuple[str, Any]]:
+    """The modules that a model is, belongs to, or speaks of; each with the prefix of its parameters' names."""
+    if isinstance(model, torch.nn.Module):
+        yield "", model
+        return
+    if isinstance(getattr(model, "__self__", None), torch.nn.Module):
+        yield "", model.__self__
+        return
+    found = {name: x for name, x in spoken_of(model) if isinstance(x, torch.nn.Module)}
+    for name, module in found.items():
+        yield ("" if len(found) == 1 else name), module
+
+
+def spoken_of(function: Any) -> Iterator[tuple[str, Any]]:
+    """The variables outside of a function that it uses."""
+    try:
+        variables = inspect.getclosurevars(getattr(function, "__func__", function))
+    except TypeError:
+        return
+    yield from {**variables.globals, **variables.nonlocals}.items()
+
+
+def outside_names(model: Any) -> dict[int, str]:
+    """What tensors that a function uses from outside are called there."""
+    return {id(x): name for name, x in spoken_of(model) if isinstance(x, torch.Tensor)}
+
+
+def clean(path: str) -> str:
+    """A dotted name without the wrappers' part in it."""
+    return ".".join(part for part in path.split(".") if part not in WRAPPERS)
+
+
+def title_of(model: Any) -> str:
+    if isinstance(model, torch.nn.Module):
+        return type(getattr(model, "_orig_mod", model)).__name__
+    return getattr(model, "__name__", type(model).__name__)
+
+
+def prepared(
+    recorder: Recorder, model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]
+) -> tuple[tuple[Any, Any], dict[str, Value]]:
+    """The arguments to call with, real ones as copies that ask for a gradient; and their Values by name."""
+    names = argument_names(model, len(inputs))
+    flat, structure = tree_flatten_with_path((inputs, keywords))
+    named: dict[str, Value] = {}
+    leaves: dict[int, Any] = {}
+    filled = []
+    for path, x in flat:
+        if not isinstance(x, torch.Tensor) or not x.is_floating_point() or isinstance(x, torch.nn.Parameter):
+            filled.append(x)
+            continue
+        if id(x) not in leaves:
+            name = name_of_argument(path, names)
+            leaf = x.detach().clone().requires_grad_()
+            named[name] = recorder.add_leaf(leaf, name)
+            leaves[id(x)] = torch.clone(leaf)  # a leaf itself may not be written to, as `relu_(x)` does
+            recorder.memory.set(leaves[id(x)], named[name])
+        filled.append(leaves[id(x)])
+    args, kwargs = tree_unflatten(filled, structure)
+    return (args, kwargs), named
+
+
+def argument_names(model: Any, count: int) -> list[str]:
+    """What the model calls its arguments."""
+    model = getattr(model, "_orig_mod", model)
+    function = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "input")
+    return [*names[:count], *(f"{rest}_{i}" for i in range(count - len(names)))]
+
+
+def name_of_argument(path: Any, names: list[str]) -> str:
+    """`x`, or `batch['x']` inside of a nest."""
+    which, first, *rest = path
+    name = names[first.idx] if which.idx == 0 else str(first.key)
+    return name + "".join(f"[{getattr(step, 'idx', getattr(step, 'key', step))!r}]" for step in rest)
+
+
+def result_values(recorder: Recorder, out: Any) -> Any:
+    """A model's result with a Value in place of each tensor that a gradient flows to, and plain arrays else."""
+    return tree_map(lambda x: recorder.value_of(x) if isinstance(x, torch.Tensor) else x, out)
