@@ -1,0 +1,100 @@
+"""`handgrad capture model.py:make_model`: a model's backward pass held against ours; drawn, stepped, checked."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from autograd.cli import CommandError, Subparsers
+from autograd.cli.script import failed, run_script
+
+if TYPE_CHECKING:
+    from autograd.capturing import Run
+
+USUAL_NAMES = ("make_model", "make", "model")  # looked for, in this order, when no name is given
+
+
+def register(subparsers: Subparsers) -> None:
+    parser = subparsers.add_parser(
+        "capture", help="is your PyTorch or JAX model's backward right, and where not?",
+        description="Run a model of yours once, record it, and hold its library's backward pass against ours, node by "
+                    "node. The exit status is 1 if a gradient differs.")  # fmt: skip
+    parser.add_argument("what", metavar="FILE.py[:FUNCTION]",
+                        help="a file, and the function in it that returns the model and its inputs: "
+                             "def make_model(): return model, x, y")  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="hold our gradients against finite differences too")
+    parser.add_argument("-o", "--draw", metavar="PATH", help="draw it: .svg .png .pdf .html .dot .mmd")
+    parser.add_argument("--collapse", action="append", metavar="DEPTH|NAME", help="fold modules: 1, h.*, or none")
+    parser.add_argument("--step", metavar="PATH", help="write its steps as one HTML page")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    captured = captured_run(arguments.what)
+    print(captured)
+    found = captured.compare()
+    print(found)
+    right = found.ok
+    if arguments.check:
+        report = captured.check()
+        print(report)
+        right = right and report.ok
+    if arguments.draw or arguments.step:
+        show(captured, arguments)
+    return 0 if right else 1
+
+
+def captured_run(what: str) -> Run:
+    """The run of the model that a function of a file makes."""
+    from autograd.capturing import capture
+
+    path, _, name = what.partition(":")
+    made = run_script(Path(path))
+    chosen = name or next((usual for usual in USUAL_NAMES if callable(made.get(usual))), "")
+    make = made.get(chosen)
+    if not callable(make):
+        wanted = f"{name!r}" if name else f"{', '.join(USUAL_NAMES[:-1])} or {USUAL_NAMES[-1]}"
+        raise CommandError(f"{path} has no function {wanted} that returns the model and its inputs. Write {path}:NAME")
+    called = f"{path}:{chosen}"
+    try:
+        model, inputs, keywords = parted(make(), called)
+        return capture(model, *inputs, **keywords)
+    except CommandError:
+        raise
+    except Exception as error:
+        raise failed(called, error) from error
+
+
+def parted(returned: Any, called: str) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """`model, x, y`, or `model, (x, y)`, or `model, (x, y), {"mask": mask}`."""
+    if not isinstance(returned, tuple | list) or not returned or not callable(returned[0]):
+        raise CommandError(f"{called} returns the model, then its inputs, as in `return model, x, y`")
+    model, *rest = returned
+    if len(rest) == 2 and isinstance(rest[0], tuple | list) and isinstance(rest[1], dict):
+        return model, tuple(rest[0]), rest[1]
+    if len(rest) == 1 and isinstance(rest[0], tuple | list):
+        return model, tuple(rest[0]), {}
+    return model, tuple(rest), {}
+
+
+def show(captured: Run, arguments: argparse.Namespace) -> None:
+    """Draw the run, or write its steps as a page."""
+    from autograd import draw, step
+    from autograd.cli.draw import as_collapse
+    from autograd.errors import DataError
+
+    try:
+        root = captured.loss
+    except DataError:
+        root = captured.roots[0][0]
+    if root.size == 1:
+        root.backward()
+    collapse = list(map(as_collapse, arguments.collapse or [])) or None
+    try:
+        if arguments.draw:
+            print(f"wrote {draw(root, collapse=collapse).save(arguments.draw)}")
+        if arguments.step:
+            print(f"wrote {step(root, backward=root.size == 1, collapse=collapse).save(arguments.step)}")
+    except (ValueError, OSError, RuntimeError) as error:
+        raise CommandError(str(error)) from error
