@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -73,15 +74,21 @@ def title_of(path: Path) -> str:
     return first.removeprefix("# # ")
 
 
+def lacks_torch(path: Path) -> bool:
+    """Whether a lesson needs torch, which is an extra, and it is not installed."""
+    return "import torch" in path.read_text(encoding="utf-8") and find_spec("torch") is None
+
+
 def build(out: Path, chosen: Sequence[str] = ()) -> Iterator[Path]:
-    """Run the lessons (all, or those whose number is chosen) and write each as HTML, with an index."""
+    """Run the lessons (all there can be, or those whose number is chosen) and write each as HTML, with an index."""
     out.mkdir(parents=True, exist_ok=True)
-    for path in lessons():
+    built = [path for path in lessons() if not lacks_torch(path)]
+    for path in built:
         if not chosen or path.name[:2] in chosen:
             page = out / f"{path.stem}.html"
             page.write_text(as_page(executed(path), title_of(path)), encoding="utf-8")
             yield page
-    items = "".join(f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>' for path in lessons())
+    items = "".join(f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>' for path in built)
     index = f"<!doctype html><meta charset=utf-8><title>Lessons</title><h1>Lessons</h1><ul>{items}</ul>"
     (out / "index.html").write_text(index, encoding="utf-8")
 

@@ -5,7 +5,8 @@ A block says what its lines give either as a doctest or in a comment at a statem
     loss.grad                # -> -0.5          the value of an expression, or the one assigned
     print(w.grad)            # -> [1. 2.]       what a print prints
 
-`...` in the expected text stands for anything. A block headed ```python no-run is shown, not run.
+`...` in the expected text stands for anything. A block headed ```python no-run is shown, not run; one headed
+```python needs torch is run where torch is installed.
 """
 
 import ast
@@ -14,20 +15,23 @@ import doctest
 import io
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("**/*.md")])
-FENCE = re.compile(r"^```python[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```python(?: needs (\w+))?[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 CLAIM = re.compile(r"#\s*->\s*(.+?)\s*$")
 
 
 def blocks(text: str) -> Iterator[tuple[int, str]]:
     """The runnable blocks of a page, each with the number of its first line."""
     for match in FENCE.finditer(text):
-        yield text.count("\n", 0, match.start(1)) + 1, match.group(1)
+        needed, block = match.groups()
+        if needed is None or find_spec(needed) is not None:
+            yield text.count("\n", 0, match.start(2)) + 1, block
 
 
 def run_page(text: str, page: str) -> int:
@@ -144,6 +148,11 @@ def test_blocks_share_a_namespace_and_a_failure_names_its_line():
     page = "# Title\n\n```python\nx = 2\n```\n\ntext\n\n```python\nx += 1\nx  # -> 2\n```\n"
     with pytest.raises(AssertionError, match=r"page\.md:11 says 2"):
         run_page(page, "page.md")
+
+
+def test_a_block_that_needs_a_library_is_run_where_it_is():
+    assert run_page("```python needs numpy\n1 + 1  # -> 2\n```\n", "page.md") == 1
+    assert run_page("```python needs nonesuch\nimport nonesuch\n```\n", "page.md") == 0
 
 
 def test_other_blocks_are_left_alone():
