@@ -326,7 +326,9 @@ def _einsum_lowered(*xs, subscripts):
         batch = [c for c in term if c in other and c in needed]
         inner = [c for c in term if c in other and c not in needed]
         rows, columns = ([c for c in mine if c not in batch and c not in inner] for mine in (term, other))
-        sizes = dict(zip(term, shape_of(x))) | dict(zip(other, shape_of(y)))
+        sizes = dict(zip(term, shape_of(x)))
+        sizes |= {c: n if n != 1 else sizes.get(c, 1) for c, n in zip(other, shape_of(y))}
+        x, y = (_stretched(one, letters, sizes) for one, letters in ((x, term), (y, other)))
         lead = [sizes[c] for c in batch]
         n, m, k = (math.prod(sizes[c] for c in part) for part in (rows, inner, columns))
         x = reshape(transpose(x, [term.index(c) for c in batch + rows + inner]), (*lead, n, m))
@@ -335,6 +337,12 @@ def _einsum_lowered(*xs, subscripts):
         x = reshape(x @ y, [sizes[c] for c in term])
     x, term = _summed_letters(x, term, set(right))
     return transpose(x, [term.index(c) for c in right]) if len(term) > 1 else x
+
+
+def _stretched(x, term, sizes):
+    """x with axes of size 1 as long as the other operand's, where it shares a letter with it."""
+    shape = tuple(sizes[c] for c in term)
+    return x if shape_of(x) == shape else broadcast_to(x, shape)
 
 
 def _summed_letters(x, term, needed):
