@@ -321,14 +321,15 @@ def _einsum_lowered(*xs, subscripts):
     term, x = terms[0], xs[0]
     for i, (other, y) in enumerate(zip(terms[1:], xs[1:], strict=True)):
         needed = set(right).union(*terms[i + 2 :])
+        mine, theirs = dict(zip(term, shape_of(x))), dict(zip(other, shape_of(y)))
+        x, term = _without_ones(x, term, theirs)
+        y, other = _without_ones(y, other, mine)
         x, term = _summed_letters(x, term, needed.union(other))
         y, other = _summed_letters(y, other, needed.union(term))
         batch = [c for c in term if c in other and c in needed]
         inner = [c for c in term if c in other and c not in needed]
         rows, columns = ([c for c in mine if c not in batch and c not in inner] for mine in (term, other))
-        sizes = dict(zip(term, shape_of(x)))
-        sizes |= {c: n if n != 1 else sizes.get(c, 1) for c, n in zip(other, shape_of(y))}
-        x, y = (_stretched(one, letters, sizes) for one, letters in ((x, term), (y, other)))
+        sizes = dict(zip(term, shape_of(x))) | dict(zip(other, shape_of(y)))
         lead = [sizes[c] for c in batch]
         n, m, k = (math.prod(sizes[c] for c in part) for part in (rows, inner, columns))
         x = reshape(transpose(x, [term.index(c) for c in batch + rows + inner]), (*lead, n, m))
@@ -339,10 +340,12 @@ def _einsum_lowered(*xs, subscripts):
     return transpose(x, [term.index(c) for c in right]) if len(term) > 1 else x
 
 
-def _stretched(x, term, sizes):
-    """x with axes of size 1 as long as the other operand's, where it shares a letter with it."""
-    shape = tuple(sizes[c] for c in term)
-    return x if shape_of(x) == shape else broadcast_to(x, shape)
+def _without_ones(x, term, others):
+    """x without the axes of size 1 that another operand has longer: there it is the same factor all along."""
+    kept = [i for i, c in enumerate(term) if shape_of(x)[i] != 1 or others.get(c, 1) == 1]
+    if len(kept) == len(term):
+        return x, term
+    return reshape(x, tuple(shape_of(x)[i] for i in kept)), "".join(term[i] for i in kept)
 
 
 def _summed_letters(x, term, needed):

@@ -72,6 +72,8 @@ def test_a_lowering_has_the_nans_and_infinities_of_the_op(op, sample):
     # the engine adds -inf to what is masked, so that a NaN gets through; cholesky refuses huge numbers
     if not real or op.name in ("self_attention", "cholesky"):
         pytest.skip("no real array to put one in")
+    if op.name == "einsum" and len(xs) == 2 and any(1 in np.shape(x) for x in xs):
+        pytest.skip("NumPy's einsum takes a stretched operand out of its sum, or not, and so inf - inf comes or goes")
     for i, special in itertools.product(real, SPECIAL):
         changed = [x.copy() if j == i else x for j, x in enumerate(xs)]
         changed[i].flat[changed[i].size // 2] = special
