@@ -125,7 +125,7 @@ def _from_xlsx(path: Path) -> Answers:
             "answers into the file you were given"
         )
     try:
-        import openpyxl  # type: ignore[import-untyped]
+        import openpyxl
     except ImportError:
         raise AnswersError('reading xlsx needs openpyxl: pip install "handgrad[sheets]"') from None
     try:

@@ -26,7 +26,7 @@ UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 def write(sheet: Worksheet, path: Path, answers: bool) -> Path:
     """Write the workbook: empty cells to fill in, or, with `answers`, the live formulas."""
     try:
-        import xlsxwriter  # type: ignore[import-untyped]
+        import xlsxwriter
     except ImportError:
         raise DataError('writing xlsx needs XlsxWriter: pip install "handgrad[sheets]"') from None
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
