@@ -93,6 +93,19 @@ def layer_norm(x, shape, weight=None, bias=None, eps=1e-5):
     return ag.layer_norm(x, weight, bias, eps=eps)
 
 
+def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
+    channels = np.shape(x)[1]
+    weight, bias = np.ones(channels) if weight is None else weight, np.zeros(channels) if bias is None else bias
+    return ag.group_norm(x, weight, bias, groups, eps)
+
+
+def batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
+    needs(training and np.ndim(x) > 1)
+    channels = np.shape(x)[1]
+    weight, bias = np.ones(channels) if weight is None else weight, np.zeros(channels) if bias is None else bias
+    return ag.batch_norm(x, weight, bias, eps)
+
+
 def rms_norm(x, shape, weight=None, eps=None):
     needs(len(shape) == 1)
     return ag.rms_norm(x, np.ones(shape) if weight is None else weight, eps=np.finfo(float).eps if eps is None else eps)
@@ -197,6 +210,7 @@ WRITTEN = {
     "nansum": reduced(ag.nansum), "nanmean": reduced(ag.nanmean), "var": spread(ag.var), "std": spread(ag.std),
     "count_nonzero": lambda x, dim=None: ag.count_nonzero(x, on_vector(x, dim)),
     "softmax": along(ag.softmax), "log_softmax": along(ag.log_softmax), "cumsum": along(ag.cumsum),
+    "logcumsumexp": along(ag.logcumsumexp),
     "cumprod": along(ag.cumprod),
     "argmax": lambda x, dim=None, keepdim=False: ag.argmax(x, dim if x.ndim else None, keepdim),
     "argmin": lambda x, dim=None, keepdim=False: ag.argmin(x, dim if x.ndim else None, keepdim),
@@ -233,6 +247,7 @@ WRITTEN = {
     "linalg.pinv": lambda x, hermitian=False, **cut: (
         needs(not hermitian and all(t is None or np.max(t) < 0.01 for t in cut.values())), ag.pinv(x))[1],
     "nn.functional.layer_norm": layer_norm, "nn.functional.rms_norm": rms_norm,
+    "nn.functional.group_norm": group_norm, "nn.functional.batch_norm": batch_norm,
     "nn.functional.linear": lambda x, w, b=None: (needs(w.ndim == 2), ag.linear(x, w.mT, b))[1],
     "nn.functional.cross_entropy": cross_entropy, "nn.functional.scaled_dot_product_attention": attention,
 }  # fmt: skip
@@ -247,6 +262,7 @@ LEFT_OUT = {
     "min": "as max",
     "norm": "torch.norm is linalg.norm, with older defaults",
     "linspace": "its samples are plain numbers",
+    "interpolate": "torch's modes and sizes are translated by capture, whose tests compare them with torch",
     "one_hot": "no numbers go in",
     "softplus": "every sample sets beta and a threshold, above which torch takes x itself",
 }
