@@ -173,26 +173,6 @@ def _rounded(number: float, places: int) -> float:
     return float(f"{number:.{places}f}") + 0.0 if math.isfinite(number) else number
 
 
-def agree(x: Any, y: Any) -> bool:
-    """Are they the same numbers, up to the rounding error that `table` overlooks?
-
-    >>> agree(0.1 * 0.1, 0.01), agree(2 / 3, 0.6667)
-    (True, False)
-    """
-    coarse = max(_epsilon(x), _epsilon(y))
-    return bool(np.allclose(x, y, rtol=EXACT_ULPS * coarse, atol=0.0, equal_nan=True))
-
-
-def equals(by_hand: Any, printed: Any) -> str:
-    """The sign between a line of arithmetic and its printed result: `=` where a reader who works out the printed
-    numbers by hand gets just that, else `≈`.
-
-    >>> equals(40 * -3, -120), equals(0.07065 * -3, -0.2120)
-    ('=', '≈')
-    """
-    return "=" if agree(by_hand, printed) else "≈"
-
-
 def rough(number: float) -> str:
     """A norm or the end of a range: three digits."""
     return short(float(number), ROUGH_DIGITS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -148,8 +147,3 @@ def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:
     answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
     place = "".join(f"[{i}]" for i in index)
     return f'<div class="hg-line hg-arith"><i>{place}</i>{arithmetic}{answer}</div>'
-
-
-def raised(text: str) -> str:
-    """`1.768×10⁻⁴` with a real superscript."""
-    return re.sub(r"×10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: f"×10<sup>{_plain_exponent(found[1])}</sup>", xml(text))
