@@ -49,7 +49,7 @@ def custom_op(
     _check_rule(name, vjp, inputs)
     op = Op(
         name, reads, forward=_real(name, forward), vjp=_checked(name, vjp),
-        door=_door(name, inputs, settings) if settings else None,
+        normalize=_normalize(name, inputs, settings) if settings else None,
         samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
     )  # fmt: skip
     op.custom = True  # type: ignore[attr-defined]
@@ -161,12 +161,12 @@ def _fits(gradient: tuple[int, ...], shape: tuple[int, ...]) -> bool:
         return False
 
 
-def _door(
+def _normalize(
     name: str, inputs: int | None, defaults: dict[str, Any]
 ) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
     """What takes a call apart into inputs and settings."""
 
-    def door(*args: Any, **settings: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def normalize(*args: Any, **settings: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         unknown = settings.keys() - defaults.keys()
         if unknown:
             raise TypeError(f"{name}() has no setting {', '.join(sorted(unknown))}; it has {', '.join(defaults)}")
@@ -178,7 +178,7 @@ def _door(
             raise TypeError(f"{name}() takes {inputs} input{'s' * (inputs != 1)}; got {len(args)}")
         return args, chosen
 
-    return door
+    return normalize
 
 
 def _sample(sample: Any) -> Sample:

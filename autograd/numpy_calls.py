@@ -208,9 +208,9 @@ def signature_of(function: Any) -> inspect.Signature:
 
 def _taken(by: Any) -> tuple[int, set[str]]:
     """How many arguments a function must be given, and the names of those that it may be."""
-    if isinstance(by, Op) and by.door is None:
+    if isinstance(by, Op) and by.normalize is None:
         return len(by.names), set()
-    parameters = signature_of(by.door if isinstance(by, Op) else by).parameters.values()
+    parameters = signature_of(by.normalize if isinstance(by, Op) else by).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = [p.name for p in positional if p.default is p.empty]
     return len(required), {p.name for p in parameters if p.name not in required and p.kind is not p.VAR_POSITIONAL}

@@ -77,7 +77,7 @@ class Op:
     forward     plain floats or arrays in, plain data out; settings (`axis`, `shape`) are keyword-only
     vjp         the rule: one callable giving a tuple (None: no gradient flows to that input), or, where a gradient
                 costs more than a product, a tuple of callables, one per input, so that only those wanted run
-    door        turns a user's call into (inputs, settings): axes made negative, shapes made tuples
+    normalize   turns a user's call into (inputs, settings): axes made negative, shapes made tuples
     definition  the same result in simpler ops; a fused op is tested against it and opened up by it
     lower       the same result in core ops, with no digits lost, for a compiled program; True: the definition;
                 None: it is a core op itself
@@ -103,7 +103,7 @@ class Op:
         *,
         forward: Callable[..., Any],
         vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...],
-        door: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None,
+        normalize: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None,
         definition: Callable[..., Any] | None = None,
         lower: Callable[..., Any] | bool | None = None,
         written: str = "",
@@ -122,7 +122,7 @@ class Op:
         self.name = name
         self.forward = forward
         self.vjp = vjp
-        self.door = door
+        self.normalize = normalize
         self.definition = definition
         self.lower = definition if lower is True else lower or None
         self.written = written
@@ -149,9 +149,9 @@ class Op:
         """Apply the op to whatever carries the numbers: floats and arrays, Values, or Exprs."""
         op = self
         inputs = args
-        if self.door is not None:
+        if self.normalize is not None:
             try:
-                inputs, settings = self.door(*args, **settings) if settings else self.door(*args)
+                inputs, settings = self.normalize(*args, **settings) if settings else self.normalize(*args)
             except TypeError as error:
                 raise self._misused(error) from None
             if settings:
@@ -161,11 +161,11 @@ class Op:
         return apply(op, inputs)
 
     def _misused(self, error: TypeError) -> TypeError:
-        """An error of a call that does not fit the door, in the op's own name."""
+        """An error of a call that does not fit `normalize`, in the op's own name."""
         own, arrow, rest = str(error).partition("() ")
-        if not arrow or own.split(".")[-1] != self.door.__name__:  # type: ignore[union-attr]
+        if not arrow or own.split(".")[-1] != self.normalize.__name__:  # type: ignore[union-attr]
             return error
-        return TypeError(f"{self.name}{inspect.signature(self.door)}: {rest}")  # type: ignore[arg-type]
+        return TypeError(f"{self.name}{inspect.signature(self.normalize)}: {rest}")  # type: ignore[arg-type]
 
     @property
     def differentiable(self) -> bool:
@@ -202,9 +202,9 @@ class Op:
     @functools.cached_property
     def defaults(self) -> dict[str, Any]:
         """The settings a caller may leave out, and what they then are."""
-        if self.door is None:
+        if self.normalize is None:
             return {}
-        parameters = inspect.signature(self.door).parameters.values()
+        parameters = inspect.signature(self.normalize).parameters.values()
         return {p.name: p.default for p in parameters if p.default is not p.empty}
 
     def compute(self, *inputs: Any) -> Any:
@@ -227,7 +227,7 @@ class Op:
             raise error
         if not isinstance(error, ArithmeticError | ValueError | TypeError | LookupError | AttributeError):
             raise error  # not of our inputs' making: a signal handler's exception, say, or MemoryError
-        if self.door is None and not self.variadic and len(inputs) != len(self.names):
+        if self.normalize is None and not self.variadic and len(inputs) != len(self.names):
             wanted = f"{len(self.names)} input{'s' * (len(self.names) > 1)}, as in {self.reads}"
             raise TypeError(f"{self.name} takes {wanted}; got {len(inputs)}") from None
         if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
@@ -324,7 +324,7 @@ def shape_of(x: Any) -> tuple[int, ...]:
     """The shape of any carrier; `np.shape` of a Value would take the long way through NumPy's dispatch."""
     try:
         return x.shape
-    except AttributeError:  # a Python number, or a list at the door
+    except AttributeError:  # a Python number, or a list of the caller's
         return np.shape(x)
 
 

@@ -98,7 +98,7 @@ def _check(
 
 
 def _was_called(f: Callable[..., Any], error: Exception) -> bool:
-    """Whether an error came out of the function, and not out of the checker at its door."""
+    """Whether an error came out of the function, and not out of the check of its arguments."""
     code = getattr(inspect.unwrap(f), "__code__", None)
     return any(frame.f_code is code for frame, _ in traceback.walk_tb(error.__traceback__))
 

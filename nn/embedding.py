@@ -73,7 +73,7 @@ class LearnedPositions(Module):
         """x plus the vectors of its positions, which count from `start`."""
         block_size, width = self.weight.shape
         x = as_input(x, self.weight.dtype)
-        _insist_tokens(self, x, width)
+        _check_tokens(self, x, width)
         tokens = x.shape[-2]
         if start + tokens > block_size:
             self._refuse(f"at most {block_size} tokens of width {width}", x, f"It begins at position {start}.")
@@ -98,7 +98,7 @@ class SinusoidalPositions(Module):
         """x plus the sines and cosines of its positions, which count from `start`."""
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f":  # floats keep their dtype: no weight has another
             x = as_input(x, np.float64)
-        _insist_tokens(self, x, self.width)
+        _check_tokens(self, x, self.width)
         return x + F.sinusoidal_positions(x.shape[-2], self.width, start).astype(x.dtype)
 
     def extra(self) -> str:
@@ -123,7 +123,7 @@ class RotaryPositions(Module):
         return f"base {self.base:g}"
 
 
-def _insist_tokens(layer: Module, x: Any, width: int) -> None:
+def _check_tokens(layer: Module, x: Any, width: int) -> None:
     """Refuse what is not rows of tokens of the layer's width."""
     if x.ndim < 2 or x.shape[-1] != width:
         layer._refuse(f"tokens of shape (..., tokens, {width})", x)

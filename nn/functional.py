@@ -339,7 +339,7 @@ def reduced(losses: Array, reduction: str) -> Array:
     raise ValueError(f'reduction is "mean", "sum" or "none"; got {reduction!r}')
 
 
-# --- doors --------------------------------------------------------------------------------------------------
+# --- checks -------------------------------------------------------------------------------------------------
 
 
 def as_ids(who: str, ids: Any, n: int) -> np.ndarray:

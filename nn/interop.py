@@ -77,7 +77,7 @@ class Match(NamedTuple):
 def matches(module: Module) -> list[Match]:
     """Every parameter of a module, with its name and layout in torch."""
     names = GPT2 if isinstance(module, GPT) else TORCH
-    _insist_known(module)
+    _check_known(module)
     return list(_matches(module, names, "", "", set()))
 
 
@@ -98,7 +98,7 @@ def _matches(
             yield from _matches(part, names, f"{ours}{path}.", f"{theirs}{there}", seen)
 
 
-def _insist_known(module: Module) -> None:
+def _check_known(module: Module) -> None:
     for path, part in module.named_modules():
         where = f"{path or type(module).__name__}: "
         if isinstance(part, MultiHeadAttention) and (part.cross or part.n_kv_heads != part.n_heads):

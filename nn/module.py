@@ -186,7 +186,7 @@ class Module:
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_home"}
 
-    # --- doors and errors for layers ------------------------------------------------------------------------
+    # --- checks and errors for layers -----------------------------------------------------------------------
 
     def _name_in(self, around: Scope) -> str:
         """What the module that is calling this one calls it; the outermost module has no name."""
@@ -234,7 +234,7 @@ def evaluating(model: Module) -> Iterator[None]:
 
 
 def record(op: Op, *inputs: Any) -> Value:
-    """Apply an op to inputs that a layer has checked already: without the op's own door."""
+    """Apply an op to inputs that a layer has checked already: without the op's own `normalize`."""
     return Value.__apply__(op, inputs)
 
 

@@ -260,14 +260,14 @@ def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
     total = 0.0
     for batch in batches:
         part = loss(batch)
-        insist_loss(part)
+        check_loss(part)
         part = part / len(batches)
         part.backward()
         total += part.item()
     return total
 
 
-def insist_loss(part: Any) -> None:
+def check_loss(part: Any) -> None:
     """Refuse what cannot be a loss: a number that has forgotten where it came from."""
     if not isinstance(part, Value):
         raise DataError(

@@ -24,7 +24,7 @@ def cosine(peak: float, total: int, floor: float = 0.0) -> Schedule:
     >>> [round(schedule(t), 3) for t in (0, 5, 10, 99)]
     [1.0, 0.5, 0.0, 0.0]
     """
-    _insist_steps("cosine", "total", total)
+    _check_steps("cosine", "total", total)
     return lambda t: floor + (peak - floor) * 0.5 * (1.0 + math.cos(math.pi * min(t / max(total, 1), 1.0)))
 
 
@@ -34,7 +34,7 @@ def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
     >>> [round(step_decay(1.0, 10)(t), 3) for t in (0, 9, 10, 25)]
     [1.0, 1.0, 0.1, 0.01]
     """
-    _insist_steps("step_decay", "every", every, above=True)
+    _check_steps("step_decay", "every", every, above=True)
     return lambda t: start * factor ** (t // every)
 
 
@@ -45,12 +45,12 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
     >>> [round(rising(t), 3) for t in range(6)]
     [0.2, 0.4, 0.6, 0.8, 0.8, 0.8]
     """
-    _insist_steps("warmup", "steps", steps)
+    _check_steps("warmup", "steps", steps)
     then: Schedule = schedule if callable(schedule) else lambda t: schedule
     return lambda t: then(t) * min((t + 1) / max(steps, 1), 1.0)
 
 
-def _insist_steps(who: str, name: str, steps: Any, above: bool = False) -> None:
+def _check_steps(who: str, name: str, steps: Any, above: bool = False) -> None:
     """Refuse, where it is given, what is no number of steps: the schedule itself is only called in training."""
     if not is_number(steps) or not (steps > 0 if above else steps >= 0):
         raise ValueError(f"{who}: {name} is a number of steps {'above 0' if above else 'from 0 up'}; got {steps!r:.60}")

@@ -25,7 +25,7 @@ from autograd.errors import DataError, NonFiniteError
 from . import io
 from .dropout import Dropout
 from .module import Module, evaluating, whole_number
-from .optim import Optimizer, accumulate, clip_grad_norm, insist_loss
+from .optim import Optimizer, accumulate, check_loss, clip_grad_norm
 
 __all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
 
@@ -249,7 +249,7 @@ def _compiled(
 
     def part_of(model: Module, *batch: Any) -> Any:
         part = loss(*batch)
-        insist_loss(part)
+        check_loss(part)
         cotangent_for(part, None)  # refuses a loss that is no scalar or no function of the parameters
         return part / count
 

@@ -216,7 +216,7 @@ def equal(a: Any, b: Any) -> bool:
     return bool(np.allclose(a, b, rtol=SAME, atol=SAME * scale, equal_nan=True))
 
 
-def insist_all_pass(module: str) -> None:
+def check_all_pass(module: str) -> None:
     """Without a mutant every test must pass: else what fails anyway would count as a kill."""
 
     def work() -> str:
@@ -263,7 +263,7 @@ def run(names: list[str], every: int, offset: int = 0) -> tuple[dict[str, Counte
     by_kind: Counter[str] = Counter()
     survivors = []
     for name in names:
-        insist_all_pass(name)
+        check_all_pass(name)
         baseline = baseline_of(name)
         counts = by_module[name] = Counter()
         for mutant in list(mutants_of(name))[offset::every]:

@@ -56,13 +56,13 @@ class Subject(Trace):
         self._record()
 
     def _take(self, args: Sequence[Any]) -> None:
-        """Bring every input through the door."""
+        """Normalize every input."""
         given = args
         names = names_of_inputs(self.f, len(args))
         if any(issubclass(kind, (list, tuple, dict)) for kind in set(map(type, args))):
             given, self.structure = flatten(list(args))
             names = [name + path for name, part in zip(names, self.structure) for path in paths(part)]
-        self.leaves = [self._door(name, x) for name, x in zip(names, given)]
+        self.leaves = [self._normalize(name, x) for name, x in zip(names, given)]
         self._notice_shared_memory(given)
         if not self.sources:
             raise DataError(
@@ -97,7 +97,7 @@ class Subject(Trace):
 
     # --- inputs ---------------------------------------------------------------------------------------------
 
-    def _door(self, name: str, x: Any) -> Any:
+    def _normalize(self, name: str, x: Any) -> Any:
         """What the function is given in place of x."""
         if is_float_array(x):
             source = Value(x)

@@ -177,7 +177,7 @@ def backward_rule(op: Op) -> str:
     if not op.differentiable:
         return ""
     f, inputs = op.on(op.samples[0])
-    if op.door is None:
+    if op.normalize is None:
         return f"Sends back {_sent(op.names, rule(op, tuple(inputs)))}."
     node = f(*(Value(x) if np.asarray(x).dtype.kind == "f" else x for x in inputs))
     gradients = rule(node)
@@ -204,9 +204,9 @@ class Shown(str):
 def signature(member: Any, method: bool = False) -> str:
     """`(x, axis=-1)` for what can be called, nothing for what cannot; types are left to the source."""
     if isinstance(member, Op):
-        if member.door is None:
+        if member.normalize is None:
             return f"({', '.join(member.names[method:])})"
-        member = member.door
+        member = member.normalize
     if isinstance(member, staticmethod | classmethod):
         member, method = member.__func__, isinstance(member, classmethod)
     made_by_us = dataclasses.is_dataclass(member) or (inspect.isclass(member) and issubclass(member, Exception))

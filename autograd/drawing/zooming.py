@@ -74,7 +74,7 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
     if entry is not None:
         result = Entries(_picked(result, entry, value)).array
     root = _assembled(result, name, entry)
-    _insist_equal(value, root, seen, entry)
+    _check_equal(value, root, seen, entry)
     return root
 
 
@@ -131,7 +131,7 @@ def _assembled(result: Any, name: str, entry: Any) -> Value:
     return root
 
 
-def _insist_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any) -> None:
+def _check_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any) -> None:
     """Holds the scalar graph against the tensor op; leaves its gradients in place if the op had one."""
     assert value.op is not None
     loose = 1e-4 if value.dtype == np.float32 else 1e-9

@@ -290,7 +290,7 @@ def is_default(e: Expr, name: str) -> bool:
 def _usual_axis(op: Op, e: Expr) -> Any:
     """The axis that `concatenate(xs)` means, counted from the end; None if that cannot be known."""
     try:
-        return op.door(*op.pack(e.args))[1]["axis"]  # type: ignore[misc]
+        return op.normalize(*op.pack(e.args))[1]["axis"]  # type: ignore[misc]
     except HandgradError:  # the usual axis would not fit these inputs, or nobody gave their shapes
         return None
 

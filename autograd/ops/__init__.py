@@ -49,7 +49,7 @@ def bind(op: Op) -> None:
     """Make an op a method of Value, and an answer to NumPy's functions."""
     answers(*op.numpy)(op)
     if op.name not in _NOT_METHODS:
-        plain = op.door is None and len(op.names) == 1 and not op.variadic
+        plain = op.normalize is None and len(op.names) == 1 and not op.variadic
         setattr(Value, op.name, unary(op) if plain else op)
 
 

@@ -1,4 +1,4 @@
-"""Settings made regular at the door: axes as tuples of negative numbers, shapes as tuples.
+"""Settings normalized: axes as tuples of negative numbers, shapes as tuples.
 
 Counted from the end, an axis stays right when a batch axis is put in front: that is what lets a gradient check replay a
 whole graph on many perturbed inputs at once.

@@ -62,7 +62,7 @@ def radians(x):
 # --- sinc: each derivative is again finite at 0 -------------------------------------------------------------
 
 
-def _sinc_door(x, order=0):
+def _normalize_sinc(x, order=0):
     return (x,), {"order": int(order)}
 
 
@@ -82,7 +82,7 @@ def _sinc(x, *, order):
     return (np.where(near, series, out) * np.pi**order).astype(x.dtype if x.dtype.kind == "f" else np.float64)[()]
 
 
-sinc = Op("sinc", "sinc(x, order=order)", door=_sinc_door,
+sinc = Op("sinc", "sinc(x, order=order)", normalize=_normalize_sinc,
           forward=_sinc,
           vjp=lambda g, out, x, *, order: (g * sinc(x, order + 1),),
           written=as_written(_sinc, "sinc"),

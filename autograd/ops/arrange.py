@@ -22,7 +22,7 @@ def _widths(x, width):
     return tuple((int(a), int(b)) for a, b in pairs)
 
 
-def _pad_door(x, width, constant_values=0.0):
+def _normalize_pad(x, width, constant_values=0.0):
     value = plain_number("pad", "constant_values", constant_values)
     return (x,), {"width": _widths(x, width), "constant_values": value}
 
@@ -44,7 +44,7 @@ def _pad_in_ops(x, width, constant_values):
         constant_values) else inside
 
 
-pad_ = Op("pad", "pad(x, width, constant_values=constant_values)", door=_pad_door,
+pad_ = Op("pad", "pad(x, width, constant_values=constant_values)", normalize=_normalize_pad,
           forward=_pad,
           vjp=lambda g, out, x, *, width, constant_values: (_inside(g, width),),
           lower=lambda x, width, constant_values: _pad_in_ops(x, width, constant_values),
@@ -74,7 +74,7 @@ def pad(x, width, mode="constant", constant_values=0.0, reflect_type="even"):
     return x
 
 
-def _triangle_door(x, k=0):
+def _normalize_triangle(x, k=0):
     if rank_of(x) < 2:
         raise ShapeError(f"tril and triu need a matrix; got shape {shape_of(x)}")
     return (x,), {"k": int(k)}
@@ -88,20 +88,20 @@ def _triangle(x, k):
 
 TRIANGLES = [Sample("3,3"), Sample("2,3,4", k=1), Sample("3,4", k=-1)]
 
-tril = Op("tril", "tril(x, k=k)", door=_triangle_door,
+tril = Op("tril", "tril(x, k=k)", normalize=_normalize_triangle,
           forward=lambda x, *, k: np.tril(x, k),
           vjp=lambda g, out, x, *, k: (tril(g, k),),
           lower=lambda x, k: OPS["where"](_triangle(x, k), x, 0.0),
           samples=TRIANGLES, numpy=np.tril, batch="align", doc="The lower triangle, zeros above.")
 
-triu = Op("triu", "triu(x, k=k)", door=_triangle_door,
+triu = Op("triu", "triu(x, k=k)", normalize=_normalize_triangle,
           forward=lambda x, *, k: np.triu(x, k),
           vjp=lambda g, out, x, *, k: (triu(g, k),),
           lower=lambda x, k: OPS["where"](_triangle(x, k - 1), 0.0, x),
           samples=TRIANGLES, numpy=np.triu, batch="align", doc="The upper triangle, zeros below.")
 
 flip = Op("flip", "flip(x, axis=axis)",
-          door=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
+          normalize=lambda x, axis=None: ((x,), {"axis": negative_axes("flip", x, axis)}),
           forward=lambda x, *, axis: np.flip(x, axis),
           vjp=lambda g, out, x, *, axis: (flip(g, axis),),
           lower=lambda x, axis: getitem(x, tuple(
@@ -114,7 +114,7 @@ flip = Op("flip", "flip(x, axis=axis)",
 @function(np.fliplr)
 def fliplr(x):
     """x with the order of its columns turned round."""
-    _insist_matrix("fliplr", x)
+    _check_matrix("fliplr", x)
     return flip(x, 1)
 
 
@@ -131,7 +131,7 @@ def rot90(x, k=1, axes=(0, 1)):
     >>> rot90(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[2.0, 4.0], [1.0, 3.0]]
     """
-    _insist_matrix("rot90", x)
+    _check_matrix("rot90", x)
     first, second = (negative_axis("rot90", rank_of(x), a) for a in axes)
     if first == second:
         raise ShapeError(f"rot90: a plane has two different axes; got {axes}")
@@ -142,12 +142,12 @@ def rot90(x, k=1, axes=(0, 1)):
     return flip(swapaxes(x, first, second), second) if k % 4 else x
 
 
-def _insist_matrix(who, x):
+def _check_matrix(who, x):
     if rank_of(x) < 2:
         raise ShapeError(f"{who}: needs an array of 2 axes or more; got shape {shape_of(x)}")
 
 
-def _roll_door(x, shift, axis=None):
+def _normalize_roll(x, shift, axis=None):
     if axis is None:
         return (x,), {"shift": int(np.sum(shift)), "axis": None}
     axes = axis if isinstance(axis, tuple | list) else (axis,)
@@ -156,7 +156,7 @@ def _roll_door(x, shift, axis=None):
     return (x,), {"shift": tuple(n for n, _ in pairs), "axis": tuple(a for _, a in pairs)}
 
 
-roll = Op("roll", "roll(x, shift, axis)", door=_roll_door,
+roll = Op("roll", "roll(x, shift, axis)", normalize=_normalize_roll,
           forward=lambda x, *, shift, axis: np.roll(x, shift, axis),
           vjp=lambda g, out, x, *, shift, axis: (roll(g, tuple(-n for n in shift) if axis else -shift, axis),),
           samples=[Sample("2,3", shift=1), Sample("2,3", shift=-2, axis=1), Sample("2,3", shift=(1, 4), axis=(0, -1))],
@@ -204,7 +204,7 @@ def diagonal(x, offset=0, axis1=0, axis2=1):
     >>> diagonal(np.array([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [1.0, 4.0]
     """
-    _insist_matrix("diagonal", x)
+    _check_matrix("diagonal", x)
     first, second = (negative_axis("diagonal", rank_of(x), a) for a in (axis1, axis2))
     if first == second:
         raise ShapeError(f"diagonal: a matrix has two different axes; got {axis1} and {axis2}")
@@ -237,20 +237,20 @@ def diag(x, k=0):
 # --- orders -------------------------------------------------------------------------------------------------
 
 
-def _argsort_door(x, axis=-1, kind=None, stable=None):
+def _normalize_argsort(x, axis=-1, kind=None, stable=None):
     if axis is None:
         x, axis = ravel(x), -1
     kind = ("stable" if stable else None) if kind is None else str(kind)
     return (x,), {"axis": negative_axis("argsort", rank_of(x), axis), "kind": kind}
 
 
-argsort = Op("argsort", "argsort(x, axis=axis, kind=kind)", door=_argsort_door,
+argsort = Op("argsort", "argsort(x, axis=axis, kind=kind)", normalize=_normalize_argsort,
              forward=lambda x, *, axis, kind: np.argsort(x, axis=axis, kind=kind),
              vjp=nothing, samples=[Sample("5"), Sample("2,3", axis=0)], numpy=np.argsort, batch="align",
              doc="Where the smallest number is along an axis, the next one, and so on; no gradient flows.")
 
 
-def _along_axis_door(x, indices, axis=-1):
+def _normalize_along_axis(x, indices, axis=-1):
     if axis is None:
         x, axis = ravel(x), -1
     axis = negative_axis("take_along_axis", rank_of(x), axis)
@@ -261,7 +261,7 @@ def _along_axis_door(x, indices, axis=-1):
 
 _ORDER = np.array([[2, 0], [1, 1]])
 
-take_along_axis = Op("take_along_axis", "take_along_axis(x, indices, axis=axis)", door=_along_axis_door,
+take_along_axis = Op("take_along_axis", "take_along_axis(x, indices, axis=axis)", normalize=_normalize_along_axis,
                      forward=lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
                      vjp=lambda g, out, x, indices, *, axis: (
                          put_along_axis(g, indices, shape_of(x)[axis], axis=axis), None),
@@ -282,7 +282,7 @@ def _put_along_axis(x, indices, *, size, axis):
 
 
 put_along_axis = Op("put_along_axis", "put_along_axis(x, indices, size=size, axis=axis)",
-                    door=lambda x, indices, size, axis=-1: ((x, indices), {
+                    normalize=lambda x, indices, size, axis=-1: ((x, indices), {
                         "size": int(size), "axis": negative_axis("put_along_axis", rank_of(x), axis)}),
                     forward=_put_along_axis,
                     vjp=lambda g, out, x, indices, *, size, axis: (take_along_axis(g, indices, axis=axis), None),

@@ -84,12 +84,12 @@ def checked_mask(who, mask, q, k):
     return mask
 
 
-def _weights_door(q, k, mask=None, causal=False):
+def _normalize_weights(q, k, mask=None, causal=False):
     mask, causal = mask_and_causal("attention_weights", shape_of(q), shape_of(k), mask, causal)
     return (q, k, mask), {"causal": causal}
 
 
-def _attention_door(q, k, v, mask=None, causal=False):
+def _normalize_attention(q, k, v, mask=None, causal=False):
     keys, values = shape_of(k), shape_of(v)
     mask, causal = mask_and_causal("attention", shape_of(q), keys, mask, causal)
     if len(values) < 2 or values[-2] != keys[-2]:
@@ -113,7 +113,8 @@ def _attention_weights_vjp(g, out, q, k, mask, *, causal):
 _BOOL = np.array([[True, False, True], [False, False, False]])
 _ADDED = np.array([[0.0, -1.0, 0.5], [0.3, 0.0, -np.inf]])
 
-attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causal=causal)", door=_weights_door,
+attention_weights = Op("attention_weights", "attention_weights(q, k, mask, causal=causal)",
+                       normalize=_normalize_weights,
                        forward=_attention_weights,
                        vjp=_attention_weights_vjp,
                        definition=_attention_weights_defined, lower=True, unfolds="graph",
@@ -140,7 +141,7 @@ def _attention_vjp(g, out, q, k, v, mask, *, causal):
     return dq, dk, product(weights.mT, g), dmask
 
 
-attention = Op("attention", "attention(q, k, v, mask, causal=causal)", door=_attention_door,
+attention = Op("attention", "attention(q, k, v, mask, causal=causal)", normalize=_normalize_attention,
                forward=_attention,
                vjp=_attention_vjp,
                definition=lambda q, k, v, mask=None, causal=False: (

@@ -11,7 +11,7 @@ from .reduce import sum_
 from .shape import moveaxis, reshape
 
 
-def _insist_channels(who, x, gamma, beta):
+def _check_channels(who, x, gamma, beta):
     if rank_of(x) < 2:
         raise ShapeError(f"{who}: x is (batch, channels, *places); got shape {shape_of(x)}")
     for name, vector in (("gamma", gamma), ("beta", beta)):
@@ -79,8 +79,8 @@ def _batched_batch_norm(op, n, x, gamma, beta):
 _batch_norm_vjp = _norm_vjp(channel_rows, from_channel_rows)
 
 batch_norm = Op("batch_norm", "batch_norm(x, gamma, beta, eps=eps)",
-                door=lambda x, gamma=1.0, beta=0.0, eps=1e-5: (
-                    _insist_channels("batch_norm", x, gamma, beta) or (x, gamma, beta),
+                normalize=lambda x, gamma=1.0, beta=0.0, eps=1e-5: (
+                    _check_channels("batch_norm", x, gamma, beta) or (x, gamma, beta),
                     {"eps": plain_number("batch_norm", "eps", eps)}),
                 forward=lambda x, gamma, beta, *, eps: _batch_norm_defined(x, gamma, beta, eps),
                 vjp=lambda g, out, x, gamma, beta, *, eps: _batch_norm_vjp(g, out, x, gamma, beta, eps=eps),
@@ -103,8 +103,8 @@ def _group_norm_defined(x, gamma=1.0, beta=0.0, groups=1, eps=1e-5):
     return reshape(rows, shape_of(x)) * per_channel(gamma, x) + per_channel(beta, x)
 
 
-def _group_norm_door(x, gamma=1.0, beta=0.0, groups=1, eps=1e-5):
-    _insist_channels("group_norm", x, gamma, beta)
+def _normalize_group_norm(x, gamma=1.0, beta=0.0, groups=1, eps=1e-5):
+    _check_channels("group_norm", x, gamma, beta)
     if groups < 1 or shape_of(x)[1] % groups:
         raise ShapeError(f"group_norm: {shape_of(x)[1]} channels cannot be parted into {groups} equal groups")
     return (x, gamma, beta), {"groups": int(groups), "eps": plain_number("group_norm", "eps", eps)}
@@ -120,7 +120,7 @@ def _batched_group_norm(op, n, x, gamma, beta):
 
 _group_norm_vjp = _norm_vjp(group_rows, lambda rows, x: reshape(rows, shape_of(x)))
 
-group_norm = Op("group_norm", "group_norm(x, gamma, beta, groups=groups, eps=eps)", door=_group_norm_door,
+group_norm = Op("group_norm", "group_norm(x, gamma, beta, groups=groups, eps=eps)", normalize=_normalize_group_norm,
                 forward=lambda x, gamma, beta, *, groups, eps: _group_norm_defined(x, gamma, beta, groups, eps),
                 vjp=lambda g, out, x, gamma, beta, *, groups, eps: _group_norm_vjp(
                     g, out, x, gamma, beta, groups=groups, eps=eps),

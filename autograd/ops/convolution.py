@@ -130,7 +130,7 @@ def _settings(who, axes, stride, padding, dilation, groups):
             "dilation": each_axis(who, "dilation", dilation, axes), "groups": int(groups)}
 
 
-def _insist(who, x, weight, groups, own):
+def _check_weight(who, x, weight, groups, own):
     """The number of axes of places. x has as many channels as axis `own` of weight says, for all groups together."""
     axes = rank_of(weight) - 2
     if axes < 1 or rank_of(x) != axes + 2:
@@ -143,8 +143,8 @@ def _insist(who, x, weight, groups, own):
     return axes
 
 
-def _conv_door(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    axes = _insist("conv", x, weight, groups, own=1)
+def _normalize_conv(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    axes = _check_weight("conv", x, weight, groups, own=1)
     settings = _settings("conv", axes, stride, padding, dilation, groups)
     if min(steps(shape_of(x)[2:], shape_of(weight)[2:], *_spelled(settings, axes))) < 1:
         raise ShapeError(f"conv: a window of {shape_of(weight)[2:]} does not fit into places {shape_of(x)[2:]}")
@@ -187,7 +187,7 @@ CONVOLVED = [Sample("2,3,5 4,3,2 4"), Sample("1,2,4,4 3,2,2,3", None), Sample("2
              Sample("1,1,6 2,1,2 2", settings={"dilation": 2, "padding": 1})]
 
 conv = Op("conv", "conv(x, weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)",
-          door=_conv_door, forward=_conv,
+          normalize=_normalize_conv, forward=_conv,
           vjp=(lambda g, out, x, weight, bias, *, stride, padding, dilation, groups: conv_transpose(
                    g, weight, None, stride, padding, dilation, groups, shape_of(x)[2:]),
                lambda g, out, x, weight, bias, *, stride, padding, dilation, groups: conv_weight(
@@ -205,8 +205,8 @@ def _usual_size(places, window, stride, padding, dilation):
                  for n, k, s, p, d in zip(places, window, stride, padding, dilation, strict=True))
 
 
-def _transpose_door(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, size=None):
-    axes = _insist("conv_transpose", x, weight, groups, own=0)
+def _normalize_transpose(x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, size=None):
+    axes = _check_weight("conv_transpose", x, weight, groups, own=0)
     settings = _settings("conv_transpose", axes, stride, padding, dilation, groups)
     strides, borders, spread = _spelled(settings, axes)
     usual = _usual_size(shape_of(x)[2:], shape_of(weight)[2:], strides, borders, spread)
@@ -244,7 +244,7 @@ def _conv_transpose_defined(x, weight, bias=None, stride=1, padding=0, dilation=
 
 conv_transpose = Op("conv_transpose", "conv_transpose(x, weight, bias, stride=stride, padding=padding, "
                     "dilation=dilation, groups=groups, size=size)",
-                    door=_transpose_door, forward=_conv_transpose,
+                    normalize=_normalize_transpose, forward=_conv_transpose,
                     vjp=(lambda g, out, x, weight, bias, *, stride, padding, dilation, groups, size: conv(
                              g, weight, None, stride, padding, dilation, groups),
                          lambda g, out, x, weight, bias, *, stride, padding, dilation, groups, size: conv_weight(
@@ -258,7 +258,7 @@ conv_transpose = Op("conv_transpose", "conv_transpose(x, weight, bias, stride=st
                         "weight is (in, out / groups, *window); `size` the places of the result.")
 
 
-def _weight_door(x, y, window, stride=1, padding=0, dilation=1, groups=1):
+def _normalize_weight(x, y, window, stride=1, padding=0, dilation=1, groups=1):
     axes = rank_of(x) - 2
     return (x, y), _settings("conv_weight", axes, stride, padding, dilation, groups) | {
         "window": spelled(each_axis("conv_weight", "window", window, axes), axes)}
@@ -289,7 +289,7 @@ def _batched_conv_weight(op, n, x, y):
 
 conv_weight = Op("conv_weight", "conv_weight(x, y, window=window, stride=stride, padding=padding, dilation=dilation, "
                  "groups=groups)",
-                 door=_weight_door, forward=_conv_weight,
+                 normalize=_normalize_weight, forward=_conv_weight,
                  vjp=(lambda g, out, x, y, *, window, stride, padding, dilation, groups: conv_transpose(
                           y, g, None, stride, padding, dilation, groups, shape_of(x)[2:]),
                       lambda g, out, x, y, *, window, stride, padding, dilation, groups: conv(

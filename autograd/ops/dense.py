@@ -8,7 +8,7 @@ from .fused import summed
 from .linear import flat, outer, product
 
 
-def _linear_rows_door(x, weight, bias=None):
+def _normalize_linear_rows(x, weight, bias=None):
     if rank_of(weight) != 2 or shape_of(weight)[1:] != shape_of(x)[-1:]:
         raise ShapeError(f"linear_rows: weight is a matrix (out, in), and x has `in` features; got shapes "
                          f"{shape_of(weight)} and {shape_of(x)}. For a weight (in, out) write linear(x, weight, bias).")
@@ -34,7 +34,7 @@ def _batched(op, n, x, weight, bias):
     return out if bias is None else out + bias.reshape(n, *(1,) * (x.ndim - 2), -1)
 
 
-linear_rows = Op("linear_rows", "linear_rows(x, weight, bias)", door=_linear_rows_door,
+linear_rows = Op("linear_rows", "linear_rows(x, weight, bias)", normalize=_normalize_linear_rows,
                  forward=_linear_rows,
                  vjp=(lambda g, out, x, weight, bias: product(g, weight),
                       _dweight,

@@ -34,7 +34,7 @@ def _one_over_gaps(values):
     return 1 / (gaps + _identity(values)) - _identity(values)
 
 
-eigenvalues = Op("eigenvalues", door=square("eigenvalues"),
+eigenvalues = Op("eigenvalues", normalize=square("eigenvalues"),
                  forward=lambda x: lapack("eigenvalues", np.linalg.eigh, symmetric(x))[0],
                  vjp=(lambda g, out, x: (eigenvectors(x) * expand_dims(g, -2)) @ eigenvectors(x).mT,),
                  written="def eigenvalues(x):\n    return np.linalg.eigh((x + np.matrix_transpose(x)) / 2)[0]",
@@ -47,7 +47,7 @@ def _eigenvectors_vjp(g, out, x):
     return symmetric(out @ inside @ out.mT)
 
 
-eigenvectors = Op("eigenvectors", door=square("eigenvectors"),
+eigenvectors = Op("eigenvectors", normalize=square("eigenvectors"),
                   forward=lambda x: lapack("eigenvectors", np.linalg.eigh, symmetric(x))[1],
                   vjp=(_eigenvectors_vjp,),
                   written="def eigenvectors(x):\n    return np.linalg.eigh((x + np.matrix_transpose(x)) / 2)[1]",
@@ -64,18 +64,18 @@ def eigh(x, UPLO="L"):
     Of x its symmetric part is taken, so UPLO ("L" or "U", which triangle NumPy reads) changes nothing. The sign of each
     eigenvector is LAPACK's choice; a gradient through one is the one for that sign.
     """
-    _insist_triangle(UPLO)
+    _check_triangle(UPLO)
     return EighResult(eigenvalues(x), eigenvectors(x))
 
 
 @function(np.linalg.eigvalsh)
 def eigvalsh(x, UPLO="L"):
     """The eigenvalues of a symmetric matrix, the smallest first; see `eigh`."""
-    _insist_triangle(UPLO)
+    _check_triangle(UPLO)
     return eigenvalues(x)
 
 
-def _insist_triangle(triangle):
+def _check_triangle(triangle):
     if triangle not in ("L", "U", "l", "u"):
         raise ValueError(f'eigh: UPLO is "L" or "U"; got {triangle!r}')
 
@@ -84,12 +84,12 @@ def _insist_triangle(triangle):
 
 
 def _matrix(who):
-    def door(x):
+    def normalize(x):
         if rank_of(x) < 2:
             raise ShapeError(f"{who}: needs a matrix, or a batch of them; got shape {shape_of(x)}")
         return (x,), {}
 
-    return door
+    return normalize
 
 
 def _svd(x):
@@ -99,7 +99,7 @@ def _svd(x):
 _TALL = np.array([[2.0, 0.3], [0.1, -1.0], [0.6, -0.4]])
 MATRICES = (Sample(A), Sample(_TALL), Sample(_TALL.T.copy()), Sample(BATCH))
 
-singular_values = Op("singular_values", door=_matrix("singular_values"),
+singular_values = Op("singular_values", normalize=_matrix("singular_values"),
                      forward=lambda x: _svd(x)[1],
                      vjp=(lambda g, out, x: (
                          (left_singular_vectors(x) * expand_dims(g, -2)) @ right_singular_vectors(x).mT),),
@@ -122,14 +122,14 @@ def _right_vjp(g, out, x):
     return turned + (left / expand_dims(values, -2)) @ (g - out @ (out.mT @ g)).mT
 
 
-left_singular_vectors = Op("left_singular_vectors", door=_matrix("left_singular_vectors"),
+left_singular_vectors = Op("left_singular_vectors", normalize=_matrix("left_singular_vectors"),
                            forward=lambda x: _svd(x)[0],
                            vjp=(_left_vjp,),
                            written="def left_singular_vectors(x):\n    return np.linalg.svd(x, full_matrices=False)[0]",
                            samples=MATRICES, batch="align",
                            doc="The directions that a matrix stretches to, as columns, with the signs of LAPACK.")
 
-right_singular_vectors = Op("right_singular_vectors", door=_matrix("right_singular_vectors"),
+right_singular_vectors = Op("right_singular_vectors", normalize=_matrix("right_singular_vectors"),
                             forward=lambda x: np.matrix_transpose(_svd(x)[2]),
                             vjp=(_right_vjp,),
                             written="def right_singular_vectors(x):\n"

@@ -179,7 +179,7 @@ relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is flo
           doc="`max(x, 0)`; its derivative at 0 is 0.")
 
 leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
-                door=lambda x, slope=0.01: ((x,), {"slope": plain_number("leaky_relu", "slope", slope)}),
+                normalize=lambda x, slope=0.01: ((x,), {"slope": plain_number("leaky_relu", "slope", slope)}),
                 forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
                 vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
                 definition=lambda x, slope=0.01: where(x > 0, x, slope * x), lower=True,
@@ -283,7 +283,7 @@ def _gelu_slope_lowered(x, approximate="none"):
     return (1.0 + (x * x * (6 * 0.044715 * _TANH) + 2 * _TANH) * (x - x / part)) / part
 
 
-def _gelu_door(x, approximate="none"):
+def _normalize_gelu(x, approximate="none"):
     if approximate not in ("none", "tanh"):
         raise ValueError(f'gelu: approximate is "none" (exact) or "tanh"; got {approximate!r}')
     return (x,), {"approximate": approximate}
@@ -291,7 +291,7 @@ def _gelu_door(x, approximate="none"):
 
 GELU = (*UNARY, *samples(".", "2,3", approximate="tanh"))
 
-gelu = Op("gelu", "gelu(x, approximate=approximate)", door=_gelu_door,
+gelu = Op("gelu", "gelu(x, approximate=approximate)", normalize=_normalize_gelu,
           forward=_gelu,
           vjp=_gelu_vjp,
           definition=_gelu_defined, lower=_gelu_lowered,
@@ -299,7 +299,7 @@ gelu = Op("gelu", "gelu(x, approximate=approximate)", door=_gelu_door,
           about=About(rule="gelu has a slope near 1 for large inputs and near 0 for very negative ones."),
           doc='x times the normal distribution function; approximate="tanh" as in GPT-2.')
 
-gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", door=_gelu_door,
+gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", normalize=_normalize_gelu,
                 forward=_gelu_slope,
                 vjp=by_definition(_gelu_slope_defined),
                 definition=_gelu_slope_defined, lower=_gelu_slope_lowered, unfolds="graph",
@@ -371,7 +371,7 @@ def _numpy_where(condition, x=None, y=None):
 
 
 clip_ = Op("clip", "clip(x, low=low, high=high)",
-           door=lambda x, low=None, high=None: ((x,), {
+           normalize=lambda x, low=None, high=None: ((x,), {
                "low": -math.inf if low is None else plain_number("clip", "low", low),
                "high": math.inf if high is None else plain_number("clip", "high", high)}),
            forward=lambda x, *, low, high: np.clip(x, low, high),
@@ -424,7 +424,7 @@ def select(conditions, choices, default=0.0):
 
 
 nan_to_num = Op("nan_to_num", "nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)",
-                door=lambda x, nan=0.0, posinf=None, neginf=None: ((x,), {
+                normalize=lambda x, nan=0.0, posinf=None, neginf=None: ((x,), {
                     "nan": plain_number("nan_to_num", "nan", nan),
                     "posinf": posinf if posinf is None else plain_number("nan_to_num", "posinf", posinf),
                     "neginf": neginf if neginf is None else plain_number("nan_to_num", "neginf", neginf)}),

@@ -13,8 +13,7 @@ from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall
 from .arithmetic import equal, not_equal
 from .elementwise import exp, log, log1p, maximum, where
 from .linear import flat, matmul, outer, product
-from .reduce import REDUCED, insist, max_, spread, sum_
-from .reduce import door as reduction
+from .reduce import REDUCED, check_not_empty, max_, reduction, spread, sum_
 from .rows import is_whole, within
 from .shape import astype, expand_dims, squeeze, sum_to
 
@@ -66,7 +65,7 @@ def _softmax_lowered(x, axis):
     return exponentials / (sum_(exponentials, axis=axis, keepdims=True) + tiny.item())
 
 
-softmax = Op("softmax", "softmax(x, axis=axis)", door=along("softmax"),
+softmax = Op("softmax", "softmax(x, axis=axis)", normalize=along("softmax"),
              forward=_softmax,
              vjp=lambda g, out, x, *, axis: (softmax_pull(g, out, axis=axis),),
              definition=_softmax_defined, lower=_softmax_lowered,
@@ -98,7 +97,7 @@ def _softmax_pull_defined(d, p, axis=-1):
 
 
 softmax_pull = Op("softmax_pull", "softmax_pull(d, p, axis=axis)",
-                  door=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
+                  normalize=lambda d, p, axis=-1: ((d, p), {"axis": negative_axes("softmax_pull", p, axis)}),
                   forward=_softmax_pull,
                   vjp=lambda g, out, d, p, *, axis: (
                       softmax_pull(g, p, axis=axis),
@@ -124,7 +123,7 @@ def _log_softmax_lowered(x, axis):
     return shifted - log(sum_(exp(shifted), axis=axis, keepdims=True))
 
 
-log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_softmax"),
+log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", normalize=along("log_softmax"),
                  forward=_log_softmax,
                  vjp=lambda g, out, x, *, axis: (g - exp(out) * sum_(g, axis=axis, keepdims=True),),
                  definition=lambda x, axis=-1: log(_softmax_defined(x, axis)), lower=_log_softmax_lowered,
@@ -135,7 +134,7 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", door=along("log_sof
 
 
 def _logsumexp(x, *, axis, keepdims):
-    insist("logsumexp", x, axis)
+    check_not_empty("logsumexp", x, axis)
     top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=limits(getattr(x, "dtype", np.dtype(float)))[0])
     largest = x == top
     with np.errstate(divide="ignore", invalid="ignore"):  # a row of -inf: log 0 is the right answer
@@ -154,7 +153,7 @@ def _logsumexp_lowered(x, axis, keepdims):
     return out if keepdims else squeeze(out, axis)
 
 
-logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", door=reduction("logsumexp"),
+logsumexp = Op("logsumexp", "logsumexp(x, axis=axis, keepdims=keepdims)", normalize=reduction("logsumexp"),
                forward=_logsumexp,
                vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * softmax(x, axis=axis),),
                definition=lambda x, axis=None, keepdims=False: log(sum_(exp(x), axis, keepdims)),
@@ -207,7 +206,7 @@ def _linear_dbias(g, out, x, weight, bias):
     return None if bias is None else summed(g, bias)
 
 
-linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=None: ((x, weight, bias), {}),
+linear = Op("linear", "linear(x, weight, bias)", normalize=lambda x, weight, bias=None: ((x, weight, bias), {}),
             forward=_linear,
             vjp=(_linear_dx, _linear_dweight, _linear_dbias),
             definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias, lower=True,
@@ -223,7 +222,7 @@ linear = Op("linear", "linear(x, weight, bias)", door=lambda x, weight, bias=Non
 # --- cross entropy ------------------------------------------------------------------------------------------
 
 
-def _cross_entropy_door(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
+def _normalize_cross_entropy(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
     given, targets = targets, np.asarray(getattr(targets, "_data", targets))
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'cross_entropy: reduction is "mean", "sum" or "none"; got {reduction!r}')
@@ -258,7 +257,7 @@ def _one_hot(targets, *, classes, ignore_index, label_smoothing, dtype="float64"
 
 
 one_hot = Op("one_hot", "one_hot(targets, classes=classes, ignore_index=ignore_index, label_smoothing=label_smoothing)",
-             door=lambda targets, classes, ignore_index=None, label_smoothing=0.0, dtype="float64": ((targets,), {
+             normalize=lambda targets, classes, ignore_index=None, label_smoothing=0.0, dtype="float64": ((targets,), {
                  "classes": int(classes), "ignore_index": ignore_index, "label_smoothing": float(label_smoothing),
                  "dtype": np.dtype(dtype).name}),
              forward=_one_hot, vjp=nothing,
@@ -342,7 +341,7 @@ def _cross_entropy_lowered(logits, targets, reduction, ignore_index, label_smoot
 _TARGETS = np.array([2, 0])
 
 cross_entropy = Op("cross_entropy", "cross_entropy(logits, targets, reduction=reduction, ignore_index=ignore_index, "
-                   "label_smoothing=label_smoothing)", door=_cross_entropy_door,
+                   "label_smoothing=label_smoothing)", normalize=_normalize_cross_entropy,
                    forward=_cross_entropy,
                    vjp=_cross_entropy_vjp,
                    definition=_cross_entropy_defined, lower=_cross_entropy_lowered,

@@ -242,7 +242,7 @@ def _self_attention_vjp(g, out, qkv, mask, *, heads, kv_heads, causal):
     return _step_by_step(g, out, qkv, mask, **settings)
 
 
-def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):
+def _normalize_self_attention(qkv, mask=None, heads=1, kv_heads=None, causal=False):
     """Without a mask, 0.0 is what is added to the scores."""
     kv_heads = heads if kv_heads is None else kv_heads
     shape = shape_of(qkv)
@@ -270,7 +270,7 @@ def _self_attention_door(qkv, mask=None, heads=1, kv_heads=None, causal=False):
 _SQUARE = np.array([[True, False, True], [False, False, False], [True, True, False]])
 
 self_attention = Op("self_attention", "self_attention(qkv, mask, heads=heads, kv_heads=kv_heads, causal=causal)",
-                    door=_self_attention_door,
+                    normalize=_normalize_self_attention,
                     forward=_self_attention,
                     vjp=_self_attention_vjp,
                     definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(

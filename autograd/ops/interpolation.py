@@ -50,7 +50,7 @@ def _sizes(x, size):
     return (int(size),) * (rank_of(x) - 2) if isinstance(size, int | np.integer) else tuple(int(n) for n in size)
 
 
-def _door(x, size, mode="nearest", aligned=False, scale=None):
+def _normalize(x, size, mode="nearest", aligned=False, scale=None):
     axes = rank_of(x) - 2
     size = _sizes(x, size)
     if mode not in MODES:
@@ -104,7 +104,8 @@ RESIZED = [Sample("1,2,3", settings={"size": 6}), Sample("1,1,3,2", settings={"s
            Sample("1,1,3,2", settings={"size": (6, 4), "mode": "linear", "aligned": True}),
            Sample("1,1,4,4", settings={"size": (7, 3), "mode": "cubic"})]
 
-interpolate = Op("interpolate", "interpolate(x, size=size, mode=mode, aligned=aligned, scale=scale)", door=_door,
+interpolate = Op("interpolate", "interpolate(x, size=size, mode=mode, aligned=aligned, scale=scale)",
+                 normalize=_normalize,
                  forward=_interpolate,
                  vjp=lambda g, out, x, *, size, mode, aligned, scale: (
                      interpolate_back(g, shape_of(x)[2:], mode, aligned, scale),),
@@ -113,7 +114,7 @@ interpolate = Op("interpolate", "interpolate(x, size=size, mode=mode, aligned=al
                      "corner.")
 
 interpolate_back = Op("interpolate_back", "interpolate_back(x, size=size, mode=mode, aligned=aligned, scale=scale)",
-                      door=_door,
+                      normalize=_normalize,
                       forward=_interpolate_back,
                       vjp=lambda g, out, x, *, size, mode, aligned, scale: (
                           interpolate(g, shape_of(x)[2:], mode, aligned, scale),),

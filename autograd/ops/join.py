@@ -9,7 +9,7 @@ from ._functions import function
 from .shape import astype, expand_dims, getitem, moveaxis, ravel, reshape
 
 
-def _insist_some(who, xs):
+def _check_some(who, xs):
     if getattr(xs, "ndim", None) == 0 or isinstance(xs, int | float):
         raise ShapeError(f"{who} takes a list of arrays: {who}([x, y]); got {xs!r:.40}")
     xs = tuple(xs)
@@ -18,8 +18,8 @@ def _insist_some(who, xs):
     return xs
 
 
-def _concatenate_door(xs, axis=0):
-    xs = _insist_some("concatenate", xs)
+def _normalize_concatenate(xs, axis=0):
+    xs = _check_some("concatenate", xs)
     if axis is None:
         xs, axis = tuple(map(ravel, xs)), 0
     shapes = [shape_of(x) for x in xs]
@@ -42,7 +42,7 @@ def _split_like(g, xs, axis):
     return tuple(parts)
 
 
-concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatenate_door,
+concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", normalize=_normalize_concatenate,
                  forward=lambda *xs, axis: np.concatenate(xs, axis=axis),
                  vjp=lambda g, out, *xs, axis: _split_like(g, xs, axis),
                  samples=[Sample("2,3 1,3", axis=0), Sample("2,3 2,1 2,2", axis=-1), Sample("3")],
@@ -51,15 +51,15 @@ concatenate = Op("concatenate", "concatenate([*xs], axis=axis)", door=_concatena
                  doc="The arrays of a list, one after another along an axis.")
 
 
-def _stack_door(xs, axis=0):
-    xs = _insist_some("stack", xs)
+def _normalize_stack(xs, axis=0):
+    xs = _check_some("stack", xs)
     shapes = {shape_of(x) for x in xs}
     if len(shapes) > 1:
         raise ShapeError(f"stack: all shapes must be equal; got {', '.join(map(str, sorted(shapes)))}")
     return xs, {"axis": negative_axis("stack", len(shapes.pop()) + 1, axis)}
 
 
-stack = Op("stack", "stack([*xs], axis=axis)", door=_stack_door,
+stack = Op("stack", "stack([*xs], axis=axis)", normalize=_normalize_stack,
            forward=lambda *xs, axis: np.stack(xs, axis=axis),
            vjp=lambda g, out, *xs, axis: tuple(
                getitem(g, (..., i, *(slice(None),) * (-axis - 1))) for i in range(len(xs))),
@@ -113,18 +113,18 @@ def hsplit(x, parts):
 @function(np.vsplit)
 def vsplit(x, parts):
     """x, of two axes or more, cut along its rows."""
-    _insist_rank("vsplit", x, 2)
+    _check_rank("vsplit", x, 2)
     return split(x, parts, axis=0)
 
 
 @function(np.dsplit)
 def dsplit(x, parts):
     """x, of three axes or more, cut along its third axis."""
-    _insist_rank("dsplit", x, 3)
+    _check_rank("dsplit", x, 3)
     return split(x, parts, axis=2)
 
 
-def _insist_rank(who, x, rank):
+def _check_rank(who, x, rank):
     if rank_of(x) < rank:
         raise ShapeError(f"{who}: needs an array of {rank} axes or more; got shape {shape_of(x)}")
 
@@ -161,7 +161,7 @@ def vstack(xs):
     >>> vstack([np.array([1.0, 2.0]), np.array([3.0, 4.0])]).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
-    return concatenate([atleast_2d(x) for x in _insist_some("vstack", xs)])
+    return concatenate([atleast_2d(x) for x in _check_some("vstack", xs)])
 
 
 @function(np.hstack)
@@ -171,14 +171,14 @@ def hstack(xs):
     >>> hstack([np.array([1.0, 2.0]), np.array([3.0, 4.0])]).tolist()
     [1.0, 2.0, 3.0, 4.0]
     """
-    xs = [atleast_1d(x) for x in _insist_some("hstack", xs)]
+    xs = [atleast_1d(x) for x in _check_some("hstack", xs)]
     return concatenate(xs, axis=0 if rank_of(xs[0]) == 1 else 1)
 
 
 @function(np.dstack)
 def dstack(xs):
     """Arrays behind each other, along a third axis."""
-    return concatenate([atleast_3d(x) for x in _insist_some("dstack", xs)], axis=2)
+    return concatenate([atleast_3d(x) for x in _check_some("dstack", xs)], axis=2)
 
 
 @function(np.column_stack)
@@ -188,7 +188,7 @@ def column_stack(xs):
     >>> column_stack([np.array([1.0, 2.0]), np.array([3.0, 4.0])]).tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
-    xs = _insist_some("column_stack", xs)
+    xs = _check_some("column_stack", xs)
     return concatenate([x if rank_of(x) > 1 else reshape(x, (int(np.size(x)), 1)) for x in xs], axis=1)
 
 

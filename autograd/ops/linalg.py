@@ -26,13 +26,13 @@ SYMMETRIC = (Sample(_S), Sample(np.stack([_S, _S[::-1, ::-1] + np.diag([0.0, 0.7
 def square(who):
     """What takes square matrices."""
 
-    def door(x):
+    def normalize(x):
         shape = shape_of(x)
         if len(shape) < 2 or shape[-1] != shape[-2]:
             raise ShapeError(f"{who}: needs a square matrix, or a batch of them; got shape {shape}")
         return (x,), {}
 
-    return door
+    return normalize
 
 
 def lapack(who, f, x, *more):
@@ -62,7 +62,7 @@ def _with_nans(out, usual):
 
 # --- inverses -----------------------------------------------------------------------------------------------
 
-inv = Op("inv", door=square("inv"),
+inv = Op("inv", normalize=square("inv"),
          forward=lambda x: lapack("inv", np.linalg.inv, x),
          vjp=(lambda g, out, x: -out.mT @ g @ out.mT,),
          definition=lambda x: cofactors(x).mT / expand_dims(det(x), (-2, -1)),
@@ -70,7 +70,7 @@ inv = Op("inv", door=square("inv"),
          doc="The inverse of a matrix: `x @ inv(x)` is the identity.")
 
 
-def _solve_door(a, b):
+def _normalize_solve(a, b):
     square("solve")(a)
     rows = shape_of(b)[0] if rank_of(b) == 1 else shape_of(b)[-2] if rank_of(b) else None
     if rows != shape_of(a)[-1]:
@@ -100,7 +100,7 @@ def _batched_solve(op, n, a, b):
     return out[..., 0] if vector else out
 
 
-solve = Op("solve", "solve(a, b)", door=_solve_door,
+solve = Op("solve", "solve(a, b)", normalize=_normalize_solve,
            forward=lambda a, b: lapack("solve", np.linalg.solve, a, b),
            vjp=(_solve_da, _solve_db),
            definition=lambda a, b: inv(a) @ b,
@@ -110,7 +110,7 @@ solve = Op("solve", "solve(a, b)", door=_solve_door,
            doc="The x for which `a @ x` is b: `inv(a) @ b`, but quicker and with more digits.")
 
 pinv = Op("pinv", "pinv(x)",
-          door=lambda x: ((x,), {}),
+          normalize=lambda x: ((x,), {}),
           forward=lambda x: lapack("pinv", np.linalg.pinv, x),
           vjp=(lambda g, out, x: (-out.mT @ g @ out.mT + (g.mT - x @ (out @ g.mT)) @ (out @ out.mT)
                                   + (out.mT @ out) @ (g.mT - (g.mT @ out) @ x)),),
@@ -126,7 +126,7 @@ def _numpy_pinv(a):
 
 # --- determinants -------------------------------------------------------------------------------------------
 
-det = Op("det", door=square("det"),
+det = Op("det", normalize=square("det"),
          forward=np.linalg.det,
          vjp=(lambda g, out, x: expand_dims(g, (-2, -1)) * cofactors(x),),
          definition=lambda x: _by_first_row(x),
@@ -166,7 +166,7 @@ def _cofactors_defined(x):
     return stack([stack(row, axis=-1) for row in entries], axis=-2)
 
 
-cofactors = Op("cofactors", door=square("cofactors"),
+cofactors = Op("cofactors", normalize=square("cofactors"),
                forward=_cofactors,
                vjp=by_definition(_cofactors_defined),
                definition=_cofactors_defined,
@@ -177,14 +177,14 @@ cofactors = Op("cofactors", door=square("cofactors"),
                samples=SQUARE, batch="align",
                doc="For each number, the signed determinant without its row and column: the derivative of det.")
 
-logabsdet = Op("logabsdet", door=square("logabsdet"),
+logabsdet = Op("logabsdet", normalize=square("logabsdet"),
                forward=lambda x: np.linalg.slogdet(x)[1],
                vjp=(lambda g, out, x: expand_dims(g, (-2, -1)) * inv(x).mT,),
                definition=lambda x: log(abs_(det(x))),
                written="def logabsdet(x):\n    return np.linalg.slogdet(x)[1]",
                samples=SQUARE, batch="align", doc="`log(abs(det(x)))`, without overflow.")
 
-signdet = Op("signdet", "signdet(x)", door=square("signdet"),
+signdet = Op("signdet", "signdet(x)", normalize=square("signdet"),
              forward=lambda x: np.linalg.slogdet(x)[0],
              vjp=nothing, written="def signdet(x):\n    return np.linalg.slogdet(x)[0]",
              samples=SQUARE, batch="align", doc="The sign of the determinant; no gradient flows.")
@@ -228,7 +228,7 @@ def _cholesky_defined(x):
     return stack([stack(row, axis=-1) for row in entry], axis=-2)
 
 
-cholesky_ = Op("cholesky", door=square("cholesky"),
+cholesky_ = Op("cholesky", normalize=square("cholesky"),
                forward=lambda x: lapack("cholesky", np.linalg.cholesky, symmetric(x)),
                vjp=(_cholesky_vjp,),
                definition=_cholesky_defined,

@@ -108,7 +108,7 @@ matmul = Op("matmul", "x @ y",
 
 
 outer = Op("outer", "outer(x, y)",
-           door=lambda x, y: ((x, y), {}) if rank_of(x) == rank_of(y) == 1 else (
+           normalize=lambda x, y: ((x, y), {}) if rank_of(x) == rank_of(y) == 1 else (
                (reshape(x, (-1,)), reshape(y, (-1,))), {}),
            forward=lambda x, y: x[..., :, None] * y[..., None, :],
            vjp=lambda g, out, x, y: (g @ y, x @ g),
@@ -205,7 +205,7 @@ def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
 # --- dot: the weighted sum of a scalar graph as one node ----------------------------------------------------
 
 
-def _dot_door(xs, ys, bias=None):
+def _normalize_dot(xs, ys, bias=None):
     xs, ys = tuple(xs), tuple(ys)
     if len(xs) != len(ys):
         raise ShapeError(f"dot: {len(xs)} numbers on the left, {len(ys)} on the right; they must pair up")
@@ -232,7 +232,7 @@ def _dot_vjp(g, out, *xs):
     return (*[g * y for y in xs[half : 2 * half]], *[g * x for x in xs[:half]], *bias)
 
 
-dot = Op("dot", "dot(*xs)", door=_dot_door,
+dot = Op("dot", "dot(*xs)", normalize=_normalize_dot,
          forward=_dot, vjp=_dot_vjp, lower=_dot,
          definition=_dot_defined,
          samples=[Sample(". . . ."), Sample(". . . . . . .")], batch="align",
@@ -242,7 +242,7 @@ dot = Op("dot", "dot(*xs)", door=_dot_door,
 # --- einsum -------------------------------------------------------------------------------------------------
 
 
-def _einsum_door(*given, subscripts=None):
+def _normalize_einsum(*given, subscripts=None):
     """Subscripts without dots or repeated letters: "..." spelled out, a diagonal as a product with the identity."""
     operands = list(given)
     if subscripts is None:
@@ -354,7 +354,7 @@ def _summed_letters(x, term, needed):
     return (sum_(x, gone) if gone else x), "".join(c for c in term if c in needed)
 
 
-einsum = Op("einsum", "einsum(subscripts, *xs)", door=_einsum_door,
+einsum = Op("einsum", "einsum(subscripts, *xs)", normalize=_normalize_einsum,
             forward=_einsum, vjp=_einsum_vjp, lower=_einsum_lowered,
             samples=[Sample(shapes, settings={"subscripts": s}) for shapes, s in [
                 ("2,3 3,4", "ij,jk->ik"), ("2,3", "ij->j"), ("2,3", "ij->ji"), ("3,3", "ii->"), ("3,3", "ii->i"),

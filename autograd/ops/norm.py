@@ -17,7 +17,7 @@ from .reduce import mean
 _rows = Stash()
 
 
-def _insist_features(who, x, **vectors):
+def _check_features(who, x, **vectors):
     d = shape_of(x)[-1] if rank_of(x) else 0
     if not d:
         raise ShapeError(f"{who} needs a last axis of features to normalise; got shape {shape_of(x)}")
@@ -107,13 +107,13 @@ def _norm_pull_in_blocks(g, rows, scale, gamma, centre, shape):
     return dx.reshape(shape), dgamma, dbeta
 
 
-def _layer_norm_door(x, gamma=1.0, beta=0.0, eps=1e-5):
+def _normalize_layer_norm(x, gamma=1.0, beta=0.0, eps=1e-5):
     if not shape_of(x)[-1:] == shape_of(gamma) == shape_of(beta) != ():
-        _insist_features("layer_norm", x, gamma=gamma, beta=beta)
+        _check_features("layer_norm", x, gamma=gamma, beta=beta)
     return (x, gamma, beta), {"eps": eps if eps.__class__ is float else plain_number("layer_norm", "eps", eps)}
 
 
-layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer_norm_door,
+layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", normalize=_normalize_layer_norm,
                 forward=_norm_forward(centre=True),
                 vjp=lambda g, out, x, gamma, beta, *, eps: _norm_vjp(g, out, x, gamma, eps, True),
                 definition=lambda x, gamma=1.0, beta=0.0, eps=1e-5: standard_rows(x, eps)[0] * gamma + beta, lower=True,
@@ -128,12 +128,12 @@ layer_norm = Op("layer_norm", "layer_norm(x, gamma, beta, eps=eps)", door=_layer
                 doc="Each row (last axis) shifted to mean 0 and scaled to variance 1, then times gamma plus beta.")
 
 
-def _rms_norm_door(x, gamma=1.0, eps=1e-5):
-    _insist_features("rms_norm", x, gamma=gamma)
+def _normalize_rms_norm(x, gamma=1.0, eps=1e-5):
+    _check_features("rms_norm", x, gamma=gamma)
     return (x, gamma), {"eps": plain_number("rms_norm", "eps", eps)}
 
 
-rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", door=_rms_norm_door,
+rms_norm = Op("rms_norm", "rms_norm(x, gamma, eps=eps)", normalize=_normalize_rms_norm,
               forward=_norm_forward(centre=False),
               vjp=lambda g, out, x, gamma, *, eps: _norm_vjp(g, out, x, gamma, eps, False)[:2],
               definition=lambda x, gamma=1.0, eps=1e-5: standard_rows(x, eps, centre=False)[0] * gamma, lower=True,
@@ -167,7 +167,7 @@ def _norm_pull_defined(h, rows, spread, centre=True):
 
 
 norm_pull = Op("norm_pull", "norm_pull(h, rows, spread, centre=centre)",
-               door=lambda h, rows, spread, centre=True: ((h, rows, spread), {"centre": bool(centre)}),
+               normalize=lambda h, rows, spread, centre=True: ((h, rows, spread), {"centre": bool(centre)}),
                forward=_norm_pull,
                vjp=by_definition(_norm_pull_defined),
                definition=_norm_pull_defined, lower=True, unfolds="graph",

@@ -9,7 +9,7 @@ from .elementwise import where
 from .shape import _arrays_apart, _behind_batch, broadcast_to, getitem, scatter
 
 
-def _door(who):
+def _normalize(who):
     def take(x, values, index):
         index = as_index(index)
         try:
@@ -65,14 +65,14 @@ ROWS = np.array([0, 2, 2])
 PLACED = [Sample("3,2 2", settings={"index": 1}), Sample("3,4 3,2", settings={"index": np.s_[:, 1:3]}),
           Sample("3,4 2,1", settings={"index": (np.array([0, 2]), slice(None, 3))})]
 
-add_at = Op("add_at", "add_at(x, values, index)", door=_door("add_at"),
+add_at = Op("add_at", "add_at(x, values, index)", normalize=_normalize("add_at"),
             forward=_add_at,
             vjp=lambda g, out, x, values, *, index: (g, getitem(g, index)),
             definition=lambda x, values, index: x + _spread_out(x, values, index), lower=True, batch=_batched,
             samples=(*PLACED, Sample("3,2 3,2", settings={"index": ROWS})),
             doc="x with values added at an index; a place that is named twice gets both.")
 
-set_at = Op("set_at", "set_at(x, values, index)", door=_door("set_at"),
+set_at = Op("set_at", "set_at(x, values, index)", normalize=_normalize("set_at"),
             forward=_set_at,
             vjp=lambda g, out, x, values, *, index: (set_at(g, 0.0, index), getitem(g, index)),
             definition=lambda x, values, index: where(_taken(x, index), _spread_out(x, values, index), x),

@@ -16,7 +16,7 @@ from .reduce import cumsum, max_, mean, sum_
 from .shape import broadcast_to, expand_dims, reshape
 
 
-def _door(who, x, window, stride, padding, dilation=1):
+def _normalize(who, x, window, stride, padding, dilation=1):
     axes = rank_of(x) - 2
     if axes < 1:
         raise ShapeError(f"{who}: x is (batch, channels, *places); got shape {shape_of(x)}")
@@ -54,8 +54,8 @@ def _batched(op, n, *xs):
 # --- the largest --------------------------------------------------------------------------------------------
 
 
-def _max_door(x, window, stride=None, padding=0, dilation=1):
-    settings = _door("max_pool", x, window, stride, padding, dilation)
+def _normalize_max(x, window, stride=None, padding=0, dilation=1):
+    settings = _normalize("max_pool", x, window, stride, padding, dilation)
     return (x,), settings | {"dilation": each_axis("max_pool", "dilation", dilation, rank_of(x) - 2)}
 
 
@@ -71,7 +71,7 @@ POOLED = [Sample("1,2,6", settings={"window": 2}), Sample("2,2,4,4", settings={"
           Sample("1,2,5,4", settings={"window": (3, 2), "stride": 1, "padding": 1})]
 
 max_pool = Op("max_pool", "max_pool(x, window=window, stride=stride, padding=padding, dilation=dilation)",
-              door=_max_door,
+              normalize=_normalize_max,
               forward=_max_pool,
               vjp=lambda g, out, x, *, window, stride, padding, dilation: (
                   max_unpool(g, max_winners(x, window, stride, padding, dilation), window, stride, padding, dilation,
@@ -95,11 +95,12 @@ def _winners_in_ops(x, window, stride=None, padding=0, dilation=1):
 
 
 max_winners = Op("max_winners", "max_winners(x, window=window, stride=stride, padding=padding, dilation=dilation)",
-                 door=_max_door, forward=_winners, vjp=nothing, lower=_winners_in_ops, batch=_batched, samples=POOLED,
+                 normalize=_normalize_max, forward=_winners, vjp=nothing,
+                 lower=_winners_in_ops, batch=_batched, samples=POOLED,
                  doc="(batch, channels, window, *places): where in its window the largest number stands, as True.")
 
 
-def _unpool_max_door(y, winners, window, stride=None, padding=0, dilation=1, size=None):
+def _normalize_unpool_max(y, winners, window, stride=None, padding=0, dilation=1, size=None):
     axes, who = rank_of(y) - 2, "max_unpool"
     window = each_axis(who, "window", window, axes)
     stride = window if stride is None else each_axis(who, "stride", stride, axes)
@@ -131,7 +132,7 @@ def _max_pick(y, winners, *, window, stride, padding, dilation):
 _WON = np.array([[[[True, False, True], [False, True, False]], [[False, False, True], [True, True, False]]]])
 
 max_unpool = Op("max_unpool", "max_unpool(y, winners, window=window, stride=stride, padding=padding, "
-                "dilation=dilation, size=size)", door=_unpool_max_door,
+                "dilation=dilation, size=size)", normalize=_normalize_unpool_max,
                 forward=_max_unpool,
                 vjp=lambda g, out, y, winners, *, window, stride, padding, dilation, size: (
                     max_pick(g, winners, window, stride, padding, dilation), None),
@@ -141,8 +142,8 @@ max_unpool = Op("max_unpool", "max_unpool(y, winners, window=window, stride=stri
                 doc="Each number of y sent to where the largest of its window stood: what max_pool sends back.")
 
 max_pick = Op("max_pick", "max_pick(y, winners, window=window, stride=stride, padding=padding, dilation=dilation)",
-              door=lambda y, winners, window, stride=None, padding=0, dilation=1: (
-                  (y, winners), _max_door(y, window, stride, padding, dilation)[1]),
+              normalize=lambda y, winners, window, stride=None, padding=0, dilation=1: (
+                  (y, winners), _normalize_max(y, window, stride, padding, dilation)[1]),
               forward=_max_pick,
               vjp=lambda g, out, y, winners, *, window, stride, padding, dilation: (
                   max_unpool(g, winners, window, stride, padding, dilation, shape_of(y)[2:]), None),
@@ -156,15 +157,15 @@ max_pick = Op("max_pick", "max_pick(y, winners, window=window, stride=stride, pa
 # --- the mean -----------------------------------------------------------------------------------------------
 
 
-def _mean_door(x, window, stride=None, padding=0):
-    return (x,), _door("avg_pool", x, window, stride, padding)
+def _normalize_mean(x, window, stride=None, padding=0):
+    return (x,), _normalize("avg_pool", x, window, stride, padding)
 
 
 def _avg_pool(x, *, window, stride, padding):
     return _seen(x, window, stride, padding, 1, 0.0).mean(axis=2)
 
 
-avg_pool = Op("avg_pool", "avg_pool(x, window=window, stride=stride, padding=padding)", door=_mean_door,
+avg_pool = Op("avg_pool", "avg_pool(x, window=window, stride=stride, padding=padding)", normalize=_normalize_mean,
               forward=_avg_pool,
               vjp=lambda g, out, x, *, window, stride, padding: (
                   avg_unpool(g, window, stride, padding, shape_of(x)[2:]),),
@@ -174,7 +175,7 @@ avg_pool = Op("avg_pool", "avg_pool(x, window=window, stride=stride, padding=pad
               doc="The mean of each window; a border of zeros (`padding`) counts too.")
 
 
-def _unpool_door(x, window, stride=None, padding=0, size=None):
+def _normalize_unpool(x, window, stride=None, padding=0, size=None):
     axes = rank_of(x) - 2
     window = each_axis("avg_unpool", "window", window, axes)
     stride = window if stride is None else each_axis("avg_unpool", "stride", stride, axes)
@@ -200,7 +201,7 @@ def _avg_unpool_defined(x, window, stride=None, padding=0, size=None):
 
 
 avg_unpool = Op("avg_unpool", "avg_unpool(x, window=window, stride=stride, padding=padding, size=size)",
-                door=_unpool_door,
+                normalize=_normalize_unpool,
                 forward=_avg_unpool,
                 vjp=lambda g, out, x, *, window, stride, padding, size: (avg_pool(g, window, stride, padding),),
                 definition=_avg_unpool_defined, lower=True, batch=_batched,

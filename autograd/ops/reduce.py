@@ -23,7 +23,7 @@ REDUCED = (
 )  # fmt: skip
 
 
-def door(who):
+def reduction(who):
     """What every reduction takes: axis None (all), one, or several; keepdims leaves axes of size 1."""
 
     def take(x, axis=None, keepdims=False):
@@ -61,14 +61,14 @@ def count(x, axis):
     return math.prod([shape[a] for a in axis])
 
 
-def insist(who, x, axis):
+def check_not_empty(who, x, axis):
     """An empty reduction has no mean, maximum or logarithm."""
     if count(x, axis) == 0:
         raise ShapeError(f"{who} of no numbers: an array of shape {shape_of(x)} has none to take it of. Check that the "
                          "data, or a mask that picked from it, is not empty; sum and prod of no numbers are 0 and 1.")
 
 
-sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
+sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", normalize=reduction("sum"),
           forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
           samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align", look="sum",
@@ -77,11 +77,11 @@ sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", door=door("sum"),
 
 
 def _mean(x, *, axis, keepdims):
-    insist("mean", x, axis)
+    check_not_empty("mean", x, axis)
     return np.add.reduce(x, axis=axis, keepdims=keepdims) / count(x, axis)
 
 
-mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
+mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", normalize=reduction("mean"),
           forward=_mean,
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
@@ -91,13 +91,13 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", door=door("mean"),
           doc="The mean over an axis, several, or all.")
 
 
-def spread_door(who):
+def normalize_spread(who):
     """What var and std take: as every reduction; ddof (also called correction) is taken from the number of numbers."""
 
     def take(x, axis=None, ddof=0, keepdims=False, correction=None):
         ddof = ddof if correction is None else correction
-        inputs, settings = door(who)(x, axis, keepdims)
-        insist(who, x, settings["axis"])
+        inputs, settings = reduction(who)(x, axis, keepdims)
+        check_not_empty(who, x, settings["axis"])
         if count(x, settings["axis"]) <= ddof:
             raise ShapeError(f"{who} with ddof={ddof} needs more than {ddof} numbers; shape {shape_of(x)} has too few")
         return inputs, settings | {"ddof": ddof if ddof.__class__ is int else plain_number(who, "ddof", ddof)}
@@ -121,7 +121,7 @@ def _var_defined(x, axis=None, ddof=0, keepdims=False):
 
 VARIED = (*REDUCED, Sample("2,3", axis=-1, ddof=1))
 
-var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door("var"),
+var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", normalize=normalize_spread("var"),
          forward=_var,
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(2 * g / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
@@ -129,7 +129,7 @@ var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_d
          samples=VARIED, numpy=np.var, batch="align",
          doc="The mean squared distance from the mean; `ddof` is taken from the number that it divides by.")
 
-std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", door=spread_door("std"),
+std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", normalize=normalize_spread("std"),
          forward=lambda x, *, axis, keepdims, ddof: np.sqrt(_var(x, axis=axis, keepdims=keepdims, ddof=ddof)),
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(over(g, out) / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
@@ -157,7 +157,7 @@ over = Op("over", "x / y",
           doc="`x / y`, and 0 where y is 0: the flat choice at the tip of a cone.")
 
 
-norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", door=door("norm"),
+norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", normalize=reduction("norm"),
           forward=lambda x, *, axis, keepdims: np.sqrt(np.add.reduce(x * x, axis=axis, keepdims=keepdims)),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(over(g, out), x, axis, keepdims) * x,),
           definition=lambda x, axis=None, keepdims=False: sum_(x**2, axis, keepdims) ** 0.5, lower=True,
@@ -223,13 +223,13 @@ def _others_lowered(x, axis):
     return transpose(reshape(others, shape_of(moved)), tuple(int(i) for i in np.argsort(order)))
 
 
-prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", door=door("prod"),
+prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", normalize=reduction("prod"),
           forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * product_of_others(x, axis=axis),),
           samples=REDUCED, numpy=np.prod, batch="align", doc="The product over an axis, several, or all.")
 
 product_of_others = Op("product_of_others", "product_of_others(x, axis=axis)",
-                 door=lambda x, axis=None: ((x,), {"axis": negative_axes("product_of_others", x, axis)}),
+                 normalize=lambda x, axis=None: ((x,), {"axis": negative_axes("product_of_others", x, axis)}),
                  forward=_others,
                  vjp=by_definition(_others_defined),
                  definition=_others_defined, lower=_others_lowered,
@@ -242,7 +242,7 @@ product_of_others = Op("product_of_others", "product_of_others(x, axis=axis)",
 
 def _extreme(ufunc):
     def forward(x, *, axis, keepdims):
-        insist(ufunc.__name__[:3], x, axis)  # max of maximum, min of minimum
+        check_not_empty(ufunc.__name__[:3], x, axis)  # max of maximum, min of minimum
         return ufunc.reduce(x, axis=axis, keepdims=keepdims)
 
     return forward
@@ -254,14 +254,14 @@ def _share(g, out, x, *, axis, keepdims):
     return (spread(g, x, axis, keepdims) * winners / sum_(winners, axis=axis, keepdims=True),)
 
 
-max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", door=door("max"),
+max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", normalize=reduction("max"),
           forward=_extreme(np.maximum), vjp=_share,
           samples=REDUCED, numpy=(np.max, np.amax), batch="align",
           about=About(rule="Only the largest entry gets the gradient.",
                       small=chosen),
           doc="The largest; ties share the gradient evenly.")
 
-min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door("min"),
+min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", normalize=reduction("min"),
           forward=_extreme(np.minimum), vjp=_share,
           samples=REDUCED, numpy=(np.min, np.amin), batch="align",
           about=About(rule="Only the smallest entry gets the gradient.",
@@ -269,7 +269,7 @@ min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", door=door("min"),
           doc="The smallest; ties share the gradient evenly.")
 
 
-def _arg_door(who):
+def _normalize_arg(who):
     """What argmax and argmin take: one axis, or None for the place among all numbers in order."""
 
     def take(x, axis=None, keepdims=False):
@@ -279,27 +279,28 @@ def _arg_door(who):
     return take
 
 
-argmax = Op("argmax", "argmax(x, axis=axis, keepdims=keepdims)", door=_arg_door("argmax"),
+argmax = Op("argmax", "argmax(x, axis=axis, keepdims=keepdims)", normalize=_normalize_arg("argmax"),
             forward=lambda x, *, axis, keepdims: np.argmax(x, axis=axis, keepdims=keepdims),
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmax,
             doc="Where the largest is; no gradient flows.")
 
-argmin = Op("argmin", "argmin(x, axis=axis, keepdims=keepdims)", door=_arg_door("argmin"),
+argmin = Op("argmin", "argmin(x, axis=axis, keepdims=keepdims)", normalize=_normalize_arg("argmin"),
             forward=lambda x, *, axis, keepdims: np.argmin(x, axis=axis, keepdims=keepdims),
             vjp=nothing, samples=[Sample("2,3"), Sample("2,3", axis=0)], numpy=np.argmin,
             doc="Where the smallest is; no gradient flows.")
 
 # --- truths -------------------------------------------------------------------------------------------------
 
-any_ = Op("any", "any(x, axis=axis, keepdims=keepdims)", door=door("any"),
+any_ = Op("any", "any(x, axis=axis, keepdims=keepdims)", normalize=reduction("any"),
           forward=lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
           vjp=nothing, samples=REDUCED, numpy=np.any, batch="align", doc="Whether any number is true, that is not 0.")
 
-all_ = Op("all", "all(x, axis=axis, keepdims=keepdims)", door=door("all"),
+all_ = Op("all", "all(x, axis=axis, keepdims=keepdims)", normalize=reduction("all"),
           forward=lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
           vjp=nothing, samples=REDUCED, numpy=np.all, batch="align", doc="Whether all numbers are true, that is not 0.")
 
-count_nonzero = Op("count_nonzero", "count_nonzero(x, axis=axis, keepdims=keepdims)", door=door("count_nonzero"),
+count_nonzero = Op("count_nonzero", "count_nonzero(x, axis=axis, keepdims=keepdims)",
+                   normalize=reduction("count_nonzero"),
                    forward=lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
                    vjp=nothing, samples=REDUCED, numpy=np.count_nonzero, batch="align",
                    doc="How many numbers are not 0; no gradient flows.")
@@ -307,13 +308,13 @@ count_nonzero = Op("count_nonzero", "count_nonzero(x, axis=axis, keepdims=keepdi
 # --- running sums -------------------------------------------------------------------------------------------
 
 
-def _cumsum_door(x, axis=None):
+def _normalize_cumsum(x, axis=None):
     if axis is None and rank_of(x) != 1:
         x = reshape(x, (-1,))
     return (x,), {"axis": negative_axis("cumsum", rank_of(x), -1 if axis is None else axis)}
 
 
-cumsum = Op("cumsum", "cumsum(x, axis=axis)", door=_cumsum_door,
+cumsum = Op("cumsum", "cumsum(x, axis=axis)", normalize=_normalize_cumsum,
             forward=lambda x, *, axis: np.cumsum(x, axis=axis),
             vjp=lambda g, out, x, *, axis: (flip(cumsum(flip(g, axis), axis=axis), axis),),
             samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3", axis=1), Sample("2,3")], numpy=np.cumsum,

@@ -24,7 +24,7 @@ rint = Op("rint", forward=np.rint, vjp=nothing, samples=UNARY, numpy=np.rint, ba
           doc="The nearest whole number, of two the even one; no gradient flows.")
 
 round_ = Op("round", "round(x, decimals=decimals)",
-            door=lambda x, decimals=0: ((x,), {"decimals": operator.index(decimals)}),
+            normalize=lambda x, decimals=0: ((x,), {"decimals": operator.index(decimals)}),
             forward=lambda x, *, decimals: np.round(x, decimals), vjp=nothing,
             samples=(*UNARY, Sample("3", decimals=1)), numpy=(np.round, np.around), batch="align",
             doc="x to so many decimals; no gradient flows.")
@@ -63,7 +63,7 @@ logical_not = Op("logical_not", "logical_not(x)", forward=np.logical_not, vjp=no
                  numpy=np.logical_not, batch="align", doc="True where x is 0 or False.")
 
 
-def _insist_truths(sign, *inputs):
+def _check_truths(sign, *inputs):
     """`&`, `|`, `^` and `~` are for comparisons: `(x > 0) & (x < 1)`."""
     for x in inputs:
         if np.asarray(getattr(x, "_data", x)).dtype.kind != "b":
@@ -74,14 +74,14 @@ def _insist_truths(sign, *inputs):
 
 def _of_two_truths(sign, op):
     def f(x, y):
-        _insist_truths(sign, x, y)
+        _check_truths(sign, x, y)
         return op(x, y)
 
     return f
 
 
 def _opposite(x):
-    _insist_truths("~", x)
+    _check_truths("~", x)
     return logical_not(x)
 
 

@@ -58,10 +58,10 @@ def _inside_axis(indices, size, mode):
 
 
 def _take_rows(x, ids):
-    return x[_insist_rows(ids, len(x))]
+    return x[_check_rows(ids, len(x))]
 
 
-def _insist_rows(ids, n):
+def _check_rows(ids, n):
     """Whole numbers from 0 to n - 1, as an array to index with."""
     ids = np.asarray(ids)
     if ids.dtype.kind not in "iu":
@@ -73,7 +73,7 @@ def _insist_rows(ids, n):
 
 
 def _put_rows(x, ids, *, rows):
-    ids = _insist_rows(ids, rows)
+    ids = _check_rows(ids, rows)
     return _scatter(x, index=(ids,), shape=(rows, *shape_of(x)[ids.ndim :]))
 
 
@@ -88,7 +88,7 @@ take_rows = Op("take_rows", "take_rows(x, ids)",
                doc="The rows of x at some ids, whole numbers from 0 up: an embedding.")
 
 put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
-              door=lambda x, ids, rows: ((x, ids), {"rows": int(rows)}),
+              normalize=lambda x, ids, rows: ((x, ids), {"rows": int(rows)}),
               forward=_put_rows,
               vjp=lambda g, out, x, ids, *, rows: (take_rows(g, ids), None),
               written="def put_rows(x, ids, rows):\n    out = np.zeros((rows, *x.shape[ids.ndim:]), x.dtype)\n"
@@ -99,8 +99,8 @@ put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
               doc="Zeros, with each row of x added at its id: what undoes take_rows.")
 
 within = Op("within", "within(ids, low=low, high=high, also=also)",
-            door=lambda ids, low, high, also=None: ((ids,), {"low": int(low), "high": int(high), "also": also}),
-            forward=lambda ids, *, low, high, also: _insist_within(ids, low, high, also), vjp=nothing,
+            normalize=lambda ids, low, high, also=None: ((ids,), {"low": int(low), "high": int(high), "also": also}),
+            forward=lambda ids, *, low, high, also: _check_within(ids, low, high, also), vjp=nothing,
             written="def within(ids, low, high, also):\n    wrong = ((ids < low) | (ids > high)) & (ids != also)\n"
                     "    if np.any(wrong):\n        raise IndexError(f'whole numbers run from {low} to {high} here')\n"
                     "    return ids",
@@ -109,7 +109,7 @@ within = Op("within", "within(ids, low=low, high=high, also=also)",
             doc="Whole numbers as they are, if all lie from low to high (or are `also`); else an error. For programs.")
 
 
-def _insist_within(ids, low, high, also):
+def _check_within(ids, low, high, also):
     ids = np.asarray(ids)
     wrong = (ids < low) | (ids > high)
     if also is not None:

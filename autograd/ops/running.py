@@ -30,7 +30,7 @@ def _logcumsumexp_lowered(x, axis=-1):
 
 
 logcumsumexp = Op("logcumsumexp", "logcumsumexp(x, axis=axis)",
-                  door=lambda x, axis=-1: ((x,), {"axis": negative_axis("logcumsumexp", rank_of(x), axis)}),
+                  normalize=lambda x, axis=-1: ((x,), {"axis": negative_axis("logcumsumexp", rank_of(x), axis)}),
                   forward=_logcumsumexp,
                   vjp=_logcumsumexp_vjp,
                   definition=lambda x, axis=-1: log(cumsum(exp(x), axis=axis)), lower=_logcumsumexp_lowered,

@@ -25,7 +25,7 @@ copy = Op("copy", forward=lambda x: np.array(x),
           doc="The same numbers in an array of their own.")
 
 
-def _astype_door(x, dtype):
+def _normalize_astype(x, dtype):
     dtype = np.dtype(dtype)
     if dtype.kind != "f":
         raise DataError(f"astype: a Value holds real numbers; got {dtype}. Write v.data.astype(...) for plain ones.")
@@ -33,7 +33,7 @@ def _astype_door(x, dtype):
 
 
 astype = Op("astype", "astype(x, dtype=dtype)",
-            door=_astype_door,
+            normalize=_normalize_astype,
             forward=lambda x, *, dtype: np.asarray(x, dtype=dtype),
             vjp=lambda g, out, x, *, dtype: (astype(g, x.dtype) if hasattr(x, "dtype") else g,),
             written="def astype(x, dtype):\n    return np.asarray(x, dtype)",
@@ -44,7 +44,7 @@ astype = Op("astype", "astype(x, dtype=dtype)",
 # --- shapes -------------------------------------------------------------------------------------------------
 
 reshape = Op("reshape", "reshape(x, shape)",
-             door=lambda x, *sizes, shape=None: ((x,), {"shape": full_shape("reshape", x, given(sizes, shape))}),
+             normalize=lambda x, *sizes, shape=None: ((x,), {"shape": full_shape("reshape", x, given(sizes, shape))}),
              forward=lambda x, *, shape: np.reshape(x, shape),
              vjp=lambda g, out, x, *, shape: (reshape(g, shape_of(x)),),
              samples=[Sample("2,3", settings={"shape": (3, 2)}), Sample("2,3", settings={"shape": (-1,)}),
@@ -100,7 +100,7 @@ def _transpose(x, *, axes):
     return np.transpose(x, (*range(lead), *axes))
 
 
-transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
+transpose = Op("transpose", "transpose(x, axes)", normalize=_permutation,
                forward=_transpose,
                vjp=lambda g, out, x, *, axes: (transpose(g, inverse(axes)),),
                samples=[Sample("2,3"), Sample("2,3,4", settings={"axes": (1, -1, 0)}), Sample("3")],
@@ -109,7 +109,7 @@ transpose = Op("transpose", "transpose(x, axes)", door=_permutation,
                doc="The axes in another order; reversed if none is named.")
 
 swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
-              door=lambda x, a, b: ((x,), {"a": negative_axis("swapaxes", rank_of(x), a),
+              normalize=lambda x, a, b: ((x,), {"a": negative_axis("swapaxes", rank_of(x), a),
                                            "b": negative_axis("swapaxes", rank_of(x), b)}),
               forward=lambda x, *, a, b: np.swapaxes(x, a, b),
               vjp=lambda g, out, x, *, a, b: (swapaxes(g, a, b),),
@@ -120,7 +120,7 @@ swapaxes = Op("swapaxes", "swapaxes(x, a, b)",
               doc="x with two axes in each other's place.")
 
 expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
-                 door=lambda x, axis: ((x,), {"axis": negative_axes(
+                 normalize=lambda x, axis: ((x,), {"axis": negative_axes(
                      "expand_dims", np.empty((0,) * (rank_of(x) + np.size(axis))), axis)}),
                  forward=lambda x, *, axis: np.expand_dims(x, axis),
                  vjp=lambda g, out, x, *, axis: (squeeze(g, axis),),
@@ -130,7 +130,7 @@ expand_dims = Op("expand_dims", "expand_dims(x, axis=axis)",
                  doc="x with a new axis of size 1, or several, at these places.")
 
 
-def _squeeze_door(x, axis=None):
+def _normalize_squeeze(x, axis=None):
     shape = shape_of(x)
     if axis is None:
         axis = tuple(i for i, n in enumerate(shape) if n == 1)
@@ -140,7 +140,7 @@ def _squeeze_door(x, axis=None):
     return (x,), {"axis": axis}
 
 
-squeeze = Op("squeeze", "squeeze(x, axis=axis)", door=_squeeze_door,
+squeeze = Op("squeeze", "squeeze(x, axis=axis)", normalize=_normalize_squeeze,
              forward=lambda x, *, axis: np.squeeze(x, axis),
              vjp=lambda g, out, x, *, axis: (expand_dims(g, axis),),
              lower=lambda x, axis: reshape(x, [n for i, n in enumerate(shape_of(x)) if i - rank_of(x) not in axis]),
@@ -155,7 +155,7 @@ def _broadcast(x, *, shape):
     return out
 
 
-def _broadcast_door(x, *sizes, shape=None):
+def _normalize_broadcast(x, *sizes, shape=None):
     shape = as_shape("broadcast_to", given(sizes, shape))
     lead = len(shape) - rank_of(x)
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape_of(x), shape[lead:], strict=True)):
@@ -169,7 +169,7 @@ def _batched_broadcast(op, n, x):
     return _broadcast(np.reshape(x, (n, *(1,) * (len(shape) + 1 - x.ndim), *x.shape[1:])), shape=(n, *shape))
 
 
-broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", door=_broadcast_door,
+broadcast_to = Op("broadcast_to", "broadcast_to(x, shape)", normalize=_normalize_broadcast,
                   forward=_broadcast,
                   vjp=lambda g, out, x, *, shape: (sum_to(g, shape_of(x)),),
                   samples=[Sample("3", settings={"shape": (2, 3)}), Sample("2,1", settings={"shape": (4, 2, 3)}),
@@ -218,7 +218,7 @@ def _sum_to_in_ops(x, shape):
 
 
 sum_to = Op("sum_to", "sum_to(x, shape)",
-            door=lambda x, *sizes, shape=None: ((x,), {"shape": as_shape("sum_to", given(sizes, shape))}),
+            normalize=lambda x, *sizes, shape=None: ((x,), {"shape": as_shape("sum_to", given(sizes, shape))}),
             forward=_sum_to,
             vjp=lambda g, out, x, *, shape: (broadcast_to(g, shape_of(x)),),
             lower=lambda x, shape: _sum_to_in_ops(x, shape),
@@ -228,7 +228,7 @@ sum_to = Op("sum_to", "sum_to(x, shape)",
             doc="What undoes broadcasting: the sum over the axes it added.")
 
 moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
-              door=lambda x, source, destination: ((x,), {
+              normalize=lambda x, source, destination: ((x,), {
                   "source": _ordered_axes("moveaxis", x, source),
                   "destination": _ordered_axes("moveaxis", x, destination)}),
               forward=lambda x, *, source, destination: np.moveaxis(x, source, destination),
@@ -307,7 +307,7 @@ PICKED = [np.s_[0], np.s_[..., 1:], np.s_[::-1], np.s_[:, None, -1], np.array([0
           (slice(None), np.array([0, 0, 2])), np.array([[True, False, True], [False, True, True]])]  # fmt: skip
 
 getitem = Op("getitem", "x[index]",
-             door=lambda x, index: ((x,), {"index": as_index(index)}),
+             normalize=lambda x, index: ((x,), {"index": as_index(index)}),
              forward=_getitem,
              vjp=lambda g, out, x, *, index: (scatter(g, index, shape_of(x)),),
              samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem, view=True,
@@ -316,7 +316,7 @@ getitem = Op("getitem", "x[index]",
              doc="A part of x, `x[index]`: slices, whole numbers, masks, arrays of indices, as in NumPy.")
 
 scatter = Op("scatter", "scatter(x, index, shape)",
-             door=lambda x, index, shape: ((x,), {"index": as_index(index), "shape": tuple(shape)}),
+             normalize=lambda x, index, shape: ((x,), {"index": as_index(index), "shape": tuple(shape)}),
              forward=_scatter,
              vjp=lambda g, out, x, *, index, shape: (getitem(g, index),),
              written="def scatter(x, index, shape):\n    out = np.zeros(shape, np.asarray(x).dtype)\n"

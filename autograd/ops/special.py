@@ -63,7 +63,7 @@ def _digamma(x, *, order):
 
 
 digamma = Op("digamma", "digamma(x, order=order)",
-             door=lambda x, order=0: ((x,), {"order": int(order)}),
+             normalize=lambda x, order=0: ((x,), {"order": int(order)}),
              forward=_digamma,
              vjp=lambda g, out, x, *, order: (g * digamma(x, order=order + 1),),
              written=as_written(_digamma, "digamma"),

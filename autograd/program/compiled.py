@@ -16,8 +16,8 @@ from ..errors import DataError
 from ..op import as_plain
 from ..tree import unflatten
 from .backends import Runner, builder_of
-from .faithful import fetched_aside, insist_faithful
-from .inputs import Names, mirrored, parameter_names, quick_door, rebuild, split_leaves, take_apart
+from .faithful import check_faithful, fetched_aside
+from .inputs import Names, mirrored, parameter_names, quick_leaves, rebuild, split_leaves, take_apart
 from .passes import drop_dead, fold, optimised
 from .program import Program, renumbered
 from .reroll import Rolled, reroll
@@ -79,7 +79,7 @@ class Compiled:
     def __call__(self, *inputs: Any) -> Any:
         """`(value, grads)` for these inputs; plain numbers and arrays that nobody else holds."""
         entry = self._last
-        leaves = None if entry is None else entry.door(inputs)
+        leaves = None if entry is None else entry.leaves(inputs)
         if entry is None or leaves is None:
             leaves, key = take_apart(inputs)
             self._last = entry = self._entries.get(key) or self._traced(inputs, leaves, key)
@@ -149,7 +149,7 @@ class _Entry:
 
     def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         begin = time.perf_counter()
-        first, outside = insist_faithful(owner.f, args, leaves)
+        first, outside = check_faithful(owner.f, args, leaves)
         self.rolled, self.roll_note = reroll(fold(drop_dead(with_outside(first, outside).program)))
         self.gradients = owner.gradients
         self.args = rebuild(list(args), lambda x: 0.0, lambda module: None)  # the nest alone, without its arrays
@@ -163,7 +163,7 @@ class _Entry:
         self.run: Runner = owner._build(self.program, self.traced.origins, args)
         self.origins = self.traced.origins
         self._given_only = all(o.kind == "given" for o in self.origins)
-        self.door = quick_door(args)
+        self.leaves = quick_leaves(args)
         self._nested = self._nest(args)
         self.seconds = time.perf_counter() - begin
 

@@ -23,7 +23,7 @@ from .program import Program, constant_key, settings_key
 from .trace import Origin, Traced, trace
 
 
-def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> tuple[Traced, list[Any]]:
+def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> tuple[Traced, list[Any]]:
     """Raise TraceError if a program cannot stand for f. Returns its forward pass, traced, and the arrays that it
     reaches from outside: what was the same object at each call, others may edit, so a program must read it again.
     """
@@ -31,8 +31,8 @@ def insist_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence
     widths = (1e-6, -1e-6) if not first.looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
     others = [_traced_elsewhere(f, args, leaves, width, seed, bool(first.looked)) for seed, width in enumerate(widths)]
     for other in others:
-        _insist_same(f, first, other)
-    _insist_ordinary(f, args, leaves, first)
+        _check_same(f, first, other)
+    _check_ordinary(f, args, leaves, first)
     constants = [other.program.constants for other in others]
     return first, [
         data for r, data in first.program.constants.items()
@@ -91,7 +91,7 @@ def _parameters_at(args: Sequence[Any], leaves: Sequence[Any]) -> Iterator[None]
             p._data = data
 
 
-def _insist_same(f: Callable[..., Any], first: Traced, other: Traced) -> None:
+def _check_same(f: Callable[..., Any], first: Traced, other: Traced) -> None:
     """Raise with the first difference between two traces of one function."""
     difference = difference_of(first.program, other.program)
     if difference is None and [o.kind for o in first.origins] == [o.kind for o in other.origins]:
@@ -127,7 +127,7 @@ def _shown(data: Any) -> str:
     return f"shape {data.shape}" if isinstance(data, np.ndarray) and data.ndim else f"{data!r:.30}"
 
 
-def _insist_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], first: Traced) -> None:
+def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], first: Traced) -> None:
     """An ordinary call, in which whole numbers are plain arrays, must give what the program gives."""
     if all(np.asarray(data).dtype.kind == "f" for data in leaves):
         return

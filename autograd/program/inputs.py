@@ -142,7 +142,7 @@ def mirrored(x: Any, leaves: Iterator[str], names: Names) -> str:
     return next(leaves) if is_leaf(x) else "None"
 
 
-def quick_door(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] | None]:
+def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] | None]:
     """A function that takes arguments like these apart, much faster than `take_apart`; None if they are not alike."""
     names = Names()
     names.known["ndarray"] = np.ndarray
@@ -175,8 +175,8 @@ def quick_door(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] | N
     if not look(tuple(args), "args"):
         return lambda args: None
     body = "\n    ".join([*lines, f"return [{', '.join(leaves)}]"])
-    exec(f"def door(args):\n    {body}", names.known)
-    return names.known["door"]
+    exec(f"def leaves(args):\n    {body}", names.known)
+    return names.known["leaves"]
 
 
 def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:

@@ -32,7 +32,7 @@ def every(which=lambda op: True):
 
 
 def inputs_and_op(op, sample):
-    """What a call stores: the inputs after the door, as plain data, and the op bound to its settings."""
+    """What a call stores: the normalized inputs, as plain data, and the op bound to its settings."""
     f, xs = op.on(sample)
     node = f(*[Value(x) if is_real(x) else x for x in xs])
     return [plain(x) for x in node.inputs], node.op, node.data

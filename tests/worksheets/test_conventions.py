@@ -235,9 +235,9 @@ def test_find_lists_the_right_names(text):
         find(text)
 
 
-def test_every_module_has_the_same_doors():
+def test_every_module_has_the_same_parts():
     for example in EXAMPLES:
         module = importlib.import_module(f"examples.{example.module_name}")
-        for door in ("TITLE", "run", "TAKES", "main", "EXERCISES", "graph", "plots"):
-            assert hasattr(module, door), f"{example.module_name} has no {door}"
+        for part in ("TITLE", "run", "TAKES", "main", "EXERCISES", "graph", "plots"):
+            assert hasattr(module, part), f"{example.module_name} has no {part}"
         assert module.graph().grad is not None or example.name == "example1"

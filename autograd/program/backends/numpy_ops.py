@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...op import as_plain
-from ...ops.rows import _insist_rows, _insist_within, _put_rows
+from ...ops.rows import _check_rows, _check_within, _put_rows
 from ..program import Instruction
 from .plan import Array, Plan
 
@@ -131,7 +131,7 @@ def _concatenate(plan: Plan, i: Instruction) -> None:
 
 def _take_rows(plan: Plan, i: Instruction) -> None:
     x, ids = map(plan.read, i.inputs)
-    checked = plan.share("insist_rows", _insist_rows)
+    checked = plan.share("check_rows", _check_rows)
     out = plan.out(i.out)
     rows = plan.shape(i.inputs[0])[0]
     plan.lines.append(f"{x}.take({checked}({ids}, {rows}), 0, {out}, 'clip')")
@@ -145,8 +145,8 @@ def _emit_put_rows(plan: Plan, i: Instruction) -> None:
 
 def _within(plan: Plan, i: Instruction) -> None:
     (ids,), s = i.inputs, i.op.settings
-    insist = plan.share("insist_within", _insist_within)
-    plan.lines.append(f"{insist}({plan.read(ids)}, {s['low']}, {s['high']}, {s['also']})")
+    check = plan.share("check_within", _check_within)
+    plan.lines.append(f"{check}({plan.read(ids)}, {s['low']}, {s['high']}, {s['also']})")
     plan.stand_for(i.out, ids)
 
 
