@@ -39,7 +39,7 @@ _LAZY = {
     "check_grads": "check", "check_formula": "check", "assert_grads": "check", "Report": "check",
     "capture": "capturing", "compile": "program", "custom_op": "custom",
     "draw": "drawing", "draw_diff": "drawing", "zoom": "drawing", "step": "stepping", "explain": "stepping",
-    "worksheet": "worksheet", "grade": "worksheet", "variants": "worksheet",
+    "worksheet": "worksheets", "grade": "worksheets", "variants": "worksheets",
 }  # fmt: skip
 
 __all__ = sorted([

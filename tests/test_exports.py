@@ -1,6 +1,7 @@
 """The public names are exactly what `__all__` says, sorted."""
 
 import inspect
+import pkgutil
 from importlib import import_module
 
 import pytest
@@ -29,6 +30,14 @@ def test_nothing_public_is_left_out(package):
 def test_names_are_sorted_and_distinct(package):
     names = list(import_module(package).__all__)
     assert names == sorted(set(names))
+
+
+@packages
+def test_no_module_takes_the_place_of_a_public_function(package):
+    """Importing `package.step` sets the attribute `step` of the package: a function of that name would be lost."""
+    module = import_module(package)
+    functions = {name for name in module.__all__ if not inspect.ismodule(getattr(module, name))}
+    assert not functions & {part.name for part in pkgutil.iter_modules(module.__path__)}
 
 
 def test_what_assert_grads_raises_can_be_caught_by_name():

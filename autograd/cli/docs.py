@@ -28,7 +28,7 @@ PARTS = {
     "derivatives": "Derivatives of functions",
     "drawing": "Drawings",
     "stepping": "Steps and explanations",
-    "worksheet": "Worksheets and marking",
+    "worksheets": "Worksheets and marking",
     "check": "Gradient checks",
     "program": "Programs",
     "capturing": "Models of other libraries",

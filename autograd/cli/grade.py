@@ -11,8 +11,8 @@ from autograd.cli import CommandError, Subparsers
 from autograd.errors import HandgradError, printable
 
 if TYPE_CHECKING:
-    from autograd.worksheet import Marks, Worksheet
-    from autograd.worksheet.answers import Answers
+    from autograd.worksheets import Marks, Worksheet
+    from autograd.worksheets.answers import Answers
 
 KINDS = (".csv", ".tsv", ".json", ".xlsx")
 
@@ -34,7 +34,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from autograd.worksheet.answers import read
+    from autograd.worksheets.answers import read
 
     files = found_files(arguments.files)
     sheets: dict[tuple[str, int, int], Worksheet] = {}
@@ -84,7 +84,7 @@ def sheet_for(
 ) -> Worksheet:
     """The sheet that a file belongs to: as it says itself, or as the command line does."""
     from autograd.cli.worksheet import make_sheet
-    from autograd.worksheet.answers import AnswersError
+    from autograd.worksheets.answers import AnswersError
 
     labels = answers.labels
     source = arguments.of or labels.get("source", "")
@@ -103,7 +103,7 @@ def _whole(text: str, default: int) -> int:
 
 
 def mark(answers: Answers, sheet: Worksheet) -> Marks:
-    from autograd.worksheet import grade
+    from autograd.worksheets import grade
 
     return grade(sheet, answers)
 

@@ -10,7 +10,7 @@ from autograd.cli import CommandError, Subparsers
 from autograd.errors import HandgradError
 
 if TYPE_CHECKING:
-    from autograd.worksheet import Worksheet
+    from autograd.worksheets import Worksheet
 
 KINDS = (".html", ".md", ".csv", ".xlsx", ".xml", ".pdf")
 
@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
 def make_sheet(what: str, *, variant: int = 0, **options: Any) -> Worksheet:
     """The sheet of an example or of a file's Value; variant 0 has the graph's own numbers."""
     from autograd.cli.draw import root_of
-    from autograd.worksheet import worksheet
-    from autograd.worksheet.variants import variant as variant_of
+    from autograd.worksheets import worksheet
+    from autograd.worksheets.variants import variant as variant_of
 
     root, names = root_of(what)
     is_file = ".py" in what
@@ -94,7 +94,7 @@ def save(sheet: Worksheet, path: Path, key: bool = False, paper: bool = False) -
     if kind == ".xlsx":
         sheet.xlsx(path, answers=key)
     elif kind == ".pdf":
-        from autograd.worksheet.page import write_pdf
+        from autograd.worksheets.page import write_pdf
 
         write_pdf(sheet.html(answers=key, check=False), path)
     else:

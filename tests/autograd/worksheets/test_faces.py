@@ -11,9 +11,9 @@ import pytest
 
 from autograd import Value, cross_entropy
 from autograd.errors import DataError
-from autograd.worksheet import grade, variants, worksheet
-from autograd.worksheet.plain import shown
-from tests.autograd.worksheet.test_marking import NAMES, sheet_of
+from autograd.worksheets import grade, variants, worksheet
+from autograd.worksheets.plain import shown
+from tests.autograd.worksheets.test_marking import NAMES, sheet_of
 
 
 def small():

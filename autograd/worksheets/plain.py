@@ -12,7 +12,7 @@ import numpy as np
 
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible
-from autograd.worksheet.sheet import Part, Worksheet
+from autograd.worksheets.sheet import Part, Worksheet
 
 LINE = "______"
 PHASES = {"forward": "Forward", "backward": "Backward", "update": "Update"}

@@ -22,8 +22,8 @@ from autograd.formula.scalars import FORWARD, scalar_program
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
-from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheet.texts import UPDATE, Texts, as_slope
+from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.texts import UPDATE, Texts, as_slope
 
 LEVELS = ("steps", "ops")
 MOST_BLANKS = 20_000
@@ -269,31 +269,31 @@ class Worksheet:
 
     def markdown(self, answers: bool = False) -> str:
         """The sheet as Markdown; with `answers`, the key."""
-        from autograd.worksheet.plain import markdown
+        from autograd.worksheets.plain import markdown
 
         return markdown(self, answers)
 
     def csv(self, answers: bool = False) -> str:
         """A table to fill in: id, what it is, its formula, and an empty column `answer`."""
-        from autograd.worksheet.plain import csv_text
+        from autograd.worksheets.plain import csv_text
 
         return csv_text(self, answers)
 
     def html(self, answers: bool = False, check: bool = True) -> str:
-        """A page that prints on A4 and Letter; see `autograd.worksheet.page`."""
-        from autograd.worksheet.page import html
+        """A page that prints on A4 and Letter; see `autograd.worksheets.page`."""
+        from autograd.worksheets.page import html
 
         return html(self, answers, check)
 
     def xlsx(self, path: str | Path, answers: bool = False) -> Path:
         """A workbook: blank, or with a formula in every cell."""
-        from autograd.worksheet.workbook import write
+        from autograd.worksheets.workbook import write
 
         return write(self, Path(path), answers)
 
     def moodle(self) -> str:
         """Moodle XML, one Cloze question a step."""
-        from autograd.worksheet.moodle import moodle_xml
+        from autograd.worksheets.moodle import moodle_xml
 
         return moodle_xml(self)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from autograd import OPS
 from autograd.expr import Expr
 from autograd.formula.scalar_simplify import VOCABULARY
-from autograd.worksheet.intervals import FUNCTIONS, CannotJudge, Interval, evaluate
+from autograd.worksheets.intervals import FUNCTIONS, CannotJudge, Interval, evaluate
 
 numbers = st.floats(-3, 3).map(lambda x: round(x, 6))
 POSITIVE = {"log", "sqrt", "power"}

@@ -8,8 +8,8 @@ import pytest
 
 from autograd import Value, cross_entropy, layer_norm, softmax
 from autograd.errors import DataError
-from autograd.worksheet import grade, worksheet
-from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets import grade, worksheet
+from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from examples import EXAMPLES
 
 

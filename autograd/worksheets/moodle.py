@@ -8,8 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from autograd.formula.text import xml
-from autograd.worksheet.plain import blank_rows, given_rows, shown
-from autograd.worksheet.sheet import Blank, Step, Worksheet
+from autograd.worksheets.plain import blank_rows, given_rows, shown
+from autograd.worksheets.sheet import Blank, Step, Worksheet
 
 LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
 

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from autograd.worksheet.answers import Answer, Answers, AnswersError, read
-from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheet.sheet import Blank, Step, Worksheet
-from autograd.worksheet.slips import UNKNOWN_SLIP, Mistake, find_slips
+from autograd.worksheets.answers import Answer, Answers, AnswersError, read
+from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.sheet import Blank, Step, Worksheet
+from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
 HALF = Decimal("0.5")
@@ -83,19 +83,19 @@ class Marks:
 
     def text(self) -> str:
         """The report as plain text."""
-        from autograd.worksheet.report import text
+        from autograd.worksheets.report import text
 
         return text(self)
 
     def html(self) -> str:
         """The report as one HTML file."""
-        from autograd.worksheet.report import html
+        from autograd.worksheets.report import html
 
         return html(self)
 
     def json(self) -> str:
         """The report as JSON."""
-        from autograd.worksheet.report import as_json
+        from autograd.worksheets.report import as_json
 
         return as_json(self)
 
@@ -108,7 +108,7 @@ def grade(sheet: Worksheet, answers: Any) -> Marks:
     """Mark a sheet: `answers` is a dict from blank id to text or number, or a path (.csv, .json, .xlsx).
 
     >>> from autograd import Value
-    >>> from autograd.worksheet import worksheet
+    >>> from autograd.worksheets import worksheet
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
     >>> sheet = worksheet((a * b).tanh())
     >>> marks = grade(sheet, {"t1": "6", "L": "1.0000", "dL/dt1": 0})

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from autograd.errors import DataError
-from autograd.worksheet.intervals import CONTEXT
+from autograd.worksheets.intervals import CONTEXT
 
 LARGEST_FILE = 20_000_000  # bytes; of an xlsx file, unpacked
 MOST_ROWS = 200_000

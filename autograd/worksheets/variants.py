@@ -19,9 +19,9 @@ from autograd.graph import topological
 from autograd.op import apply
 from autograd.recording import enable_grad
 from autograd.value import Value
-from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheet.sheet import Worksheet, worksheet
-from autograd.worksheet.slips import Alternatives
+from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.sheet import Worksheet, worksheet
+from autograd.worksheets.slips import Alternatives
 
 TRIES = 4  # drafts for each variant, of which the best is taken
 LONG = 6  # digits from which on a number is long

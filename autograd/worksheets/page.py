@@ -17,8 +17,8 @@ from autograd.errors import DataError
 from autograd.files import write_whole
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import xml
-from autograd.worksheet.plain import PHASES, blank_rows, given_rows, shown
-from autograd.worksheet.sheet import Part, Step, Worksheet
+from autograd.worksheets.plain import PHASES, blank_rows, given_rows, shown
+from autograd.worksheets.sheet import Part, Step, Worksheet
 
 COLUMNS_IN_HALF, LETTERS_IN_HALF = 2, 36  # blanks beside one another, and letters, in half the width of A4
 

@@ -20,10 +20,10 @@ from autograd.formula.entries import Entries
 from autograd.formula.scalar_simplify import ScalarSimplifier, is_constant
 from autograd.op import OPS, Slip
 from autograd.value import Value
-from autograd.worksheet.answers import Answer
-from autograd.worksheet.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheet.sheet import Blank, Worksheet
-from autograd.worksheet.texts import UPDATE
+from autograd.worksheets.answers import Answer
+from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.sheet import Blank, Worksheet
+from autograd.worksheets.texts import UPDATE
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
 

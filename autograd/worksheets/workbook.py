@@ -14,7 +14,7 @@ from typing import Any
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.text import visible
-from autograd.worksheet.sheet import Worksheet
+from autograd.worksheets.sheet import Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=", "not_equal": "<>"}

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from autograd import Value
-from autograd.worksheet import grade, worksheet
-from autograd.worksheet.answers import AnswersError, as_answer, read
+from autograd.worksheets import grade, worksheet
+from autograd.worksheets.answers import AnswersError, as_answer, read
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@
     variants    other numbers, same difficulty      intervals   arithmetic with what was written
 """
 
-from autograd.worksheet.marking import Marks as Marks
-from autograd.worksheet.marking import grade as grade
-from autograd.worksheet.sheet import Blank as Blank
-from autograd.worksheet.sheet import Worksheet as Worksheet
-from autograd.worksheet.sheet import worksheet as worksheet
-from autograd.worksheet.variants import variants as variants
+from autograd.worksheets.marking import Marks as Marks
+from autograd.worksheets.marking import grade as grade
+from autograd.worksheets.sheet import Blank as Blank
+from autograd.worksheets.sheet import Worksheet as Worksheet
+from autograd.worksheets.sheet import worksheet as worksheet
+from autograd.worksheets.variants import variants as variants
