@@ -83,6 +83,7 @@ class Op:
                 None: it is a core op itself
     written     its function in NumPy, as text, for printed programs; without it, NumPy's function in `numpy` or of
                 the same name is written
+    c           the same number by number in C, in the names of its inputs; functions as C's math.h has them for doubles
     samples     where it is tested; a differentiable op without samples fails the suite
     numpy       the NumPy functions that become this op when they meet a Value
     batch       how a replay runs it with one more axis in front: "align" (line up the ranks, run forward), a function
@@ -107,6 +108,7 @@ class Op:
         definition: Callable[..., Any] | None = None,
         lower: Callable[..., Any] | bool | None = None,
         written: str = "",
+        c: str = "",
         samples: Iterable[Sample] = (),
         numpy: Any = (),
         batch: str | Callable[..., Any] | None = None,
@@ -126,6 +128,7 @@ class Op:
         self.definition = definition
         self.lower = definition if lower is True else lower or None
         self.written = written
+        self.c = c
         self.samples = tuple(samples)
         self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
         self.batch = batch

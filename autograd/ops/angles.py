@@ -13,37 +13,37 @@ INSIDE = samples(".", "3", "2,3", low=-0.8, high=0.8)
 
 arcsin = Op("arcsin", forward=by_kind(math.asin, np.arcsin),
             vjp=lambda g, out, x: (g / sqrt(1 - x**2),),
-            samples=INSIDE, numpy=np.arcsin, batch="align",
+            c="asin(x)", samples=INSIDE, numpy=np.arcsin, batch="align",
             doc="The angle, from -π/2 to π/2, whose sine is x; NaN outside -1 to 1.")
 
 arccos = Op("arccos", forward=by_kind(math.acos, np.arccos),
             vjp=lambda g, out, x: (-g / sqrt(1 - x**2),),
-            samples=INSIDE, numpy=np.arccos, batch="align",
+            c="acos(x)", samples=INSIDE, numpy=np.arccos, batch="align",
             doc="The angle, from 0 to π, whose cosine is x; NaN outside -1 to 1.")
 
 arctan2 = Op("arctan2", "arctan2(y, x)", forward=np.arctan2,
              vjp=lambda g, out, y, x: (g * x / (x**2 + y**2), -g * y / (x**2 + y**2)),
-             samples=BINARY, numpy=np.arctan2, batch="align",
+             c="atan2(y, x)", samples=BINARY, numpy=np.arctan2, batch="align",
              doc="The angle, from -π to π, of the point (x, y); y comes first.")
 
 arcsinh = Op("arcsinh", forward=by_kind(math.asinh, np.arcsinh),
              vjp=lambda g, out, x: (g / sqrt(1 + x**2),),
-             samples=UNARY, numpy=np.arcsinh, batch="align", doc="The number whose hyperbolic sine is x.")
+             c="asinh(x)", samples=UNARY, numpy=np.arcsinh, batch="align", doc="The number whose hyperbolic sine is x.")
 
 arccosh = Op("arccosh", forward=by_kind(math.acosh, np.arccosh),
              vjp=lambda g, out, x: (g / sqrt(x**2 - 1),),
-             samples=samples(".", "3", "2,3", low=1.3, high=3.0), numpy=np.arccosh, batch="align",
+             c="acosh(x)", samples=samples(".", "3", "2,3", low=1.3, high=3.0), numpy=np.arccosh, batch="align",
              doc="The number, 0 or more, whose hyperbolic cosine is x; NaN below 1.")
 
 arctanh = Op("arctanh", forward=by_kind(math.atanh, np.arctanh),
              vjp=lambda g, out, x: (g / (1 - x**2),),
-             samples=INSIDE, numpy=np.arctanh, batch="align",
+             c="atanh(x)", samples=INSIDE, numpy=np.arctanh, batch="align",
              doc="The number whose hyperbolic tangent is x; NaN outside -1 to 1.")
 
 hypot = Op("hypot", forward=np.hypot,
            vjp=lambda g, out, x, y: (over(g, out) * x, over(g, out) * y),
            definition=lambda x, y: sqrt(x**2 + y**2),
-           samples=BINARY, numpy=np.hypot, batch="align",
+           c="hypot(x, y)", samples=BINARY, numpy=np.hypot, batch="align",
            doc="`sqrt(x**2 + y**2)`, without overflow; its derivative at (0, 0) is 0.")
 
 

@@ -14,14 +14,14 @@ NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.
 add = Op("add", "x + y",
          forward=operator.add,
          vjp=lambda g, out, x, y: (g, g),
-         samples=BINARY, numpy=np.add, batch="align",
+         c="x + y", samples=BINARY, numpy=np.add, batch="align",
          about=About(rule="A sum hands the gradient on unchanged: one more in a term is one more in the sum."),
          doc="The sum, `x + y`.")
 
 sub = Op("sub", "x - y",
          forward=operator.sub,
          vjp=lambda g, out, x, y: (g, -g),
-         samples=BINARY, numpy=np.subtract, batch="align",
+         c="x - y", samples=BINARY, numpy=np.subtract, batch="align",
          about=About(rule="A difference hands the gradient on unchanged to the first term, and with its sign turned "
                           "to the second.",
                      bad="Infinity minus infinity is NaN: look for the infinities before it."),
@@ -30,7 +30,7 @@ sub = Op("sub", "x - y",
 mul = Op("mul", "x * y",
          forward=operator.mul,
          vjp=lambda g, out, x, y: (g * y, g * x),
-         samples=BINARY, numpy=np.multiply, batch="align",
+         c="x * y", samples=BINARY, numpy=np.multiply, batch="align",
          about=About(rule="A product sends to each factor the gradient times the other factor.",
                      small=other_factor,
                      bad="0 times infinity is NaN: look for the infinity before it."),
@@ -40,7 +40,7 @@ div = Op("div", "x / y",
          forward=operator.truediv,
          vjp=(lambda g, out, x, y: g / y,
               lambda g, out, x, y: -g * out / y),
-         samples=NONZERO, numpy=np.divide, batch="align",
+         c="x / y", samples=NONZERO, numpy=np.divide, batch="align",
          about=About(rule="A quotient sends the gradient divided by the divisor; the divisor itself gets it with a "
                           "minus sign.",
                      bad="Keep the divisor away from 0: x / (y + 1e-12)."),
@@ -49,7 +49,7 @@ div = Op("div", "x / y",
 neg = Op("neg", "-x",
          forward=operator.neg,
          vjp=lambda g, out, x: (-g,),
-         samples=samples(".", "2,3"), numpy=np.negative, batch="align",
+         c="-x", samples=samples(".", "2,3"), numpy=np.negative, batch="align",
          about=About(rule="A minus sign turns the gradient's sign."),
          doc="x with its sign turned, `-x`.")
 
@@ -64,7 +64,7 @@ power = Op("power", "x ** y",
            forward=_power,
            vjp=(lambda g, out, x, y: g * power_slope(x, y),
                 lambda g, out, x, y: g * exponent_slope(x, y)),
-           samples=(*NONZERO, Sample(". .", low=1.0)), numpy=np.power, batch="align",
+           c="pow(x, y)", samples=(*NONZERO, Sample(". .", low=1.0)), numpy=np.power, batch="align",
            about=About(rule="A power x ** n has the slope n · x ** (n − 1).",
                        bad="A fractional power needs a base above 0; at 0 its slope may be infinite."),
            doc="`x ** y`; both may be Values.")
@@ -116,16 +116,19 @@ exponent_slope = Op("exponent_slope", "exponent_slope(x, y)",
 
 COMPARED = samples(". .", "2,3 3")
 
-less = Op("less", "x < y", forward=operator.lt, vjp=nothing, samples=COMPARED, numpy=np.less, batch="align",
+less = Op("less", "x < y", forward=operator.lt, vjp=nothing, c="x < y", samples=COMPARED, numpy=np.less, batch="align",
           doc="True where `x < y`; no gradient flows.")
-less_equal = Op("less_equal", "x <= y", forward=operator.le, vjp=nothing, samples=COMPARED, numpy=np.less_equal,
+less_equal = Op("less_equal", "x <= y", forward=operator.le, vjp=nothing, c="x <= y",
+                samples=COMPARED, numpy=np.less_equal,
                 batch="align", doc="True where `x <= y`; no gradient flows.")
-greater = Op("greater", "x > y", forward=operator.gt, vjp=nothing, samples=COMPARED, numpy=np.greater, batch="align",
+greater = Op("greater", "x > y", forward=operator.gt, vjp=nothing, c="x > y",
+             samples=COMPARED, numpy=np.greater, batch="align",
              doc="True where `x > y`; no gradient flows.")
-greater_equal = Op("greater_equal", "x >= y", forward=operator.ge, vjp=nothing, samples=COMPARED,
+greater_equal = Op("greater_equal", "x >= y", forward=operator.ge, vjp=nothing, c="x >= y", samples=COMPARED,
                    numpy=np.greater_equal, batch="align", doc="True where `x >= y`; no gradient flows.")
-equal = Op("equal", "equal(x, y)", forward=operator.eq, vjp=nothing, samples=COMPARED, numpy=np.equal, batch="align",
+equal = Op("equal", "equal(x, y)", forward=operator.eq, vjp=nothing, c="x == y",
+           samples=COMPARED, numpy=np.equal, batch="align",
            doc="True where x and y are equal; `==` itself compares identities. No gradient flows.")
-not_equal = Op("not_equal", "not_equal(x, y)", forward=operator.ne, vjp=nothing, samples=COMPARED,
+not_equal = Op("not_equal", "not_equal(x, y)", forward=operator.ne, vjp=nothing, c="x != y", samples=COMPARED,
                numpy=np.not_equal, batch="align",
                doc="True where x and y differ; `!=` itself compares identities. No gradient flows.")

@@ -27,7 +27,7 @@ def by_kind(on_float, on_array):
 
 exp = Op("exp", forward=by_kind(math.exp, np.exp),
          vjp=lambda g, out, x: (g * out,),
-         samples=UNARY, numpy=np.exp, batch="align", look="exponential",
+         c="quick_exp(x)", samples=UNARY, numpy=np.exp, batch="align", look="exponential",
          about=About(rule="exp is its own slope: the gradient times the result.",
                      bad="Keep its input below 700, or use softmax or logsumexp, which subtract the largest first."),
          doc="e to the power x.")
@@ -35,11 +35,12 @@ exp = Op("exp", forward=by_kind(math.exp, np.exp),
 expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
            vjp=lambda g, out, x: (g * (out + 1),),
            definition=lambda x: exp(x) - 1,
+           c="expm1(x)",
            samples=UNARY, numpy=np.expm1, batch="align", doc="`exp(x) - 1`, with all digits also where x is near 0.")
 
 log = Op("log", forward=by_kind(math.log, np.log),
          vjp=lambda g, out, x: (g / x,),
-         samples=POSITIVE, numpy=np.log, batch="align",
+         c="log(x)", samples=POSITIVE, numpy=np.log, batch="align",
          about=About(rule="log has the slope 1 / x: the smaller x, the larger the gradient.",
                      bad="Keep its input above 0: log(x + 1e-12), or log_softmax instead of log(softmax(x))."),
          doc="The natural logarithm; -inf at 0, NaN below.")
@@ -55,14 +56,16 @@ LN2, LN10 = math.log(2), math.log(10)
 
 exp2 = Op("exp2", forward=by_kind(lambda x: 2.0**x, np.exp2),
           vjp=lambda g, out, x: (g * out * LN2,),
-          samples=UNARY, numpy=np.exp2, batch="align", doc="2 to the power x.")
+          c="exp2(x)", samples=UNARY, numpy=np.exp2, batch="align", doc="2 to the power x.")
 
 log2 = Op("log2", forward=by_kind(math.log2, np.log2),
           vjp=lambda g, out, x: (g / (x * LN2),),
+          c="log2(x)",
           samples=POSITIVE, numpy=np.log2, batch="align", doc="The logarithm to the base 2; -inf at 0, NaN below.")
 
 log10 = Op("log10", forward=by_kind(math.log10, np.log10),
            vjp=lambda g, out, x: (g / (x * LN10),),
+           c="log10(x)",
            samples=POSITIVE, numpy=np.log10, batch="align", doc="The logarithm to the base 10; -inf at 0, NaN below.")
 
 xlogy = Op("xlogy", "xlogy(x, y)",
@@ -78,24 +81,25 @@ xlogy = Op("xlogy", "xlogy(x, y)",
 log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
            vjp=lambda g, out, x: (g / (1 + x),),
            definition=lambda x: log(1 + x),
+           c="log1p(x)",
            samples=POSITIVE, numpy=np.log1p, batch="align", doc="`log(1 + x)`, with all digits also where x is near 0.")
 
 sqrt = Op("sqrt", forward=by_kind(math.sqrt, np.sqrt),
           vjp=lambda g, out, x: (g / (2 * out),),
-          samples=POSITIVE, numpy=np.sqrt, batch="align", look="root",
+          c="sqrt(x)", samples=POSITIVE, numpy=np.sqrt, batch="align", look="root",
           about=About(rule="A root has the slope 1 / (2 · result).",
                       bad="At 0 the slope of sqrt is infinite: sqrt(x + 1e-12)."),
           doc="The square root; NaN below 0, and its derivative at 0 is infinite.")
 
 sin = Op("sin", forward=by_kind(math.sin, np.sin),
          vjp=lambda g, out, x: (g * cos(x),),
-         samples=UNARY, numpy=np.sin, batch="align",
+         c="sin(x)", samples=UNARY, numpy=np.sin, batch="align",
          about=About(rule="sin has the slope cos."),
          doc="The sine of an angle in radians.")
 
 cos = Op("cos", forward=by_kind(math.cos, np.cos),
          vjp=lambda g, out, x: (-g * sin(x),),
-         samples=UNARY, numpy=np.cos, batch="align",
+         c="cos(x)", samples=UNARY, numpy=np.cos, batch="align",
          about=About(rule="cos has the slope −sin."),
          doc="The cosine of an angle in radians.")
 
@@ -107,6 +111,7 @@ tan = Op("tan", forward=by_kind(math.tan, np.tan),
 
 arctan = Op("arctan", forward=by_kind(math.atan, np.arctan),
             vjp=lambda g, out, x: (g / (1 + x**2),),
+            c="atan(x)",
             samples=UNARY, numpy=np.arctan, batch="align", doc="The angle, from -π/2 to π/2, whose tangent is x.")
 
 sinh = Op("sinh", forward=by_kind(math.sinh, np.sinh),
@@ -123,7 +128,7 @@ cosh = Op("cosh", forward=by_kind(math.cosh, np.cosh),
 tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
           vjp=lambda g, out, x: (g * (1 - out**2),),
           definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
-          samples=UNARY, numpy=np.tanh, batch="align",
+          c="quick_tanh(x)", samples=UNARY, numpy=np.tanh, batch="align",
           about=About(rule="tanh has the slope 1 − result²: 1 near zero, almost 0 far from it.",
                       small=saturated("1 − out²", np.abs)),
           doc="The hyperbolic tangent, `sinh(x) / cosh(x)`: any number, squashed into -1 to 1.")
@@ -154,6 +159,7 @@ softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if i
 logaddexp = Op("logaddexp", forward=np.logaddexp,
                vjp=lambda g, out, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)),
                definition=lambda x, y: log(exp(x) + exp(y)),
+               c="logaddexp(x, y)",
                samples=BINARY, numpy=np.logaddexp, batch="align", doc="`log(exp(x) + exp(y))`, without overflow.")
 
 
@@ -188,7 +194,7 @@ leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
 erf = Op("erf", forward=erf_of,
          vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
          written="def erf(x):\n    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.asarray(x).dtype)",
-         samples=UNARY, batch="align", doc="The error function, `2/√π ∫ exp(-t²) dt` from 0 to x.")
+         c="erf(x)", samples=UNARY, batch="align", doc="The error function, `2/√π ∫ exp(-t²) dt` from 0 to x.")
 
 # --- gelu: the exact form x Φ(x), and the tanh form that GPT-2 uses -----------------------------------------
 
@@ -309,24 +315,25 @@ gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", normaliz
 
 sign = Op("sign", forward=lambda x: float((x > 0) - (x < 0)) if x.__class__ is float and x == x else np.sign(x),
           vjp=nothing,
+          c="x > 0 ? 1 : x < 0 ? -1 : x",
           samples=UNARY, numpy=np.sign, batch="align", doc="1 above 0, -1 below, 0 at 0; no gradient flows.")
 
 abs_ = Op("abs", forward=abs,
           vjp=lambda g, out, x: (g * sign(x),),
-          samples=UNARY, numpy=(np.abs, np.fabs), batch="align", look="bars",
+          c="fabs(x)", samples=UNARY, numpy=(np.abs, np.fabs), batch="align", look="bars",
           about=About(rule="The absolute value passes the gradient with the sign of its input."),
           doc="`|x|`; its derivative at 0 is 0.")
 
 maximum = Op("maximum", forward=np.maximum,
              vjp=lambda g, out, x, y: (g * ((x > y) + 0.5 * equal(x, y)), g * ((y > x) + 0.5 * equal(x, y))),
-             samples=BINARY, numpy=np.maximum, batch="align",
+             c="x > y || x != x ? x : y", samples=BINARY, numpy=np.maximum, batch="align",
              about=About(rule="The larger of the two gets the gradient; the other gets nothing.",
                          small=chosen),
              doc="The larger of two; equals share the gradient.")
 
 minimum = Op("minimum", forward=np.minimum,
              vjp=lambda g, out, x, y: (g * ((x < y) + 0.5 * equal(x, y)), g * ((y < x) + 0.5 * equal(x, y))),
-             samples=BINARY, numpy=np.minimum, batch="align",
+             c="x < y || x != x ? x : y", samples=BINARY, numpy=np.minimum, batch="align",
              about=About(rule="The smaller of the two gets the gradient; the other gets nothing.",
                          small=chosen),
              doc="The smaller of two; equals share the gradient.")
@@ -334,13 +341,13 @@ minimum = Op("minimum", forward=np.minimum,
 fmax = Op("fmax", forward=np.fmax,
           vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
                                     g * equal(y, out) * (1 - 0.5 * equal(x, y))),
-          samples=BINARY, numpy=np.fmax, batch="align",
+          c="x >= y || y != y ? x : y", samples=BINARY, numpy=np.fmax, batch="align",
           doc="The larger of two, the other one where one is NaN; equals share the gradient.")
 
 fmin = Op("fmin", forward=np.fmin,
           vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
                                     g * equal(y, out) * (1 - 0.5 * equal(x, y))),
-          samples=BINARY, numpy=np.fmin, batch="align",
+          c="x <= y || y != y ? x : y", samples=BINARY, numpy=np.fmin, batch="align",
           doc="The smaller of two, the other one where one is NaN; equals share the gradient.")
 
 
@@ -354,6 +361,7 @@ _MASK = np.array([[True, False, True], [False, True, True]])
 
 where = Op("where", forward=_where,
            vjp=lambda g, out, condition, x, y: (None, where(condition, g, 0.0), where(condition, 0.0, g)),
+           c="condition ? x : y",
            samples=[Sample(_MASK, "2,3 2,3"), Sample(_MASK, "2,3 ."), Sample(_MASK[0], ". 2,3"), Sample(True, ". .")],
            batch="align",
            about=About(rule="Each entry's gradient goes to the side it was taken from.",

@@ -11,16 +11,16 @@ from ._functions import function
 from .arithmetic import COMPARED
 from .elementwise import UNARY
 
-floor = Op("floor", forward=np.floor, vjp=nothing, samples=UNARY, numpy=np.floor, batch="align",
+floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, numpy=np.floor, batch="align",
            doc="The largest whole number that is not above x; no gradient flows.")
 
-ceil = Op("ceil", forward=np.ceil, vjp=nothing, samples=UNARY, numpy=np.ceil, batch="align",
+ceil = Op("ceil", forward=np.ceil, vjp=nothing, c="ceil(x)", samples=UNARY, numpy=np.ceil, batch="align",
           doc="The smallest whole number that is not below x; no gradient flows.")
 
-trunc = Op("trunc", forward=np.trunc, vjp=nothing, samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
+trunc = Op("trunc", forward=np.trunc, vjp=nothing, c="trunc(x)", samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
            doc="x without its fraction; no gradient flows.")
 
-rint = Op("rint", forward=np.rint, vjp=nothing, samples=UNARY, numpy=np.rint, batch="align",
+rint = Op("rint", forward=np.rint, vjp=nothing, c="rint(x)", samples=UNARY, numpy=np.rint, batch="align",
           doc="The nearest whole number, of two the even one; no gradient flows.")
 
 round_ = Op("round", "round(x, decimals=decimals)",
@@ -33,7 +33,8 @@ round_ = Op("round", "round(x, decimals=decimals)",
 
 STEPS = samples(". .", "2,3 2,3", "2,3 3", ". 2,3", low=0.6, high=2.9)  # no quotient of these is near a whole number
 
-floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing, samples=STEPS,
+floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing, c="floor_divide(x, y)",
+                  samples=STEPS,
                   numpy=np.floor_divide, batch="align",
                   doc="`x // y`: how often y goes into x, as a whole number; no gradient flows.")
 
@@ -41,25 +42,28 @@ mod = Op("mod", "mod(x, y)", forward=operator.mod,
          vjp=(lambda g, out, x, y: g,
               lambda g, out, x, y: -g * floor(x / y)),
          definition=lambda x, y: x - y * floor(x / y),
-         samples=STEPS, numpy=np.mod, batch="align",
+         c="floor_mod(x, y)", samples=STEPS, numpy=np.mod, batch="align",
          doc="`x % y`, what is left of x when y is taken away as often as it goes in, `x - y * floor(x / y)`.")
 
 fmod = Op("fmod", forward=np.fmod,
           vjp=(lambda g, out, x, y: g,
                lambda g, out, x, y: -g * trunc(x / y)),
           definition=lambda x, y: x - y * trunc(x / y),
-          samples=STEPS, numpy=np.fmod, batch="align",
+          c="fmod(x, y)", samples=STEPS, numpy=np.fmod, batch="align",
           doc="What is left of x when y is taken away, `x - y * trunc(x / y)`; it has the sign of x.")
 
 # --- truths -------------------------------------------------------------------------------------------------
 
-logical_and = Op("logical_and", "logical_and(x, y)", forward=np.logical_and, vjp=nothing, samples=COMPARED,
+logical_and = Op("logical_and", "logical_and(x, y)", forward=np.logical_and, vjp=nothing, c="x != 0 && y != 0",
+                 samples=COMPARED,
                  numpy=np.logical_and, batch="align", doc="True where both are true, that is not 0.")
-logical_or = Op("logical_or", "logical_or(x, y)", forward=np.logical_or, vjp=nothing, samples=COMPARED,
+logical_or = Op("logical_or", "logical_or(x, y)", forward=np.logical_or, vjp=nothing, c="x != 0 || y != 0",
+                samples=COMPARED,
                 numpy=np.logical_or, batch="align", doc="True where one is true or both.")
-logical_xor = Op("logical_xor", "logical_xor(x, y)", forward=np.logical_xor, vjp=nothing, samples=COMPARED,
+logical_xor = Op("logical_xor", "logical_xor(x, y)", forward=np.logical_xor, vjp=nothing, c="(x != 0) != (y != 0)",
+                 samples=COMPARED,
                  numpy=np.logical_xor, batch="align", doc="True where one is true and the other is not.")
-logical_not = Op("logical_not", "logical_not(x)", forward=np.logical_not, vjp=nothing, samples=UNARY,
+logical_not = Op("logical_not", "logical_not(x)", forward=np.logical_not, vjp=nothing, c="x == 0", samples=UNARY,
                  numpy=np.logical_not, batch="align", doc="True where x is 0 or False.")
 
 

@@ -37,7 +37,7 @@ gammaln = Op("gammaln", forward=each_number(_gammaln),
              written="def gammaln(x):\n"
                      "    log = lambda t: math.inf if t in (0, -math.inf) or t < 0 == t % 1 else math.lgamma(t)\n"
                      "    return np.vectorize(log, otypes=[np.float64])(x).astype(np.asarray(x).dtype)",
-             samples=POSITIVE, batch="align",
+             c="lgamma(x)", samples=POSITIVE, batch="align",
              doc="The logarithm of the gamma function's size: log((x - 1)!) for whole numbers x.")
 
 
@@ -75,7 +75,7 @@ erfc = Op("erfc", forward=each_number(math.erfc),
           definition=lambda x: 1 - erf(x),
           written="def erfc(x):\n"
                   "    return np.vectorize(math.erfc, otypes=[np.float64])(x).astype(np.asarray(x).dtype)",
-          samples=UNARY, batch="align", doc="`1 - erf(x)`, with all digits also where x is large.")
+          c="erfc(x)", samples=UNARY, batch="align", doc="`1 - erf(x)`, with all digits also where x is large.")
 
 
 @function(method=True)
