@@ -38,6 +38,7 @@ from .tensors import (
     name_of,
     needs_results,
     result_number,
+    seeded,
     tensors_in,
     written_tensors,
 )
@@ -122,6 +123,7 @@ class Recorder(TorchDispatchMode):
         with self.as_usual():
             call = self.open_call(name_of(func), func, args, kwargs)
             before = self._before(args, kwargs, written) if written and ours is None else (args, kwargs)
+            drawn = torch.get_rng_state() if torch.Tag.nondeterministic_seeded in func.tags else None
             out = func(*args, **kwargs)
             results = tensors_in(out)
             for x in results:
@@ -137,7 +139,7 @@ class Recorder(TorchDispatchMode):
             ours = (
                 (None if written else self._by_memory(results))
                 or self._decomposed(func, before, results)
-                or self._opaque(func, before, results)
+                or self._opaque(func, before, results, drawn)
             )
         with self.as_usual():
             self._close(call, results, ours, written)
@@ -201,7 +203,8 @@ class Recorder(TorchDispatchMode):
                 return self._new_leaf(tensor)
             if self.inside and isinstance(value, Value) and value.op is None:
                 self.met_inside[value] = None
-            placed = value in self.edges or not isinstance(value, Value) or self.memory.tangled(tensor)
+            followed = isinstance(value, Value) and value.requires_grad
+            placed = value in self.edges or not followed or self.memory.tangled(tensor)
             if not placed and tensor.requires_grad and not self.inside:
                 self.edges[value] = edge_of(tensor)
             return value
@@ -301,10 +304,14 @@ class Recorder(TorchDispatchMode):
             return None
         return self._checked(func, ours, results)
 
-    def _opaque(self, func: Any, arguments: tuple[Any, Any], results: list[Any]) -> tuple[Any, ...]:
-        """The call as one node of torch's for each of its results."""
+    def _opaque(
+        self, func: Any, arguments: tuple[Any, Any], results: list[Any], drawn: Any = None
+    ) -> tuple[Any, ...]:
+        """The call as one node of torch's for each of its results. One that draws numbers draws the same each time."""
         name = name_of(func).partition(".")[0].strip("_")
         function, inputs = as_function(functional_twin(func), *arguments, self)
+        if drawn is not None:
+            function = functools.partial(seeded, function, drawn)
         values: list[Any] = []
         for i, tensor in enumerate(results):
             if not tensor.is_floating_point() or not (tensor.requires_grad or self.inside):
@@ -354,6 +361,8 @@ class Recorder(TorchDispatchMode):
     def add_output(self, call: Call, number: int, tensor: Any, value: Any) -> None:
         """An output of a call. What only looks at its input (`contiguous`) has the input's Value, and is no step."""
         if not isinstance(value, Value) or value in call.inputs:
+            return
+        if not value.requires_grad:  # floor, sign: constant nearly everywhere, where torch sends zeros
             return
         call.outputs.append(value)
         call.numbers.append(number)

@@ -67,6 +67,13 @@ def result_number(function: Any, i: int, *tensors: Any) -> Any:
     return tensors_in(function(*tensors))[i]
 
 
+def seeded(function: Any, state: Any, *tensors: Any) -> Any:
+    """A function called with the random numbers that it had before."""
+    with torch.random.fork_rng(devices=[]):
+        torch.set_rng_state(state)
+        return function(*tensors)
+
+
 def tensors_in(out: Any) -> list[Any]:
     """The tensors that a call returned."""
     return [x for x in (out if isinstance(out, tuple | list) else (out,)) if isinstance(x, torch.Tensor)]

@@ -1,6 +1,7 @@
 """What torch calls its operators, and which of our ops say the same."""
 
-from . import images, indexing, layers, pointwise, reductions, shapes
+from . import algebra, images, indexing, layers, pointwise, reductions, shapes
 from .table import ATEN, NotMapped, rule_for
 
-__all__ = ["ATEN", "NotMapped", "images", "indexing", "layers", "pointwise", "reductions", "rule_for", "shapes"]
+__all__ = ["ATEN", "NotMapped", "algebra", "images", "indexing", "layers", "pointwise", "reductions", "rule_for",
+           "shapes"]  # fmt: skip

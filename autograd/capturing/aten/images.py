@@ -73,9 +73,17 @@ def _max_pool(axes):
 def _avg_pool(axes):
     def avg_pool(x, kernel_size, stride=(), padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
         window, padding = spelled(kernel_size, axes), spelled(padding, axes)
-        unless(ceil_mode or divisor_override or (any(padding) and not count_include_pad), "a mean of part of a window")
+        unless(ceil_mode or divisor_override, "a mean of part of a window")
         stride = spelled(stride, axes) if stride else window
-        return batched(lambda x: ag.avg_pool(x, window, stride, padding), x, axes)
+
+        def pooled(x):
+            means = ag.avg_pool(x, window, stride, padding)
+            if count_include_pad or not any(padding):
+                return means
+            seen = ag.avg_pool(ag.Value(np.ones(x.shape, x.dtype)), window, stride, padding)  # the part that is no pad
+            return means / seen.data
+
+        return batched(pooled, x, axes)
 
     return avg_pool
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import autograd as ag
 
-from .table import aten, operands, plain, rank_of, shape_of, unless
+from .table import aten, dtype_of, operands, plain, rank_of, shape_of, unless
 
 
 def mesh(index, dim):
@@ -43,6 +43,29 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
     if padding_idx < 0 or not np.any(indices == padding_idx):
         return rows
     return ag.where((indices == padding_idx)[..., None], weight.data[padding_idx], rows)
+
+
+@aten("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
+                  include_last_offset=False, padding_idx=-1):  # fmt: skip
+    """The sum (mode 0) or mean (mode 1) of the rows of each bag; a bag begins at each offset."""
+    unless(mode == 2 or scale_grad_by_freq or (padding_idx or -1) >= 0, "the largest of a bag, or rows left out")
+    starts = offsets[:-1] if include_last_offset else offsets
+    sizes = np.diff([*starts, len(indices)])
+    rows = ag.take(weight, indices, axis=0)
+    if per_sample_weights is not None:
+        rows = rows * ag.expand_dims(per_sample_weights, -1)
+    empty = np.zeros((len(starts), shape_of(weight)[-1]), dtype_of(rows))
+    total = ag.add_at(empty, rows, (np.repeat(np.arange(len(starts)), sizes),))
+    return (total / np.maximum(sizes, 1).astype(total.dtype)[:, None] if mode == 1 else total), None, None, None
+
+
+@aten("_pack_padded_sequence")
+def pack_padded_sequence(x, lengths, batch_first=False):
+    """The steps of all sequences that are still going on, moment by moment: the longest sequence comes first."""
+    places = [(b, t) for t in range(int(lengths[0])) for b in range(len(lengths)) if t < lengths[b]]
+    sequence, moment = np.array(places).T
+    return x[(sequence, moment) if batch_first else (moment, sequence)], None
 
 
 @aten("index.Tensor")
@@ -102,6 +125,38 @@ def _part(src, index):
     return src if not rank_of(src) or shape_of(src) == index.shape else src[tuple(slice(n) for n in index.shape)]
 
 
+@aten("scatter_reduce.two")
+def scatter_reduce(x, dim, index, src, reduce, include_self=True):
+    """What several numbers that go to one place make there together: their sum, mean, or largest."""
+    unless(reduce == "prod", "a product of those that go to one place")
+    x, src = operands(x, _part(src, index))
+    where = mesh(index, dim)
+    if not include_self:  # a place that others come to forgets its own number
+        touched = np.zeros(shape_of(x), bool)
+        touched[where] = True
+        x = ag.where(touched, {"amax": -np.inf, "amin": np.inf}.get(reduce, 0.0), x)
+    if reduce in ("amax", "amin"):
+        return _extreme(x, where, src, np.maximum if reduce == "amax" else np.minimum)
+    total = ag.add_at(x, src, where)
+    if reduce == "sum":
+        return total
+    count = np.full(shape_of(x), float(include_self))
+    np.add.at(count, where, 1.0)
+    return total / np.maximum(count, 1.0).astype(total.dtype)
+
+
+def _extreme(x, where, src, function):
+    """Those that are the largest at their place, shared out evenly: ties add up to one of them."""
+    own, coming = (np.asarray(getattr(v, "data", v)) for v in (x, src))
+    best = np.array(np.broadcast_to(own, shape_of(x)))
+    function.at(best, where, coming)
+    wins, arrives = own == best, coming == best[where]
+    count = wins.astype(best.dtype)
+    np.add.at(count, where, arrives.astype(best.dtype))
+    kept = ag.where(wins, x / count, 0.0)
+    return ag.add_at(kept, ag.where(arrives, src / count[where], 0.0), where)
+
+
 @aten("index_add")
 def index_add(x, dim, index, source, alpha=1):
     return placed(x, _rows(x, dim, index), source if alpha == 1 else alpha * source, accumulate=True)
@@ -157,6 +212,24 @@ def _sorted(x, dim, descending):
         return x, None
     order = np.argsort(-x.data if descending else x.data, axis=dim, kind="stable")
     return gather(x, dim, order), None
+
+
+@aten("cummax")
+def cummax(x, dim):
+    return _running(x, dim, np.maximum)
+
+
+@aten("cummin")
+def cummin(x, dim):
+    return _running(x, dim, np.minimum)
+
+
+def _running(x, dim, function):
+    """The largest (smallest) number so far, and where it stands: the latest of equal ones, as in torch."""
+    best = function.accumulate(x.data, axis=dim)
+    places = np.arange(shape_of(x)[dim]).reshape([-1 if i == dim % x.ndim else 1 for i in range(x.ndim)])
+    latest = np.maximum.accumulate(np.where(x.data == best, places, 0), axis=dim)
+    return gather(x, dim, latest), None
 
 
 @aten("topk")

@@ -23,9 +23,23 @@ def matmul(x, y):
 
 @aten("addmm", "addmv")
 def addmm(bias, x, y, beta=1, alpha=1):
-    product = ag.matmul(x, y)
+    return _added(bias, ag.matmul(x, y), beta, alpha)
+
+
+def _added(bias, product, beta, alpha):
     product = product if alpha == 1 else alpha * product
     return product + (bias if beta == 1 else beta * bias) if beta else product
+
+
+@aten("addbmm")
+def addbmm(bias, x, y, beta=1, alpha=1):
+    return _added(bias, ag.einsum("bij,bjk->ik", x, y), beta, alpha)
+
+
+@aten("bilinear")
+def bilinear(x, y, weight, bias=None):
+    out = ag.einsum("...i,oij,...j->...o", x, weight, y)
+    return out if bias is None else out + bias
 
 
 @aten("baddbmm")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 import autograd as ag
 
 from .table import ATEN, aten, operands, plain, rank_of, unless
 
-SAME = {
+SAME = {  # torch's functions of one number, and ours
     "exp": "exp", "expm1": "expm1", "log": "log", "log1p": "log1p", "sqrt": "sqrt", "sin": "sin", "cos": "cos",
     "tan": "tan", "atan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "sigmoid": "sigmoid",
-    "silu": "silu", "relu": "relu", "erf": "erf", "abs": "abs", "neg": "neg", "asin": "arcsin", "acos": "arccos",
-    "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "log2": "log2", "log10": "log10", "exp2": "exp2",
+    "silu": "silu", "relu": "relu", "erf": "erf", "erfc": "erfc", "abs": "abs", "neg": "neg", "asin": "arcsin",
+    "acos": "arccos", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "log2": "log2", "log10": "log10",
+    "exp2": "exp2", "lgamma": "gammaln", "digamma": "digamma", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
+    "fix": "trunc", "sign": "sign", "sgn": "sign",
+}  # fmt: skip
+OF_TWO = {
+    "mul": "mul", "multiply": "mul", "pow": "power", "xlogy": "xlogy", "logaddexp": "logaddexp", "atan2": "arctan2",
+    "hypot": "hypot", "fmod": "fmod", "remainder": "mod",
 }  # fmt: skip
 for _torch, _ours in SAME.items():
-    if _ours in ag.OPS:  # torch's function of one number, under our name
-        ATEN[_torch] = ag.OPS[_ours]
+    ATEN[_torch] = ag.OPS[_ours]
+for _torch, _ours in OF_TWO.items():
+    ATEN[_torch] = lambda x, y, op=ag.OPS[_ours]: op(*operands(x, y))
 
 # --- arithmetic ---------------------------------------------------------------------------------------------
 
@@ -40,20 +45,10 @@ def rsub(x, y, alpha=1):
     return sub(y, x, alpha)
 
 
-@aten("mul", "multiply")
-def mul(x, y):
-    return ag.mul(*operands(x, y))
-
-
 @aten("div", "divide", "true_divide")
 def div(x, y, rounding_mode=None):
-    unless(rounding_mode, "a quotient that is rounded")
-    return ag.div(*operands(x, y))
-
-
-@aten("pow")
-def power(x, y):
-    return ag.power(*operands(x, y))
+    quotient = ag.div(*operands(x, y))
+    return quotient if rounding_mode is None else ag.OPS[rounding_mode](quotient)
 
 
 @aten("square")
@@ -87,36 +82,6 @@ def addcmul(x, a, b, value=1):
 def addcdiv(x, a, b, value=1):
     x, a, b = operands(x, a, b)
     return x + value * (a / b)
-
-
-@aten("log2")
-def log2(x):
-    return ag.log(x) / math.log(2.0)
-
-
-@aten("log10")
-def log10(x):
-    return ag.log(x) / math.log(10.0)
-
-
-@aten("exp2")
-def exp2(x):
-    return ag.power(2.0, x)
-
-
-@aten("xlogy")
-def xlogy(x, y):
-    return ag.xlogy(*operands(x, y))
-
-
-@aten("logaddexp")
-def logaddexp(x, y):
-    return ag.maximum(x, y) + ag.log1p(ag.exp(-ag.abs(x - y)))
-
-
-@aten("erfc")
-def erfc(x):
-    return 1.0 - ag.erf(x)
 
 
 # --- activations --------------------------------------------------------------------------------------------

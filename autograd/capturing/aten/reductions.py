@@ -133,6 +133,11 @@ def cumsum(x, dim, dtype=None):
     return ag.cumsum(typed(x, dtype), axis=dim)
 
 
+@aten("cumprod")
+def cumprod(x, dim, dtype=None):
+    return ag.cumprod(typed(x, dtype), axis=dim)
+
+
 @aten("logcumsumexp")
 def logcumsumexp(x, dim):
     return ag.logcumsumexp(x, axis=dim)
@@ -162,8 +167,19 @@ def min_along(x, dim, keepdim=False):
 @aten("median.dim")
 def median_along(x, dim=-1, keepdim=False):
     """The lower of two middle ones, as torch says."""
+    return kthvalue(x, (shape_of(x)[dim] + 1) // 2, dim, keepdim)
+
+
+@aten("median")
+def median_of_all(x):
+    return median_along(ag.reshape(x, (-1,)), 0)[0]
+
+
+@aten("kthvalue")
+def kthvalue(x, k, dim=-1, keepdim=False):
+    """The k-th smallest, counted from 1."""
     order = np.argsort(x.data, axis=dim, kind="stable")
-    return picked(x, np.take(order, [(shape_of(x)[dim] - 1) // 2], axis=dim), dim, keepdim), None
+    return picked(x, np.take(order, [k - 1], axis=dim), dim, keepdim), None
 
 
 def picked(x, places, dim, keepdim):

@@ -6,6 +6,7 @@ torch = pytest.importorskip("torch", reason="NOT TESTED: torch is not installed 
 
 from tests.autograd.capturing.against_torch import assert_same_run, captured  # noqa: E402
 from tests.autograd.capturing.models import MODELS  # noqa: E402
+from tests.autograd.capturing.zoo import ZOO  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -40,3 +41,10 @@ def test_float32_models_agree_too():
     assert run.result.dtype == "float32"
     assert run.gap < 1e-5
     assert run.compare().ok
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ZOO)
+def test_an_architecture_is_the_same_architecture(name):
+    found = assert_same_run(*ZOO[name]()).compare()
+    assert found.ok, found

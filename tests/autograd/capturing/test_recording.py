@@ -43,7 +43,9 @@ def test_a_recorded_call_gives_the_results_and_gradients_of_torch(number):
     for value, array, said in zip(ours, theirs, call["results"], strict=True):
         if "value" in said:
             assert_near(value.data, array, 1e-12)
-            value.backward(next(starts))
+            start = next(starts)
+            if value.requires_grad:  # else constant nearly everywhere: torch's gradients are zeros
+                value.backward(start)
     for leaf, gradient in zip(leaves, decoded(call["gradients"], np.asarray), strict=True):
         assert_near(np.zeros(leaf.shape) if leaf.grad is None else leaf.grad, gradient, 1e-10)
 
