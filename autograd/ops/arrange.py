@@ -6,7 +6,7 @@ from ..errors import ShapeError
 from ..op import OPS, Op, Sample, nothing, rank_of, shape_of
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import as_written, function
-from .rows import take
+from .rows import put_rows, take, take_rows
 from .shape import broadcast_to, getitem, moveaxis, ravel, reshape, scatter, swapaxes
 
 
@@ -156,9 +156,23 @@ def _normalize_roll(x, shift, axis=None):
     return (x,), {"shift": tuple(n for n, _ in pairs), "axis": tuple(a for _, a in pairs)}
 
 
+def _roll_lowered(x, shift, axis):
+    """The last `shift` numbers along each axis, then the others."""
+    if axis is None:
+        return reshape(_roll_lowered(ravel(x), (shift,), (-1,)), shape_of(x))
+    for n, a in zip(shift, axis, strict=True):
+        size, behind = shape_of(x)[a], (slice(None),) * (-a - 1)
+        if size and n % size:
+            cut = size - n % size
+            parts = (getitem(x, (..., slice(cut, None), *behind)), getitem(x, (..., slice(0, cut), *behind)))
+            x = OPS["concatenate"](parts, axis=a)
+    return x
+
+
 roll = Op("roll", "roll(x, shift, axis)", normalize=_normalize_roll,
           forward=lambda x, *, shift, axis: np.roll(x, shift, axis),
           vjp=lambda g, out, x, *, shift, axis: (roll(g, tuple(-n for n in shift) if axis else -shift, axis),),
+          lower=_roll_lowered,
           samples=[Sample("2,3", shift=1), Sample("2,3", shift=-2, axis=1), Sample("2,3", shift=(1, 4), axis=(0, -1))],
           numpy=np.roll, view=True,
           batch=lambda op, n, x: None if op.settings["axis"] is None else op.forward(x),
@@ -261,10 +275,42 @@ def _normalize_along_axis(x, indices, axis=-1):
 
 _ORDER = np.array([[2, 0], [1, 1]])
 
+
+def _flat_places(indices, shape, size, axis):
+    """Where indices along an axis point to in an array of this shape, of so many along the axis, laid out flat."""
+    whole = list(shape)
+    whole[axis] = size
+    steps = [int(np.prod(whole[a + 1 :], dtype=int)) for a in range(len(whole))]
+    places = np.indices(shape, sparse=True)
+    start = sum((n * p for a, (n, p) in enumerate(zip(steps, places)) if a - len(shape) != axis), np.zeros(shape, int))
+    return start + OPS["where"](indices < 0, indices + size, indices) * steps[axis]
+
+
+def _take_along_lowered(x, indices, axis):
+    shape = list(np.broadcast_shapes(*(_without(shape_of(a), axis) for a in (x, indices))))
+    x = broadcast_to(x, tuple(shape[:axis] + [shape_of(x)[axis]] + shape[len(shape) + axis + 1 :]))
+    shape[axis] = shape_of(indices)[axis]
+    return take_rows(ravel(x), _flat_places(indices, tuple(shape), shape_of(x)[axis], axis))
+
+
+def _without(shape, axis):
+    """A shape with one along an axis."""
+    return tuple(1 if a - len(shape) == axis else n for a, n in enumerate(shape))
+
+
+def _put_along_lowered(x, indices, size, axis):
+    shape = np.broadcast_shapes(shape_of(x), shape_of(indices))
+    whole = list(shape)
+    whole[axis] = size
+    places = _flat_places(indices, shape, size, axis)
+    return reshape(put_rows(broadcast_to(x, shape), places, int(np.prod(whole, dtype=int))), tuple(whole))
+
+
 take_along_axis = Op("take_along_axis", "take_along_axis(x, indices, axis=axis)", normalize=_normalize_along_axis,
                      forward=lambda x, indices, *, axis: np.take_along_axis(x, indices, axis),
                      vjp=lambda g, out, x, indices, *, axis: (
                          put_along_axis(g, indices, shape_of(x)[axis], axis=axis), None),
+                     lower=_take_along_lowered,
                      samples=[Sample("2,3", _ORDER), Sample("3,2", _ORDER, axis=0), Sample("3,3", _ORDER[:1])],
                      numpy=np.take_along_axis, batch="align",
                      doc="For each place, the number of x that an index along the axis names.")
@@ -286,6 +332,7 @@ put_along_axis = Op("put_along_axis", "put_along_axis(x, indices, size=size, axi
                         "size": int(size), "axis": negative_axis("put_along_axis", rank_of(x), axis)}),
                     forward=_put_along_axis,
                     vjp=lambda g, out, x, indices, *, size, axis: (take_along_axis(g, indices, axis=axis), None),
+                    lower=_put_along_lowered,
                     written=as_written(_put_along_axis, "put_along_axis"),
                     samples=[Sample("2,2", _ORDER, size=3), Sample("2,2", _ORDER, size=3, axis=0)], batch="align",
                     doc="Zeros, `size` of them along the axis, with x added at the indices; undoes take_along_axis.")

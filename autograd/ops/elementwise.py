@@ -55,17 +55,15 @@ def _xlogy(x, y):
 LN2, LN10 = math.log(2), math.log(10)
 
 exp2 = Op("exp2", forward=by_kind(lambda x: 2.0**x, np.exp2),
-          vjp=lambda g, out, x: (g * out * LN2,),
-          c="exp2(x)", samples=UNARY, numpy=np.exp2, batch="align", doc="2 to the power x.")
+          vjp=lambda g, out, x: (g * out * LN2,), lower=lambda x: 2.0**x,
+          samples=UNARY, numpy=np.exp2, batch="align", doc="2 to the power x.")
 
 log2 = Op("log2", forward=by_kind(math.log2, np.log2),
-          vjp=lambda g, out, x: (g / (x * LN2),),
-          c="log2(x)",
+          vjp=lambda g, out, x: (g / (x * LN2),), lower=lambda x: log(x) / LN2,
           samples=POSITIVE, numpy=np.log2, batch="align", doc="The logarithm to the base 2; -inf at 0, NaN below.")
 
 log10 = Op("log10", forward=by_kind(math.log10, np.log10),
-           vjp=lambda g, out, x: (g / (x * LN10),),
-           c="log10(x)",
+           vjp=lambda g, out, x: (g / (x * LN10),), lower=lambda x: log(x) / LN10,
            samples=POSITIVE, numpy=np.log10, batch="align", doc="The logarithm to the base 10; -inf at 0, NaN below.")
 
 xlogy = Op("xlogy", "xlogy(x, y)",
@@ -156,10 +154,15 @@ softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if i
               lower=lambda x: maximum(x, 0.0) + log1p(exp(-abs_(x))),
               samples=UNARY, batch="align", doc="`log(1 + exp(x))`, without overflow.")
 
+
+def _logaddexp_lowered(x, y):
+    """The larger, and what the other adds to it; equals apart, since inf - inf is NaN."""
+    return where(equal(x, y), x + LN2, maximum(x, y) + log1p(exp(-abs_(x - y))))
+
+
 logaddexp = Op("logaddexp", forward=np.logaddexp,
                vjp=lambda g, out, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)),
-               definition=lambda x, y: log(exp(x) + exp(y)),
-               c="logaddexp(x, y)",
+               definition=lambda x, y: log(exp(x) + exp(y)), lower=_logaddexp_lowered,
                samples=BINARY, numpy=np.logaddexp, batch="align", doc="`log(exp(x) + exp(y))`, without overflow.")
 
 
@@ -341,13 +344,15 @@ minimum = Op("minimum", forward=np.minimum,
 fmax = Op("fmax", forward=np.fmax,
           vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
                                     g * equal(y, out) * (1 - 0.5 * equal(x, y))),
-          c="x >= y || y != y ? x : y", samples=BINARY, numpy=np.fmax, batch="align",
+          lower=lambda x, y: where(equal(x, x), where(equal(y, y), maximum(x, y), x), y),
+          samples=BINARY, numpy=np.fmax, batch="align",
           doc="The larger of two, the other one where one is NaN; equals share the gradient.")
 
 fmin = Op("fmin", forward=np.fmin,
           vjp=lambda g, out, x, y: (g * equal(x, out) * (1 - 0.5 * equal(x, y)),
                                     g * equal(y, out) * (1 - 0.5 * equal(x, y))),
-          c="x <= y || y != y ? x : y", samples=BINARY, numpy=np.fmin, batch="align",
+          lower=lambda x, y: where(equal(x, x), where(equal(y, y), minimum(x, y), x), y),
+          samples=BINARY, numpy=np.fmin, batch="align",
           doc="The smaller of two, the other one where one is NaN; equals share the gradient.")
 
 
@@ -431,6 +436,14 @@ def select(conditions, choices, default=0.0):
     return out
 
 
+
+def _nan_to_num_lowered(x, nan, posinf, neginf):
+    limits = np.finfo(x.dtype)
+    out = where(equal(x, math.inf), float(limits.max) if posinf is None else posinf, x)
+    out = where(equal(x, -math.inf), float(limits.min) if neginf is None else neginf, out)
+    return where(equal(x, x), out, nan)
+
+
 nan_to_num = Op("nan_to_num", "nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)",
                 normalize=lambda x, nan=0.0, posinf=None, neginf=None: ((x,), {
                     "nan": plain_number("nan_to_num", "nan", nan),
@@ -438,5 +451,6 @@ nan_to_num = Op("nan_to_num", "nan_to_num(x, nan=nan, posinf=posinf, neginf=negi
                     "neginf": neginf if neginf is None else plain_number("nan_to_num", "neginf", neginf)}),
                 forward=lambda x, *, nan, posinf, neginf: np.nan_to_num(x, True, nan, posinf, neginf),
                 vjp=lambda g, out, x, *, nan, posinf, neginf: (where(equal(x, out), g, 0.0),),
+                lower=_nan_to_num_lowered,
                 samples=[Sample("."), Sample("2,3"), Sample("3", nan=1.0, posinf=2.0)], numpy=np.nan_to_num,
                 batch="align", doc="x with numbers in place of NaN and infinities, to which no gradient flows.")

@@ -9,7 +9,7 @@ from ..numpy_calls import answers
 from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
 from ._functions import function
 from .arrange import tril
-from .elementwise import abs_, log, sqrt
+from .elementwise import abs_, exp, log, sqrt
 from .join import stack
 from .reduce import product_of_others
 from .shape import expand_dims, getitem, squeeze
@@ -66,6 +66,7 @@ inv = Op("inv", normalize=square("inv"),
          forward=lambda x: lapack("inv", np.linalg.inv, x),
          vjp=(lambda g, out, x: -out.mT @ g @ out.mT,),
          definition=lambda x: cofactors(x).mT / expand_dims(det(x), (-2, -1)),
+         lower=lambda x: solve(x, np.eye(shape_of(x)[-1], dtype=x.dtype)),
          samples=SQUARE[:2], numpy=np.linalg.inv, batch="align",
          doc="The inverse of a matrix: `x @ inv(x)` is the identity.")
 
@@ -129,7 +130,7 @@ def _numpy_pinv(a):
 det = Op("det", normalize=square("det"),
          forward=np.linalg.det,
          vjp=(lambda g, out, x: expand_dims(g, (-2, -1)) * cofactors(x),),
-         definition=lambda x: _by_first_row(x),
+         definition=lambda x: _by_first_row(x), lower=lambda x: signdet(x) * exp(logabsdet(x)),
          samples=SQUARE, numpy=np.linalg.det, batch="align",
          doc="The determinant: by how much the matrix stretches volumes.")
 

@@ -11,7 +11,7 @@ from ..op import About, Op, Sample, by_definition, let, nothing, rank_of, shape_
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import function
 from ._reasons import chosen
-from .arithmetic import NONZERO, equal
+from .arithmetic import NONZERO, equal, not_equal
 from .arrange import diagonal, flip, pad
 from .elementwise import where
 from .join import concatenate, stack
@@ -293,16 +293,19 @@ argmin = Op("argmin", "argmin(x, axis=axis, keepdims=keepdims)", normalize=_norm
 
 any_ = Op("any", "any(x, axis=axis, keepdims=keepdims)", normalize=reduction("any"),
           forward=lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
-          vjp=nothing, samples=REDUCED, numpy=np.any, batch="align", doc="Whether any number is true, that is not 0.")
+          vjp=nothing, lower=lambda x, axis, keepdims: count_nonzero(x, axis, keepdims) > 0,
+          samples=REDUCED, numpy=np.any, batch="align", doc="Whether any number is true, that is not 0.")
 
 all_ = Op("all", "all(x, axis=axis, keepdims=keepdims)", normalize=reduction("all"),
           forward=lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
-          vjp=nothing, samples=REDUCED, numpy=np.all, batch="align", doc="Whether all numbers are true, that is not 0.")
+          vjp=nothing, lower=lambda x, axis, keepdims: equal(count_nonzero(equal(x, 0), axis, keepdims), 0),
+          samples=REDUCED, numpy=np.all, batch="align", doc="Whether all numbers are true, that is not 0.")
 
 count_nonzero = Op("count_nonzero", "count_nonzero(x, axis=axis, keepdims=keepdims)",
                    normalize=reduction("count_nonzero"),
                    forward=lambda x, *, axis, keepdims: np.count_nonzero(x, axis=axis, keepdims=keepdims),
-                   vjp=nothing, samples=REDUCED, numpy=np.count_nonzero, batch="align",
+                   vjp=nothing, lower=lambda x, axis, keepdims: sum_(not_equal(x, 0), axis, keepdims),
+                   samples=REDUCED, numpy=np.count_nonzero, batch="align",
                    doc="How many numbers are not 0; no gradient flows.")
 
 # --- running sums -------------------------------------------------------------------------------------------

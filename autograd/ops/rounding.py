@@ -8,8 +8,8 @@ from ..errors import DataError
 from ..numpy_calls import answers
 from ..op import Op, Sample, nothing, samples
 from ._functions import function
-from .arithmetic import COMPARED
-from .elementwise import UNARY
+from .arithmetic import COMPARED, equal, not_equal
+from .elementwise import UNARY, where
 
 floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, numpy=np.floor, batch="align",
            doc="The largest whole number that is not above x; no gradient flows.")
@@ -17,15 +17,23 @@ floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, 
 ceil = Op("ceil", forward=np.ceil, vjp=nothing, c="ceil(x)", samples=UNARY, numpy=np.ceil, batch="align",
           doc="The smallest whole number that is not below x; no gradient flows.")
 
-trunc = Op("trunc", forward=np.trunc, vjp=nothing, c="trunc(x)", samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
+trunc = Op("trunc", forward=np.trunc, vjp=nothing, lower=lambda x: where(x < 0, ceil(x), floor(x)),
+           samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
            doc="x without its fraction; no gradient flows.")
 
 rint = Op("rint", forward=np.rint, vjp=nothing, c="rint(x)", samples=UNARY, numpy=np.rint, batch="align",
           doc="The nearest whole number, of two the even one; no gradient flows.")
 
+
+def _round_lowered(x, decimals):
+    """As NumPy does it: the comma moved, the nearest whole number, and back."""
+    scale = 10.0 ** abs(decimals)
+    return rint(x) if not decimals else rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
+
+
 round_ = Op("round", "round(x, decimals=decimals)",
             normalize=lambda x, decimals=0: ((x,), {"decimals": operator.index(decimals)}),
-            forward=lambda x, *, decimals: np.round(x, decimals), vjp=nothing,
+            forward=lambda x, *, decimals: np.round(x, decimals), vjp=nothing, lower=_round_lowered,
             samples=(*UNARY, Sample("3", decimals=1)), numpy=(np.round, np.around), batch="align",
             doc="x to so many decimals; no gradient flows.")
 
@@ -33,16 +41,28 @@ round_ = Op("round", "round(x, decimals=decimals)",
 
 STEPS = samples(". .", "2,3 2,3", "2,3 3", ". 2,3", low=0.6, high=2.9)  # no quotient of these is near a whole number
 
-floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing, c="floor_divide(x, y)",
-                  samples=STEPS,
-                  numpy=np.floor_divide, batch="align",
+
+def _passed(rest, y):
+    """Whether fmod stopped on the other side of 0 from y, one step of y too far for `//` and `%`."""
+    return logical_and(not_equal(rest, 0.0), not_equal(rest < 0, y < 0))
+
+
+def _floor_divide_lowered(x, y):
+    rest = fmod(x, y)
+    times = rint((x - rest) / y)
+    return where(equal(y, 0.0), x / y, where(_passed(rest, y), times - 1.0, times))
+
+
+floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing,
+                  lower=_floor_divide_lowered, samples=STEPS, numpy=np.floor_divide, batch="align",
                   doc="`x // y`: how often y goes into x, as a whole number; no gradient flows.")
 
 mod = Op("mod", "mod(x, y)", forward=operator.mod,
          vjp=(lambda g, out, x, y: g,
               lambda g, out, x, y: -g * floor(x / y)),
          definition=lambda x, y: x - y * floor(x / y),
-         c="floor_mod(x, y)", samples=STEPS, numpy=np.mod, batch="align",
+         lower=lambda x, y: where(_passed(fmod(x, y), y), fmod(x, y) + y, fmod(x, y)),
+         samples=STEPS, numpy=np.mod, batch="align",
          doc="`x % y`, what is left of x when y is taken away as often as it goes in, `x - y * floor(x / y)`.")
 
 fmod = Op("fmod", forward=np.fmod,

@@ -5,6 +5,7 @@
     faithful.py    whether a program stands for its function
     program.py     Program and Instruction
     interpret.py   the reference: the ops' own forward functions, one by one
+    core.py        the ops that a backend has to know
     passes.py      open, simplify, share, fold, drop: programs in, programs out
     source.py      a program as Python that needs NumPy alone
     backends/      what runs a program fast

@@ -21,6 +21,7 @@ import numpy as np
 from ..op import OPS, Op, apply
 from ..recording import enable_grad
 from ..value import Value
+from .core import is_core
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 
@@ -35,11 +36,6 @@ def optimised(program: Program, example: Sequence[Any]) -> Program:
 
 
 # --- open -----------------------------------------------------------------------------------------------------------
-
-
-def is_core(op: Op) -> bool:
-    """Whether an op has no lowering: it is one of the few that every backend knows."""
-    return op.lower is None
 
 
 def open_fused(program: Program, example: Sequence[Any], stop: Callable[[Op], bool] = is_core) -> Program:
