@@ -243,6 +243,14 @@ def lines_of(*formulas: Expr | None) -> list[Expr]:
     return list(found.values())
 
 
+def terms_of(formula: Expr, sign: int = 1) -> list[tuple[int, Expr]]:
+    """The terms of a sum, each with its sign; of another formula itself."""
+    if formula.op is None or formula.op.name not in ("add", "sub"):
+        return [(sign, formula)]
+    left, right = formula.args
+    return [*terms_of(left, sign), *terms_of(right, -sign if formula.op.name == "sub" else sign)]
+
+
 def in_one_line(formula: Expr) -> Expr:
     """The same formula with each line's own formula in its place."""
 

@@ -61,6 +61,7 @@ class About:
     total   what its result adds up to, row by row: 1 for probabilities
     slope_total     the same of the gradient it sends to its first input: 0 where a shift of the row changes nothing
     slips   classic mistakes in its rule
+    opens   False if its definition says no more than its rule, so that there is nothing to see inside
     """
 
     rule: str = ""
@@ -69,6 +70,7 @@ class About:
     total: float | None = None
     slope_total: float | None = None
     slips: tuple[Slip, ...] = ()
+    opens: bool = True
 
 
 class Op:

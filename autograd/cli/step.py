@@ -52,7 +52,7 @@ def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     from autograd.cli.draw import misspelled
     from autograd.drawing.options import UnknownChoice
     from autograd.errors import HandgradError
-    from autograd.stepping.player import typed_place
+    from autograd.stepping.terminal import typed_place
 
     try:
         stepper = made(root, arguments, **options)
@@ -83,7 +83,7 @@ def shown(stepper: Stepper, arguments: argparse.Namespace) -> int:
         path = stepper.save(arguments.html)
         print(f"{path}: {len(stepper)} steps; open it in a browser")
         return 0
-    from autograd.stepping.player import Player, can_play
+    from autograd.stepping.terminal import Player, can_play
 
     if arguments.text or not can_play():
         first = max(0, stepper.position - 1)

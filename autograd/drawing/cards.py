@@ -25,6 +25,7 @@ from autograd.formula.numbers import (
     count,
     dimensions,
     full,
+    norm,
     rough,
     short,
     shows_entries,
@@ -179,17 +180,6 @@ def gradient_row(number: Cell | None, caption: str = "grad") -> Row:
     if number is None:
         return Row(caption, UNKNOWN, "unknown", strong=True)
     return Row(caption, number.text, "grad", strong=True, bad=number.kind == "bad")
-
-
-def norm(array: Any) -> float:
-    """The Euclidean length of all entries, also where their squares are too large or too small for a float."""
-    entries = np.ravel(array)
-    with np.errstate(over="ignore", under="ignore"):
-        size = float(np.linalg.norm(entries))
-    if 0 < size < math.inf or not entries.size:
-        return size
-    largest = float(np.max(np.abs(entries)))
-    return largest * float(np.linalg.norm(entries / largest)) if 0 < largest < math.inf else size
 
 
 def _wants_gradient(node: Value) -> bool:

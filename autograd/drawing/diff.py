@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import entries_block, gradient_of, norm
+from autograd.drawing.cards import entries_block, gradient_of
 from autograd.drawing.drawing import Drawing
 from autograd.drawing.options import Options
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Card, Row, Scene
-from autograd.formula.numbers import UNKNOWN, cell, count, rough, shows_entries
+from autograd.formula.numbers import UNKNOWN, cell, count, norm, rough, shows_entries
 from autograd.graph import topological
 from autograd.value import Value
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograd.backprop import contributions
-from autograd.drawing.cards import Style, norm
+from autograd.drawing.cards import Style
 from autograd.drawing.groups import Folded
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Edge, Legend
@@ -19,7 +19,7 @@ from autograd.expr import Expr
 from autograd.formula.arithmetic import Arithmetic, Number, merged, plain_text
 from autograd.formula.digits import Digits, Line
 from autograd.formula.names import PRIME, Names
-from autograd.formula.numbers import rough, short
+from autograd.formula.numbers import norm, rough, short
 from autograd.formula.operands import operands_of, part_played
 from autograd.graph import edited_inputs
 from autograd.value import Value

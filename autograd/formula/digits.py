@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograd.errors import HandgradError
-from autograd.expr import UNKNOWN, Expr
+from autograd.expr import UNKNOWN, Expr, terms_of
 from autograd.formula.arithmetic import has_numbers, pages
 from autograd.formula.numbers import DIGITS, EXACT_ULPS, Notation, as_printed, notation, table
 
@@ -24,6 +24,7 @@ NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
 ROUNDS = 80
+MOST_SPELLED = 24  # entries of a table that are spelled out one by one
 WIDEST = 44  # characters of a table that a panel has room for
 
 
@@ -45,6 +46,12 @@ class Line:
         """Are all its numbers small enough to be printed?"""
         return all(e.value is not UNKNOWN and has_numbers(e.value) for e in (self.result, *self.quantities))
 
+    @property
+    def is_spelled(self) -> bool:
+        """Are the entries of its result few enough to be spelled out, and is there something to spell?"""
+        shape, op = np.shape(self.result.value), self.formula.op
+        return len(shape) > 0 and np.prod(shape) <= MOST_SPELLED and self.is_shown and op is not None and not op.view
+
 
 def _operands(e: Expr) -> Iterator[Expr]:
     if e.op is not None:
@@ -54,16 +61,10 @@ def _operands(e: Expr) -> Iterator[Expr]:
         yield e
 
 
-def terms_of(line: Line) -> list[Expr]:
-    """The terms of a sum and what they come to."""
-
-    def terms(e: Expr) -> list[Expr]:
-        if e.op is not None and e.op.name in ("add", "sub"):
-            return [term for part in e.args for term in terms(part)]
-        return [e] if e.op is None else []
-
-    found = terms(line.formula) if line.formula.op is not None else []
-    return [*found, line.result] if len(found) > 1 else []
+def summed(line: Line) -> list[Expr]:
+    """The quantities that a line adds up, and what they come to; [] for a line that is no sum."""
+    terms = [term for _, term in terms_of(line.formula) if term.op is None]
+    return [*terms, line.result] if len(terms) > 1 else []
 
 
 def quantity(e: Expr) -> Any:
@@ -104,7 +105,7 @@ class Digits:
         self.notations = dict(self.shortest)
         self.left_out: set[int] = set()  # ids of lines that no number of digits confirms
         self._read: dict[tuple[Any, Notation], Any] = {}  # what a reader sees of a quantity in a notation
-        groups = [*((ledger, True) for ledger in ledgers), *((terms_of(line), False) for line in self.lines)]
+        groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
         self._solve()
         while unconfirmed := [line for line in self._asked() if not self.confirms(line)]:

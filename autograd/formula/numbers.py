@@ -247,3 +247,14 @@ def _cell(number: float, exponent: int, decimals: int, slack: float) -> Cell:
 def _exact_cell(entry: Any) -> Cell:
     """Integers and booleans, which are never rounded."""
     return Cell(str(entry).replace("-", MINUS), "zero" if entry == 0 and entry is not False else "number")
+
+
+def norm(array: Any) -> float:
+    """The Euclidean length of all entries, also where their squares are too large or too small for a float."""
+    entries = np.ravel(array)
+    with np.errstate(over="ignore", under="ignore"):
+        size = float(np.linalg.norm(entries))
+    if 0 < size < math.inf or not entries.size:
+        return size
+    largest = float(np.max(np.abs(entries)))
+    return largest * float(np.linalg.norm(entries / largest)) if 0 < largest < math.inf else size

@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation
-from autograd.formula.scalar_text import json_of, python_text
+from autograd.formula.scalars import json_of, python_text
 from autograd.value import Value
 
 

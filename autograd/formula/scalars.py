@@ -1,305 +1,224 @@
-"""A graph as one straight-line program of scalars: every entry of every value, step and gradient is a line.
+"""Scalar formulas: the functions that they are made of, and how they are written as arithmetic and as data.
 
-    >>> from autograd import Value
-    >>> x, w = Value([1.0, 2.0], name="x"), Value([3.0, -1.0], name="w")
-    >>> L = (x * w).sum() ** 2
-    >>> for line in scalar_program(L).lines:
-    ...     print(line.id, "=", line.text, "=", line.value)
-    t1[0] = x[0] * w[0] = 3.0
-    t1[1] = x[1] * w[1] = -2.0
-    t2 = t1[0] + t1[1] = 1.0
-    L = t2 ** 2 = 1.0
-    dL/dt2 = 2 * t2 = 2.0
-    dL/dx[0] = dL/dt2 * w[0] = 6.0
-    dL/dx[1] = dL/dt2 * w[1] = -2.0
-    dL/dw[0] = dL/dt2 * x[0] = 2.0
-    dL/dw[1] = dL/dt2 * x[1] = 4.0
-
-`scalar_program(root)` gives a `Program`: `.inputs` (the leaves) and `.tables` (everything computed, in an order in
-which it can be computed, forward then backward), each a `Table` of entries; `.lines` is all entries of all tables in a
-row, `.run(numbers)` computes every line from the leaves' numbers, `.json()` is the same program as plain data, and
-`.values[node]`, `.gradients[node]` say which lines hold a node's entries.
-
-The formulas use the functions of `scalar_simplify.VOCABULARY` alone. An op outside it is opened by its definition;
-what definitions and rules name with `let` (softmax's e and z, layer norm's μ and σ) is a table of its own, called after
-the result it belongs to: `P.e[0]`. What only moves numbers (a transpose without a name) is no table: its entries are
-those it was made of. Plain numbers and arrays are constants in the formulas; nothing is multiplied by a constant 0 or
-1.
-
-    ids     an entry of a value `Q[0][1]`, a scalar `L`; of a step `P.e[0]`; of a gradient `dL/dQ[0][1]`; of one of
-            several contributions to a gradient `dL/dx:y`, the one that comes through y (a second one: `dL/dx:y#2`)
+A scalar formula is an Expr without tensors. Whoever runs one knows the functions of a vocabulary alone (a person with a
+calculator, intervals, a spreadsheet, a page); `Opener` replaces all other ops by their definitions.
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from autograd.backprop import cotangent_for, reach, refuse_stale, walk
 from autograd.errors import DataError
-from autograd.expr import UNKNOWN, Expr, rule_as_text
-from autograd.formula.entries import Entries
-from autograd.formula.lines import Derivation
-from autograd.formula.names import Names
-from autograd.formula.scalar_simplify import ScalarSimplifier, is_constant, plain_number
-from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.unfolding import Unfolded
-from autograd.graph import topological
-from autograd.op import OPS, Op, apply
-from autograd.value import Value
+from autograd.expr import Expr
+from autograd.op import OPS
 
-FORWARD, BACKWARD = "forward", "backward"
-LONGEST_HIDDEN = 24  # characters of the expression that stands for a transpose or an index without a name
-AGREEMENT = 1e-9  # of the size of a table's numbers: a program that is further from the engine is refused
+VOCABULARY = frozenset(
+    ("add", "sub", "mul", "div", "neg", "power", "exp", "log", "sqrt", "tanh", "sigmoid", "sin", "cos", "arctan", "erf",
+     "relu", "abs", "sign", "maximum", "minimum", "where",
+     "less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+)  # fmt: skip
+# And those whose definitions lose digits, for code that has to give the engine's numbers.
+ALL_DIGITS = VOCABULARY | {"expm1", "log1p", "tan", "sinh", "cosh", "alias"}
+
+SIGNS = {  # the sign, how strongly it binds, and whether its right side needs brackets at the same strength
+    "add": ("+", 1, False), "sub": ("-", 1, True), "mul": ("*", 2, False), "div": ("/", 2, True),
+    "less": ("<", 0, True), "less_equal": ("<=", 0, True), "greater": (">", 0, True), "greater_equal": (">=", 0, True),
+    "equal": ("==", 0, True), "not_equal": ("!=", 0, True),
+}  # fmt: skip
+NEGATIVE, POWER, ATOM = 3, 4, 5
+NAMES = {"maximum": "max", "minimum": "min"}
 
 
-def scalar_program(root: Value, *, backward: bool = True, grad: Any = None, names: Names | None = None) -> Program:
-    """The graph of `root` as scalar lines, forward and, unless told otherwise, backward; see the top of this module.
+def in_order(e: Expr) -> Iterator[Expr]:
+    """Every part of a formula once, each after those it is made of. Sums are deep, so there is no recursion."""
+    seen: set[int] = set()
+    stack = [e]
+    while stack:
+        part = stack[-1]
+        waiting = [x for x in _parts(part) if id(x) not in seen]
+        stack += waiting
+        if not waiting:
+            stack.pop()
+            if id(part) not in seen:
+                seen.add(id(part))
+                yield part
 
-    `grad` is the gradient that a root which is no scalar starts from; `names` the names of a reader that has its own.
-    Raises DataError for an op that cannot be spelled out: a rule or forward function that only runs on numbers.
+
+def _parts(e: Expr) -> tuple[Expr, ...]:
+    """What a formula is made of; of a line that a definition names, its formula."""
+    return (e.formula,) if e.op is None and e.node is None and e.formula is not None else e.args
+
+
+class Opener:
+    """Scalar formulas in a vocabulary: other ops are replaced by their definitions. With `shorten` as a person writes
+    them: constants worked out, nothing times a constant 0 or 1."""
+
+    def __init__(self, vocabulary: frozenset[str] = VOCABULARY, shorten: bool = True) -> None:
+        self.vocabulary, self.shorten = vocabulary, shorten
+        self.done: dict[int, tuple[Expr, Expr]] = {}
+
+    def __call__(self, e: Expr) -> Expr:
+        for part in in_order(e):
+            if id(part) not in self.done:
+                self.done[id(part)] = (part, self._opened(part))
+        return self.done[id(e)][1]
+
+    def _opened(self, e: Expr) -> Expr:
+        args = tuple(self.done[id(x)][1] for x in _parts(e))
+        if e.op is None:
+            if args:  # a line: its formula stands for it
+                return args[0]
+            return e if e.name or not self.shorten else Expr.number(plain_number(e.value))
+        name = e.op.base.name
+        if self.shorten:
+            short = _SHORTER.get(name, _as_it_is)(*args)
+            if short is not None:
+                return short
+            if all(map(is_constant, args)):
+                return Expr.number(plain_number(e.op.compute(*(a.value for a in args))))
+        if name not in self.vocabulary:
+            if e.op.definition is None:
+                raise DataError(f"{name} cannot be spelled out in scalars: it has no definition in simpler ops")
+            return self(e.op.definition(*args, **e.op.settings))
+        return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr.applied(e.op, args)
+
+
+def _as_it_is(*args: Expr) -> None:
+    return None
+
+
+def is_constant(e: Expr) -> bool:
+    """Is it a plain number?"""
+    return e.op is None and not e.name
+
+
+def _is(e: Expr, number: float) -> bool:
+    return is_constant(e) and e.value == number
+
+
+def _shorter_mul(x: Expr, y: Expr) -> Expr | None:
+    if _is(x, 0) or _is(y, 0):
+        return Expr.number(0)
+    return y if _is(x, 1) else x if _is(y, 1) else None
+
+
+def _shorter_add(x: Expr, y: Expr) -> Expr | None:
+    if _is(x, -math.inf) or _is(y, -math.inf):  # a mask that is added
+        return Expr.number(-math.inf)
+    return y if _is(x, 0) else x if _is(y, 0) else None
+
+
+def _shorter_sub(x: Expr, y: Expr) -> Expr | None:
+    if _is(x, -math.inf):  # a masked score less the largest of its row, which may be masked too
+        return x
+    return x if _is(y, 0) else OPS["neg"](y) if _is(x, 0) and not is_constant(y) else None
+
+
+def _shorter_div(x: Expr, y: Expr) -> Expr | None:
+    return Expr.number(0) if _is(x, 0) else x if _is(y, 1) else None
+
+
+def _shorter_power(x: Expr, y: Expr) -> Expr | None:
+    return x if _is(y, 1) else Expr.number(1) if _is(y, 0) else None
+
+
+def _shorter_neg(x: Expr) -> Expr | None:
+    return x.args[0] if x.op is not None and x.op.name == "neg" else None
+
+
+def _shorter_maximum(x: Expr, y: Expr) -> Expr | None:
+    return y if _is(x, -math.inf) else x if _is(y, -math.inf) else None
+
+
+def _shorter_where(condition: Expr, x: Expr, y: Expr) -> Expr | None:
+    if not is_constant(condition):
+        return None
+    return x if condition.value else y
+
+
+_SHORTER: dict[str, Callable[..., Expr | None]] = {
+    "mul": _shorter_mul, "add": _shorter_add, "sub": _shorter_sub, "div": _shorter_div, "power": _shorter_power,
+    "neg": _shorter_neg, "maximum": _shorter_maximum, "where": _shorter_where,
+}  # fmt: skip
+
+
+def plain_number(x: Any) -> Any:
+    """A whole number as int, so that rules print `2 * x`."""
+    x = x.item() if isinstance(x, np.generic | np.ndarray) else x
+    if isinstance(x, float) and math.isfinite(x) and x.is_integer() and abs(x) < 1e15:
+        return int(x) if x or math.copysign(1.0, x) > 0 else 0
+    return x
+
+
+# --- as arithmetic, and as data ------------------------------------------------------------------------------------
+
+
+def python_text(e: Expr) -> str:
+    """A scalar formula as arithmetic over ids: + - * / **, exp log sqrt tanh sigmoid max abs and their like.
+
+    >>> x, y = Expr("x[0]", 2.0), Expr("y", 3.0)
+    >>> python_text((x - y) * -x / (x * y))
+    '(x[0] - y) * (-x[0]) / (x[0] * y)'
     """
-    seed = cotangent_for(root, grad) if backward else None
-    refuse_stale([node for node in reversed(topological(root)) if node.op is not None])
-    root = Unfolded(root).root
-    nodes = topological(root)
-    book = _Book(root, nodes, names or Names(nodes, nest=False))
-    with np.errstate(all="ignore"):
-        for node in nodes:
-            book.add_node(node)
-        if backward:
-            book.go_back(root, seed)
-    values = {node: entries.array for node, entries in book.values.items()}
-    gradients = {node: entries.array for node, entries in book.slopes.items()}
-    return Program(root, book.words.top, book.words, book.inputs, book.tables, values, gradients)
+    return _text(e)[0]
 
 
-class _Book:
-    """The program as it is written, table after table."""
-
-    def __init__(self, root: Value, nodes: list[Value], names: Names) -> None:
-        self.names = names
-        self._hidden = {node for node in nodes if node is not root and self._is_hidden(node)}
-        self.words = Derivation(names, nodes, root)
-        self.inputs: list[Table] = []
-        self.tables: list[Table] = []
-        self.values: dict[Value, _Opened] = {}
-        self.slopes: dict[Value, _Opened] = {}
-        self._used: Counter[str] = Counter()
-        self._steps: dict[Any, Table] = {}  # by their formulas: what two rules both need is computed once
-        self._owner: Any = None
-        self._through: Value | None = None
-        self._simplify = ScalarSimplifier()
-        for node in nodes:  # results come before steps in the choice of names
-            self._used[self.words.name(node)] += 1
-
-    def _is_hidden(self, node: Value) -> bool:
-        """Does it only move numbers, without a name? Then it reads as its short expression, `K.T`, and has no table."""
-        if node.op is None or not node.op.view or self.names.name(node):
-            return False
-        text = self.names.expression(node)
-        if len(text) <= LONGEST_HIDDEN:
-            self.names.settle((), {node: text})
-        return True
-
-    # --- forward -------------------------------------------------------------------------------------------------
-
-    def add_node(self, node: Value) -> None:
-        name = self.words.name(node)
-        if node.op is None:
-            table = Table(name, name, "input", FORWARD, node, np.asarray(node.data, dtype=float))
-            self.inputs.append(table)
-            self.values[node] = self._symbols(table)
-            return
-        self._owner, self._through = node, None
-        found = apply(node.op, tuple(self._operand(x) for x in node.inputs))
-        table = Table(name, name, "value", FORWARD, node, _numbers(node.data), self._simplified(found, node.shape))
-        self.values[node] = self._placed(table, self._is_unnamed(node))
-
-    def _operand(self, x: Any) -> Any:
-        return self.values[x] if isinstance(x, Value) else x
-
-    # --- backward ------------------------------------------------------------------------------------------------
-
-    def go_back(self, root: Value, seed: Any) -> None:
-        """The chain rule in the engine's own order; a gradient is complete with its last contribution."""
-        notes: list[tuple[Value, Value, Any, Any]] = []
-        order = reach(root)
-
-        def note(node: Value, g: Any, x: Value, dx: Any, before: Any, total: Any) -> None:
-            notes.append((node, x, dx, total))
-
-        results = walk(order, {root: seed}, watch=note)
-        arrived = {node: g for node, g in zip(order, results) if g is not None}
-        paths = Counter(x for _, x, _, _ in notes)
-        by_node: dict[Value, list[tuple[Value, Any, Any]]] = {}
-        for node, x, dx, total in notes:
-            by_node.setdefault(node, []).append((x, dx, total))
-        if root.op is not None:
-            self.slopes[root] = _Opened(_constants(np.asarray(seed, dtype=float)), self)
-        else:
-            self._gradient(root, _constants(np.asarray(seed, dtype=float)), seed, None)
-        parts: dict[Value, list[_Opened]] = {}
-        for node in order:
-            if node in arrived:
-                formulas = self._sent(node, arrived[node])
-                for (x, dx, total), formula in zip(by_node.get(node, []), formulas, strict=True):
-                    if paths[x] == 1:
-                        self._gradient(x, formula, total, node)
-                        continue
-                    parts.setdefault(x, []).append(self._contribution(x, formula, dx, node))
-                    if len(parts[x]) == paths[x]:
-                        whole = functools.reduce(OPS["add"], parts[x])
-                        self._gradient(x, self._simplified(whole, x.shape), total, None)
-
-    def _sent(self, node: Value, gradient: Any) -> list[Any]:
-        """For each input that wants a gradient, in operand order, what the node sends, entry by entry."""
-        assert node.op is not None
-        self._owner = self._through = node
-        inputs = [Expr("x", x.data, node=x) if isinstance(x, Value) else _constant(x) for x in node.inputs]
-        g = Expr("g", gradient, node=node, is_gradient=True)
-        rules = rule_as_text(node.op, g, Expr("out", node.data, node=node), inputs)
-        known: dict[int, Any] = {}
-
-        def get(e: Expr) -> Any:
-            if isinstance(e.node, Value):
-                return self.slopes[e.node] if e.is_gradient else self.values[e.node]
-            if e.formula is None:
-                return UNKNOWN
-            if id(e) not in known:
-                found = e.formula.run(get)
-                known[id(e)] = found.__let__(e.name, e.says) if isinstance(found, _Opened) else found
-            return known[id(e)]
-
-        wanted = [(x, part) for x, part in zip(node.inputs, rules) if isinstance(x, Value) and x.requires_grad]
-        return [self._simplified(part.run(get), x.shape) for x, part in wanted if part is not None]
-
-    def _contribution(self, x: Value, formulas: Any, value: Any, through: Value) -> _Opened:
-        name = self._unique(f"{self._slope(x)}:{self.words.name(through)}")
-        table = Table(name, name, "contribution", BACKWARD, x, _numbers(value), formulas, through)
-        return self._placed(table, unnamed=True)
-
-    def _gradient(self, x: Value, formulas: Any, value: Any, through: Value | None) -> None:
-        name = self._slope(x)
-        table = Table(name, name, "gradient", BACKWARD, x, _numbers(value), formulas, through)
-        if x in self._hidden and through is not None:
-            # Nobody wrote the transpose of K down: what is sent to it is sent to K.
-            self._check(table)
-            self.slopes[x] = _Opened(formulas, self)
-        else:
-            self.slopes[x] = self._placed(table, self._is_unnamed(x))
-
-    def _is_unnamed(self, x: Value) -> bool:
-        return x in self._hidden or (x.op is not None and self.names.is_made_up(x))
-
-    def _slope(self, x: Value) -> str:
-        return f"d{self.words.top}/d{self.words.name(x)}"
-
-    # --- tables --------------------------------------------------------------------------------------------------
-
-    def step(self, name: str, says: str, array: Any) -> _Opened:
-        """A step that a definition or a rule names; one that is there already is not written again."""
-        formulas = self._simplified(Entries(array), array.shape)
-        if all(e.op is None for e in formulas.flat):
-            return _Opened(formulas, self)
-        key = formulas.shape, tuple(_key(e) for e in formulas.flat)
-        if key not in self._steps:
-            values = np.array([float(e.value) for e in formulas.flat]).reshape(formulas.shape)
-            full = self._unique(f"{self.words.name(self._owner)}.{name}")
-            phase = FORWARD if self._through is None else BACKWARD
-            table = Table(full, name, "step", phase, self._owner, values, formulas, self._through, says)
-            self._symbols(table)
-            self._steps[key] = table
-            self.tables.append(table)
-        return _Opened(self._steps[key].symbols, self)
-
-    def _placed(self, table: Table, unnamed: bool) -> _Opened:
-        """A table that is finished. Copies without a name of their own leave no trace."""
-        self._check(table)
-        if unnamed and table.is_copy:
-            return _Opened(table.formulas, self)
-        self.tables.append(table)
-        return self._symbols(table)
-
-    def _check(self, table: Table) -> None:
-        found = np.array([float(e.value) for e in table.formulas.flat]).reshape(table.shape)
-        size = np.max(np.abs(table.values), initial=1e-3, where=np.isfinite(table.values))
-        if not np.allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
-            raise DataError(
-                f"{table.name} cannot be spelled out: in simple steps it does not come to the engine's numbers. A "
-                "number may be beyond what exp can hold, or a hook may have changed a gradient"
-            )
-
-    def _symbols(self, table: Table) -> _Opened:
-        table.symbols = np.empty(table.shape, object)
-        for index in np.ndindex(table.shape):
-            table.symbols[index] = Expr(table.ids[index], float(table.values[index]))
-            formula = None if table.formulas is None else table.formulas[index]
-            if formula is not None and is_constant(formula) and (table.kind == "step" or math.isinf(formula.value)):
-                table.symbols[index] = formula  # of a masked score nothing is computed
-        return _Opened(table.symbols, self)
-
-    def _unique(self, name: str) -> str:
-        self._used[name] += 1
-        return name if self._used[name] == 1 else f"{name}#{self._used[name]}"
-
-    def _simplified(self, found: Any, shape: tuple[int, ...]) -> Any:
-        """Every entry in the vocabulary, as a person writes it."""
-        array = found.array if isinstance(found, Entries) else np.asarray(found)
-        result = np.empty(array.shape, object)
-        for index in np.ndindex(array.shape):
-            entry = array[index]
-            entry = entry.item() if isinstance(entry, np.ndarray) else entry
-            result[index] = self._simplify(entry if isinstance(entry, Expr) else Expr.number(plain_number(entry)))
-        return result.reshape(shape)
-
-
-class _Opened(Entries):
-    """Entries that open fused ops by their definitions, and write down what those name on the way."""
-
-    __slots__ = ("book",)
-
-    def __init__(self, array: Any, book: _Book) -> None:
-        super().__init__(array)
-        self.book = book
-
-    T = property(lambda self: _Opened(self.array.T, self.book))
-    mT = property(lambda self: _Opened(self.array.mT, self.book))
-
-    def __let__(self, name: str, says: str) -> _Opened:
-        return self.book.step(name, says, self.array)
-
-    @staticmethod
-    def __apply__(op: Op, inputs: tuple[Any, ...]) -> _Opened:
-        book = next(x.book for x in inputs if isinstance(x, _Opened))
-        found: Any = Entries.__apply__(op, inputs)
-        if isinstance(found, _Opened):
-            return found
-        return _Opened(found.array if isinstance(found, Entries) else found, book)
-
-
-def _key(e: Expr) -> Any:
-    """What tells scalar formulas apart."""
+def _text(e: Expr) -> tuple[str, int]:
+    """The text, and how strongly its last sign binds."""
     if e.op is None:
-        return e.name or float(e.value)
-    return (e.op.name, *map(_key, e.args))
+        return (e.name, ATOM) if e.name else _number(e.value)
+    name = e.op.base.name
+    if name in SIGNS:
+        sign, strength, strict = SIGNS[name]
+        left, right = e.args
+        after = _text(right)
+        needs_brackets = after[1] < strength + strict or (after[1] == 0 == strength) or after[0].startswith("-")
+        return f"{_inside(left, max(strength, 1))} {sign} {f'({after[0]})' if needs_brackets else after[0]}", strength
+    if name == "neg":
+        return f"-{_inside(e.args[0], NEGATIVE - 1)}", NEGATIVE - 1
+    if name == "power":
+        base, exponent = (_inside(part, ATOM) for part in e.args)
+        return f"{base} ** {exponent}", POWER
+    if name == "relu":
+        return f"max({python_text(e.args[0])}, 0)", ATOM
+    if name in NAMES:  # max(max(a, b), c) is one list
+        return f"{NAMES[name]}({', '.join(map(python_text, _flat(e, name)))})", ATOM
+    if name == "where":
+        condition, x, y = map(python_text, e.args)
+        return f"({x} if {condition} else {y})", ATOM
+    return f"{name}({', '.join(map(python_text, e.args))})", ATOM
 
 
-def _constants(array: Any) -> Any:
-    found = np.empty(array.shape, object)
-    for index in np.ndindex(array.shape):
-        found[index] = Expr.number(plain_number(array[index]))
-    return found
+def _flat(e: Expr, name: str) -> list[Expr]:
+    if e.op is None or e.op.base.name != name:
+        return [e]
+    return [part for x in e.args for part in _flat(x, name)]
 
 
-def _constant(x: Any) -> Any:
-    """A plain operand of a rule: an array as a formula, so that the rule runs on text; a number as it is."""
-    return Expr.number(x) if isinstance(x, np.ndarray) else x
+def _inside(e: Expr, strength: int) -> str:
+    text, own = _text(e)
+    return text if own >= strength else f"({text})"
 
 
-def _numbers(x: Any) -> Any:
-    return np.array(x, dtype=float)
+def _number(x: Any) -> tuple[str, int]:
+    if isinstance(x, bool):
+        return str(int(x)), ATOM
+    if x != x or x in (float("inf"), float("-inf")):
+        return f"float('{x}')", ATOM
+    text = repr(x)
+    return text, ATOM if x >= 0 else NEGATIVE - 1
+
+
+def json_of(e: Expr) -> Any:
+    """A scalar formula as an id, a number, or [function, argument, ...]; an infinite number as text."""
+    if e.op is not None:
+        return [e.op.base.name, *map(json_of, e.args)]
+    if e.name:
+        return e.name
+    if isinstance(e.value, bool):
+        return int(e.value)
+    return e.value if abs(e.value) < float("inf") else ["number", str(e.value)]

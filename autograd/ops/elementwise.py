@@ -36,7 +36,8 @@ expm1 = Op("expm1", forward=by_kind(math.expm1, np.expm1),
            vjp=lambda g, out, x: (g * (out + 1),),
            definition=lambda x: exp(x) - 1,
            c="expm1(x)",
-           samples=UNARY, numpy=np.expm1, batch="align", doc="`exp(x) - 1`, with all digits also where x is near 0.")
+           samples=UNARY, numpy=np.expm1, batch="align",
+           about=About(opens=False), doc="`exp(x) - 1`, with all digits also where x is near 0.")
 
 log = Op("log", forward=by_kind(math.log, np.log),
          vjp=lambda g, out, x: (g / x,),
@@ -73,14 +74,15 @@ xlogy = Op("xlogy", "xlogy(x, y)",
            definition=lambda x, y: x * log(y), unfolds="rules",
            lower=lambda x, y: where(equal(x, 0), 0.0, x * log(where(equal(x, 0), 1.0, y))),
            samples=NONZERO, batch="align",
-           about=About(bad="Keep y above 0."),
+           about=About(bad="Keep y above 0.", opens=False),
            doc="`x * log(y)`, and 0 where x is 0.")
 
 log1p = Op("log1p", forward=by_kind(math.log1p, np.log1p),
            vjp=lambda g, out, x: (g / (1 + x),),
            definition=lambda x: log(1 + x),
            c="log1p(x)",
-           samples=POSITIVE, numpy=np.log1p, batch="align", doc="`log(1 + x)`, with all digits also where x is near 0.")
+           samples=POSITIVE, numpy=np.log1p, batch="align",
+           about=About(opens=False), doc="`log(1 + x)`, with all digits also where x is near 0.")
 
 sqrt = Op("sqrt", forward=by_kind(math.sqrt, np.sqrt),
           vjp=lambda g, out, x: (g / (2 * out),),
@@ -105,7 +107,7 @@ tan = Op("tan", forward=by_kind(math.tan, np.tan),
          vjp=lambda g, out, x: (g * (1 + out**2),),
          definition=lambda x: sin(x) / cos(x), lower=True,
          samples=samples(".", "2,3", low=-1.2, high=1.2), numpy=np.tan, batch="align",
-         doc="The tangent of an angle in radians.")
+         about=About(opens=False), doc="The tangent of an angle in radians.")
 
 arctan = Op("arctan", forward=by_kind(math.atan, np.arctan),
             vjp=lambda g, out, x: (g / (1 + x**2),),
@@ -116,19 +118,21 @@ sinh = Op("sinh", forward=by_kind(math.sinh, np.sinh),
           vjp=lambda g, out, x: (g * cosh(x),),
           definition=lambda x: (exp(x) - exp(-x)) / 2,
           lower=lambda x: (expm1(x) - expm1(-x)) / 2,
-          samples=UNARY, numpy=np.sinh, batch="align", doc="The hyperbolic sine, `(exp(x) - exp(-x)) / 2`.")
+          samples=UNARY, numpy=np.sinh, batch="align",
+          about=About(opens=False), doc="The hyperbolic sine, `(exp(x) - exp(-x)) / 2`.")
 
 cosh = Op("cosh", forward=by_kind(math.cosh, np.cosh),
           vjp=lambda g, out, x: (g * sinh(x),),
           definition=lambda x: (exp(x) + exp(-x)) / 2, lower=True,
-          samples=UNARY, numpy=np.cosh, batch="align", doc="The hyperbolic cosine, `(exp(x) + exp(-x)) / 2`.")
+          samples=UNARY, numpy=np.cosh, batch="align",
+          about=About(opens=False), doc="The hyperbolic cosine, `(exp(x) + exp(-x)) / 2`.")
 
 tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
           vjp=lambda g, out, x: (g * (1 - out**2),),
           definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
           c="quick_tanh(x)", samples=UNARY, numpy=np.tanh, batch="align",
           about=About(rule="tanh has the slope 1 − result²: 1 near zero, almost 0 far from it.",
-                      small=saturated("1 − out²", np.abs)),
+                      small=saturated("1 − out²", np.abs), opens=False),
           doc="The hyperbolic tangent, `sinh(x) / cosh(x)`: any number, squashed into -1 to 1.")
 
 
@@ -145,7 +149,7 @@ sigmoid = Op("sigmoid", forward=_sigmoid,
              lower=lambda x: where(x >= 0, 1.0, exp(-abs_(x))) / (1.0 + exp(-abs_(x))),
              samples=UNARY, batch="align",
              about=About(rule="sigmoid has the slope result · (1 − result), at most a quarter.",
-                         small=saturated("out (1 − out)", lambda out: np.abs(out - 0.5) + 0.5)),
+                         small=saturated("out (1 − out)", lambda out: np.abs(out - 0.5) + 0.5), opens=False),
              doc="`1 / (1 + exp(-x))`, without overflow: any number, squashed into 0 to 1.")
 
 softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
@@ -174,7 +178,7 @@ def _logaddexp2(x, y):
 silu = Op("silu", forward=lambda x: x * _sigmoid(x),
           vjp=lambda g, out, x: (g * sigmoid(x) * (1 + x * (1 - sigmoid(x))),),  # nothing cancels, at 1e17 neither
           definition=lambda x: x * sigmoid(x), lower=True,
-          samples=UNARY, batch="align", doc="`x * sigmoid(x)`, also called swish.")
+          samples=UNARY, batch="align", about=About(opens=False), doc="`x * sigmoid(x)`, also called swish.")
 
 relu = Op("relu", forward=lambda x: (0.0 if x <= 0 else x) if x.__class__ is float else np.maximum(x, 0.0),
           vjp=lambda g, out, x: (g * (x > 0),),
@@ -192,7 +196,8 @@ leaky_relu = Op("leaky_relu", "leaky_relu(x, slope=slope)",
                 forward=lambda x, *, slope: where.compute(x > 0, x, slope * x),
                 vjp=lambda g, out, x, *, slope: (g * where(x > 0, 1.0, slope),),
                 definition=lambda x, slope=0.01: where(x > 0, x, slope * x), lower=True,
-                samples=(*UNARY, *samples("2,3", slope=0.3)), batch="align", doc="x above 0, `slope * x` below.")
+                samples=(*UNARY, *samples("2,3", slope=0.3)), batch="align",
+                about=About(opens=False), doc="x above 0, `slope * x` below.")
 
 erf = Op("erf", forward=erf_of,
          vjp=lambda g, out, x: (g * (2 / math.sqrt(math.pi)) * exp(-(x**2)),),
@@ -393,6 +398,7 @@ clip_ = Op("clip", "clip(x, low=low, high=high)",
            samples=[Sample(".", settings={"low": -1, "high": 1}), Sample("3,4", settings={"low": -1}),
                     Sample("3,4", settings={"low": -0.5, "high": 0.7})],
            batch="align",
+           about=About(opens=False),
            doc="x, but no less than `low` and no more than `high`; outside, no gradient flows.")
 
 

@@ -216,7 +216,7 @@ linear = Op("linear", "linear(x, weight, bias)", normalize=lambda x, weight, bia
                 0.0 if bias is None else bias.reshape(n, *(1,) * (x.ndim - 2), -1)),
             about=About(rule="A linear layer sends the gradient back through its weights, and to the weights what "
                              "came in times it.",
-                        small=other_factor),
+                        small=other_factor, opens=False),
             doc="`x @ weight + bias`: weight is (in, out).")
 
 # --- cross entropy ------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", normalize=reduction("
           definition=lambda x, axis=None, keepdims=False: (
               sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))), lower=True, look="mean",
           samples=REDUCED, numpy=np.mean, batch="align",
-          about=About(rule="A mean hands every number an equal share of the gradient."),
+          about=About(rule="A mean hands every number an equal share of the gradient.", opens=False),
           doc="The mean over an axis, several, or all.")
 
 

@@ -8,6 +8,8 @@ and the backward pass; run on the printed numbers, one line is what a reader wor
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,15 +17,14 @@ import numpy as np
 from autograd.drawing.roles import Roles
 from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.digits import Line, quantity, terms_of
+from autograd.formula.digits import Line, quantity, summed
 from autograd.formula.entries import Entries, spelled
 from autograd.formula.numbers import count
 from autograd.formula.operands import plain
+from autograd.formula.scalars import ALL_DIGITS, Opener, in_order
 from autograd.formula.slots import Slots, as_data
 from autograd.op import OPS
-from autograd.stepping.figures import are_spelled
-from autograd.stepping.registers import Block, Code, NotLive, Register
-from autograd.stepping.walk import BACKWARD, Contribution, Step
+from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 
 if TYPE_CHECKING:
@@ -31,6 +32,36 @@ if TYPE_CHECKING:
 
 MOST_SCALARS = 20_000  # of a page whose numbers can be changed
 KINDS = {"f": "", "i": "whole", "u": "whole", "b": "truth"}
+
+
+class NotLive(Exception):
+    """Why the numbers of a page cannot be changed."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some registers in a row: the numbers of one quantity."""
+
+    number: int
+    start: int
+    shape: tuple[int, ...]
+    kind: str = ""  # "whole" and "truth" are never rounded
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Register:
+    """One register of a block."""
+
+    block: Block
+    offset: int
+
+    @property
+    def number(self) -> int:
+        return self.block.start + self.offset
 
 
 class Live:
@@ -47,6 +78,7 @@ class Live:
         self._of: dict[Any, Block] = {}  # by quantity
         self._line_of: dict[int, int] = {}  # by the id of its result
         self._kept: list[Any] = []  # so that ids stay their own
+        self._open = Opener(ALL_DIGITS, shorten=False)
         self.sends: list[dict[str, Any]] = []
         self.gradients: dict[Value, Block] = {}
         self._sent: dict[tuple[Value, int], tuple[Block, Block]] = {}
@@ -81,12 +113,12 @@ class Live:
 
     # --- registers -----------------------------------------------------------------------------------------------
 
-    def function(self, name: str) -> int:
+    def _function(self, name: str) -> int:
         if name not in self.functions:
             self.functions.append(name)
         return self.functions.index(name)
 
-    def new_register(self) -> int:
+    def _new_register(self) -> int:
         self.registers += 1
         if self.registers > 20 * MOST_SCALARS:
             raise NotLive(f"its steps take more than {count(20 * MOST_SCALARS)} operations")
@@ -121,13 +153,9 @@ class Live:
             raise NotLive(f"{e.name} can only be run by Python")
         return found
 
-    def operand(self, e: Expr) -> int:
+    def _operand(self, e: Expr) -> int:
         """The register of a scalar without an op."""
-        if isinstance(e.node, Register):
-            return e.node.number
-        if e.node.__class__ is int:
-            return int(e.node)
-        return self.constant(e.value).start
+        return e.node.number if isinstance(e.node, Register) else self.constant(e.value).start
 
     def entries(self, symbol: Expr) -> Any:
         """The entries of a symbol: Exprs that know their register. Whole numbers that were given stay as they are."""
@@ -148,22 +176,21 @@ class Live:
         if found is None:
             self._kept.append(line)
             spelled = self._spelled(line.formula)
-            result, code = self.block(line.result), Code(self)
-            for offset, e in enumerate(spelled.ravel()):
-                code.emit("alias", result.start + offset, code.scalar(e))
+            result = self.block(line.result)
+            code = self._code({result.start + offset: e for offset, e in enumerate(spelled.ravel())})
             found = self._line_of[id(line.result)] = len(self.lines)
             self.lines.append(self._as_data(line, result, code, spelled))
         return found
 
-    def _as_data(self, line: Line, result: Block, code: Code, spelled: Any) -> dict[str, Any]:
-        data: dict[str, Any] = {"result": result.number, "code": code.numbers, "gradient": int(line.result.is_gradient)}
+    def _as_data(self, line: Line, result: Block, code: list[int], spelled: Any) -> dict[str, Any]:
+        data: dict[str, Any] = {"result": result.number, "code": code, "gradient": int(line.result.is_gradient)}
         data["uses"] = [self.block(e).number for e in line.quantities]
         data["named"] = [self.block(e).number for e in line.formula.symbols()]
-        data["terms"] = [self.block(e).number for e in terms_of(line)]
+        data["terms"] = [self.block(e).number for e in summed(line)]
         data["shown"] = int(line.is_shown)
         if line.formula.op is not None:
             data["pieces"] = Slots(self.block, line.is_shown).pieces(line.formula)
-        if are_spelled(line):
+        if line.is_spelled:
             data["entries"] = [self._entry(e) for e in spelled.ravel()]
         return data
 
@@ -173,12 +200,11 @@ class Live:
             return None
         operands = list(Line(e, e).quantities)
         pieces = Slots(self._scalar, True).pieces(e)
-        code = Code(self)
-        code.emit("alias", target := self.new_register(), code.scalar(e))
+        target = self._new_register()
         uses = [[register.block.number, register.offset] for register in map(self._scalar, operands)]
-        terms = [self._scalar(t) for t in terms_of(Line(e, e))[:-1]]
+        terms = [self._scalar(t) for t in summed(Line(e, e))[:-1]]
         return {
-            "pieces": pieces, "uses": uses, "code": code.numbers, "result": target,
+            "pieces": pieces, "uses": uses, "code": self._code({target: e}), "result": target,
             "terms": [[register.block.number, register.offset] for register in terms],
         }  # fmt: skip
 
@@ -192,6 +218,28 @@ class Live:
             return spelled(formula, self.entries)
         except HandgradError as error:
             raise NotLive(str(error)) from error
+
+    def _code(self, formulas: dict[int, Expr]) -> list[int]:
+        """Instructions that fill registers with formulas of scalars, flat: function, target, operands."""
+        code: list[int] = []
+        registers: dict[int, int] = {}  # by the id of the formula that they hold
+
+        def emit(function: str, target: int, *operands: int) -> int:
+            code.extend((self._function(function), target, *operands))
+            return target
+
+        for target, formula in formulas.items():
+            try:
+                formula = self._open(formula)
+            except HandgradError as error:
+                raise NotLive(str(error)) from error
+            for e in in_order(formula):
+                if id(e) not in registers:
+                    registers[id(e)] = self._operand(e) if e.op is None else emit(
+                        e.op.base.name, self._new_register(), *(registers[id(x)] for x in e.args)
+                    )  # fmt: skip
+            emit("alias", target, registers[id(formula)])
+        return code
 
     # --- the passes ----------------------------------------------------------------------------------------------
 

@@ -1,15 +1,20 @@
-"""What a notebook shows: the page in a frame; behind it, for notebooks that allow no frames, a picture and a table."""
+"""What a notebook shows: the page in a frame; behind it, for notebooks that allow no frames, a picture and a table.
+
+`widget_class` makes the live one, which needs `anywidget`.
+"""
 
 from __future__ import annotations
 
 import base64
+import functools
 from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from autograd.formula.arithmetic import shown
 from autograd.formula.text import xml
-from autograd.stepping.views import View
-from autograd.stepping.walk import BACKWARD, Step
+from autograd.stepping.picture import View
+from autograd.stepping.steps import BACKWARD, Step
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
@@ -47,9 +52,7 @@ def step_table(stepper: Stepper) -> str:
     steps = [step for step in stepper if step.kind == BACKWARD]
     if not steps:
         return _forward_table(list(stepper))
-    head = "".join(
-        f"<th>{word}</th>" for word in ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
-    )
+    head = "".join(f"<th>{word}</th>" for word in COLUMNS)
     rows = "".join(_rows(step) for step in steps[:MOST_ROWS])
     more = f"<p>and {len(steps) - MOST_ROWS} more steps</p>" if len(steps) > MOST_ROWS else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
@@ -85,3 +88,51 @@ def _forward_table(steps: list[Step]) -> str:
 def bundle(stepper: Stepper) -> dict[str, Any]:
     """What the stepper hands a notebook."""
     return {"text/html": frame(stepper), "text/plain": repr(stepper)}
+
+
+@functools.cache
+def widget_class() -> Any:
+    """The class of live views: `widget.position` follows the reader, and moves the page when it is set."""
+    try:
+        import anywidget
+        import traitlets
+    except ImportError as missing:
+        raise ImportError(
+            f"a live widget needs {missing.name} (pip install 'handgrad[notebook]'); without it, show the stepper "
+            "itself: it needs nothing"
+        ) from missing
+
+    class StepperWidget(anywidget.AnyWidget):
+        """A stepper that a notebook shows live."""
+
+        _esm = files("autograd.stepping").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
+        page = traitlets.Unicode().tag(sync=True)
+        position = traitlets.Int(0).tag(sync=True)
+        height = traitlets.Int(FRAME_HEIGHT).tag(sync=True)
+
+        def __init__(self, stepper: Stepper, **options: Any) -> None:
+            super().__init__(page=stepper.html(), position=stepper.position, **options)
+            self.stepper = stepper
+
+        @traitlets.validate("position")
+        def _within(self, proposal: Any) -> int:
+            position = proposal["value"]
+            return max(0, min(int(position), len(self.stepper))) if hasattr(self, "stepper") else position
+
+        @traitlets.observe("position")
+        def _move(self, change: Any) -> None:
+            if hasattr(self, "stepper"):
+                self.stepper.position = change["new"]
+
+        @property
+        def step(self) -> Step | None:
+            """The step that is shown; None at the start."""
+            return self.stepper.current
+
+        def goto(self, place: Any, kind: str | None = None) -> Step:
+            """Move the page to a step, by index, node or name."""
+            found = self.stepper.goto(place, kind)
+            self.position = self.stepper.position
+            return found
+
+    return StepperWidget

@@ -12,13 +12,13 @@ from autograd.drawing.paint import painter, theme
 from autograd.errors import StepError
 from autograd.formula.numbers import count, short
 from autograd.formula.text import xml
-from autograd.stepping.inside import can_open, inside
+from autograd.stepping.folding import inside
 from autograd.stepping.live import Live, build
 from autograd.stepping.notebook import step_table
 from autograd.stepping.panel import Panels
+from autograd.stepping.picture import Source, View, describe_step
 from autograd.stepping.stepper import Stepper
-from autograd.stepping.views import Source, View, describe_step
-from autograd.stepping.walk import Step
+from autograd.stepping.steps import Step
 
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = ("numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "pointing.js", "step.js")
@@ -106,7 +106,7 @@ def _view(
 
 def _inside(step: Step, title: str, opened: list[dict[str, Any]], place: tuple[int, int]) -> int | None:
     """The number of the view that opens a step up, made if it is worth it."""
-    if len(opened) >= MOST_OPENED or step.module is None or not can_open(step):
+    if len(opened) >= MOST_OPENED or step.module is None:
         return None  # what an op does inside is written in its panel, line by line
     small = inside(step)
     if small is None:

@@ -11,31 +11,21 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
-from autograd.formula.arithmetic import Number
+from autograd.formula.arithmetic import Number, Piece
 from autograd.formula.digits import Line
+from autograd.formula.html import ROOMY, grouped, number_html, table_width, value_html
 from autograd.formula.maths import BREAK, MathML, after_d, math, slope_mathml, symbol_mathml
 from autograd.formula.numbers import shows_entries
 from autograd.formula.text import clipped, visible, xml
-from autograd.stepping import explaining as why
-from autograd.stepping.figures import (
-    ROOMY,
-    are_spelled,
-    entries_html,
-    largest,
-    number_html,
-    numbers_line,
-    table_width,
-    value_html,
-)
-from autograd.stepping.live import Live
-from autograd.stepping.registers import Block
-from autograd.stepping.sentences import asked_of, in_words
+from autograd.stepping import questions
+from autograd.stepping.live import Block, Live
 from autograd.stepping.stepper import Stepper
-from autograd.stepping.walk import BACKWARD, Contribution, Step
+from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
 LONGEST_LINE = 90  # characters of a code line
+LONGEST_ENTRY = 120  # characters of one entry, spelled out
 
 
 class Panels:
@@ -160,7 +150,7 @@ class Panels:
         assert line is not None
         numbers = self._numbers(contribution.step, line)
         guess = self._guess(contribution.value, self.words.slope(contribution.parent), self._added(contribution)[0])
-        little = why.why_sent_little(contribution)
+        little = questions.why_sent_little(contribution)
         small = f"<details><summary>why so little?</summary><p>{xml(little)}</p></details>" if little else ""
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
@@ -174,7 +164,7 @@ class Panels:
             return numbers_line(step, line) + entries_html(step, line)
         mark = f' data-entries="{number}"'
         entries = entries_html(step, line, mark)
-        if not entries and are_spelled(line):  # other numbers may be easier to spell
+        if not entries and line.is_spelled:  # other numbers may be easier to spell
             entries = f'<details class="hg-entries"{mark} hidden></details>'
         return numbers_line(step, line, f' data-line="{number}"') + entries
 
@@ -257,14 +247,14 @@ class Panels:
         )
 
     def _whys(self, step: Step) -> str:
-        answers = [("why now?", why.why_now(self.stepper, step))]
+        answers = [("why now?", questions.why_now(self.stepper, step))]
         if step.kind == BACKWARD:
-            words = in_words(step)
+            words = questions.in_words(step)
             if words:
                 answers.insert(0, ("why this rule?", words))
             for contribution in step.contributions:
                 if contribution.paths > 1 and contribution.path > 1:
-                    text = why.why_plus(self.stepper, contribution.parent).removeprefix("Why +=: ")
+                    text = questions.why_plus(self.stepper, contribution.parent).removeprefix("Why +=: ")
                     answers.append(("why +=?", text))
                     break
         bad = self._why_bad(step)
@@ -277,11 +267,11 @@ class Panels:
 
     def _why_bad(self, step: Step) -> str:
         if step.kind != BACKWARD:
-            return "" if np.all(np.isfinite(step.value)) else why.why_bad_value(step.node)
+            return "" if np.all(np.isfinite(step.value)) else questions.why_bad_value(step.node)
         bad = next((c for c in step.contributions if not np.all(np.isfinite(c.value))), None)
         if bad is None:
             return ""
-        return why.why_bad_value(self.stepper.root) or why.why_bad_gradient(self.stepper, bad.parent)
+        return questions.why_bad_value(self.stepper.root) or questions.why_bad_gradient(self.stepper, bad.parent)
 
     def next_up(self, position: int) -> str:
         """The question for the next step, with all that is needed to answer it."""
@@ -289,14 +279,14 @@ class Panels:
             return self._finish()
         step = self.stepper.steps[position]
         if step.kind != BACKWARD:
-            asked = f"<b>Next</b> {xml(step.reading)}. {asked_of(step)}"
+            asked = f"<b>Next</b> {xml(step.reading)}. {questions.asked_of(step)}"
             return f'<div class="hg-next hg-asks"><p>{asked}</p></div>'
         first = (
             " Backprop starts here, with " + self._slope(step.node) + " = 1."
             if step.number == 1 and np.ndim(step.incoming) == 0 and step.incoming == 1
             else ""
         )
-        question = asked_of(step, lambda name: f"<b>{xml(name)}</b>")
+        question = questions.asked_of(step, lambda name: f"<b>{xml(name)}</b>")
         rules = "".join(
             f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if len(c.lines) == 1
         )
@@ -355,3 +345,51 @@ def _is_wide(contribution: Contribution) -> bool:
 
 def _steps(number: int) -> str:
     return f"{number} step{'s' if number != 1 else ''}"
+
+
+# --- lines in numbers ---------------------------------------------------------------------------------------------
+
+
+def numbers_line(step: Step, line: Line, mark: str = "") -> str:
+    """A line in numbers. It wraps before its `=` or `≈`, never after it. `mark` tells the page which line it is."""
+    return f'<div class="hg-line"{mark}>{_equation(step.in_numbers(line), "hg-new hg-answer")}</div>'
+
+
+def _equation(pieces: list[Piece], classes: str) -> str:
+    """Arithmetic, the sign of equality, and what it comes to."""
+    *left, result = pieces
+    assert isinstance(result, Number)
+    sign = str(left.pop()).strip() if left else "="
+    tint = f"hg-gr {classes}" if result.is_gradient else classes
+    return f'{grouped(left)}<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
+
+
+def entries_html(step: Step, line: Line, mark: str = "") -> str:
+    """The arithmetic of each entry, folded; the one with the largest result is shown first."""
+    if not line.is_spelled:
+        return ""
+    value = np.asarray(line.result.value)
+    first = np.unravel_index(largest(value), value.shape)
+    order = sorted(np.ndindex(value.shape), key=lambda index: index != tuple(map(int, first)))
+    lines = [_entry(step, line, index) for index in order]
+    if not all(lines):
+        return ""
+    where = "".join(f"[{i}]" for i in order[0])
+    rest = (
+        f"<details><summary>all {len(lines)} entries</summary>{''.join(lines[1:])}</details>" if len(lines) > 1 else ""
+    )
+    return f'<details class="hg-entries"{mark}><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
+
+
+def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:
+    pieces = step.entry_in_numbers(line, index)
+    if len(pieces) < 3 or sum(len(p if isinstance(p, str) else p.text) for p in pieces[:-1]) > LONGEST_ENTRY:
+        return ""
+    place = "".join(f"[{i}]" for i in index)
+    return f'<div class="hg-line hg-arith"><i>{place}</i>{_equation(pieces, "hg-new")}</div>'
+
+
+def largest(value: Any) -> int:
+    """Where the largest number stands; of those equal up to rounding errors the first."""
+    sizes = np.abs(np.ravel(value))
+    return int(np.argmax(sizes >= np.max(sizes) * (1 - 1e-9)))

@@ -15,16 +15,16 @@ import numpy as np
 from autograd.drawing.groups import Collapse, chooser
 from autograd.drawing.options import as_inputs, refuse_unknown
 from autograd.errors import StepError
-from autograd.formula.arithmetic import shown
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.numbers import count
-from autograd.stepping.folding import Closed, enough_closed, folded
-from autograd.stepping.walk import BACKWARD, FORWARD, Contribution, Step, Walk
+from autograd.formula.walk import Walk
+from autograd.stepping.folding import Closed, enough_closed, folded, inside
+from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
 from autograd.value import Value
 
 if TYPE_CHECKING:
-    from autograd.stepping.views import View
+    from autograd.stepping.picture import View
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 
@@ -58,20 +58,6 @@ def step(
     return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title)
 
 
-class Ledger(tuple[Contribution, ...]):
-    """Every contribution to one gradient, in the order they were added; they sum to it exactly."""
-
-    node: Value
-    words: Derivation
-    total: Any
-
-    def __str__(self) -> str:
-        slope = self.words.slope(self.node)
-        lines = [f"{slope} = {'—' if self.total is None else shown(self.total)}"]
-        lines += [f"    via {entry.via}: {entry.rule} adds {shown(entry.value)}, {entry.now}" for entry in self]
-        return "\n".join(lines)
-
-
 class Stepper:
     """The steps of a graph, with a cursor between them. It starts before the first step.
 
@@ -89,7 +75,7 @@ class Stepper:
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
         self.words = Derivation(self.names, self.walk.nodes, root, self.walk.data, top)
-        self.every = self.walk.steps(self.words)
+        self.every = steps_of(self.walk, self.words)
         self._chosen: Closed = enough_closed(self.every) if collapse is None else chooser(collapse)
         self._opened: set[int] = set()  # serials of calls that were opened again
         self._breaks: list[Break] = []
@@ -312,42 +298,35 @@ class Stepper:
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the page (.html) or all steps as text (.txt), whole or not at all."""
-        from autograd.stepping import files
+        from autograd.stepping import export
 
-        return files.save(self, Path(path))
+        return export.save(self, Path(path))
 
     def save_all(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
         """Writes the picture of every step into a folder, numbered: `01-forward-Q.svg`, … (`kind` "svg" or "png")."""
-        from autograd.stepping import files
+        from autograd.stepping import export
 
-        return files.save_all(self, Path(folder), kind)
+        return export.save_all(self, Path(folder), kind)
 
     @functools.cached_property
     def view(self) -> View:
         """The graph laid out, for pictures."""
-        from autograd.stepping.views import View
+        from autograd.stepping.picture import View
 
         return View(self)
 
     def inside(self, index: int) -> Stepper:
         """A stepper of what one step does inside: a softmax by its definition, a closed module by its own nodes."""
-        from autograd.stepping.inside import can_open, inside
-
-        opened = inside(self[index]) if can_open(self[index]) else None
+        opened = inside(self[index])
         if opened is None:
             raise StepError(f"there is nothing smaller inside step {index}, {self[index].reading}")
         return opened
 
     def widget(self, **options: Any) -> Any:
         """A live view for a notebook, whose `position` Python can read and set; needs `anywidget`."""
-        try:
-            from autograd.stepping.widget import StepperWidget
-        except ImportError as missing:
-            raise ImportError(
-                f"a live widget needs {missing.name} (pip install 'handgrad[notebook]'); without it, show the stepper "
-                "itself: it needs nothing"
-            ) from missing
-        return StepperWidget(self, **options)
+        from autograd.stepping import notebook
+
+        return notebook.widget_class()(self, **options)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         from autograd.stepping import notebook

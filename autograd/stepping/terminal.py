@@ -1,20 +1,39 @@
-"""The terminal face: a step as plain text, tables written out side by side. `player` adds the keys."""
+"""The terminal face: a step as plain text, tables written out side by side; and `Player`, stepping with keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+import contextlib
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TextIO
 
+from autograd.errors import StepError
 from autograd.formula.arithmetic import Number, Piece
+from autograd.formula.columns import beside, flowed
+from autograd.formula.numbers import count
 from autograd.formula.text import columns
-from autograd.stepping.columns import beside, flowed
+from autograd.stepping import questions
+from autograd.stepping.steps import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
     from autograd.formula.digits import Line
-    from autograd.stepping.walk import Contribution, Step
+    from autograd.stepping.stepper import Stepper
+    from autograd.stepping.steps import Contribution, Step
 
 WIDTH = 100  # columns of a text that goes to no terminal in particular
 INDENT = "    "
+HELP = "→ or n next · ← or b back · g go to · w why · o open · Home End · q quit"
+ESCAPES = {
+    "[C": "next", "[D": "back", "[H": "start", "[F": "end", "[1~": "start", "[4~": "end", "OC": "next", "OD": "back",
+}  # fmt: skip
+KEYS = {
+    "n": "next", " ": "next", "\r": "next", "\n": "next", "l": "next", "b": "back", "p": "back", "h": "back",
+    "g": "goto", "w": "why", "?": "why", "o": "open", "q": "quit", "\x03": "quit", "\x04": "quit", "": "quit",
+}  # fmt: skip
+BAR = 40  # characters of the progress bar
 
 
 def describe(step: Step, colour: bool = False, width: int = WIDTH) -> str:
@@ -22,7 +41,7 @@ def describe(step: Step, colour: bool = False, width: int = WIDTH) -> str:
     paint = Paint(colour)
     made_at = f"   {step.node.line}" if step.node.line else ""
     lines = fitted([(step.title, paint.bold), (f"  {step.reading}", str), (made_at, paint.dim)], width)
-    if step.kind == "forward":
+    if step.kind == FORWARD:
         lines += forward_lines(step, width)
         return "\n".join(lines)
     arrives = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
@@ -107,3 +126,168 @@ class Paint:
 
     def grad(self, text: str) -> str:
         return self._styled("33", text)
+
+
+# --- keys -------------------------------------------------------------------------------------------------------
+
+
+class Player:
+    """A stepper on a screen `width()` columns wide. `read_key` and `ask` are where keys and names come from."""
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        screen: TextIO | None = None,
+        read_key: Callable[[], str] | None = None,
+        ask: Callable[[str], str] = input,
+        colour: bool = True,
+        width: Callable[[], int] = lambda: shutil.get_terminal_size().columns,
+    ) -> None:
+        self.levels = [stepper]
+        self.screen = screen or sys.stdout
+        self.read_key = read_key or key_pressed
+        self.ask = ask
+        self.colour = colour
+        self.width = width  # asked at every step: a window may be resized
+        self.note = ""
+
+    @property
+    def stepper(self) -> Stepper:
+        return self.levels[-1]
+
+    def run(self) -> None:
+        """Until the reader quits."""
+        while True:
+            self.show()
+            self.note = ""
+            word = self.word()
+            if word == "quit":
+                if len(self.levels) == 1:
+                    return
+                self.levels.pop()
+            elif word:
+                try:
+                    getattr(self, f"do_{word}")()
+                except StepError as error:
+                    self.note = str(error)
+
+    def word(self) -> str:
+        """What the next key means."""
+        key = self.read_key()
+        return ESCAPES.get(key[1:], "") if key.startswith("\x1b") else KEYS.get(key, "")
+
+    def do_next(self) -> None:
+        self.stepper.next()
+
+    def do_back(self) -> None:
+        self.stepper.back()
+
+    def do_start(self) -> None:
+        self.stepper.position = 0
+
+    def do_end(self) -> None:
+        self.stepper.goto(-1)
+
+    def do_goto(self) -> None:
+        place = self.ask("go to (name or number): ").strip()
+        if place:
+            self.stepper.goto(typed_place(self.stepper, place))
+
+    def do_why(self) -> None:
+        step = self.stepper.current
+        if step is None:
+            self.note = "nothing has happened yet; → does the first step"
+            return
+        answers = [questions.why_now(self.stepper, step)]
+        for contribution in step.contributions:
+            answers += [questions.why_plus(self.stepper, contribution.parent), questions.why_sent_little(contribution)]
+        self.note = "\n".join(dict.fromkeys(answer for answer in answers if answer))
+
+    def do_open(self) -> None:
+        if not self.stepper.position:
+            raise StepError("no step to open yet; → does the first one")
+        self.levels.append(self.stepper.inside(self.stepper.position - 1))
+
+    def show(self) -> None:
+        """One screen: where we are, the step, and the keys."""
+        paint, width = Paint(self.colour), self.width()
+        stepper = self.stepper
+        done, whole = stepper.position, len(stepper)
+        filled = round(BAR * done / whole) if whole else BAR
+        current = stepper.current
+        bar = paint.grad("█" * filled) if current is not None and current.kind == BACKWARD else "█" * filled
+        title = stepper.title or stepper.words.reading(stepper.root)
+        lines = [f"{paint.bold(title)}   {bar}{'·' * (BAR - filled)} {done} of {whole}", ""]
+        told = describe(current, self.colour, width) if current is not None else "Before the first step."
+        lines += told.splitlines()
+        if done < whole:
+            upcoming = stepper.steps[done]
+            asked = f"Next: {upcoming.title.lower()}, {upcoming.reading}. {questions.asked_of(upcoming)}"
+            lines += ["", *flowed([asked], width)]
+        if self.note:
+            lines += ["", *(line for said in self.note.splitlines() for line in flowed([said], width))]
+        keys = HELP + (" (one level up)" if len(self.levels) > 1 else "")
+        lines += ["", *map(paint.dim, flowed([keys], width))]
+        clear = "\x1b[2J\x1b[H" if self.colour else ""
+        self.screen.write(clear + "\n".join(lines) + "\n")
+        self.screen.flush()
+
+
+def typed_place(stepper: Stepper, text: str) -> int | str:
+    """A place as people type it, for `goto`: a name, or a step's number as shown, counted from 1."""
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        return text
+    number, last = int(text), len(stepper)
+    if not 1 <= number <= last:
+        known = f"steps are numbered from 1 to {count(last)}" if last else "nothing was computed, so there are no steps"
+        raise StepError(f"there is no step {text}: {known}")
+    return number - 1
+
+
+def can_play() -> bool:
+    """Is there somebody at a terminal?"""
+    return (
+        sys.stdin.isatty()
+        and sys.stdout.isatty()
+        and os.environ.get("TERM") != "dumb"
+        and shutil.get_terminal_size().columns > 20
+    )
+
+
+def key_pressed() -> str:
+    """One key: a character, or an escape sequence."""
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        return _windows_key()
+    number = sys.stdin.fileno()
+    before = termios.tcgetattr(number)
+    try:
+        tty.setcbreak(number, termios.TCSADRAIN)  # keys typed ahead count
+        key = os.read(number, 1).decode(errors="ignore")
+        if key == "\x1b":
+            with _without_waiting(number):
+                key += os.read(number, 8).decode(errors="ignore")
+        return key
+    finally:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
+
+
+@contextlib.contextmanager
+def _without_waiting(number: int) -> Iterator[None]:
+    os.set_blocking(number, False)
+    try:
+        with contextlib.suppress(BlockingIOError):
+            yield
+    finally:
+        os.set_blocking(number, True)
+
+
+def _windows_key() -> str:
+    import msvcrt  # type: ignore[import-not-found, unused-ignore]
+
+    key: str = msvcrt.getwch()  # type: ignore[attr-defined, unused-ignore]
+    if key in ("\x00", "\xe0"):
+        return {"M": "\x1b[C", "K": "\x1b[D", "G": "\x1b[H", "O": "\x1b[F"}.get(msvcrt.getwch(), "")  # type: ignore[attr-defined, unused-ignore]
+    return key

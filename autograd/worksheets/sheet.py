@@ -17,8 +17,8 @@ import numpy as np
 from autograd.drawing.roles import Roles
 from autograd.errors import DataError
 from autograd.expr import Expr
+from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
-from autograd.formula.scalars import FORWARD, scalar_program
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import Expr
+from autograd.expr import Expr, terms_of
 from autograd.formula.entries import Entries
-from autograd.formula.scalar_simplify import ScalarSimplifier, is_constant
+from autograd.formula.scalars import Opener, is_constant
 from autograd.op import OPS, Slip
 from autograd.value import Value
 from autograd.worksheets.answers import Answer
@@ -261,7 +261,7 @@ class Alternatives:
             carriers = [Entries(x) if isinstance(x, np.ndarray) and x.dtype == object else x for x in inputs]
             sent = slip.rule(Entries(g), Entries(out), *carriers, **node.op.settings)
             if isinstance(sent, Entries) and sent.shape == table.shape:
-                yield slip, ScalarSimplifier()(sent.array[self.blank.index])
+                yield slip, Opener()(sent.array[self.blank.index])
 
     def _exchanged(self, x: Any, out: Any) -> Iterator[tuple[Slip, Expr]]:
         if not isinstance(x, np.ndarray) or x.dtype != object or x.shape != out.shape:
@@ -279,11 +279,7 @@ class Alternatives:
 
 
 def _terms(e: Expr) -> list[Expr]:
-    if e.op is not None and e.op.name == "add":
-        return [term for part in e.args for term in _terms(part)]
-    if e.op is not None and e.op.name == "sub":
-        return [*_terms(e.args[0]), *(OPS["neg"](term) for term in _terms(e.args[1]))]
-    return [e]
+    return [term if sign > 0 else OPS["neg"](term) for sign, term in terms_of(e)]
 
 
 def _factors_of(e: Expr) -> list[Expr]:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
+from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import FORWARD
 from autograd.formula.text import clipped, visible
 from autograd.value import Value
 

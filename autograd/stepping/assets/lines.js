@@ -1,5 +1,5 @@
 "use strict";
-// Numbers and lines of arithmetic as HTML, as stepping/figures.py writes them. Every entry carries its register, so that
+// Numbers and lines of arithmetic as HTML, as formula/html.py writes them. Every entry carries its register, so that
 // pointing at one can light up those it was computed from.
 const lines = (() => {
   const ROOMY = 33, TABLE_SIZE = 13, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";

@@ -9,7 +9,7 @@ import autograd
 import nn
 from autograd import Value, draw, draw_diff, step
 from autograd.drawing.cards import shows_entries
-from autograd.stepping.views import View
+from autograd.stepping.picture import View
 
 
 def card_of(drawing, name):

@@ -10,8 +10,8 @@ from hypothesis import given
 import nn
 from autograd import OPS, Value, layer_norm, softmax
 from autograd.errors import DataError
-from autograd.formula.scalar_simplify import VOCABULARY
-from autograd.formula.scalars import scalar_program
+from autograd.formula.scalar_program import scalar_program
+from autograd.formula.scalars import VOCABULARY
 from examples import EXAMPLES
 from tests.autograd.judges import uneven
 from tests.autograd.programs import OURS, programs

@@ -19,9 +19,8 @@ from autograd.formula.arithmetic import units
 from autograd.formula.maths import BREAK, Latex, MathML, math, symbol_mathml
 from autograd.formula.text import columns
 from autograd.stepping.panel import Panels
-from autograd.stepping.player import Player
-from autograd.stepping.terminal import describe
-from autograd.stepping.views import describe_step
+from autograd.stepping.picture import describe_step
+from autograd.stepping.terminal import Player, describe
 from examples import example3_full_backprop
 
 

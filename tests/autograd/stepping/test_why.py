@@ -5,7 +5,7 @@ import pytest
 
 import autograd as ag
 from autograd import Value, explain, step
-from autograd.stepping import explaining as why
+from autograd.stepping import questions as why
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from autograd import OPS
 from autograd.expr import Expr
-from autograd.formula.scalar_simplify import VOCABULARY
+from autograd.formula.scalars import VOCABULARY
 from autograd.worksheets.intervals import FUNCTIONS, CannotJudge, Interval, evaluate
 
 numbers = st.floats(-3, 3).map(lambda x: round(x, 6))

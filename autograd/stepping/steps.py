@@ -1,8 +1,7 @@
-"""The steps of a graph, as data: forward op by op, then backward in the order the engine itself uses."""
+"""Steps as data: one op computed, or one application of the chain rule, with all its lines and numbers."""
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections import Counter
 from dataclasses import replace
@@ -10,21 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import conform, cotangent_for, reach, refuse_stale, run_hooks, walk
-from autograd.errors import BackwardError, DataError
-from autograd.expr import Expr, pulled
+from autograd.errors import DataError
+from autograd.expr import Expr
 from autograd.formula.arithmetic import Arithmetic, Number, Piece, merged, plain_text, shown
-from autograd.formula.digits import Digits, Line, noise_of, without_noise
+from autograd.formula.digits import Digits, Line, without_noise
 from autograd.formula.entries import spelled
 from autograd.formula.lines import Derivation
-from autograd.formula.unfolding import Unfolded
-from autograd.graph import topological
+from autograd.formula.walk import Walk
 from autograd.recording import Scope
 from autograd.value import Value
 
 FORWARD, BACKWARD = "forward", "backward"
 ORDINALS = ("first", "second", "third")
-MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 
 
 class Contribution:
@@ -324,112 +320,39 @@ class Step:
         return f"<Step {self.index}: {self.title.lower()}, {self.reading}>"
 
 
-class Walk:
-    """Every number of a forward and a backward pass, computed without touching any `.grad`."""
+class Ledger(tuple[Contribution, ...]):
+    """Every contribution to one gradient, in the order they were added; they sum to it exactly."""
 
-    def __init__(self, root: Value, cotangent: Any = None, backward: bool = True) -> None:
-        if backward and cotangent is None:
-            _refuse_array(root)
-        self.seed = cotangent_for(root, cotangent) if backward else None
-        refuse_stale([node for node in reversed(topological(root)) if node.op is not None])
-        unfolded = Unfolded(root)
-        self._exact: dict[Value, Any] = {}  # the leaves' gradients as the engine gives them, if steps replaced its ops
-        if unfolded and backward:
-            self._exact[root] = self.seed
-            walk(reach(root), self._exact)
-        self.twin = unfolded.twin
-        self.root = root = unfolded.root
-        self.order = reach(root) if backward else []
-        self.nodes = topological(root)
-        self.data = {node: copy.copy(node.data) for node in self.nodes if _may_change(node)}
-        self.incoming: dict[Value, Any] = {root: self.seed} if backward else {}  # each node's whole gradient
-        self.noise: dict[Value, Any] = {}  # how far rounding may have moved each node's gradient
-        self.sent: list[Sent] = []
-        self._run()
-        self.paths = Counter(sent.parent for sent in self.sent)
+    node: Value
+    words: Derivation
+    total: Any
 
-    def _run(self) -> None:
-        def note(node: Value, g: Any, parent: Value, value: Any, before: Any, total: Any) -> None:
-            self.sent.append(Sent(node, parent, value, before, total))
-
-        with np.errstate(all="ignore"):
-            results = walk(self.order, {self.root: self.seed}, watch=note)
-        self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
-        self._finish_leaves()
-        if sum(node.size for node in self.nodes) <= MOST_JITTERED:
-            self._measure_noise()
-
-    def _measure_noise(self) -> None:
-        """How far rounding may have moved each contribution and each gradient."""
-        places: Counter[Value] = Counter()
-        for sent in self.sent:
-            own = self._noise_sent(sent.node, places[sent.node])
-            places[sent.node] += 1
-            self.noise[sent.parent] = self.noise.get(sent.parent, 0.0) + own
-            sent.noise = (own, self.noise[sent.parent])
-
-    def _noise_sent(self, node: Value, place: int) -> Any:
-        """How far a node's contribution moves when its operands and its gradient move by their rounding errors."""
-        op = node.op
-        assert op is not None
-        g = self.incoming[node]
-        plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
-
-        def compute(g: Any, out: Any, *data: Any) -> Any:
-            parts = zip(pulled(op, g, out, data), node.inputs)
-            sent = [(dx, x) for dx, x in parts if dx is not None and isinstance(x, Value) and x.requires_grad]
-            return conform(*sent[place])
-
-        try:
-            moved = noise_of(compute, [g, node.data, *plain], [self.noise.get(node, 0.0), *[0.0] * (len(plain) + 1)])
-        except Exception:  # a rule of somebody's own may not take other numbers: then nothing is known
-            return 0.0
-        return np.nan_to_num(moved, nan=0.0, posinf=0.0)
-
-    def _finish_leaves(self) -> None:
-        """Hooks of leaves run last, as in `backward`."""
-        for sent in reversed(self.sent):
-            if sent.parent.op is None and sent.parent not in self.incoming:
-                if sent.parent._note is not None and sent.parent._note.hooks:
-                    sent.total = run_hooks(sent.parent, sent.total)
-                sent.total = self._exact.get(sent.parent, sent.total)
-                self.incoming[sent.parent] = sent.total
-
-    def gradient(self, node: Value) -> Any:
-        """A node's gradient as it is shown: 0 where rounding errors are all there is; None if none arrives."""
-        node = self.twin(node)
-        g = self.incoming.get(node)
-        return None if g is None else without_noise(g, self.noise.get(node, 0.0))
-
-    def steps(self, words: Derivation) -> list[Step]:
-        """One step an op: forward oldest first, then backward newest first."""
-        forward = [Step(words, FORWARD, node) for node in self.nodes if node.op is not None]
-        by_node: dict[Value, Step] = {}
-        for node in self.order:
-            if node in self.incoming:
-                by_node[node] = Step(words, BACKWARD, node, self.incoming[node], noise=self.noise.get(node, 0.0))
-        latest: dict[Value, Contribution] = {}
-        given: dict[Value, list[Contribution]] = {}
-        for sent in self.sent:
-            previous = latest.get(sent.parent)
-            made = latest[sent.parent] = Contribution(
-                by_node[sent.node], sent.parent, sent.value, sent.before, sent.total,
-                previous.path + 1 if previous else 1, self.paths[sent.parent], sent.noise, previous,
-            )  # fmt: skip
-            given.setdefault(sent.node, []).append(made)
-        for node, step in by_node.items():
-            step.contributions = tuple(given.get(node, ()))
-        return numbered(forward + list(by_node.values()))
+    def __str__(self) -> str:
+        slope = self.words.slope(self.node)
+        lines = [f"{slope} = {'—' if self.total is None else shown(self.total)}"]
+        lines += [f"    via {entry.via}: {entry.rule} adds {shown(entry.value)}, {entry.now}" for entry in self]
+        return "\n".join(lines)
 
 
-class Sent:
-    """What a node sent to one of its inputs, and that input's gradient before and after."""
-
-    __slots__ = ("before", "node", "noise", "parent", "total", "value")
-
-    def __init__(self, node: Value, parent: Value, value: Any, before: Any, total: Any) -> None:
-        self.node, self.parent, self.value, self.before, self.total = node, parent, value, before, total
-        self.noise: tuple[Any, Any] = (0.0, 0.0)  # how far rounding may have moved the value and the total
+def steps_of(walk: Walk, words: Derivation) -> list[Step]:
+    """One step an op: forward oldest first, then backward newest first."""
+    forward = [Step(words, FORWARD, node) for node in walk.nodes if node.op is not None]
+    by_node: dict[Value, Step] = {}
+    for node in walk.order:
+        if node in walk.incoming:
+            by_node[node] = Step(words, BACKWARD, node, walk.incoming[node], noise=walk.noise.get(node, 0.0))
+    latest: dict[Value, Contribution] = {}
+    given: dict[Value, list[Contribution]] = {}
+    for sent in walk.sent:
+        previous = latest.get(sent.parent)
+        made = latest[sent.parent] = Contribution(
+            by_node[sent.node], sent.parent, sent.value, sent.before, sent.total,
+            previous.path + 1 if previous else 1, walk.paths[sent.parent], sent.noise, previous,
+        )  # fmt: skip
+        given.setdefault(sent.node, []).append(made)
+    for node, step in by_node.items():
+        step.contributions = tuple(given.get(node, ()))
+    return numbered(forward + list(by_node.values()))
 
 
 def numbered(steps: list[Step]) -> list[Step]:
@@ -440,19 +363,3 @@ def numbered(steps: list[Step]) -> list[Step]:
         seen[step.kind] += 1
         step.index, step.number, step.count = index, seen[step.kind], counts[step.kind]
     return steps
-
-
-def _refuse_array(root: Value) -> None:
-    """Backprop from an array has no gradient to start from; say so in the words of `step`."""
-    if isinstance(root, Value) and root.requires_grad and root.size != 1:
-        name = root.name if root.name and root.name.isidentifier() else "v"
-        raise BackwardError(
-            f"{root._called()} is not a scalar (shape {root.shape}), so backprop has no gradient to start from. Write "
-            f"step({name}.sum()), or give one: step({name}, grad=np.ones({root.shape})). The forward pass alone is "
-            f"step({name}, backward=False)"
-        )
-
-
-def _may_change(node: Value) -> bool:
-    """Numbers that an edit of a leaf could reach: the leaf's own, and views into them."""
-    return node.op is None or (isinstance(node.data, np.ndarray) and node.data.base is not None)

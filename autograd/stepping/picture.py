@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.backprop import reach
-from autograd.drawing.cards import gradient_block, gradient_row, norm
+from autograd.drawing.cards import gradient_block, gradient_row
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
 from autograd.drawing.options import Options
@@ -22,8 +22,8 @@ from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene, Size, measure, two_lines
 from autograd.formula.arithmetic import shown
-from autograd.formula.numbers import UNKNOWN, cell, rough
-from autograd.stepping.walk import BACKWARD, Contribution, Step
+from autograd.formula.numbers import UNKNOWN, cell, norm, rough
+from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 
 if TYPE_CHECKING:

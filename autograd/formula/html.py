@@ -1,4 +1,4 @@
-"""Numbers as HTML: a number, a bracketed table, a line of arithmetic, one entry spelled out."""
+"""Numbers as HTML: a number, a bracketed table, arithmetic whose tables stand side by side."""
 
 from __future__ import annotations
 
@@ -6,30 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import norm
 from autograd.formula.arithmetic import Number, Piece, has_numbers, one_page, pages, units
-from autograd.formula.digits import Line, width
-from autograd.formula.numbers import MINUS, Notation, Table, cell, dimensions, full, rough, table
+from autograd.formula.digits import width
+from autograd.formula.numbers import MINUS, Notation, Table, cell, dimensions, full, norm, rough, table
 from autograd.formula.text import xml
-from autograd.stepping.walk import Step
 
 FIGURE_SPACE = "\u2007"  # as wide as a digit: keeps decimal points in line
 ROOMY = 33  # characters of a table that a panel has room for at its usual size; a wider one is set smaller
 TABLE_SIZE = 13  # pixels
-MOST_SPELLED = 24  # entries of a table that are spelled out one by one
-LONGEST_ENTRY = 120  # characters of such a line
-
-
-def numbers_line(step: Step, line: Line, mark: str = "") -> str:
-    """A line in numbers. It wraps before its `=` or `≈`, never after it. `mark` tells the page which line it is."""
-    *left, result = step.in_numbers(line)
-    assert isinstance(result, Number)
-    tint = "hg-gr hg-new hg-answer" if result.is_gradient else "hg-new hg-answer"
-    sign = "="
-    if left:
-        sign = str(left.pop()).strip()
-    answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
-    return f'<div class="hg-line"{mark}>{_grouped(left)}{answer}</div>'
 
 
 def table_width(piece: Piece) -> int:
@@ -39,7 +23,7 @@ def table_width(piece: Piece) -> int:
     return width(piece.value, piece.written)
 
 
-def _grouped(pieces: list[Piece]) -> str:
+def grouped(pieces: list[Piece]) -> str:
     """Each number with the signs before it: a line wraps between such groups only. A wide table stands alone."""
     groups: list[list[Piece]] = []
     for unit in units(pieces):
@@ -105,45 +89,3 @@ def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:
 
 def _plain_exponent(raised: str) -> str:
     return raised.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "−0123456789"))
-
-
-def entries_html(step: Step, line: Line, mark: str = "") -> str:
-    """The arithmetic of each entry, folded; the one with the largest result is shown first."""
-    if not are_spelled(line):
-        return ""
-    value = np.asarray(line.result.value)
-    first = np.unravel_index(largest(value), value.shape)
-    order = sorted(np.ndindex(value.shape), key=lambda index: index != tuple(map(int, first)))
-    lines = [_entry(step, line, index) for index in order]
-    if not all(lines):
-        return ""
-    where = "".join(f"[{i}]" for i in order[0])
-    rest = (
-        f"<details><summary>all {len(lines)} entries</summary>{''.join(lines[1:])}</details>" if len(lines) > 1 else ""
-    )
-    return f'<details class="hg-entries"{mark}><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
-
-
-def largest(value: Any) -> int:
-    """Where the largest number stands; of those equal up to rounding errors the first."""
-    sizes = np.abs(np.ravel(value))
-    return int(np.argmax(sizes >= np.max(sizes) * (1 - 1e-9)))
-
-
-def are_spelled(line: Line) -> bool:
-    """Are the entries of its result few enough to be spelled out, and is there something to spell?"""
-    shape, op = np.shape(line.result.value), line.formula.op
-    return len(shape) > 0 and np.prod(shape) <= MOST_SPELLED and line.is_shown and op is not None and not op.view
-
-
-def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:
-    *left, result = step.entry_in_numbers(line, index)
-    if len(left) < 2 or sum(len(p if isinstance(p, str) else p.text) for p in left) > LONGEST_ENTRY:
-        return ""
-    arithmetic = _grouped(left[:-1])
-    tint = "hg-gr hg-new" if line.result.is_gradient else "hg-new"
-    assert isinstance(result, Number)
-    sign = str(left[-1]).strip()
-    answer = f'<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
-    place = "".join(f"[{i}]" for i in index)
-    return f'<div class="hg-line hg-arith"><i>{place}</i>{arithmetic}{answer}</div>'

@@ -1,0 +1,290 @@
+"""A graph as one straight-line program of scalars: every entry of every value, step and gradient is a line.
+
+    >>> from autograd import Value
+    >>> x, w = Value([1.0, 2.0], name="x"), Value([3.0, -1.0], name="w")
+    >>> L = (x * w).sum() ** 2
+    >>> for line in scalar_program(L).lines:
+    ...     print(line.id, "=", line.text, "=", line.value)
+    t1[0] = x[0] * w[0] = 3.0
+    t1[1] = x[1] * w[1] = -2.0
+    t2 = t1[0] + t1[1] = 1.0
+    L = t2 ** 2 = 1.0
+    dL/dt2 = 2 * t2 = 2.0
+    dL/dx[0] = dL/dt2 * w[0] = 6.0
+    dL/dx[1] = dL/dt2 * w[1] = -2.0
+    dL/dw[0] = dL/dt2 * x[0] = 2.0
+    dL/dw[1] = dL/dt2 * x[1] = 4.0
+
+`scalar_program(root)` gives a `Program`: `.inputs` (the leaves) and `.tables` (everything computed, in an order in
+which it can be computed, forward then backward), each a `Table` of entries; `.lines` is all entries of all tables in a
+row, `.run(numbers)` computes every line from the leaves' numbers, `.json()` is the same program as plain data, and
+`.values[node]`, `.gradients[node]` say which lines hold a node's entries.
+
+The formulas use the functions of `scalars.VOCABULARY` alone. An op outside it is opened by its definition;
+what definitions and rules name with `let` (softmax's e and z, layer norm's μ and σ) is a table of its own, called after
+the result it belongs to: `P.e[0]`. What only moves numbers (a transpose without a name) is no table: its entries are
+those it was made of. Plain numbers and arrays are constants in the formulas; nothing is multiplied by a constant 0 or
+1.
+
+    ids     an entry of a value `Q[0][1]`, a scalar `L`; of a step `P.e[0]`; of a gradient `dL/dQ[0][1]`; of one of
+            several contributions to a gradient `dL/dx:y`, the one that comes through y (a second one: `dL/dx:y#2`)
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from autograd.errors import DataError
+from autograd.expr import UNKNOWN, Expr, rule_as_text
+from autograd.formula.entries import Entries
+from autograd.formula.lines import Derivation
+from autograd.formula.names import Names
+from autograd.formula.scalar_tables import Program, Table
+from autograd.formula.scalars import Opener, is_constant, plain_number
+from autograd.formula.walk import Walk
+from autograd.op import OPS, Op, apply
+from autograd.value import Value
+
+FORWARD, BACKWARD = "forward", "backward"
+LONGEST_HIDDEN = 24  # characters of the expression that stands for a transpose or an index without a name
+AGREEMENT = 1e-9  # of the size of a table's numbers: a program that is further from the engine is refused
+
+
+def scalar_program(root: Value, *, backward: bool = True, grad: Any = None, names: Names | None = None) -> Program:
+    """The graph of `root` as scalar lines, forward and, unless told otherwise, backward; see the top of this module.
+
+    `grad` is the gradient that a root which is no scalar starts from; `names` the names of a reader that has its own.
+    Raises DataError for an op that cannot be spelled out: a rule or forward function that only runs on numbers.
+    """
+    walk = Walk(root, grad, backward, noise=False)
+    root, nodes = walk.root, walk.nodes
+    book = _Book(root, nodes, names or Names(nodes, nest=False))
+    with np.errstate(all="ignore"):
+        for node in nodes:
+            book.add_node(node)
+        if backward:
+            book.go_back(walk)
+    values = {node: entries.array for node, entries in book.values.items()}
+    gradients = {node: entries.array for node, entries in book.slopes.items()}
+    return Program(root, book.words.top, book.words, book.inputs, book.tables, values, gradients)
+
+
+class _Book:
+    """The program as it is written, table after table."""
+
+    def __init__(self, root: Value, nodes: list[Value], names: Names) -> None:
+        self.names = names
+        self._hidden = {node for node in nodes if node is not root and self._is_hidden(node)}
+        self.words = Derivation(names, nodes, root)
+        self.inputs: list[Table] = []
+        self.tables: list[Table] = []
+        self.values: dict[Value, _Opened] = {}
+        self.slopes: dict[Value, _Opened] = {}
+        self._used: Counter[str] = Counter()
+        self._steps: dict[Any, Table] = {}  # by their formulas: what two rules both need is computed once
+        self._owner: Any = None
+        self._through: Value | None = None
+        self._open = Opener()
+        for node in nodes:  # results come before steps in the choice of names
+            self._used[self.words.name(node)] += 1
+
+    def _is_hidden(self, node: Value) -> bool:
+        """Does it only move numbers, without a name? Then it reads as its short expression, `K.T`, and has no table."""
+        if node.op is None or not node.op.view or self.names.name(node):
+            return False
+        text = self.names.expression(node)
+        if len(text) <= LONGEST_HIDDEN:
+            self.names.settle((), {node: text})
+        return True
+
+    # --- forward -------------------------------------------------------------------------------------------------
+
+    def add_node(self, node: Value) -> None:
+        name = self.words.name(node)
+        if node.op is None:
+            table = Table(name, name, "input", FORWARD, node, np.asarray(node.data, dtype=float))
+            self.inputs.append(table)
+            self.values[node] = self._symbols(table)
+            return
+        self._owner, self._through = node, None
+        found = apply(node.op, tuple(self._operand(x) for x in node.inputs))
+        table = Table(name, name, "value", FORWARD, node, _numbers(node.data), self._simplified(found, node.shape))
+        self.values[node] = self._placed(table, self._is_unnamed(node))
+
+    def _operand(self, x: Any) -> Any:
+        return self.values[x] if isinstance(x, Value) else x
+
+    # --- backward ------------------------------------------------------------------------------------------------
+
+    def go_back(self, walk: Walk) -> None:
+        """The chain rule in the engine's own order; a gradient is complete with its last contribution."""
+        root, seed = walk.root, _constants(np.asarray(walk.seed, dtype=float))
+        if root.op is not None:
+            self.slopes[root] = _Opened(seed, self)
+        else:
+            self._gradient(root, seed, walk.seed, None)
+        parts: dict[Value, list[_Opened]] = {}
+        for node, sent in itertools.groupby(walk.sent, key=lambda sent: sent.node):
+            for one, formula in zip(sent, self._sent(node, walk.incoming[node]), strict=True):
+                x = one.parent
+                if walk.paths[x] == 1:
+                    self._gradient(x, formula, one.total, node)
+                    continue
+                parts.setdefault(x, []).append(self._contribution(x, formula, one.value, node))
+                if len(parts[x]) == walk.paths[x]:
+                    whole = functools.reduce(OPS["add"], parts[x])
+                    self._gradient(x, self._simplified(whole, x.shape), one.total, None)
+
+    def _sent(self, node: Value, gradient: Any) -> list[Any]:
+        """For each input that wants a gradient, in operand order, what the node sends, entry by entry."""
+        assert node.op is not None
+        self._owner = self._through = node
+        inputs = [Expr("x", x.data, node=x) if isinstance(x, Value) else _constant(x) for x in node.inputs]
+        g = Expr("g", gradient, node=node, is_gradient=True)
+        rules = rule_as_text(node.op, g, Expr("out", node.data, node=node), inputs)
+        known: dict[int, Any] = {}
+
+        def get(e: Expr) -> Any:
+            if isinstance(e.node, Value):
+                return self.slopes[e.node] if e.is_gradient else self.values[e.node]
+            if e.formula is None:
+                return UNKNOWN
+            if id(e) not in known:
+                found = e.formula.run(get)
+                known[id(e)] = found.__let__(e.name, e.says) if isinstance(found, _Opened) else found
+            return known[id(e)]
+
+        wanted = [(x, part) for x, part in zip(node.inputs, rules) if isinstance(x, Value) and x.requires_grad]
+        return [self._simplified(part.run(get), x.shape) for x, part in wanted if part is not None]
+
+    def _contribution(self, x: Value, formulas: Any, value: Any, through: Value) -> _Opened:
+        name = self._unique(f"{self._slope(x)}:{self.words.name(through)}")
+        table = Table(name, name, "contribution", BACKWARD, x, _numbers(value), formulas, through)
+        return self._placed(table, unnamed=True)
+
+    def _gradient(self, x: Value, formulas: Any, value: Any, through: Value | None) -> None:
+        name = self._slope(x)
+        table = Table(name, name, "gradient", BACKWARD, x, _numbers(value), formulas, through)
+        if x in self._hidden and through is not None:
+            # Nobody wrote the transpose of K down: what is sent to it is sent to K.
+            self._check(table)
+            self.slopes[x] = _Opened(formulas, self)
+        else:
+            self.slopes[x] = self._placed(table, self._is_unnamed(x))
+
+    def _is_unnamed(self, x: Value) -> bool:
+        return x in self._hidden or (x.op is not None and self.names.is_made_up(x))
+
+    def _slope(self, x: Value) -> str:
+        return f"d{self.words.top}/d{self.words.name(x)}"
+
+    # --- tables --------------------------------------------------------------------------------------------------
+
+    def step(self, name: str, says: str, array: Any) -> _Opened:
+        """A step that a definition or a rule names; one that is there already is not written again."""
+        formulas = self._simplified(Entries(array), array.shape)
+        if all(e.op is None for e in formulas.flat):
+            return _Opened(formulas, self)
+        key = formulas.shape, tuple(_key(e) for e in formulas.flat)
+        if key not in self._steps:
+            values = np.array([float(e.value) for e in formulas.flat]).reshape(formulas.shape)
+            full = self._unique(f"{self.words.name(self._owner)}.{name}")
+            phase = FORWARD if self._through is None else BACKWARD
+            table = Table(full, name, "step", phase, self._owner, values, formulas, self._through, says)
+            self._symbols(table)
+            self._steps[key] = table
+            self.tables.append(table)
+        return _Opened(self._steps[key].symbols, self)
+
+    def _placed(self, table: Table, unnamed: bool) -> _Opened:
+        """A table that is finished. Copies without a name of their own leave no trace."""
+        self._check(table)
+        if unnamed and table.is_copy:
+            return _Opened(table.formulas, self)
+        self.tables.append(table)
+        return self._symbols(table)
+
+    def _check(self, table: Table) -> None:
+        found = np.array([float(e.value) for e in table.formulas.flat]).reshape(table.shape)
+        size = np.max(np.abs(table.values), initial=1e-3, where=np.isfinite(table.values))
+        if not np.allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
+            raise DataError(
+                f"{table.name} cannot be spelled out: in simple steps it does not come to the engine's numbers. A "
+                "number may be beyond what exp can hold, or a hook may have changed a gradient"
+            )
+
+    def _symbols(self, table: Table) -> _Opened:
+        table.symbols = np.empty(table.shape, object)
+        for index in np.ndindex(table.shape):
+            table.symbols[index] = Expr(table.ids[index], float(table.values[index]))
+            formula = None if table.formulas is None else table.formulas[index]
+            if formula is not None and is_constant(formula) and (table.kind == "step" or math.isinf(formula.value)):
+                table.symbols[index] = formula  # of a masked score nothing is computed
+        return _Opened(table.symbols, self)
+
+    def _unique(self, name: str) -> str:
+        self._used[name] += 1
+        return name if self._used[name] == 1 else f"{name}#{self._used[name]}"
+
+    def _simplified(self, found: Any, shape: tuple[int, ...]) -> Any:
+        """Every entry in the vocabulary, as a person writes it."""
+        array = found.array if isinstance(found, Entries) else np.asarray(found)
+        result = np.empty(array.shape, object)
+        for index in np.ndindex(array.shape):
+            entry = array[index]
+            entry = entry.item() if isinstance(entry, np.ndarray) else entry
+            result[index] = self._open(entry if isinstance(entry, Expr) else Expr.number(plain_number(entry)))
+        return result.reshape(shape)
+
+
+class _Opened(Entries):
+    """Entries that open fused ops by their definitions, and write down what those name on the way."""
+
+    __slots__ = ("book",)
+
+    def __init__(self, array: Any, book: _Book) -> None:
+        super().__init__(array)
+        self.book = book
+
+    T = property(lambda self: _Opened(self.array.T, self.book))
+    mT = property(lambda self: _Opened(self.array.mT, self.book))
+
+    def __let__(self, name: str, says: str) -> _Opened:
+        return self.book.step(name, says, self.array)
+
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> _Opened:
+        book = next(x.book for x in inputs if isinstance(x, _Opened))
+        found: Any = Entries.__apply__(op, inputs)
+        if isinstance(found, _Opened):
+            return found
+        return _Opened(found.array if isinstance(found, Entries) else found, book)
+
+
+def _key(e: Expr) -> Any:
+    """What tells scalar formulas apart."""
+    if e.op is None:
+        return e.name or float(e.value)
+    return (e.op.name, *map(_key, e.args))
+
+
+def _constants(array: Any) -> Any:
+    found = np.empty(array.shape, object)
+    for index in np.ndindex(array.shape):
+        found[index] = Expr.number(plain_number(array[index]))
+    return found
+
+
+def _constant(x: Any) -> Any:
+    """A plain operand of a rule: an array as a formula, so that the rule runs on text; a number as it is."""
+    return Expr.number(x) if isinstance(x, np.ndarray) else x
+
+
+def _numbers(x: Any) -> Any:
+    return np.array(x, dtype=float)

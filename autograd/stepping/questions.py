@@ -1,0 +1,250 @@
+"""Questions about a step, and their answers: why now, why +=, why so small, why NaN; and what a reader may guess first.
+
+Each answer is read off the numbers of one backward pass (`Walk`) and the words in the op's own block, never guessed
+from the names of things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from autograd.formula.arithmetic import shown
+from autograd.formula.numbers import count, norm, rough
+from autograd.graph import topological
+from autograd.stepping.steps import BACKWARD, Contribution, Step
+from autograd.value import Value
+
+if TYPE_CHECKING:
+    from autograd.stepping.stepper import Stepper
+
+TINY = 1e-6  # a gradient this much smaller than the one it started from asks for a reason
+LOSSY = 0.5  # a factor below this is worth naming
+MOST_LISTED = 4  # names in a sentence
+ANY_REMEDY = "Look at its inputs."
+
+# --- order and sums -----------------------------------------------------------------------------------------------
+
+
+def why_now(stepper: Stepper, step: Step) -> str:
+    """Why this step's turn has come."""
+    words = stepper.words
+    if step.kind != BACKWARD:
+        ready = list(dict.fromkeys(words.name(x) for x in step.node.parents))
+        return f"{listed(ready)} {'is' if len(ready) == 1 else 'are'} known, so {step.name} can be computed."
+    senders = stepper.received.get(step.node, [])
+    if not senders:
+        return f"{step.name} is where backprop starts: if it grows by 1, it grows by 1."
+    names = list(dict.fromkeys(sender.step.name for sender in senders))
+    if len(names) == 1:
+        fed = f"feeds only {names[0]}, and that is finished"
+    else:
+        fed = f"feeds {listed(names)}, and all of these are finished"
+    return f"{step.name} {fed}: nothing more can arrive at {step.name}."
+
+
+def why_plus(stepper: Stepper, node: Value) -> str:
+    """Why contributions are added; "" where only one arrives."""
+    senders = stepper.received.get(node, [])
+    if len(senders) < 2:
+        return ""
+    name = stepper.words.name(node)
+    names = list(dict.fromkeys(sender.via for sender in senders))
+    return (
+        f"Why +=: {name} is used {count(len(senders))} times: in {listed(names)}. A change in {name} reaches "
+        f"{stepper.words.top} along each of these paths, so their shares are added."
+    )
+
+
+# --- zero and tiny -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Link:
+    """One edge on the way from the root: how large the gradient was before and after it."""
+
+    contribution: Contribution
+    before: float
+    after: float
+
+    @property
+    def factor(self) -> float:
+        return self.after / self.before if self.before else 1.0
+
+
+def dominant_path(stepper: Stepper, node: Value) -> list[Link]:
+    """The edges along which most of a node's gradient came, from the root down."""
+    links: list[Link] = []
+    while True:
+        senders = stepper.ledger(node)
+        if not senders:
+            return links[::-1]
+        sender = max(senders, key=lambda c: (norm(c.value), norm(c.step.incoming)))
+        links.append(Link(sender, norm(sender.step.arrives.value), norm(sender.added.value)))
+        node = sender.step.node
+
+
+def why_small(stepper: Stepper, node: Value) -> str:
+    """The factor along the dominant path that makes a gradient zero or tiny; "" if it is neither."""
+    gradient = stepper.walk.gradient(node)
+    if gradient is None or not np.all(np.isfinite(gradient)):
+        return ""
+    start, size = norm(stepper.walk.seed), norm(gradient)
+    if size > TINY * start:
+        return ""
+    path = dominant_path(stepper, node)
+    lossy = [link for link in path if link.factor < LOSSY]
+    if not lossy:
+        if size == 0 and len(stepper.ledger(node)) > 1:
+            return "Why so small: its contributions cancel."
+        return f"Why so small: {count(len(path))} steps each take a little."
+    worst = min(lossy, key=lambda link: link.factor)
+    words = stepper.words
+    sent = worst.contribution
+    text = (
+        f"Why so small: between {sent.step.name} and {words.name(sent.parent)} the gradient shrinks from "
+        f"{rough(worst.before)} to {rough(worst.after)}. {reason(sent)}"
+    )
+    others = len(lossy) - 1
+    if others:
+        text += f" {count(others)} other step{'s shrink' if others > 1 else ' shrinks'} it on the way."
+    return text
+
+
+def why_sent_little(contribution: Contribution) -> str:
+    """Why one step passes almost nothing on; "" if it does."""
+    before, after = norm(contribution.step.incoming), norm(contribution.added.value)
+    if not np.isfinite(after) or contribution.step.module is not None or before == 0 or after > 1e-3 * before:
+        return ""
+    return reason(contribution)
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The numbers of one contribution, as `About.small` sees them.
+
+    op      the op's name
+    g, out  the gradient that arrives, and the op's result
+    x       the input that the contribution goes to; `others` are the op's other inputs, each with its name
+    sent    what goes to x
+    """
+
+    op: str
+    g: Any
+    out: Any
+    x: Any
+    others: list[tuple[str, Any]]
+    sent: Any
+
+
+def reason(contribution: Contribution) -> str:
+    """What in the op makes a contribution smaller than what arrived."""
+    step, words = contribution.step, contribution.step.words
+    op = step.node.op
+    assert op is not None
+    others = [
+        (words.name(x) if isinstance(x, Value) else shown(x), words.data(x))
+        for x in step.node.inputs
+        if x is not None and x is not contribution.parent
+    ]
+    passage = Passage(op.name, step.incoming, step.value, words.data(contribution.parent), others, contribution.value)
+    small = op.about.small
+    text = small(passage) if callable(small) else small
+    if not text and not norm(contribution.added.value) and norm(contribution.value):
+        return "Its terms cancel; what is left of them is rounding error, which counts as 0."
+    slope = norm(contribution.added.value) / (norm(step.incoming) or 1)
+    return text or f"There, {op.name} has a slope of about {rough(slope)}."
+
+
+# --- NaN and infinity ------------------------------------------------------------------------------------------------
+
+def why_bad_value(value: Value) -> str:
+    """The first NaN or infinity on the way forward to `value`; "" if it has none."""
+    for node in topological(value):
+        if np.all(np.isfinite(node.data)) or any(not np.all(np.isfinite(x.data)) for x in node.parents):
+            continue
+        if _is_mask(node):
+            continue
+        if node.op is None:
+            return f"Why {_bad_word(node.data)}: {name_of(node)} was given as {_bad_word(node.data)}."
+        made = " and ".join(map(_name_and_value, dict.fromkeys(node.parents)))
+        remedy = node.op.about.bad or ANY_REMEDY
+        return f"Why {_bad_word(node.data)}: going forward, the first is made by {node.op.name}, from {made}. {remedy}"
+    return ""
+
+
+def why_bad_gradient(stepper: Stepper, node: Value) -> str:
+    """The first NaN or infinity on the way back to `node`; "" if its gradient has none."""
+    gradient = stepper.walk.incoming.get(node)
+    if gradient is None or np.all(np.isfinite(gradient)):
+        return ""
+    for step in stepper:
+        if step.kind != BACKWARD or not np.all(np.isfinite(step.incoming)):
+            continue
+        for contribution in step.contributions:
+            if not np.all(np.isfinite(contribution.value)):
+                return _bad_step(contribution)
+    return ""
+
+
+def _bad_step(contribution: Contribution) -> str:
+    step, words = contribution.step, contribution.step.words
+    inputs = " and ".join(f"{words.name(x)} = {shown(words.data(x))}" for x in dict.fromkeys(step.node.parents))
+    remedy = (step.node.op.about.bad or ANY_REMEDY) if step.node.op is not None else ""
+    return (
+        f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
+        f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
+    )
+
+
+def _is_mask(node: Value) -> bool:
+    """−∞ put in on purpose, for a softmax to make zeros of."""
+    return node.op is not None and node.op.name == "where" and not np.any(np.isnan(node.data) | np.isposinf(node.data))
+
+
+def _bad_word(data: Any) -> str:
+    return "NaN" if np.any(np.isnan(data)) else "infinite"
+
+
+# --- words -------------------------------------------------------------------------------------------------------
+
+
+def in_words(step: Step) -> str:
+    """The step's rule in words; "" where nobody wrote one."""
+    return step.node.op.about.rule if step.node.op is not None and step.module is None else ""
+
+
+def asked_of(step: Step, mark: Callable[[str], str] = str) -> str:
+    """What a reader may guess before a step is shown; `mark` writes the names in it."""
+    if step.kind != BACKWARD:
+        return "What will it be?"
+    sent = sorted(step.contributions, key=lambda c: step.module is not None and c.parent.op is None)  # inputs first
+    names = [mark(name) for name in dict.fromkeys(step.words.name(c.parent) for c in sent)]
+    if not names:
+        return "It sends nothing on."
+    if len(names) > MOST_LISTED:
+        names = [*names[: MOST_LISTED - 1], f"{len(names) - MOST_LISTED + 1} others"]
+    return f"What will it send to {listed(names)}?"
+
+
+def name_of(value: Value) -> str:
+    """What a sentence calls a value that it is not about."""
+    if value.name:
+        return value.name
+    if value.op is not None:
+        return f"the result of {value.op.name}"
+    return f"a leaf of shape {value.shape}" if value.shape else "an unnamed leaf"
+
+
+def _name_and_value(value: Value) -> str:
+    """`x = −1`, or `the result of sub (−1)`"""
+    return f"{value.name} = {shown(value.data)}" if value.name else f"{name_of(value)} ({shown(value.data)})"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """`a, b and c`"""
+    *first, last = list(texts) or [""]
+    return f"{', '.join(first)} and {last}" if first else last
