@@ -361,26 +361,29 @@ def test_step_a_file_to_a_page(tmp_path, capsys):
         (["play", "sinn(x)", "x=2"], "did you mean sin"),
         (["play", "x*y", "x=1", "y=2", "z=4"], "'x*y' has no z: use it there or leave it out"),
         (["play", "x*2", "x=1", "y=2", "z=4"], "'x*2' has no y and z: use them"),
-        (["play", "x +", "x=2"], "cannot read the formula 'x +': something must follow character 3, '+'"),
-        (["play", "x*", "x=2"], "something must follow character 2, '*'"),
-        (["play", " x^2 + )", "x=2"], "unmatched ')' at character 8"),
-        (["play", "x^2 y", "x=2"], "invalid syntax at character 5"),
+        (["play", "x +", "x=2"], "'x +': something must follow '+' (character 3)\n    x +\n      ^"),
+        (["play", "x*", "x=2"], "something must follow '*' (character 2)"),
+        (["play", " x^2 + )", "x=2"], "unmatched ')' (character 8)"),
+        (["play", "x^2 y", "x=2"], "what is y? Give it a number: y=2 (character 5)"),
         (["play", " ", "x=2"], "it is empty"),
-        (["play", "__import__('os').system('true')", "x=2"], "cannot use"),
+        (["play", "__import__('os').system('true')", "x=2"], "there is no function '__import__'"),
         (["play", "x.__class__", "x=2"], "cannot use"),
-        (["play", "[x for x in y]", "x=2"], "cannot use"),
+        (["play", "[x for x in y]", "x=2"], "for is a word of Python"),
         (["play", "x", "x=2"], "computes nothing"),
         (["play", "x*2", "x=two"], "must be a number"),
         (["play", "x*2", "2=3"], "NAME=NUMBER"),
-        (["play", "(" * 300 + "x" + ")" * 300, "x=2"], ""),
+        (["play", "(" * 300 + "x" + ")" * 300, "x=2"], "nested too deeply"),
         (["play", "x*" * 2000 + "x", "x=2"], "too long"),
         (["play", "A @ B", "A=[[1,2]]", "B=[[1,2]]"], "do not chain"),
+        (["play", "x+10**400", "x=1"], "comes to inf"),
+        (["play", "9**9**9**9 * x", "x=1"], "comes to inf"),
+        (["play", "A.sum()", "A=[1,2]", "--browser"], "in the browser A must be one number"),
     ],
 )
 def test_mistakes_get_a_sentence(words, said, capsys):
     status = cli.main(words)
     error = capsys.readouterr().err
-    assert status in (0, 2) if said == "" else status == 2
+    assert status == 2
     assert said in error and "Traceback" not in error
 
 
@@ -396,7 +399,6 @@ def test_play_shows_what_is_not_finite_and_warns_of_nothing_else(capsys):
     """Warnings are errors here, so one that came through would stop it."""
     assert cli.main(["play", "1 / x", "x=0"]) == 0
     assert "1 / 0 = ∞" in capsys.readouterr().out
-    assert cli.main(["play", "9**9**9**9 * x", "x=1"]) == 0
 
 
 def test_an_array_at_the_end_shows_the_forward_pass(capsys):

@@ -1,0 +1,72 @@
+"""A formula as a graph of Values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from autograd.op import OPS
+from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
+from autograd.value import Value
+
+MOST_ENTRIES = 4096  # of an array on the way: a formula is there to be read
+
+
+def build(formula: Formula, variables: Mapping[str, Any]) -> Value:
+    """Compute a formula. Each name needs a Value, or a number, which becomes a leaf of that name."""
+    leaves = {name: x if isinstance(x, Value) else Value(x, name=name) for name, x in variables.items()}
+    stack: list[Any] = []
+    for part in formula.parts:
+        match part:
+            case Number(value):
+                stack.append(value)
+            case Name(name, at):
+                if name not in leaves:
+                    raise FormulaError(f"what is {name}? Give it a number: {name}=2", at, at + len(name))
+                stack.append(leaves[name])
+            case Text(text):
+                stack.append(text)
+            case Listed(count):
+                stack[len(stack) - count :] = [stack[len(stack) - count :]]
+            case Apply(count=count):
+                stack[len(stack) - count :] = [_applied(part, stack[len(stack) - count :])]
+    (result,) = stack
+    if not isinstance(result, Value) or result.op is None:
+        raise FormulaError("it computes nothing from a variable; try x*y + sin(x)", 0, len(formula.text))
+    return result
+
+
+def _applied(part: Apply, inputs: list[Any]) -> Any:
+    """What an op makes of its inputs; whatever it cannot take is said at its place in the formula."""
+    end = part.at + len(part.symbol or part.op)
+    op = OPS[part.op]
+    if part.symbol and part.op != "neg" and all(isinstance(x, int | float) for x in inputs):
+        inputs = list(map(float, inputs))  # 9**9**9 must not become a whole number of 369 million digits
+    if not (part.symbol or op.pointwise) and _asked_for([inputs, part.settings]) > MOST_ENTRIES:
+        raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
+    try:
+        with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
+            result = op(*inputs, **part.settings)
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError, MemoryError) as error:
+        raise FormulaError(str(error) or f"{part.op} cannot be computed here", part.at, end) from error
+    if np.size(result.data if isinstance(result, Value) else result) > MOST_ENTRIES:
+        raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
+    if isinstance(result, float) and not math.isfinite(result):
+        raise FormulaError(f"this comes to {result}; the largest float is 1.8e308", part.at, end)
+    return result
+
+
+def _asked_for(settings: Any) -> int:
+    """The product of all whole numbers, which is as many entries as a shape or a number of repeats can ask for."""
+    return math.prod(max(1, abs(number)) for number in _whole(settings))
+
+
+def _whole(x: Any) -> Iterator[int]:
+    if isinstance(x, int):
+        yield x
+    elif isinstance(x, list | tuple | dict):
+        for part in x.values() if isinstance(x, dict) else x:
+            yield from _whole(part)

@@ -1,0 +1,131 @@
+"""The pages of `handgrad play`: a formula as a stepper that a page around it can read and change."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from autograd.drawing.graph_page import embedded
+from autograd.drawing.paint.theme import MONO, SANS, variables_css
+from autograd.errors import HandgradError
+from autograd.formula.numbers import short
+from autograd.graph import topological
+from autograd.playing.code import Piece, code, result_name
+from autograd.playing.formula import Formula, FormulaError, parse
+from autograd.playing.graph import build
+from autograd.stepping import Stepper, step
+from autograd.value import Value
+
+MOST_CARDS = 40  # of a page that is made anew while somebody types
+FIRST_NUMBERS = (2.0, -3.0, 0.5, 1.5, -1.0)  # of the first name, the second ...
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A formula to begin with."""
+
+    formula: str
+    about: str
+    values: Mapping[str, float]
+
+
+SAMPLES = (
+    Sample("tanh(a*b + a^2)", "two paths to a", {"a": 2.0, "b": -3.0}),
+    Sample("tanh(x1*w1 + x2*w2 + b)", "one neuron", {"x1": 2.0, "w1": -3.0, "x2": 0.5, "w2": 1.0, "b": 6.7}),
+    Sample("(w*x + b - y)^2", "the error of a line", {"w": 0.5, "x": 3.0, "b": 1.0, "y": 2.0}),
+    Sample("-log(sigmoid(w*x + b))", "the loss of a yes-or-no guess", {"w": 1.0, "x": -2.0, "b": 0.5}),
+    Sample("logsumexp([a, b, c]) - a", "cross entropy: softmax and log", {"a": 1.0, "b": 2.0, "c": -1.0}),
+    Sample("relu(w*x + b) + 0.1x", "a dead unit and the way past it", {"w": -1.0, "x": 2.0, "b": 0.5}),
+    Sample("x^3 - 2x", "one name, two paths", {"x": 1.5}),
+)
+
+
+@dataclass(frozen=True)
+class Play:
+    """A formula with numbers for all its names, computed."""
+
+    formula: Formula
+    values: dict[str, float]
+    root: Value
+
+    @property
+    def has_gradient(self) -> bool:
+        return self.root.size == 1 and self.root.requires_grad
+
+    @property
+    def note(self) -> str:
+        """What a reader should know about it; mostly nothing."""
+        if self.has_gradient:
+            return ""
+        if self.root.size == 1:
+            return "A small change of a number changes nothing here, so there is the forward pass alone."
+        ends = f"This ends in an array of shape {self.root.shape}, so there is the forward pass alone"
+        return f"{ends}; .sum() makes it one number, with gradients."
+
+    def stepper(self) -> Stepper:
+        try:
+            return step(self.root, title=self.formula.text.strip(), backward=self.has_gradient)
+        except HandgradError as error:
+            raise FormulaError(str(error), 0, len(self.formula.text)) from error
+
+    def code(self) -> list[Piece]:
+        return code(self.formula, backward=self.has_gradient)
+
+    def page(self) -> str:
+        """The stepper's page, with an ear for the page around it."""
+        stepper = self.stepper()
+        leaves = [self._shown(stepper, name) for name in self.values]
+        told = embedded({"leaves": leaves, "result": self._shown(stepper, self.root.name)})
+        data = f'<script id="play-numbers" type="application/json">{told}</script>'
+        before, body, after = stepper.html().rpartition("</body>")
+        return f"{before}{data}<script>{asset('bridge.js')}</script>{body}{after}"
+
+    def _shown(self, stepper: Stepper, name: str | None) -> dict[str, Any]:
+        """A node as sliders show it; a page that is live finds these by itself."""
+        node = stepper.node(name or "")
+        single = node.size == 1
+        grad = stepper.ledger(node).total if single else None
+        return {
+            "name": name,
+            "value": float(node.data) if single and math.isfinite(node.data) else None,
+            "shownValue": short(node.data) if single else "",
+            "shownGrad": "" if grad is None else short(grad),
+        }
+
+
+def play(text: str, values: Mapping[str, float]) -> Play:
+    """Read and compute a formula. A name without a number gets one."""
+    formula = parse(text)
+    numbers = {name: values.get(name, first) for name, first in zip(formula.names, itertools.cycle(FIRST_NUMBERS))}
+    root = build(formula, numbers)
+    cards = len(topological(root))
+    if cards > MOST_CARDS:
+        raise FormulaError(f"it makes {cards} cards, and {MOST_CARDS} are as many as a page follows while you type", 0)
+    root.name = result_name(formula)
+    return Play(formula, numbers, root)
+
+
+def playground() -> str:
+    """The page in which a formula is typed."""
+    parts = {"samples": "".join(map(_option, SAMPLES)), "first": escape(SAMPLES[0].formula)}
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], asset("play.html"))
+
+
+def _option(sample: Sample) -> str:
+    formula, values = escape(sample.formula), escape(embedded(dict(sample.values)))
+    return f'<option value="{formula}" data-values="{values}">{formula}: {escape(sample.about)}</option>'
+
+
+def style() -> str:
+    """The style sheet of a page with sliders."""
+    return f"{variables_css(':root')}:root{{--mono:{MONO};--sans:{SANS}}}{asset('play.css')}"
+
+
+def asset(name: str) -> str:
+    return files("autograd.playing").joinpath("assets", name).read_text(encoding="utf-8")
