@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograd import draw, step
 from autograd.browser import find_chromium
-from autograd.drawing.export import BROWSER_FLAGS
+from autograd.drawing.images import BROWSER_FLAGS
 from examples import example3_full_backprop, gpt_graph
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"

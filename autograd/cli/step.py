@@ -29,7 +29,11 @@ def register(subparsers: Subparsers) -> None:
 
 def add_faces(parser: argparse.ArgumentParser) -> None:
     """The options that say how steps are shown; `play` has them too."""
-    parser.add_argument("--html", metavar="PATH", help="write one self-contained page instead")
+    parser.add_argument(
+        "-o", "--output", "--html", metavar="PATH",
+        help="write a file instead: a page (.html), one slide a step (.pdf), a film (.gif), pictures (steps/0001.svg), "
+        "LaTeX (.tex), text (.txt)",
+    )  # fmt: skip
     parser.add_argument("--text", action="store_true", help="print every step instead of waiting for keys")
     parser.add_argument("--goto", metavar="NAME|NUMBER", help="start at this node's step, or at this step, from 1 on")
     parser.add_argument("--forward", action="store_true", help="the forward pass alone")
@@ -63,7 +67,7 @@ def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
         raise  # `| head` has seen enough
     except UnknownChoice as error:
         raise misspelled(error) from error
-    except (HandgradError, ValueError, OSError) as error:
+    except (HandgradError, ValueError, OSError, RuntimeError) as error:
         raise CommandError(str(error)) from error
 
 
@@ -79,9 +83,9 @@ def made(root: Any, arguments: argparse.Namespace, **options: Any) -> Stepper:
 
 
 def shown(stepper: Stepper, arguments: argparse.Namespace) -> int:
-    if arguments.html:
-        path = stepper.save(arguments.html)
-        print(f"{path}: {len(stepper)} steps; open it in a browser")
+    if arguments.output:
+        path = stepper.save(arguments.output)
+        print(f"{path}: {len(stepper)} steps{'; open it in a browser' if path.suffix == '.html' else ''}")
         return 0
     from autograd.stepping.terminal import Player, can_play
 

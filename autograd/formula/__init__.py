@@ -8,7 +8,7 @@ entries     a line spelled out entry by entry
 scalars     formulas of scalars in a small vocabulary, as text and as data
 scalar_program  a whole graph as one program of scalars (`scalar_tables`), for sheets
 writer      the walk over a formula that all writers share: `symbols` (text, code, edges), `arithmetic` (numbers),
-            `maths` (MathML, LaTeX), `slots` (numbers left open, for a page to fill)
+            `maths` (MathML), `latex`, `slots` (numbers left open, for a page to fill)
 numbers     numbers as a learner reads them; `columns` and `html`: tables of them as text and as HTML
 text        user text made visible, shortened, measured, escaped
 """

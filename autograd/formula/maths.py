@@ -1,4 +1,4 @@
-"""Formulas as mathematics: MathML for pages, LaTeX for notebooks. Fractions, indices, transposes; no tables."""
+"""Formulas as mathematics: MathML for pages. Fractions, indices, transposes; no tables. (LaTeX: see `latex`.)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 from autograd.expr import Expr
-from autograd.formula.numbers import MINUS
 from autograd.formula.operands import literal
 from autograd.formula.text import clipped, xml
 from autograd.formula.writer import (
@@ -15,7 +14,6 @@ from autograd.formula.writer import (
     POWER,
     PRODUCT,
     SIGN,
-    SUM,
     Side,
     Writer,
     axis_words,
@@ -200,93 +198,3 @@ def math(content: str, spoken: str) -> str:
     pieces = [f'<math displaystyle="true" aria-label="{xml(spoken)}">{row(first)}</math>']
     pieces += [f'<math displaystyle="true" aria-hidden="true">{row(piece)}</math>' for piece in rest]
     return f'<span class="hg-math">{"".join(pieces)}</span>'
-
-
-class Latex(Writer):
-    """A formula as LaTeX."""
-
-    def __init__(self, top: str = "L", symbol_of: Any = None) -> None:
-        self.top, self.symbol_of = top, symbol_of
-
-    def sign(self, text: str) -> str:
-        return {MINUS: "-", "≤": r" \le ", "≥": r" \ge ", "·": r"\,", "⊙": r" \odot ", "×": r" \cdot "}.get(
-            text.strip(), text.strip()).join(("", " "))  # fmt: skip
-
-    def setting(self, text: str) -> str:
-        return text if text.strip() in ("(", ")", "[", "]", ",") or re.fullmatch(r"[\d.]+", text) else latex_text(text)
-
-    def function(self, name: str) -> str:
-        return rf"\operatorname{{{latex_escaped(name)}}}"
-
-    def number(self, value: Any) -> tuple[int, str]:
-        text = literal(value)
-        if text.startswith("√"):
-            return ATOM, rf"\sqrt{{{text[1:]}}}"
-        return ATOM, text.replace(MINUS, "-")
-
-    def symbol(self, e: Expr) -> tuple[int, str]:
-        if e.is_gradient and e.node is not None and self.symbol_of is not None:
-            of = self.symbol_of(e.node)
-            below = self.bracketed(self.write(of.formula)) if of.inline else latex_after_d(of.name)
-            return SIGN, rf"\frac{{\partial {latex_after_d(self.top)}}}{{\partial {below}}}"
-        if e.inline and e.formula is not None:
-            return self.unbracketed(e.formula)
-        return ATOM, latex_symbol(e.name)
-
-    def times(self, op: ast.operator, left: Side, right: Side) -> str:
-        return times_sign(op, left, right)
-
-    def quotient(self, left: Side, right: Side) -> tuple[int, str]:
-        return PRODUCT, rf"\frac{{{left.write(0)}}}{{{right.write(0)}}}"
-
-    def power(self, base: Side, exponent: Side) -> tuple[int, str]:
-        return POWER, f"{{{base.write(ATOM)}}}^{{{exponent.write(0)}}}"
-
-    def view(self, inner: Expr, view: str) -> tuple[int, str]:
-        return POWER, rf"{{{self.write(inner, ATOM)}}}^\top"
-
-    def look_root(self, e: Expr) -> tuple[int, str]:
-        return ATOM, rf"\sqrt{{{self.write(e.args[0])}}}"
-
-    def look_bars(self, e: Expr) -> tuple[int, str]:
-        return ATOM, rf"\left|{self.write(e.args[0])}\right|"
-
-    def look_exponential(self, e: Expr) -> tuple[int, str]:
-        return POWER, rf"e^{{{self.write(e.args[0])}}}"
-
-    def look_sum(self, e: Expr) -> tuple[int, str]:
-        return SIGN, rf"\sum {self.write(e.args[0], SUM)}"
-
-    def bracketed(self, written: str) -> str:
-        return rf"\left({written}\right)"
-
-
-def latex_after_d(name: str) -> str:
-    """A name after ∂; in brackets if it is more than a word."""
-    return latex_symbol(name) if SIMPLE_NAME.fullmatch(name) else rf"\left({latex_symbol(name)}\right)"
-
-
-def latex_symbol(name: str) -> str:
-    if name in HATS:
-        return rf"\hat{{{HATS[name]}}}"
-    found = TWO_LETTERS.fullmatch(name.translate(SUBSCRIPTS))
-    if found:
-        return f"{found[1]}_{{{found[2]}}}"
-    greek = {letter: word for word, letter in GREEK.items()}
-    if name in GREEK or name in greek:
-        return rf"\{greek.get(name, name)}"
-    if name[-1:] == "²" and len(name) == 2:
-        return rf"{latex_symbol(name[0])}^2"
-    if len(name) == 1 and name.isalpha():
-        return name
-    return latex_text(name)
-
-
-def latex_text(text: str) -> str:
-    return rf"\text{{{latex_escaped(text)}}}"
-
-
-def latex_escaped(text: str) -> str:
-    """User text that LaTeX cannot take for a command."""
-    special: dict[str, str] = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}"}
-    return "".join(special.get(c, f"\\{c}" if c in "{}$&#_%" else c) for c in text)

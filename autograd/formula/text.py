@@ -19,6 +19,7 @@ SHORTENED_NAME = 12  # characters that are left of a long name in a formula
 ELLIPSIS = "…"
 
 _JOINERS = "\u200d\ufe0f\ufe0e"  # emoji sequences need them
+COLOUR = re.compile(r"\x1b\[(\d+)m")  # of a terminal
 _NAME = re.compile(r"[\w.#]+\b(?![\w.#(])")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
 
@@ -99,9 +100,10 @@ def _brackets(text: str) -> list[tuple[int, int]]:
 
 
 def columns(text: str) -> int:
-    """How many monospace cells the text takes: wide characters two, combining marks none."""
+    """How many monospace cells the text takes: wide characters two, combining marks and colours of a terminal none."""
     if _is_plain(text):
         return len(text)
+    text = COLOUR.sub("", text)
     return sum(
         0
         if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me")

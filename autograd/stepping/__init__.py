@@ -13,7 +13,8 @@ panel       one step as HTML
 live        the steps as a program of scalars, which the page runs after an edit
 page        all of it as one file (assets/step.*)
 notebook    the page in a frame over a picture and a table; the live widget
-export      files: the page, all steps as text, a picture of each
+slides      one slide a step, for lectures      latex   all lines as LaTeX
+export      files: the page, text, LaTeX, slides as PDF, GIF and pictures
 """
 
 from autograd.stepping.explaining import explain

@@ -3,44 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.drawing.export import image
+from autograd.drawing.images import film, image, pdf
 from autograd.files import check_folder, write_whole
+from autograd.stepping.slides import slides
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
-PICTURES = ("svg", "png")
+SECONDS = 2.5  # that a film shows each step
+NUMBERED = re.compile(r"(.*?)(\d+)")  # the name of a first picture: 0001, step-01
 
 
 def save(stepper: Stepper, path: Path) -> Path:
-    """By extension: .html the page, .txt every step as text."""
-    makers = {".html": stepper.html, ".htm": stepper.html, ".txt": lambda: f"{stepper}\n"}
-    make = makers.get(path.suffix.lower())
-    if make is None:
-        raise ValueError(
-            f"save: a stepper writes {', '.join(makers)}; got {path.name!r}. "
-            "For pictures of single steps: stepper.svg(index), or stepper.save_all(folder)"
-        )
+    """By extension; a picture's name ends in a number, which is counted up from step to step."""
+    kind = path.suffix.lower()
+    makers: dict[str, Callable[[], bytes]] = {
+        ".html": lambda: stepper.html().encode(),
+        ".htm": lambda: stepper.html().encode(),
+        ".txt": lambda: f"{stepper}\n".encode(),
+        ".tex": lambda: stepper.latex(document=True).encode(),
+        ".pdf": lambda: pdf(slides(stepper)),
+        ".gif": lambda: film(slides(stepper), SECONDS),
+    }
+    pictures: dict[str, Callable[[str], bytes]] = {".svg": str.encode, ".png": lambda svg: image(svg, "png")}
+    if kind in (*pictures, ".pdf", ".gif") and not len(stepper):
+        raise ValueError(f"save: nothing was computed, so there is no step to show in {path.name!r}")
+    if kind in pictures:
+        return _save_pictures(stepper, path, pictures[kind])
+    if kind not in makers:
+        known = ", ".join((*makers, *pictures))
+        raise ValueError(f"save: a stepper writes {known}; got {path.name!r}")
     check_folder(path)
-    write_whole(path, make().encode())
+    write_whole(path, makers[kind]())
     return path
 
 
-def save_all(stepper: Stepper, folder: Path, kind: str) -> list[Path]:
-    """A numbered picture of every step."""
-    if kind not in PICTURES:
-        raise ValueError(f"save_all: kind is one of {', '.join(PICTURES)}; got {kind!r}")
-    if not folder.is_dir():
-        raise FileNotFoundError(f"save_all: there is no folder {str(folder)!r}; make it first (mkdir -p {folder})")
-    width = len(str(len(stepper)))
-    written = []
-    for step in stepper:
-        name = re.sub(r"[^\w.-]+", "_", step.name)[:40].strip("_") or "step"
-        path = folder / f"{step.index + 1:0{width}}-{step.kind}-{name}.{kind}"
-        svg = stepper.svg(step.index)
-        write_whole(path, svg.encode() if kind == "svg" else image(svg, "png"))
-        written.append(path)
-    return written
+def _save_pictures(stepper: Stepper, path: Path, picture: Callable[[str], bytes]) -> Path:
+    """A slide of every step: `steps/0001.svg`, `steps/0002.svg`, … Folders are made where there are none."""
+    found = NUMBERED.fullmatch(path.stem)
+    if found is None:
+        raise ValueError(
+            f"save: a picture of every step needs a number in its name, which is counted up: write "
+            f"'{path.with_suffix('')}/0001{path.suffix}'. One step alone is stepper.svg(index)"
+        )
+    start, digits, first = found[1], len(found[2]), int(found[2])
+    made = [picture(svg) for svg in slides(stepper)]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number, content in enumerate(made, first):
+        write_whole(path.with_name(f"{start}{number:0{digits}}{path.suffix}"), content)
+    return path

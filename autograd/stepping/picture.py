@@ -236,15 +236,16 @@ class View:
         """The whole graph when so many steps are done."""
         return painter.paint(self.scene_at(position), self.placement, states=self.card_states(position), prefix=prefix)
 
-    def step_svg(self, step: Step) -> str:
-        """One step alone, for a slide: its card, the inputs it reads or sends to, the lit edges."""
+    def step_svg(self, step: Step, note: bool = True) -> str:
+        """One step alone: its card, the inputs it reads or sends to, the lit edges; `note` says it in words below."""
         here, inputs = self.cards_of(step)
         kept = {here, *inputs}
         whole = self.scene_at(step.index + 1)
         lit = tuple(edge for edge in whole.edges if edge.head == here and edge.tail in kept)
         cards = tuple(card for card in whole.cards if card.key in kept)
-        note = describe_step(step)
-        part = Scene(cards, lit, title=f"{step.title}: {step.reading}", description=note, notes=(note,))
+        said = describe_step(step)
+        notes = (said,) if note else ()
+        part = Scene(cards, lit, title=f"{step.title}: {step.reading}", description=said, notes=notes)
         return painter.paint(part, arrange(part), states=self.card_states(step.index + 1))
 
     def badged_svg(self) -> str:

@@ -296,17 +296,25 @@ class Stepper:
         """The picture of one step, for a slide: its card, the inputs it reads or sends to, the lit edges."""
         return self.view.step_svg(self[index])
 
+    def latex(self, document: bool = False) -> str:
+        r"""Every line in symbols and in numbers, as LaTeX: `align*` environments, which need amsmath alone; with
+        `document=True` a whole document.
+
+        >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+        >>> print(step(a * b).latex().splitlines()[2])
+        L &= a \cdot b \\
+        """
+        from autograd.stepping import latex
+
+        return latex.write(self, document)
+
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the page (.html) or all steps as text (.txt), whole or not at all."""
+        """Writes by extension, whole or not at all: the page (.html), all steps as text (.txt) or LaTeX (.tex), one
+        slide a step (.pdf), a film of them (.gif), or a picture of each, counted up: "steps/0001.svg", or .png.
+        """
         from autograd.stepping import export
 
         return export.save(self, Path(path))
-
-    def save_all(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
-        """Writes the picture of every step into a folder, numbered: `01-forward-Q.svg`, … (`kind` "svg" or "png")."""
-        from autograd.stepping import export
-
-        return export.save_all(self, Path(folder), kind)
 
     @functools.cached_property
     def view(self) -> View:

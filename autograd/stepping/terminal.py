@@ -40,61 +40,58 @@ def describe(step: Step, colour: bool = False, width: int = WIDTH) -> str:
     """A whole step as text, in lines of at most `width` columns as far as its tables allow."""
     paint = Paint(colour)
     made_at = f"   {step.node.line}" if step.node.line else ""
-    lines = fitted([(step.title, paint.bold), (f"  {step.reading}", str), (made_at, paint.dim)], width)
+    headline = fitted([(step.title, paint.bold), (f"  {step.reading}", str), (made_at, paint.dim)], width)
+    parts = body(step, paint, width - len(INDENT))
+    return "\n".join([*headline, *(INDENT + line for part in parts for line in part)])
+
+
+def body(step: Step, paint: Paint, width: int) -> list[list[str]]:
+    """What stands below the headline, in parts that belong together: each named step, each contribution."""
     if step.kind == FORWARD:
-        lines += forward_lines(step, width)
-        return "\n".join(lines)
+        last = beside([f"{step.name} = ", *step.pieces()], width, paint.grad)
+        return [*named_lines(step, step.lines[:-1], paint, width), last]
     arrives = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
-    lines += indented([f"arrives  {step.arrives.name} = ", arrives], width)
-    lines += named_lines(step, step.lines[: len(step.lines) - len(step.contributions)], paint, width)
-    for contribution in step.contributions:
-        lines += contribution_lines(contribution, paint, width)
+    parts = [beside([f"arrives  {step.arrives.name} = ", arrives], width, paint.grad)]
+    parts += named_lines(step, step.lines[: len(step.lines) - len(step.contributions)], paint, width)
+    parts += [contribution_lines(contribution, paint, width) for contribution in step.contributions]
     if not step.contributions:
-        lines.append(f"{INDENT}sends nothing on: no input asks for a gradient")
-    return "\n".join(lines)
+        parts.append(["sends nothing on: no input asks for a gradient"])
+    return parts
 
 
-def forward_lines(step: Step, width: int) -> list[str]:
-    """`Q = X @ WQ = …` in numbers; the named steps of a longer op before it."""
-    lines = named_lines(step, step.lines[:-1], Paint(False), width)
-    return [*lines, *indented([f"{step.name} = ", *step.pieces()], width)]
-
-
-def named_lines(step: Step, named: Iterable[Line], paint: Paint, width: int) -> list[str]:
-    """The steps that a rule or a definition names: in symbols, then in numbers."""
-    lines = []
+def named_lines(step: Step, named: Iterable[Line], paint: Paint, width: int) -> list[list[str]]:
+    """The steps that a rule or a definition names: each in symbols, then in numbers."""
+    parts = []
     for line in named:
-        symbols = f"{line.result.name} = {step.words.names.written(line.formula)}"
-        says = f"   {line.says}" if line.says else ""
-        lines += [INDENT + text for text in flowed([symbols], width - len(INDENT))]
-        lines[-1] += paint.dim(says)
-        lines += indented(step.in_numbers(line), width, 2)
-    return lines
+        lines = flowed([f"{line.result.name} = {step.words.names.written(line.formula)}"], width)
+        lines[-1] += paint.dim(f"   {line.says}") if line.says else ""
+        parts.append(lines + indented(step.in_numbers(line), paint, width))
+    return parts
 
 
 def contribution_lines(contribution: Contribution, paint: Paint, width: int) -> list[str]:
     words = contribution.step.words
     paths = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
     name = words.name(contribution.parent)
-    head = f"{INDENT}to {paint.bold(name)}"
+    head = f"to {paint.bold(name)}"
     symbols = contribution.own_symbols
-    if columns(f"{INDENT}to {name}   {symbols}   {paths}") <= width:
+    if columns(f"to {name}   {symbols}   {paths}") <= width:
         lines = [f"{head}   {paint.grad(symbols)}   {paint.dim(paths)}"]
     else:  # the rule below
         lines = [f"{head}   {paint.dim(paths)}"]
-        lines += [INDENT * 2 + paint.grad(line) for line in flowed([symbols], width - 2 * len(INDENT))]
-    lines += indented(contribution.pieces(), width, 2)
+        lines += [INDENT + paint.grad(line) for line in flowed([symbols], width - len(INDENT))]
+    lines += indented(contribution.pieces(), paint, width)
     if contribution.previous is not None:
         before, total = (
             Number(quantity.value, True, written=contribution.step.digits.written(quantity))
             for quantity in (contribution.previous.summed, contribution.summed)
         )
-        lines += indented(["now ", before, " → ", total], width, 2)
+        lines += indented(["now ", before, " → ", total], paint, width)
     return lines
 
 
-def indented(pieces: list[Piece], width: int, times: int = 1) -> list[str]:
-    return [INDENT * times + line for line in beside(pieces, width - times * len(INDENT))]
+def indented(pieces: list[Piece], paint: Paint, width: int) -> list[str]:
+    return [INDENT + line for line in beside(pieces, width - len(INDENT), paint.grad)]
 
 
 def fitted(parts: list[tuple[str, Callable[[str], str]]], width: int) -> list[str]:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from autograd import Value, draw
-from autograd.drawing import export
+from autograd.drawing import images
 
 
 @pytest.fixture
@@ -83,33 +83,33 @@ def test_the_file_has_ordinary_permissions(tmp_path, drawing):
 
 
 def test_without_tools_an_image_says_what_to_install(tmp_path, drawing, monkeypatch):
-    monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export, "find_chromium", lambda: None)
-    with pytest.raises(export.ImageToolMissing, match=r"handgrad\[images\].*Save as \.svg"):
+    monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
+    monkeypatch.setattr(images, "find_chromium", lambda: None)
+    with pytest.raises(images.ImageToolMissing, match=r"handgrad\[images\].*Save as \.svg"):
         drawing.save(tmp_path / "g.png")
     assert os.listdir(tmp_path) == []
 
 
 def test_a_browser_makes_png_and_pdf(tmp_path, drawing, chromium, monkeypatch):
-    monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export, "find_chromium", lambda: chromium)
+    monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
+    monkeypatch.setattr(images, "find_chromium", lambda: chromium)
     assert drawing.save(tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
     assert drawing.save(tmp_path / "g.pdf", theme="dark").read_bytes().startswith(b"%PDF")
 
 
 def test_cairosvg_makes_png_and_pdf(drawing):
-    png = export._by_cairo(drawing.svg, "png", "light")
+    png = images._by_cairo([drawing.svg], "png", 2)
     if png is None:
         pytest.skip("NOT TESTED: CairoSVG is not installed (pip install 'handgrad[images]')")
     assert png.startswith(b"\x89PNG")
-    assert export._by_cairo(drawing.svg, "pdf", "dark").startswith(b"%PDF")
+    assert images._by_cairo([drawing.svg], "pdf", 1).startswith(b"%PDF")
 
 
 def test_a_png_has_the_drawings_colours(tmp_path, drawing, chromium, monkeypatch):
     """The surface is painted, light or dark, and twice the drawing's size."""
     image = pytest.importorskip("PIL.Image")
-    monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export, "find_chromium", lambda: chromium)
+    monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
+    monkeypatch.setattr(images, "find_chromium", lambda: chromium)
     for theme, corner in (("light", (255, 255, 255)), ("dark", (21, 24, 29))):
         picture = image.open(drawing.save(tmp_path / f"{theme}.png", theme=theme)).convert("RGB")
         assert picture.getpixel((3, 3)) == corner
@@ -120,8 +120,8 @@ def test_a_png_has_the_drawings_colours(tmp_path, drawing, chromium, monkeypatch
 def test_a_png_by_a_browser_is_the_whole_drawing(tmp_path, drawing, chromium, monkeypatch):
     """A browser keeps a part of its window for itself: the lowest card must still be there."""
     image = pytest.importorskip("PIL.Image")
-    monkeypatch.setattr(export, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(export, "find_chromium", lambda: chromium)
+    monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
+    monkeypatch.setattr(images, "find_chromium", lambda: chromium)
     picture = image.open(drawing.save(tmp_path / "g.png")).convert("L")
     inked = picture.point(lambda level: 255 if level < 200 else 0).getbbox()
     lowest = max(box.bottom for box in drawing.placement.boxes.values())
@@ -133,9 +133,9 @@ def test_the_first_rows_of_a_png():
     picture = image.effect_noise((9, 7), 50).convert("RGB")
     whole = io.BytesIO()
     picture.save(whole, "png")
-    cut = image.open(io.BytesIO(export.first_rows(whole.getvalue(), 3)))
+    cut = image.open(io.BytesIO(images.first_rows(whole.getvalue(), 3)))
     assert cut.tobytes() == picture.crop((0, 0, 9, 3)).tobytes()
-    assert image.open(io.BytesIO(export.first_rows(whole.getvalue(), 99))).size == (9, 7)
+    assert image.open(io.BytesIO(images.first_rows(whole.getvalue(), 99))).size == (9, 7)
 
 
 def test_a_wrong_theme_is_refused(tmp_path, drawing):

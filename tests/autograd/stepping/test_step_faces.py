@@ -16,7 +16,8 @@ import autograd as ag
 from autograd import Value, cli, step
 from autograd.errors import StepError
 from autograd.formula.arithmetic import units
-from autograd.formula.maths import BREAK, Latex, MathML, math, symbol_mathml
+from autograd.formula.latex import Latex
+from autograd.formula.maths import BREAK, MathML, math, symbol_mathml
 from autograd.formula.text import columns
 from autograd.stepping.panel import Panels
 from autograd.stepping.picture import describe_step

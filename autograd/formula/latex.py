@@ -1,0 +1,246 @@
+"""Formulas and numbers as LaTeX that compiles with amsmath alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import unicodedata
+from typing import Any
+
+import numpy as np
+
+from autograd.expr import UNKNOWN, Expr
+from autograd.formula.arithmetic import Written, has_numbers, is_number, one_page, pages
+from autograd.formula.maths import GREEK, HATS, SIMPLE_NAME, SUBSCRIPTS, TWO_LETTERS, WORD_INDEX, last_word
+from autograd.formula.numbers import MINUS, Notation, cell, dimensions, table
+from autograd.formula.operands import literal
+from autograd.formula.writer import (
+    ATOM,
+    POWER,
+    PRODUCT,
+    SIGN,
+    SUM,
+    Side,
+    Writer,
+    axis_words,
+    from_the_front,
+    times_sign,
+)
+
+SIGNS = {
+    MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",
+    "*": r"\cdot", "=": "=", "≈": r"\approx", "∞": r"\infty", "∂": r"\partial", "→": r"\to", "√": r"\surd",
+    "…": r"\dots", "²": "^2", "³": "^3", "‖": r"\Vert", "∈": r"\in", "Σ": r"\Sigma", "∑": r"\sum",
+}  # fmt: skip
+SPECIAL = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}",
+           "|": r"\textbar{}", '"': r"\textquotedbl{}"} | {c: f"\\{c}" for c in "{}$&#_%"}  # fmt: skip
+LETTERS = {letter: word for word, letter in GREEK.items()}
+LATIN = range(0xC0, 0x180)  # letters with accents, which LaTeX knows by itself
+
+
+class Latex(Writer):
+    """A formula as LaTeX. `symbol_of` gives a node's own symbol, for what stands below the line of ∂L/∂K."""
+
+    def __init__(self, top: str = "L", symbol_of: Any = None) -> None:
+        self.top, self.symbol_of = top, symbol_of
+
+    product = r"\cdot"  # the sign where a plain number takes part
+
+    def sign(self, text: str) -> str:
+        sign = text.strip()
+        return f"{self.product if sign == '×' else SIGNS.get(sign, sign)} "
+
+    def setting(self, text: str) -> str:
+        plain = text.strip() in ("(", ")", "[", "]", ",") or re.fullmatch(r"[\d.]+", text)
+        return text if plain else latex_text(text)
+
+    def function(self, name: str) -> str:
+        return rf"\operatorname{{{latex_escaped(name)}}}"
+
+    def number(self, value: Any) -> tuple[int, str]:
+        text = literal(value)
+        if text.startswith("√"):
+            return ATOM, rf"\sqrt{{{text[1:]}}}"
+        if re.fullmatch(rf"\(?{MINUS}?[\d.]+\)?", text):
+            return ATOM, text.replace(MINUS, "-")
+        return ATOM, number_latex(value) if isinstance(value, float | int) else latex_text(text)
+
+    def symbol(self, e: Expr) -> tuple[int, str]:
+        if e.is_gradient and e.node is not None and self.symbol_of is not None:
+            return SIGN, self.slope(e.node)
+        if e.inline and e.formula is not None:
+            return self.unbracketed(e.formula)
+        return ATOM, latex_symbol(e.name)
+
+    def slope(self, node: Any) -> str:
+        """The gradient of the root by a node."""
+        of = self.symbol_of(node)
+        below = self.bracketed(self.write(of.formula)) if of.inline else latex_after_d(of.name)
+        return rf"\frac{{\partial {latex_after_d(self.top)}}}{{\partial {below}}}"
+
+    def times(self, op: ast.operator, left: Side, right: Side) -> str:
+        return times_sign(op, left, right)
+
+    def quotient(self, left: Side, right: Side) -> tuple[int, str]:
+        return PRODUCT, rf"\frac{{{left.write(0)}}}{{{right.write(0)}}}"
+
+    def power(self, base: Side, exponent: Side) -> tuple[int, str]:
+        return POWER, f"{{{base.write(ATOM)}}}^{{{exponent.write(0)}}}"
+
+    def view(self, inner: Expr, view: str) -> tuple[int, str]:
+        return POWER, rf"{{{self.write(inner, ATOM)}}}^\top"
+
+    def look_root(self, e: Expr) -> tuple[int, str]:
+        return ATOM, rf"\sqrt{{{self.write(e.args[0])}}}"
+
+    def look_bars(self, e: Expr) -> tuple[int, str]:
+        return ATOM, rf"\left|{self.write(e.args[0])}\right|"
+
+    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
+        return POWER, rf"e^{{{self.write(e.args[0])}}}"
+
+    def look_sum(self, e: Expr) -> tuple[int, str]:
+        return self._over(r"\sum", e)
+
+    def look_mean(self, e: Expr) -> tuple[int, str]:
+        return self._over(r"\operatorname*{mean}", e)
+
+    def _over(self, sign: str, e: Expr) -> tuple[int, str]:
+        """A sum or a mean, and over what it runs."""
+        assert e.op is not None
+        over = axis_words(from_the_front(e, e.op.settings["axis"]), e.args[0].ndim)
+        below = rf"_{{\text{{{over}}}}}" if over else ""
+        return SIGN, f"{sign}{below} {self.write(e.args[0], ATOM)}"
+
+    def bracketed(self, written: str) -> str:
+        return rf"\left({written}\right)"
+
+
+class LatexNumbers(Latex):
+    """A formula with numbers in its symbols' places. `written` tells how a quantity's numbers are spelled."""
+
+    product = r"\times"
+
+    def __init__(self, written: Written) -> None:
+        super().__init__()
+        self.written = written
+
+    def symbol(self, e: Expr) -> tuple[int, str]:
+        if e.value is UNKNOWN:
+            return ATOM, latex_symbol(e.name)
+        return self._number(e.value, self.written(e))
+
+    def number(self, value: Any) -> tuple[int, str]:
+        if isinstance(value, float) and literal(value).startswith("√"):
+            return self._number(value, self.written(Expr.number(value)))
+        return self._number(value, None) if isinstance(value, np.ndarray) else super().number(value)
+
+    def unbracketed(self, e: Expr) -> tuple[int, str]:
+        if is_number(e) and isinstance(e.value, float) and self.written(e) is not None:
+            return self._number(e.value, self.written(e))
+        if e.op is not None and e.op.name == "neg" and is_number(e.args[0]):
+            return self._number(-e.args[0].value, None)
+        return super().unbracketed(e)
+
+    def _number(self, value: Any, written: Notation | None) -> tuple[int, str]:
+        text = number_latex(value, written)
+        return (SUM if text.startswith("-") else PRODUCT if r"\times" in text else ATOM), text
+
+    def infix(self, op: ast.operator, left: Side, right: Side) -> tuple[int, str]:
+        """A negative number after a sign stands in brackets."""
+        if isinstance(op, ast.Add):
+            return SUM, f"{left.write(SUM)}{self.sign('+')}{right.write(PRODUCT)}"
+        return super().infix(op, left, right)
+
+    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
+        return None if e.ndim else super().look_exponential(e)
+
+    def view(self, inner: Expr, view: str) -> tuple[int, str]:
+        if not inner.is_symbol or inner.value is UNKNOWN:
+            return super().view(inner, view)
+        turned = np.transpose(inner.value) if view == "T" else np.matrix_transpose(inner.value)
+        return self._number(turned, self.written(inner))
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def number_latex(value: Any, written: Notation | None = None) -> str:
+    """A number, a matrix in brackets, several of them, or the shape of a large one."""
+    if np.ndim(value) == 0:
+        return _cell_latex(cell(value, written=written).text)
+    if not has_numbers(value):
+        shape = dimensions(np.shape(value)).replace("×", r" \times ")
+        return rf"\left[{shape}\right]"
+    matrices = [_matrix_latex(page, written) for page in pages(value)]
+    return matrices[0] if np.ndim(one_page(value)) <= 2 else rf"\left[{', '.join(matrices)}\right]"
+
+
+def _matrix_latex(page: Any, written: Notation | None) -> str:
+    numbers = table(page, written=written)
+    rows = r" \\ ".join(" & ".join(_cell_latex(one.text) for one in row) for row in numbers.rows)
+    power = rf" \times 10^{{{numbers.exponent}}}" if numbers.exponent else ""
+    return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}{power}"
+
+
+def _cell_latex(text: str) -> str:
+    if text in ("NaN", "True", "False"):
+        return rf"\text{{{text}}}"
+    mantissa, times, exponent = text.partition("×10")
+    number = mantissa.replace(MINUS, "-").replace("≈", r"\approx ").replace("∞", r"\infty")
+    raised = exponent.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    return rf"{number} \times 10^{{{raised}}}" if times else number
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def latex_after_d(name: str) -> str:
+    """A name after ∂, of a path its last word; in brackets if it is more than that."""
+    return latex_symbol(name) if SIMPLE_NAME.fullmatch(name) else rf"\left({latex_symbol(name)}\right)"
+
+
+def latex_symbol(name: str) -> str:
+    """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright."""
+    name = last_word(name)
+    if name in HATS:
+        return rf"\hat{{{HATS[name]}}}"
+    found = TWO_LETTERS.fullmatch(name.translate(SUBSCRIPTS))
+    if found:
+        return f"{found[1]}_{{{found[2]}}}"
+    found = WORD_INDEX.fullmatch(name)
+    if found:
+        return rf"{found[1]}_{{\text{{{latex_escaped(found[2])}}}}}"
+    if name in GREEK or name in LETTERS:
+        return rf"\{LETTERS.get(name, name)}"
+    if name[-1:] == "²" and len(name) == 2:
+        return f"{{{latex_symbol(name[0])}}}^2"
+    if len(name) == 1 and name.isascii() and name.isalpha():
+        return name
+    return latex_text(name)
+
+
+def latex_text(text: str) -> str:
+    return rf"\text{{{latex_escaped(text)}}}"
+
+
+def latex_escaped(text: str) -> str:
+    """User text that LaTeX cannot take for a command, and that its fonts have."""
+    return "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    if character in SPECIAL:
+        return SPECIAL[character]
+    if character.isascii():
+        return character if character.isprintable() else " "
+    if character in SIGNS:
+        return rf"$\mathord{{}}{SIGNS[character]}$" if SIGNS[character].startswith("^") else f"${SIGNS[character]}$"
+    if character in LETTERS:
+        return rf"$\{LETTERS[character]}$"
+    if ord(character) in LATIN and unicodedata.decomposition(character):
+        return character
+    plain = unicodedata.normalize("NFKD", character)
+    if plain.isascii() and plain.isprintable():
+        return "".join(map(_escaped, plain))
+    return rf"\texttt{{U+{ord(character):04X}}}"

@@ -1,0 +1,101 @@
+"""Steps as LaTeX: their lines in symbols and in numbers, aligned at the signs of equality."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from autograd.formula.columns import beside
+from autograd.formula.digits import Line
+from autograd.formula.latex import Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
+from autograd.formula.text import columns, visible
+from autograd.stepping.steps import BACKWARD, Contribution, Step
+
+if TYPE_CHECKING:
+    from autograd.stepping.stepper import Stepper
+
+STEPS_AT_ONCE = 40  # in one `align*`, which LaTeX sets as a whole
+WIDEST = 72  # characters of a line in numbers; of a wider one the result has a line of its own
+EVERYTHING = 10**9  # characters: no line ends anywhere
+
+DOCUMENT = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage{amsmath}
+\usepackage[margin=20mm]{geometry}
+\allowdisplaybreaks
+\begin{document}
+%s
+\end{document}
+"""
+
+
+def write(stepper: Stepper, document: bool) -> str:
+    """Every step, as `align*` environments; as a document of its own if asked for."""
+    blocks = [_block(stepper.steps[i : i + STEPS_AT_ONCE]) for i in range(0, len(stepper), STEPS_AT_ONCE)]
+    text = "\n".join(filter(None, blocks))
+    return DOCUMENT % (text or "Nothing is computed.") if document else text
+
+
+def _block(steps: list[Step]) -> str:
+    rows = []
+    for step in steps:
+        heading = rf"\intertext{{\textbf{{{step.title}}}\quad {latex_escaped(visible(step.reading))}}}"
+        rows.append(heading + "\n" + " \\\\\n".join(_rows(step)))
+    body = " \\\\\n".join(rows)
+    return f"\\begin{{align*}}\n{body}\n\\end{{align*}}"
+
+
+def _rows(step: Step) -> Iterator[str]:
+    """The rows of one step, each with one place to align at."""
+    symbols = Latex(step.words.top, step.words.symbol)
+    if step.kind != BACKWARD:
+        if not step.lines:  # a folded module
+            yield rf"{latex_symbol(step.name)} &= {number_latex(step.value)}"
+        for line in step.lines:
+            is_last = line is step.lines[-1]
+            name = symbols.write(step.words.symbol(step.node)) if is_last else latex_symbol(line.result.name)
+            yield from _line(step, line, name, symbols)
+        return
+    arrives = number_latex(step.arrives.value, step.digits.written(step.arrives))
+    yield rf"{symbols.slope(step.node)} &= {arrives} \qquad\text{{arrives}}"
+    own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
+    for line in step.lines:
+        if id(line.result) not in own:
+            yield from _line(step, line, latex_symbol(line.result.name), symbols)
+    for contribution in step.contributions:
+        yield from _contribution(contribution, symbols)
+
+
+def _contribution(contribution: Contribution, symbols: Latex) -> Iterator[str]:
+    """What is added to one gradient; where several paths meet, the total so far."""
+    step, slope = contribution.step, symbols.slope(contribution.parent)
+    sign = "=" if contribution.paths == 1 else r"\mathrel{+}="
+    if contribution.line is None:
+        yield f"{slope} &{sign} {number_latex(contribution.added.value)}"
+    else:
+        yield from _line(step, contribution.line, slope, symbols, sign)
+    if contribution.paths > 1:
+        total = number_latex(contribution.summed.value, step.digits.written(contribution.summed))
+        yield rf"&\to {total} \qquad\text{{path {contribution.path} of {contribution.paths}}}"
+
+
+def _line(step: Step, line: Line, name: str, symbols: Latex, sign: str = "=") -> Iterator[str]:
+    """A line in symbols, then in numbers."""
+    written = symbols.write(line.formula)
+    result = number_latex(line.result.value, step.digits.written(line.result))
+    yield f"{name} &" if written == name else f"{name} &{sign} {written}"
+    if not step.shows_arithmetic(line):
+        yield f"&= {result}"
+        return
+    equals = r"\approx" if step.digits.sign(line) == "≈" else "="
+    numbers = LatexNumbers(step.digits.written).write(line.formula)
+    *pieces, _, last = step.in_numbers(line)
+    left, right = (max(map(columns, beside(side, EVERYTHING))) for side in (pieces, [last]))
+    if left > WIDEST:  # no line of a paper is long enough
+        yield f"&{equals} {result}"
+    elif left + right > WIDEST:
+        yield f"&= {numbers}"
+        yield f"&{equals} {result}"
+    else:
+        yield f"&= {numbers} {equals} {result}"
