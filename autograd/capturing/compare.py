@@ -10,9 +10,12 @@ from __future__ import annotations
 import ast
 import inspect
 import math
+import os
 import textwrap
+from collections import deque
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +25,12 @@ from ..check.replay import made_from
 from ..check.subject import cotangents
 from ..op import apply
 from ..value import Value
+from .left_out import LeftOut, left_out
 from .places import Place, libraries
 from .run import Run
+
+if TYPE_CHECKING:
+    from ..drawing import Drawing
 
 Array = np.ndarray[Any, Any]
 AGREES_ALONE = "where each call by itself agrees: a hook changes a gradient, or a saved tensor was changed"
@@ -45,11 +52,13 @@ class Difference:
     path: str = ""
     wrong: str = UNCLEAR  # whom finite differences contradict: "handgrad", "torch" or "jax", "both"; else "unclear"
     report: Report | None = field(default=None, repr=False)
+    left_out: LeftOut | None = None  # the terms that the wrong backward lacks, where it can be said
+    way: list[tuple[Value, Any]] = field(default_factory=list, repr=False)  # from the call's result on to L; gradients
 
     @property
     def name(self) -> str:
         """What the value is called, as in ∂L/∂name."""
-        return self.value.name or "the input"
+        return self.value.name or "input"
 
 
 @dataclass(eq=False)
@@ -65,6 +74,7 @@ class Comparison:
     differ: int = 0
     forward_gap: float = 0.0
     notes: list[str] = field(default_factory=list)
+    run: Run | None = field(default=None, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -81,6 +91,30 @@ class Comparison:
 
     __repr__ = __str__
 
+    @property
+    def drawing(self) -> Drawing:
+        """The picture: the gradient that differs and the way to it; of a model that agrees, all of it."""
+        from .picture import drawing
+
+        return drawing(self)
+
+    def html(self) -> str:
+        """The report as one self-contained page."""
+        from .page import page
+
+        return page(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report by extension: .html the page, .txt the text, .svg .png .pdf the picture."""
+        from .page import save
+
+        return save(self, Path(path))
+
+    def _repr_html_(self) -> str:
+        from .page import in_a_notebook
+
+        return in_a_notebook(self)
+
 
 def compare(run: Run) -> Comparison:
     """Compare all gradients of a run, and find the first that differs."""
@@ -94,6 +128,7 @@ def compare(run: Run) -> Comparison:
     differing = [v for v in order if not alike(v, ours.get(v), theirs[v])]
     found = Comparison(run.title, recorder.library, len(order), alike.gap, differ=len(differing), forward_gap=run.gap)
     found.notes += run.notes
+    found.run = run
     if differing:
         found.agreed = order.index(differing[0])
         found.first = located(differing[0], users, ours, theirs, alike)
@@ -116,7 +151,7 @@ def compare_compiled(
         if not alike(value, sent, returned):
             found.first = described(call, value, sent, returned)
             found.agreed, found.differ = found.compared - 1, 1
-            judge(found.first, call, theirs)
+            judge(found.first, call, ours, theirs)
             return
 
 
@@ -189,14 +224,14 @@ def located(
         elif not alike(value, sent, returned):
             found = described(call, value, sent, returned)
             found.path = f"path {number} of {len(calls)}" if len(calls) > 1 else ""
-            judge(found, call, theirs)
+            judge(found, call, ours, theirs)
             return found
     suspects = untried or calls or [None]
     found = described(suspects[0], value, ours.get(value), theirs[value])
     if not untried:
         found.path = AGREES_ALONE
     elif len(calls) == 1:
-        judge(found, calls[0], theirs)
+        judge(found, calls[0], ours, theirs)
     return found
 
 
@@ -271,10 +306,11 @@ def function_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
     return f
 
 
-def judge(found: Difference, call: Any, theirs: dict[Value, Any]) -> None:
-    """Ask finite differences of the call's own steps whose gradient is wrong."""
+def judge(found: Difference, call: Any, ours: dict[Value, Any], theirs: dict[Value, Any]) -> None:
+    """Ask finite differences of the call's own steps whose gradient is wrong, and what it leaves out."""
+    found.way = [(v, ours.get(v)) for v in way_on(call, ours)]
     f = function_of(call, found.value, theirs)
-    data = np.asarray(found.value.data, np.float64)[()]
+    data = Value(np.asarray(found.value.data, np.float64)[()], name=found.name)
     returned = np.asarray(found.theirs, np.float64)
     try:
         found.report = check_formula(f, lambda x: returned, data)
@@ -284,6 +320,31 @@ def judge(found: Difference, call: Any, theirs: dict[Value, Any]) -> None:
     theirs_wrong, ours_wrong = found.report.verdict == "wrong", own.verdict == "wrong"
     accused = {(True, True): BOTH, (True, False): call.library, (False, True): HANDGRAD}
     found.wrong = accused.get((theirs_wrong, ours_wrong), UNCLEAR)
+    if found.wrong == call.library:
+        found.left_out = left_out(call, found.value, ours, found.theirs)
+
+
+def way_on(call: Any, ours: dict[Value, Any]) -> list[Value]:
+    """The shortest way from a result of a call on to where backward starts, both included."""
+    results = [v for v in call.outputs if v in ours]
+    users: dict[Value, list[Value]] = {}
+    for node in ours:
+        for x in node.parents:
+            users.setdefault(x, []).append(node)
+    came_from: dict[Value, Value | None] = dict.fromkeys(results)
+    waiting = deque(results)
+    while waiting:
+        node = waiting.popleft()
+        if node not in users:
+            way = [node]
+            while (before := came_from[way[-1]]) is not None:
+                way.append(before)
+            return way[::-1]
+        for user in users[node]:
+            if user not in came_from:
+                came_from[user] = node
+                waiting.append(user)
+    return results[:1]
 
 
 # --- finite differences of everything -------------------------------------------------------------------------

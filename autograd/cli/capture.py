@@ -24,6 +24,8 @@ def register(subparsers: Subparsers) -> None:
                         help="a file, and the function in it that returns the model and its inputs: "
                              "def make_model(): return model, x, y")  # fmt: skip
     parser.add_argument("--check", action="store_true", help="hold our gradients against finite differences too")
+    parser.add_argument("--compare", action="store_true",
+                        help="with -o: write the comparison as a report (.html, or .txt .svg .png .pdf), not a drawing")
     parser.add_argument("-o", "--draw", metavar="PATH", help="draw it: .svg .png .pdf .html .dot .mmd")
     parser.add_argument("--collapse", action="append", metavar="DEPTH|NAME", help="fold modules: 1, h.*, or none")
     parser.add_argument("--step", metavar="PATH", help="write its steps as one HTML page")
@@ -40,6 +42,12 @@ def run(arguments: argparse.Namespace) -> int:
         report = captured.check()
         print(report)
         right = right and report.ok
+    if arguments.compare and arguments.draw:
+        try:
+            print(f"wrote {found.save(arguments.draw)}")
+        except (ValueError, OSError, RuntimeError) as error:
+            raise CommandError(str(error)) from error
+        arguments.draw = None
     if arguments.draw or arguments.step:
         show(captured, arguments)
     return 0 if right else 1

@@ -43,6 +43,7 @@ BAR, BAR_GAP, MOST_BARS = 9, 2, 66  # one bar per folded block, and the room tha
 NARROWEST_BODY = 150  # a header may be this wide (times SLACK) before it takes two lines
 SLACK = 1.12
 LONGEST_EXPRESSION = 34
+TINTED = {"grad": "grad", "wrong": "bad"}  # kinds of blocks with a colour of their own
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Block:
-    """A bracketed table under its caption; `table=None` is a gradient that is not known yet. `kind` as in `Row`.
+    """A bracketed table under its caption; `table=None` is a gradient that is not known yet. `kind` as in `Row`, or
+    "wrong" for a gradient that another contradicts.
 
     An array of rank 3 and up is a table of all its rows, cut into `slices` of equal height, each with its label.
     """
@@ -102,7 +104,7 @@ class Card:
     title: str = ""
     tooltip: Mapping[str, str] = field(default_factory=dict)
     header_lines: int = 0  # 1 or 2; 0: as it fits
-    mark: str = ""  # draw_diff: "changed", "first" or "only"
+    mark: str = ""  # draw_diff: "changed", "first" or "only"; a comparison: "wrong" or "agrees"
     opens: bool = False  # in a page that opens the module when the card is pressed
     made_up: bool = False  # the name is the drawing's own, and so not as bold as the user's
 
@@ -248,7 +250,7 @@ def body_size(card: Card) -> Size:
         rows = sum(STRONG_ROW if row.strong else INFO_ROW for row in card.rows)
         return Size(left_pad(card) + widest + PAD_X, rows + (5 if card.rows[-1].strong else PAD_BOTTOM))
     sizes = [block_size(block) for block in card.blocks]
-    tint = TINT if any(block.kind == "grad" for block in card.blocks) else 0
+    tint = TINT if any(block.kind in TINTED for block in card.blocks) else 0
     width: float
     height: float
     if card.beside:

@@ -63,6 +63,12 @@ def module_results(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
                 for scope in scopes:
                     exits.setdefault(scope, {})[x] = None
     for x, scopes in left.items():
-        alone = [scope.path for scope in scopes if len(exits[scope]) == 1]
+        alone = [scope for scope in scopes if len(exits[scope]) == 1]
         if alone:
-            yield x, alone[-1]
+            yield x, _as_a_name(alone[-1])
+
+
+def _as_a_name(scope: Scope) -> str:
+    """The path of a call; one that reads as a number, as in torch's Sequential, has its kind before it: Linear_0."""
+    path = scope.path
+    return path if any(character.isalpha() for character in path) else f"{scope.kind or 'module'}_{path}"

@@ -37,7 +37,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class Cell:
-    """One printed number. `kind` is "number", "zero" (muted) or "bad" (NaN, infinity)."""
+    """One printed number. `kind` is "number", "zero" (muted), "bad" (NaN, infinity) or "differs" (underlined)."""
 
     text: str
     kind: str = "number"

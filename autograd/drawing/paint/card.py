@@ -59,7 +59,11 @@ class _Look:
             self.line, self.width = "bad", 2.6
         if card.trouble:
             self.word = "bad"
-        if card.mark:
+        if card.mark == "agrees":
+            self.word = "input-line"
+        elif card.mark == "wrong":
+            self.line, self.width, self.word = "bad", 2.6, "bad"
+        elif card.mark:
             self.line, self.width, self.word = "change", 3.2 if card.mark == "first" else 2.2, "change"
             self.dash = "7 4" if card.mark == "only" else self.dash
         if state == "todo":
@@ -213,19 +217,19 @@ def _bars(row: Row, left: float, bottom: float) -> str:
 
 
 def _block(block: Block, left: float, right: float, top: float, look: _Look, rows: int) -> str:
-    is_grad = block.kind == "grad"
-    token = "grad" if is_grad else look.ink
+    hue = geometry.TINTED.get(block.kind)
+    token = hue or look.ink
     parts = [f'<g class="hg-block hg-{block.kind} hg-f-{token}" fill="{theme.light(token)}">']
     size = geometry.block_size(block)
-    if is_grad:
+    if hue:
         tint = Box(left - geometry.TINT, top - 2.5, right - left + geometry.TINT + 3, size.height + 4)
-        parts.append(rectangle(tint, 4, theme.fill("grad-fill")))
-    parts.append(caption(left, top + 9, block.caption, "grad" if is_grad else "muted"))
+        parts.append(rectangle(tint, 4, theme.fill(f"{hue}-fill")))
+    parts.append(caption(left, top + 9, block.caption, hue or "muted"))
     if block.table is None:
         middle = top + 26 + geometry.TABLE_ROW * (rows - 1) / 2
         parts.append(text(left + size.width / 2, middle, UNKNOWN, token="muted", anchor="middle"))
     else:
-        parts.append(_table(block, block.table, left, right, top, "grad" if is_grad else "muted"))
+        parts.append(_table(block, block.table, left, right, top, hue or "muted"))
     return "".join(parts) + "</g>"
 
 
@@ -250,7 +254,8 @@ def _table(block: Block, table: Table, left: float, right: float, top: float, br
                 end = point + (len(cell.text) - cell.before_point) * character
                 token = {"zero": "muted", "bad": "bad"}.get(cell.kind, "")
                 weight = 600 if cell.kind == "bad" else 400
-                parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight, more=NUMBER))
+                more = NUMBER + (' text-decoration="underline"' if cell.kind == "differs" else "")
+                parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight, more=more))
             top += geometry.TABLE_ROW
         top += geometry.SLICE_GAP
     return "".join(parts) + "</g>"

@@ -75,3 +75,11 @@ def test_it_draws_and_steps(model, capsys, tmp_path):
 def test_what_cannot_be_captured_is_told(model, capsys, what, words):
     assert main(["capture", f"{model}:{what}"]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_the_comparison_is_written_as_a_report(model, capsys, tmp_path):
+    assert main(["capture", f"{model}:wrong", "--compare", "-o", "report.html"]) == 1
+    assert "wrote report.html" in capsys.readouterr().out
+    assert "torch's backward of Wrong is wrong." in (tmp_path / "report.html").read_text()
+    assert main(["capture", f"{model}:wrong", "--compare", "-o", "report.xyz"]) == 2
+    assert "a comparison writes .html" in capsys.readouterr().err
