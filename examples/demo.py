@@ -1,7 +1,7 @@
 """The main job, `make demo`: all seven examples, checked, with everything there is to look at, in `out/`.
 
-    out/index.html                  everything: a first expression to change, then the examples in the order of the book
-    out/first.html                  that expression, alone
+    out/index.html                  everything: a formula to change, the lessons, the examples in the order of the book
+    out/first/1.html ...            that formula alone, and others
     out/<example>/worksheet.txt     the example as a worksheet
     out/<example>/graph.svg         its computation graph, with gradients
     out/<example>/step.html         its backward pass, step by step
@@ -24,12 +24,14 @@ from typing import Any
 
 import autograd
 from autograd.cli.worksheet import make_sheet
+from autograd.playing.page import SAMPLES, play
 from autograd.stepping import page as stepper_page
 from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata
 from examples.checking.verdict import Finding, check, summary, table, tally
 from examples.index_page import index_page
 from examples.page import Page
+from notebooks.lessons import list_built
 
 OUT = Path("out")
 
@@ -48,6 +50,15 @@ class Made:
         return tally(self.findings)
 
 
+@dataclass(frozen=True)
+class First:
+    """A formula of the first page: its stepper's page, and its code with gaps for the numbers."""
+
+    formula: str
+    page: str
+    code: list[Any]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Make everything and say where to look; 1 if any number is not accounted for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -58,9 +69,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = [make(example, out / example.name, page) for example in EXAMPLES]
     drawn = list(_drawings(gpt_graph.graph(), gpt_graph.DRAWINGS, out / "gpt"))
     page.line(f"{'gpt':<44}{', '.join(path.name for path in drawn)}")
-    _write_stepper(first_graph(), "tanh(a·b + a²)", out / "first.html")
+    first = list(_first(out))
     (out / "errata.md").write_text(errata.page(), encoding="utf-8")
-    (out / "index.html").write_text(index_page(made, out), encoding="utf-8")
+    (out / "index.html").write_text(index_page(made, first, out), encoding="utf-8")
 
     tallies = {each.example.name: each.counts for each in made if each.findings}
     complaints = [complaint for each in made for complaint in each.complaints]
@@ -105,12 +116,15 @@ def _pictures(example: Example, folder: Path) -> Iterator[Path]:
     yield folder / "step.html"
 
 
-def first_graph() -> autograd.Value:
-    """The expression that the first page begins with."""
-    a, b = autograd.Value(2.0, name="a"), autograd.Value(-3.0, name="b")
-    loss = (a * b + a**2).tanh()
-    loss.name = "L"
-    return loss
+def _first(out: Path) -> Iterator[First]:
+    """The formulas that the first page begins with; and the list of lessons that it links to, empty at first."""
+    (out / "first").mkdir(parents=True, exist_ok=True)
+    for number, sample in enumerate(SAMPLES, start=1):
+        played = play(sample.formula, sample.values)
+        path = out / "first" / f"{number}.html"
+        path.write_text(played.page(back="../index.html"), encoding="utf-8")
+        yield First(sample.formula, path.relative_to(out).as_posix(), played.code())
+    list_built(out / "notebooks")
 
 
 def _write_stepper(root: autograd.Value, title: str, path: Path, back: str = "") -> None:

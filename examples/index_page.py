@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.drawing.paint.theme import MONO, SANS, variables_css
+from autograd.playing.page import asset, style
 from examples.checking.errata import SHORTCUTS, clean, distinct, own_operands
 from examples.checking.sheet import VERDICTS, load, names
 from examples.checking.verdict import FAILED
+from notebooks.lessons import lessons, promise_of, title_of
 
 if TYPE_CHECKING:
-    from examples.demo import Made
+    from examples.demo import First, Made
 
 STORY = {
     "example1": "Which token follows “A B”, before anything is learned? Attention, forward only.",
@@ -32,39 +34,89 @@ BUTTONS = {
     "sheet.html": "Work it out by hand", "key.html": "The key", "sheet.csv": "Answers as a table",
 }
 MEANING = {
-    "exact": "printed as it is", "rounded": "right, with fewer digits", "drift": "right but for rounding on the way",
-    "erratum": "wrong, and proved wrong", FAILED: "not accounted for",
+    "exact": "the printed number", "rounded": "the same when rounded", "drift": "off only by rounding on the way",
+    "erratum": "wrong in print, and proved wrong", FAILED: "not accounted for",
 }
 
 
-def index_page(made: Sequence[Made], out: Path) -> str:
+def index_page(made: Sequence[Made], first: Sequence[First], out: Path) -> str:
     """The whole page; everything it shows lies beside it."""
     sections = "\n".join(_section(each, out) for each in made)
-    links = "".join(f'<a href="#{each.example.name}">{escape(_label(each).partition(":")[0])}</a>' for each in made)
-    total = sum((each.counts for each in made), Counter())
-    agree = total.total() - total["erratum"] - total[FAILED]
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>handgrad: an autograd engine you can check by hand</title>
-<style>{variables_css(":root")}{_STYLE}</style></head><body>
+<style>{style()}{_asset("index.css")}</style></head><body>
 <header><h1>handgrad</h1>
-<p class="lead">An autograd engine you can check by hand: it writes down every step of backpropagation, in symbols
-and in numbers. Here is one expression to try; below are seven transformer calculations from paper worksheets.</p>
-{_FIRST}
-<h2>The worked examples</h2>
-<p class="lead">Seven transformer calculations small enough for paper, computed by the engine. Every number that the
-printed worksheets give is held against it: <b>{total.total()}</b> numbers, <b>{agree}</b> agree,
-<b>{total["erratum"]}</b> are errata, each proved.</p>
-{_meanings()}
-<nav>{links}<a href="#gpt">A whole GPT</a><a href="#errata">Errata</a></nav></header>
+<p class="lead">An autograd engine you can check by hand. It draws the graph of an expression, works out every gradient
+and shows each line of the arithmetic.</p></header>
 <main>
+{_first(first)}
+{_lessons()}
+{_overview(made)}
 {sections}
 {_GPT}
 {_errata()}
 </main>
 <footer>Made by <code>make demo</code>. Run one yourself: <code>handgrad example 3 --set eta=0.2</code></footer>
+<script src="notebooks/built.js"></script>
+<script>{asset("sliders.js")}{_asset("first.js")}</script>
 </body></html>
 """
+
+
+def _first(first: Sequence[First]) -> str:
+    """The formula that a visitor can change."""
+    options = "".join(
+        f'<option value="{escape(each.formula)}" data-page="{each.page}" data-code="{escape(json.dumps(each.code))}">'
+        f"{escape(each.formula)}</option>" for each in first)
+    return f"""<div class="first"><div class="first-top">
+<div class="play-line"><label for="play-samples">L =</label><select id="play-samples">{options}</select>
+<output id="play-result"></output></div>
+<div id="play-leaves"></div>
+<p class="first-acts"><a class="button" id="play-alone" href="{first[0].page}">Step through it</a>
+<button id="play-copy" type="button">copy as Python</button><button id="play-reset" type="button">reset</button>
+<span>Drag a slider, or a number on its card: everything follows. There are more formulas above;
+<code>handgrad play</code> lets you type your own.</span></p>
+<details id="play-python"><summary>as Python</summary><pre id="play-code"></pre></details>
+</div><div id="play-frames"></div></div>"""
+
+
+def _lessons() -> str:
+    """A card for each lesson; the page links those that `make lessons` has built."""
+    cards = []
+    for path in lessons():
+        number, _, title = title_of(path).partition(" · ")
+        cards.append(f'<a class="lesson" data-page="notebooks/{path.stem}.html"><b>{number}</b>{escape(title)}'
+                     f"<small>{escape(promise_of(path))}</small></a>")
+    return f"""<div class="heading" id="lessons"><h2>Lessons</h2></div>
+<p class="lead" id="lessons-how">Read them as pages: run <code>make lessons</code>, then open this page again. To work
+in them, with JupyterLab: <code>make notebooks</code>.</p>
+<div class="lessons">{"".join(cards)}</div>"""
+
+
+def _overview(made: Sequence[Made]) -> str:
+    """All worked examples in a line each, and what is said of their numbers."""
+    total = sum((each.counts for each in made), Counter())
+    agree = total.total() - total["erratum"] - total[FAILED]
+    key = "".join(f'<li><i class="{kind}"></i><b>{kind}</b>: {MEANING[kind]}</li>' for kind in VERDICTS)
+    rows = "".join(_overview_row(number, each) for number, each in enumerate(made, start=1))
+    return f"""<div class="heading" id="examples"><h2>Worked examples</h2>
+<a href="#errata">what is wrong in print: {total["erratum"]} errata, each proved</a></div>
+<p class="lead">Seven transformer calculations small enough for paper. Every number that the printed worksheets give is
+held against the engine’s: of <b>{total.total()}</b>, <b>{agree}</b> agree.</p>
+<ul class="key">{key}</ul><nav class="examples">{rows}</nav>"""
+
+
+def _overview_row(number: int, made: Made) -> str:
+    counts, title = made.counts, made.example.title.partition(":")[0]
+    kinds = [kind for kind in (*VERDICTS, FAILED) if counts[kind]]
+    says = "no printed numbers"
+    if kinds:
+        says = f'{counts.total() - counts["erratum"] - counts[FAILED]} of {counts.total()} agree'
+    bar = "".join(f'<i class="{kind}" style="flex:{counts[kind]}"></i>' for kind in kinds)
+    told = ", ".join(f"{counts[kind]} {_plural(kind)}" for kind in kinds)
+    return (f'<a href="#{made.example.name}" title="{told}"><b>{number}</b><span>{escape(title)}</span>'
+            f'<span class="bar" aria-hidden="true">{bar}</span><small>{says}</small></a>')
 
 
 def _section(made: Made, out: Path) -> str:
@@ -100,15 +152,9 @@ def _verdicts(made: Made) -> str:
         return f'<p class="verdicts"><span class="verdict">no printed numbers; {state}</span></p>'
     counts = made.counts
     kinds = [kind for kind in (*VERDICTS, FAILED) if counts[kind]]
-    badges = (f'<span class="verdict {kind}" title="{MEANING[kind]}"><b>{counts[kind]}</b> {_plural(kind)}</span>'
-              for kind in kinds)
+    badges = (f'<span class="verdict"><i class="{kind}"></i><b>{counts[kind]}</b> {_plural(kind)}: {MEANING[kind]}'
+              "</span>" for kind in kinds)
     return f'<p class="verdicts">{"".join(badges)}</p>'
-
-
-def _meanings() -> str:
-    """What the words beside each example mean."""
-    rows = "".join(f"<dt>{kind}</dt><dd>{MEANING[kind]}</dd>" for kind in VERDICTS)
-    return f'<dl class="meanings">{rows}</dl>'
 
 
 def _plural(kind: str) -> str:
@@ -159,59 +205,6 @@ folded by module. In the page, a click opens a module down to its single ops.</p
 <a class="graph" href="gpt/graph.html"><img src="gpt/graph.svg" alt="folded graph of a GPT" loading="lazy"></a>
 </section>"""
 
-_FIRST = """<p class="lead">Click <b>b</b>, drag it sideways or press ↑ and ↓: everything follows. Past −4 the gradient
-of <b>a</b> changes its sign. After the last step, <b>train</b> lowers L. <a href="first.html#step=8">Open it alone</a>,
-and send the address to somebody. The lessons are built by <code>make lessons</code>.</p>
-<iframe class="first" src="first.html#step=8" title="tanh(a·b + a²), step by step, its numbers yours to change">
-</iframe>"""
 
-_STYLE = f"""
-.first{{width:100%;height:640px;border:1px solid var(--hg-hair);border-radius:12px;margin:0 0 28px}}
-.meanings{{display:grid;grid-template-columns:auto 1fr;gap:2px 14px;margin:0 0 10px;font-size:14.5px;
-color:var(--hg-muted)}}
-.meanings dt{{color:var(--hg-ink);font-weight:600}}.meanings dd{{margin:0}}
-:root{{color-scheme:light dark}}
-*{{box-sizing:border-box}}
-body{{margin:0;background:var(--hg-surface);color:var(--hg-ink);font:16px/1.5 {SANS}}}
-header,main,footer{{max-width:1080px;margin:0 auto;padding:0 20px}}
-header{{padding-top:40px}}
-h1{{font-size:34px;line-height:1.2;margin:0 0 8px}}
-h2{{font-size:23px;line-height:1.3;margin:0}}
-.lead{{margin:6px 0 14px;color:var(--hg-muted);max-width:72ch}}
-.lead b{{color:var(--hg-ink)}}
-a{{color:var(--hg-parameter-line)}}
-nav{{display:flex;flex-wrap:wrap;gap:8px;margin:18px 0 8px}}
-nav a,.button{{display:inline-block;padding:6px 12px;border:1px solid var(--hg-hair);border-radius:8px;
-text-decoration:none;background:var(--hg-panel);font-size:14px}}
-nav a:hover,.button:hover{{border-color:var(--hg-parameter-line)}}
-.button:first-child{{background:var(--hg-parameter-line);border-color:var(--hg-parameter-line);
-color:var(--hg-surface);font-weight:600}}
-a:focus-visible,summary:focus-visible{{outline:3px solid var(--hg-parameter-line);outline-offset:2px}}
-section{{padding:34px 0 26px;border-top:1px solid var(--hg-hair);margin-top:22px}}
-.verdicts{{display:flex;flex-wrap:wrap;gap:8px;margin:0 0 14px}}
-.verdict{{font-size:13px;padding:3px 10px;border-radius:999px;border:1px solid var(--hg-hair);
-background:var(--hg-panel)}}
-.verdict.erratum,.verdict.failed{{background:var(--hg-bad-fill);border-color:var(--hg-bad);color:var(--hg-bad)}}
-.buttons{{display:flex;flex-wrap:wrap;gap:10px;margin:0 0 16px}}
-.graph{{display:block;border:1px solid var(--hg-hair);border-radius:12px;padding:14px;
-background:var(--hg-surface)}}
-.graph img{{display:block;max-width:100%;height:auto;margin:0 auto}}
-.plots{{display:flex;flex-wrap:wrap;gap:16px;margin-top:16px}}
-.plots img{{max-width:100%;height:auto;border:1px solid var(--hg-hair);border-radius:12px}}
-details{{margin-top:16px}}
-summary{{cursor:pointer;padding:6px 0}}
-pre{{font:13px/1.5 {MONO};background:var(--hg-panel);border:1px solid var(--hg-hair);border-radius:12px;padding:16px;
-overflow:auto;max-height:640px;margin:8px 0 0}}
-code{{font:13.5px {MONO}}}
-.scroll{{overflow-x:auto}}
-table{{border-collapse:collapse;font-size:14.5px;width:100%}}
-th{{text-align:left;font-weight:600;color:var(--hg-muted)}}
-th,td{{padding:7px 12px 7px 0;border-bottom:1px solid var(--hg-hair);vertical-align:top}}
-td:first-child{{white-space:nowrap}}
-.number{{text-align:right;font-family:{MONO};padding-right:40px}}
-.printed,.right{{font-family:{MONO};font-size:13.5px}}
-.printed{{color:var(--hg-bad);text-decoration:line-through}}
-details table{{font-size:13.5px}}
-em{{color:var(--hg-muted)}}
-footer{{padding-top:24px;padding-bottom:60px;color:var(--hg-muted);font-size:14px}}
-"""
+def _asset(name: str) -> str:
+    return (Path(__file__).parent / "assets" / name).read_text(encoding="utf-8")

@@ -16,14 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
+from notebooks.lessons import HERE, lessons, list_built, title_of
+
 OUT = Path("out/notebooks")
 PATIENCE = 600  # seconds for one lesson
-
-
-def lessons() -> list[Path]:
-    """The lessons in order."""
-    return sorted(HERE.glob("[0-9][0-9]_*.py"))
 
 
 def read(path: Path) -> Any:
@@ -68,12 +64,6 @@ def as_page(notebook: Any, title: str) -> str:
     return re.sub(r'<script type="module">(?:(?!</script>).)*mermaid.*?</script>', "", page, flags=re.S)
 
 
-def title_of(path: Path) -> str:
-    """The lesson's own heading."""
-    first = next(line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("# # "))
-    return first.removeprefix("# # ")
-
-
 def lacks_torch(path: Path) -> bool:
     """Whether a lesson needs torch, which is an extra, and it is not installed."""
     return "import torch" in path.read_text(encoding="utf-8") and find_spec("torch") is None
@@ -91,6 +81,7 @@ def build(out: Path, chosen: Sequence[str] = ()) -> Iterator[Path]:
     items = "".join(f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>' for path in built)
     index = f"<!doctype html><meta charset=utf-8><title>Lessons</title><h1>Lessons</h1><ul>{items}</ul>"
     (out / "index.html").write_text(index, encoding="utf-8")
+    list_built(out)
 
 
 def open_in_lab() -> int:

@@ -20,6 +20,7 @@ from autograd.playing.code import Piece, code, result_name
 from autograd.playing.formula import Formula, FormulaError, parse
 from autograd.playing.graph import build
 from autograd.stepping import Stepper, step
+from autograd.stepping import page as stepper_page
 from autograd.value import Value
 
 MOST_CARDS = 40  # of a page that is made anew while somebody types
@@ -77,13 +78,13 @@ class Play:
     def code(self) -> list[Piece]:
         return code(self.formula, backward=self.has_gradient)
 
-    def page(self) -> str:
-        """The stepper's page, with an ear for the page around it."""
+    def page(self, back: str = "") -> str:
+        """The stepper's page, with an ear for the page around it. `back` is the address of a page that it links to."""
         stepper = self.stepper()
         leaves = [self._shown(stepper, name) for name in self.values]
         told = embedded({"leaves": leaves, "result": self._shown(stepper, self.root.name)})
         data = f'<script id="play-numbers" type="application/json">{told}</script>'
-        before, body, after = stepper.html().rpartition("</body>")
+        before, body, after = stepper_page.write(stepper, back).rpartition("</body>")
         return f"{before}{data}<script>{asset('bridge.js')}</script>{body}{after}"
 
     def _shown(self, stepper: Stepper, name: str | None) -> dict[str, Any]:

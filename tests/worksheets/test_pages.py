@@ -7,6 +7,7 @@ import doctest
 import functools
 import importlib
 import io
+import math
 import os
 import pkgutil
 import re
@@ -21,6 +22,7 @@ from autograd.cli import main as command_line
 from examples import EXAMPLES, demo
 from examples.checking.sheet import load
 from examples.page import Page, wants_colour
+from notebooks.lessons import lessons, list_built
 
 HOME = Path(examples.__file__).parent.parent
 
@@ -210,7 +212,8 @@ def test_the_demo_makes_everything(out):
     page = (folder / "index.html").read_text(encoding="utf-8")
     places = [page.index(f'<section id="{example.name}"') for example in EXAMPLES]
     assert places == sorted(places)
-    assert page.index("first.html") < places[0] and "printed as it is" in page
+    assert page.index("first/1.html") < page.index('id="lessons"') < page.index('id="examples"') < places[0]
+    assert all(f"<b>{kind}</b>: " in page for kind in ("exact", "rounded", "drift", "erratum"))
     assert 'href="../index.html"' in (folder / "example3" / "step.html").read_text(encoding="utf-8")
     for path in re.findall(r'(?:src|href)="([^"#:]+)(?:#[^"]*)?"', page):
         assert (folder / path).is_file(), path
@@ -233,19 +236,66 @@ def test_the_page_shows_every_picture_and_fits(out, width, browser):
     assert browser.errors == []
 
 
-@pytest.mark.slow
-def test_the_first_expression_can_be_changed(out, browser):
+@pytest.fixture
+def first_page(out, browser):
+    """The first page, opened as a file, its formula ready."""
     folder, _ = out
     browser.errors.clear()
+    browser.requests.clear()
     browser.open((folder / "index.html").as_uri(), width=1280, height=900)
-    browser.wait("document.querySelector('iframe').contentDocument?.readyState !== 'loading'")
-    browser.wait_until(lambda: browser.in_frame("!!document.querySelector('[data-name=b]')"), "the frame")
-    browser.open((folder / "first.html").as_uri() + "#step=8")
-    browser.wait("!!window.handgrad")
-    before = browser.js("handgrad.grad('a')")
-    browser.js("handgrad.set('b', -4.1)")
-    assert before > 0 > browser.js("handgrad.grad('a')")
+    browser.wait("document.querySelector('.play-slope')?.textContent")
+    yield browser
     assert browser.errors == []
+    assert all(url.startswith(("file:", "data:", "about:")) for url in browser.requests)
+
+
+@pytest.mark.slow
+def test_the_first_expression_can_be_changed(first_page):
+    """Dragging b past -4 changes the sign of a's gradient; the code that is copied says the same."""
+    slope = "document.querySelector('.play-slope').textContent"
+    assert first_page.js(slope) == "∂L/∂a = 0.07065"
+    first_page.js("(() => { const b = document.querySelectorAll('.play-slider')[1]; b.value = -4.1; b.oninput(); })()")
+    first_page.wait(f"{slope}.includes('−')")
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(first_page.js("document.getElementById('play-code').textContent"), "copied", "exec"), {})
+    result, *gradients = printed.getvalue().splitlines()
+    assert float(gradients[0].removeprefix("dL/da = ")) < 0
+    assert float(result.removeprefix("L = ")) == pytest.approx(math.tanh(2 * -4.1 + 4), rel=1e-15)
+    first_page.click("#play-reset")
+    first_page.wait(f"{slope} === '∂L/∂a = 0.07065'")
+
+
+@pytest.mark.slow
+def test_the_wheel_over_the_first_graph_scrolls_the_page(first_page):
+    first_page.js("document.querySelector('#play-frames').scrollIntoView()")
+    before = first_page.js("scrollY")
+    first_page.call("Input.dispatchMouseEvent", type="mouseWheel", x=400, y=200, deltaX=0, deltaY=300)
+    first_page.wait(f"scrollY > {before} + 100")
+
+
+@pytest.mark.slow
+def test_every_formula_of_the_first_page(first_page):
+    shown = "document.getElementById('hg-title')?.innerText"
+    for number in range(first_page.js("document.getElementById('play-samples').options.length")):
+        first_page.js("(() => { const select = document.getElementById('play-samples');"
+                      f" select.selectedIndex = {number}; select.onchange(); }})()")
+        first_page.wait("!document.querySelector('.play-coming') && document.querySelector('#play-frames iframe')")
+        title = first_page.js("document.getElementById('play-samples').value")
+        first_page.wait_until(lambda title=title: first_page.in_frame(shown) == title, title)
+
+
+@pytest.mark.slow
+def test_lessons_are_linked_once_they_are_built(out, browser):
+    folder, _ = out
+    lesson = lessons()[0].stem + ".html"
+    card = f"document.querySelector('[data-page=\"notebooks/{lesson}\"]').getAttribute('href')"
+    browser.open((folder / "index.html").as_uri())
+    assert browser.js(card) is None and not browser.js("document.getElementById('lessons-how').hidden")
+    (folder / "notebooks" / lesson).write_text("a lesson", encoding="utf-8")
+    list_built(folder / "notebooks")
+    browser.open((folder / "index.html").as_uri())
+    assert browser.js(card) == f"notebooks/{lesson}" and browser.js("document.getElementById('lessons-how').hidden")
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 "use strict";
 // At the end of a stepper's page in a frame: the page around it may read the numbers, change them and choose the theme.
 (() => {
+  if (parent === window) return;               // it stands alone
   const written = JSON.parse(document.getElementById("play-numbers").textContent);
   const shown = x => (typeof x === "number" ? numbers.cell(x).text : "");
   const now = ({ name }) => {
@@ -27,6 +28,9 @@
     try { acts[asked](event.data); } catch { /* a page with fixed numbers says so in its state */ }
     if (asked === "state") parent.postMessage(state(), "*");
   });
-  document.getElementById("hg-theme")?.remove();   // the page around has one for both
+  for (const id of ["hg-theme", "hg-home"]) document.getElementById(id)?.remove();   // the page around has them
+  // Over the graph, the wheel and a finger scroll the page around; with Ctrl, or two fingers, they zoom the graph.
+  addEventListener("wheel", event => { if (!event.ctrlKey) event.stopImmediatePropagation(); }, { capture: true, passive: true });
+  document.getElementById("hg-stage").style.touchAction = "pan-y";
   parent.postMessage(state(), "*");
 })();
