@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import attrgetter
+from typing import Any
 
 from .recording import Note, Scope, scope
 from .value import Value
 
-__all__ = ["Note", "Scope", "leaves", "scope", "topological"]
+__all__ = ["Note", "Scope", "leaves", "made_from", "scope", "topological"]
 
 by_stamp = attrgetter("stamp")
 
@@ -32,6 +34,24 @@ def topological(root: Value) -> list[Value]:
     leaves.sort(key=by_stamp)
     made.sort(key=by_stamp)
     return leaves + made
+
+
+def made_from(outs: Iterable[Any], stop: Iterable[Value], since: int = 0) -> list[Value]:
+    """The nodes that were computed on the way to `outs`, oldest first. The walk back ends at `stop`, and at nodes made
+    before the stamp `since`, which are still among them.
+    """
+    seen = set(stop)
+    made = []
+    waiting = list(outs)
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, Value) and x.op is not None and x not in seen:
+            seen.add(x)
+            made.append(x)
+            if x.stamp > since:
+                waiting += x.inputs
+    made.sort(key=by_stamp)
+    return made
 
 
 def edited_inputs(node: Value) -> list[Value]:

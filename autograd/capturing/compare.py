@@ -21,8 +21,8 @@ import numpy as np
 
 from ..backprop import reach, reach_from, walk
 from ..check import Report, check_formula, check_grads
-from ..check.replay import made_from
 from ..check.subject import cotangents
+from ..graph import made_from
 from ..op import apply
 from ..value import Value
 from .left_out import LeftOut, left_out

@@ -4,8 +4,7 @@ grads.py         check_grads and assert_grads: how a check goes
 formula.py       check_formula: somebody's own derivation
 inputs.py        where a function says that it is to be checked
 subject.py       the function under check: its inputs, one recorded run, the engine's gradients
-replay.py        the recorded graph on many inputs at once
-faithful.py      whether that graph speaks for the function
+faithful.py      whether a replay of that run (program/replay.py) speaks for the function
 probe.py         how much the weighted sum of the results changes: by replay, or by calls
 differences.py   derivatives from differences, with error bounds; kinks
 complex_step.py  derivatives without cancellation, where the ops allow

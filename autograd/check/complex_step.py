@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..op import OPS, Op
+from ..program.program import Instruction
+from ..program.replay import Replay
 from .probe import Probe
-from .replay import Replay, batched
 
 Array = np.ndarray[Any, Any]
 
@@ -45,20 +46,18 @@ def _slopes(probe: Probe, replay: Replay, places: Array) -> Any:
     rows[:] = probe.x
     rows[np.arange(n), places] += 1j * TINY
     known: dict[Any, Any] = dict(zip(probe.subject.sources, probe.by_source(rows)))
-    for node in replay.nodes:
-        op = node.op
-        assert op is not None
-        # What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded.
-        out = batched(node, n, known) if op.differentiable else None
-        if out is not None:
-            if not takes_complex(op.base):
-                raise TypeError(f"{op.name} takes no complex numbers")
-            known[node] = out
     total: Any = np.zeros(n)
-    for result, u in zip(replay.outs, probe.weights):
-        if u is not None and result in known:
-            total = total + (known[result].imag / TINY).reshape(n, np.size(u)) @ np.reshape(u, -1)
+    for result, u in zip(replay.run(n, known, _moves), probe.weights):
+        if u is not None and result is not None:
+            total = total + (result.imag / TINY).reshape(n, np.size(u)) @ np.reshape(u, -1)
     return total
+
+
+def _moves(i: Instruction) -> bool:
+    """What passes no gradient on (a comparison) does not change with an imaginary part: it stays as recorded."""
+    if i.op.differentiable and not takes_complex(i.op.base):
+        raise TypeError(f"{i.op.name} takes no complex numbers")
+    return i.op.differentiable
 
 
 def takes_complex(op: Op) -> bool:

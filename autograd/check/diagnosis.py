@@ -11,10 +11,10 @@ import numpy as np
 
 from ..errors import DataError
 from ..expr import own_names, rule
+from ..graph import made_from
 from ..op import apply
 from ..recording import record_lines
 from ..value import Value, counter
-from .replay import made_from
 from .report import Entry, Part, Report
 from .subject import Subject, cotangents
 from .verdict import KINK, VERDICTS, WRONG

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..op import shape_of
-from .replay import Replay
+from ..program.replay import Replay
 from .subject import Array, Subject
 
 FLOAT64 = np.dtype(np.float64)

@@ -15,11 +15,12 @@ import numpy as np
 from ..backprop import refuse_stale, run_leaf_hooks, walk
 from ..derivatives import Trace
 from ..errors import DataError
+from ..graph import made_from
 from ..op import as_plain
+from ..program.replay import Replay
 from ..recording import enable_grad, modes
 from ..tree import LEAF, flatten, paths, unflatten
 from ..value import Value
-from .replay import Replay, made_from
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")
@@ -80,7 +81,7 @@ class Subject(Trace):
         self.results = [real_array(out) for out in self.outs]
         if not any(result is not None for result in self.results):
             raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
-        self.replay = Replay(self.sources, self.outs)
+        self.replay = Replay(self.sources, self.real(self.outs))
 
     def _edited(self, what: str = "an input") -> DataError:
         return DataError(
@@ -165,6 +166,11 @@ class Subject(Trace):
             if is_about_writing(error):
                 raise self._edited() from error
             raise
+
+    @staticmethod
+    def real(outs: Sequence[Any]) -> list[Any]:
+        """The results that are real numbers, and None in place of the others (an index, a mask, a word)."""
+        return [None if real_array(out) is None else out for out in outs]
 
     def at(self, data: Iterable[Array], ask: Callable[[], T]) -> T | None:
         """What `ask` says while the sources have other data; then they have their own again, the same objects.

@@ -1,6 +1,8 @@
 """A recorded call as a straight-line program of ops: read it, run it again, hand it to another engine.
 
+    record.py      a recorded graph as instructions; whether two calls did the same
     trace.py       one call of a function on Values, forward and backward, as a Program
+    replay.py      a recorded graph on many inputs at once, for gradient checks
     inputs.py      nests of numbers, arrays and modules, taken apart and put together
     faithful.py    whether a program stands for its function
     program.py     Program and Instruction

@@ -16,44 +16,50 @@ import numpy as np
 
 from ..errors import HandgradError, TraceError
 from ..op import as_plain
-from ..value import Value
-from . import interpret
+from ..value import Value, copy_array
 from .inputs import rebuild
-from .program import Program, constant_key, settings_key
-from .trace import Origin, Traced, trace
+from .record import difference_of, same
+from .trace import Call, Origin, Traced, call
 
 
 def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> tuple[Traced, list[Any]]:
     """Raise TraceError if a program cannot stand for f. Returns its forward pass, traced, and the arrays that it
     reaches from outside: what was the same object at each call, others may edit, so a program must read it again.
     """
-    first = trace(f, args, leaves, gradients=False)
-    widths = (1e-6, -1e-6) if not first.looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
-    others = [_traced_elsewhere(f, args, leaves, width, seed, bool(first.looked)) for seed, width in enumerate(widths)]
-    for other in others:
-        _check_same(f, first, other)
+    first = call(f, args, leaves)
+    recorded, looked = first.record(), first.tracer.looked
+    constants = {r: copy_array(data) for r, data in recorded.constants.items()}
+    outside = {r: data for r, data in recorded.constants.items() if isinstance(data, np.ndarray)}
+    widths = (1e-6, -1e-6) if not looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
+    for seed, width in enumerate(widths):
+        other = _called_elsewhere(f, args, leaves, width, seed, bool(looked))
+        again = other.record()
+        difference = difference_of(recorded, again, constants)
+        if difference is None and recorded.captured != again.captured:
+            difference = "it uses other Values from outside"
+        if difference is None and first.structure != other.structure:
+            difference = "its results are nested in another way"
+        if difference is not None:
+            raise _refusal(f, difference, looked)
+        outside = {r: data for r, data in outside.items() if again.constants[r] is data}
     _check_ordinary(f, args, leaves, first)
-    constants = [other.program.constants for other in others]
-    return first, [
-        data for r, data in first.program.constants.items()
-        if isinstance(data, np.ndarray) and all(other[r] is data for other in constants)
-    ]  # fmt: skip
+    return first.traced(gradients=False), list(outside.values())
 
 
-def _traced_elsewhere(
+def _called_elsewhere(
     f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], width: float, seed: int, parameters: bool
-) -> Traced:
-    """One more trace, at other numbers; if f is not defined there, with other real numbers only, or at the same."""
+) -> Call:
+    """One more call, at other numbers; if f is not defined there, with other real numbers only, or at the same."""
     only_real = [_moved(data, width, None) for data in leaves]
     for moved in ([_moved(data, width, seed) for data in leaves], only_real):
         with _parameters_at(args, moved if parameters else leaves):
             try:
-                return trace(f, args, moved, gradients=False)
+                return call(f, args, moved)
             except TraceError:
                 raise
             except (HandgradError, ArithmeticError, ValueError, LookupError):
                 pass
-    return trace(f, args, leaves, gradients=False)
+    return call(f, args, leaves)
 
 
 def _moved(data: Any, width: float, seed: int | None) -> Any:
@@ -91,50 +97,22 @@ def _parameters_at(args: Sequence[Any], leaves: Sequence[Any]) -> Iterator[None]
             p._data = data
 
 
-def _check_same(f: Callable[..., Any], first: Traced, other: Traced) -> None:
-    """Raise with the first difference between two traces of one function."""
-    difference = difference_of(first.program, other.program)
-    if difference is None and [o.kind for o in first.origins] == [o.kind for o in other.origins]:
-        return
-    looked = f" It reads numbers here: {first.looked[0]}" if first.looked else ""
-    raise TraceError(
-        f"{getattr(f, '__name__', f)} does not do the same at each call: {difference or 'it draws other numbers'}. A "
-        f"compiled program would repeat what this call did.{looked} Give what changes as an input; draw random numbers "
-        "with nn.Dropout or nn.functional.dropout, or give them as an input too."
+def _refusal(f: Callable[..., Any], difference: str, looked: Sequence[str]) -> TraceError:
+    reads = f" It reads numbers here: {looked[0]}" if looked else ""
+    return TraceError(
+        f"{getattr(f, '__name__', f)} does not do the same at each call: {difference}. A compiled program would repeat "
+        f"what this call did.{reads} Give what changes as an input; draw random numbers with nn.Dropout or "
+        "nn.functional.dropout, or give them as an input too."
     )
 
 
-def difference_of(first: Program, other: Program) -> str | None:
-    """What two programs do differently, in words; None if they are the same."""
-    for i, j in zip(first.code, other.code):
-        if settings_key(i.op) != settings_key(j.op):
-            return f"once it computes {i.op!r}, once {j.op!r}"
-        if i.inputs != j.inputs:
-            return f"{i.op.name} is given something else"
-    if len(first.code) != len(other.code):
-        return f"once it computes {len(first.code)} ops, once {len(other.code)}"
-    for r, data in first.constants.items():
-        if r not in other.constants or constant_key(data) != constant_key(other.constants[r]):
-            user = next((i.op.name for i in first.code if r in i.inputs), "the result")
-            shown = f"{_shown(data)}, {_shown(other.constants.get(r))}"
-            return f"a number or array that goes into {user} is another one ({shown})"
-    if first.outputs != other.outputs or first.inputs != other.inputs or first.types != other.types:
-        return "its results or inputs differ"
-    return None
-
-
-def _shown(data: Any) -> str:
-    return f"shape {data.shape}" if isinstance(data, np.ndarray) and data.ndim else f"{data!r:.30}"
-
-
-def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], first: Traced) -> None:
-    """An ordinary call, in which whole numbers are plain arrays, must give what the program gives."""
+def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], first: Call) -> None:
+    """An ordinary call, in which whole numbers are plain arrays, must give what the traced one gave."""
     if all(np.asarray(data).dtype.kind == "f" for data in leaves):
         return
-    ordinary = trace(f, args, leaves, gradients=False, whole=False)
-    want = interpret.run(ordinary.program, fetched_aside(ordinary.origins, leaves))
-    got = interpret.run(first.program, fetched_aside(first.origins, leaves))
-    if list(map(constant_key, map(np.asarray, want))) != list(map(constant_key, map(np.asarray, got))):
+    ordinary = call(f, args, leaves, whole=False)
+    want, got = ([np.asarray(getattr(out, "_data", out)) for out in c.outs] for c in (ordinary, first))
+    if not same(want, got):
         raise TraceError(
             f"{getattr(f, '__name__', f)} gives another result when its whole numbers are traced: `==` between them "
             "compares identities then. Write equal(a, b), or give them as Python ints: each one is traced anew."

@@ -5,10 +5,10 @@ It gives the bits that the engine gave when the call was recorded. Every backend
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from .program import Program
+from .program import Instruction, Program
 
 
 def run(program: Program, inputs: Sequence[Any]) -> list[Any]:
@@ -23,6 +23,12 @@ def run_all(program: Program, inputs: Sequence[Any]) -> list[Any]:
         registers[r] = data
     for r, data in zip(program.inputs, inputs, strict=True):
         registers[r] = data
-    for instruction in program.code:
-        registers[instruction.out] = instruction.op.compute(*[registers[r] for r in instruction.inputs])
+    return run_code(program.code, registers)
+
+
+def run_code(code: Iterable[Instruction], registers: Sequence[Any]) -> list[Any]:
+    """The contents of every register after some instructions."""
+    registers = list(registers)
+    for i in code:
+        registers[i.out] = i.op.compute(*[registers[r] for r in i.inputs])
     return registers

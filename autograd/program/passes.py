@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..graph import made_from
 from ..op import OPS, Op, apply
 from ..recording import enable_grad
 from ..value import Value
@@ -100,7 +101,7 @@ class Builder:
         operands = [given.get(r, x) for r, x in zip(i.inputs, inputs)]
         result = lowered(i.op, operands, stop)
         register = {value: self.becomes.get(r, r) for r, value in given.items()}
-        for node in nodes_of(result, register):
+        for node in made_from([result], register):
             sources = tuple(self._read(x, register) for x in node.inputs)
             register[node] = out = i.out if node is result else self.fresh(node._data)
             self.code.append(Instruction(node.op, sources, out, i.of, i.part or i.op.name, i.scope))  # type: ignore[arg-type]
@@ -133,7 +134,7 @@ def lowered(op: Op, operands: Sequence[Any], stop: Callable[[Op], bool]) -> Any:
     if not isinstance(result, Value):
         return result
     done: dict[Any, Any] = {x: x for x in operands if isinstance(x, Value)}
-    for node in nodes_of(result, done):
+    for node in made_from([result], done):
         inputs = [done.get(x, x) if isinstance(x, Value) else x for x in node.inputs]
         assert node.op is not None
         if not stop(node.op):
@@ -143,21 +144,6 @@ def lowered(op: Op, operands: Sequence[Any], stop: Callable[[Op], bool]) -> Any:
         else:
             done[node] = apply(node.op, tuple(inputs))
     return done[result]
-
-
-def nodes_of(result: Any, known: dict[Any, Any]) -> list[Value]:
-    """The nodes that `result` was made of beyond what is known, oldest first."""
-    seen: set[Any] = set()
-    waiting = [result]
-    found = []
-    while waiting:
-        x = waiting.pop()
-        if isinstance(x, Value) and x.op is not None and x not in seen and x not in known:
-            seen.add(x)
-            found.append(x)
-            waiting += x.inputs
-    found.sort(key=lambda node: node.stamp)
-    return found
 
 
 # --- simplify -------------------------------------------------------------------------------------------------------

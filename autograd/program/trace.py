@@ -18,13 +18,13 @@ import numpy as np
 
 from ..backprop import contributions, cotangent_for, reach_from, run_hooks
 from ..errors import BackwardError, TraceError
-from ..graph import by_stamp
 from ..graph import leaves as leaves_of
 from ..recording import _user_line, enable_grad, record_lines, trace_with
 from ..tree import LEAF, flatten
 from ..value import Value, counter, new
 from .inputs import leaf_names, rebuild
-from .program import Instruction, Program, Type, constant_key, renumbered, type_of
+from .program import Program, renumbered
+from .record import Recorded, record
 
 LOOKS = (".data", ".numpy()", "np.")  # reads that may ask for a shape only; all others decide something
 
@@ -102,6 +102,10 @@ class Tracer:
         self.draws.append((value, draw, generator))
         return value
 
+    @property
+    def drawn_values(self) -> list[Value]:
+        return [value for value, _, _ in self.draws]
+
     def set_back(self) -> None:
         """Give every generator the state it had before this trace."""
         for generator, state in self._states:
@@ -122,7 +126,7 @@ class Tracer:
         )
 
     def _depends(self, value: Value) -> bool:
-        sources = {*self.inputs, *(mask for mask, _, _ in self.draws)}
+        sources = {*self.inputs, *self.drawn_values}
         seen, waiting = set(), [value]
         while waiting:
             x = waiting.pop()
@@ -145,11 +149,37 @@ def leaf(data: Any, name: str | None = None, requires_grad: bool = True) -> Valu
     return value
 
 
-def trace(
-    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], gradients: bool = True, *,
-    whole: bool = True, lines: bool = False,
-) -> Traced:  # fmt: skip
-    """Call f on Values with the data in `leaves`, and record it: its value and, if asked, the gradient of each leaf.
+@dataclass
+class Call:
+    """One call of a function on Values: what it was given, what it returned, and what was watched meanwhile."""
+
+    f: Callable[..., Any]
+    names: list[str]
+    values: list[Any]  # one for each leaf of the arguments
+    tracer: Tracer
+    outs: list[Any]
+    structure: Any
+
+    def record(self) -> Recorded:
+        """What it computed."""
+        return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start)
+
+    def traced(self, gradients: bool) -> Traced:
+        """What it computed and, if asked, the gradient of each leaf, as a program."""
+        outs, walked = self.outs, Walked()
+        differentiated = [gradients and isinstance(x, Value) and x.requires_grad for x in self.values]
+        if gradients:
+            sources = [x for x, wanted in zip(self.values, differentiated) if wanted]
+            with enable_grad(), trace_with(self.tracer):
+                outs = [*outs, *gradients_of(self.f, outs, sources, walked)]
+        program, origins = program_of(outs, self.values, self.names, self.tracer, walked)
+        return Traced(program, origins, self.structure, differentiated, self.tracer.looked)
+
+
+def call(
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], *, whole: bool = True, lines: bool = False
+) -> Call:
+    """Call f on Values with the data in `leaves`. Generators that it draws from are set back.
 
     whole   False: whole numbers reach f as plain arrays, as they do in an ordinary call; for comparison
     lines   record source lines, so that results have the names that they are assigned to there
@@ -161,19 +191,19 @@ def trace(
     try:
         with enable_grad(), trace_with(tracer), record_lines() if lines else contextlib.nullcontext():
             returned = f(*given)
-        outs, structure = flatten(returned)
-        if any(out is None for out in outs):
-            raise BackwardError(f"{_called(f)} returned {returned!r:.60}; did you forget `return`?")
-        walked = Walked()
-        differentiated = [gradients and isinstance(x, Value) and x.requires_grad for x in values]
-        if gradients:
-            sources = [x for x, wanted in zip(values, differentiated) if wanted]
-            with enable_grad(), trace_with(tracer):
-                outs = [*outs, *gradients_of(f, outs, sources, walked)]
-        program, origins = program_of(outs, values, names, tracer, walked)
     finally:
         tracer.set_back()
-    return Traced(program, origins, structure, differentiated, tracer.looked)
+    outs, structure = flatten(returned)
+    if any(out is None for out in outs):
+        raise BackwardError(f"{_called(f)} returned {returned!r:.60}; did you forget `return`?")
+    return Call(f, names, values, tracer, outs, structure)
+
+
+def trace(
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], gradients: bool = True, *, lines: bool = False
+) -> Traced:
+    """Call f on Values with the data in `leaves`, and record it: its value and, if asked, the gradient of each leaf."""
+    return call(f, args, leaves, lines=lines).traced(gradients)
 
 
 def _called(f: Any) -> str:
@@ -254,66 +284,26 @@ def program_of(
     outs: Sequence[Any], values: Sequence[Any], names_of_values: Sequence[str], tracer: Tracer, walked: Walked
 ) -> tuple[Program, list[Origin]]:
     """The graph behind some results as a program whose inputs are `values`, what was drawn, and what is captured."""
-    register: dict[Any, int] = {}
-    types: list[Type] = []
-    names: dict[int, str] = {}
-    constants: dict[int, Any] = {}
-    known: dict[Any, int] = {}  # constants that are in a register already
-    origins: list[Origin] = []
-    inputs: list[int] = []
-
-    def fresh(data: Any, name: str | None = None) -> int:
-        types.append(type_of(data))
-        if name:
-            names[len(types) - 1] = name
-        return len(types) - 1
-
-    def as_input(x: Any, origin: Origin, name: str | None = None) -> int:
-        r = fresh(x._data if isinstance(x, Value) else x, name or getattr(x, "name", None))
-        inputs.append(r)
-        origins.append(origin)
-        return r
-
-    for i, value in enumerate(values):
-        r = as_input(value, Origin("given", i), names_of_values[i])
-        if isinstance(value, Value):
-            register.setdefault(value, r)
-    for value, draw, generator in tracer.draws:
-        register[value] = as_input(value, Origin("drawn", held=generator, draw=draw))
-
-    def read(x: Any) -> int:
-        if isinstance(x, Value):
-            if x in register:
-                return register[x]
-            if x.stamp < tracer.start:  # made before the call: a parameter that the function knows from outside
-                register[x] = as_input(x, Origin("captured", held=x))
-                return register[x]
-            register[x] = r = read(x._data)
-            return r
-        key = ("array", id(x)) if isinstance(x, np.ndarray) else constant_key(x)
-        if key not in known:
-            known[key] = r = fresh(x)
-            constants[r] = x
-        return known[key]
-
-    nodes = _made_from(outs, register, tracer.start)
+    drawn = tracer.drawn_values
     stamps = [stamp for stamp, _ in walked.rules]
-    assigned = assigned_names(nodes)
-    code = []
-    for node in nodes:
-        if node.stamp < tracer.start:  # computed before the call: what it is now, it stays
-            register[node] = as_input(node, Origin("captured", held=node))
-            continue
+
+    def about(node: Value) -> tuple[Any, ...]:
         place = bisect.bisect(stamps, node.stamp) - 1
-        of = register.get(walked.rules[place][1]) if place >= 0 else None
-        scope = node.scope
-        sources = tuple(read(x) for x in node.inputs)
-        register[node] = out = fresh(node._data, node.name or assigned.get(node))
-        assert node.op is not None
-        code.append(Instruction(node.op, sources, out, of, "", "" if scope is None else scope.path))
-    outputs = [read(out) for out in outs]
+        return walked.rules[place][1] if place >= 0 else None, "", "" if node.scope is None else node.scope.path
+
+    recorded = record(outs, [*values, *drawn], tracer.start, about)
+    program, register = recorded.program(), recorded.register
+    code = [i._replace(of=register.get(i.of)) if i.of is not None else i for i in program.code]
+    assigned = assigned_names(recorded.nodes)
+    named = {register[x]: x.name or assigned.get(x) for x in (*drawn, *recorded.captured, *recorded.nodes)}
+    names = {r: name for r, name in (*named.items(), *enumerate(names_of_values)) if name}
     slopes = {register[g]: register[of] for g, of in walked.slopes.items() if g in register and of in register}
-    return renumbered(inputs, constants, code, outputs, types, names, slopes), origins
+    origins = [
+        *(Origin("given", i) for i in range(len(values))),
+        *(Origin("drawn", held=generator, draw=draw) for _, draw, generator in tracer.draws),
+        *(Origin("captured", held=x) for x in recorded.captured),
+    ]  # fmt: skip
+    return renumbered(program.inputs, program.constants, code, program.outputs, program.types, names, slopes), origins
 
 
 def assigned_names(nodes: Sequence[Value]) -> dict[Value, str]:
@@ -328,19 +318,3 @@ def assigned_names(nodes: Sequence[Value]) -> dict[Value, str]:
 
 
 _ASSIGNMENT = re.compile(r"[^:]*:\d+: ([A-Za-z]\w*) = ")
-
-
-def _made_from(outs: Sequence[Any], stop: dict[Any, int], start: int) -> list[Value]:
-    """The nodes that were computed on the way to `outs`, oldest first, back to the first made before `start`."""
-    seen = set(stop)
-    made = []
-    waiting = list(outs)
-    while waiting:
-        x = waiting.pop()
-        if isinstance(x, Value) and x.op is not None and x not in seen:
-            seen.add(x)
-            made.append(x)
-            if x.stamp > start:
-                waiting += x.inputs
-    made.sort(key=by_stamp)
-    return made

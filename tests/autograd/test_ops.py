@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from autograd import Value, jvp, vjp
-from autograd.check.replay import Replay
 from autograd.expr import own_names, pulled, rule
 from autograd.graph import leaves
 from autograd.op import OPS, Op
 from autograd.ops import ONE_BY_ONE
+from autograd.program.replay import Replay
 from tests.autograd.judges import (
     assert_close,
     case_name,

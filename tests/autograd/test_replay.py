@@ -5,7 +5,7 @@ import pytest
 
 import autograd as ag
 from autograd import OPS, Value
-from autograd.check.replay import Replay
+from autograd.program.replay import Replay
 from tests.autograd.judges import case_name, cases, is_real, of_the_reals
 
 ROWS = 3

@@ -1,5 +1,7 @@
 """One call as a program: the same bits as the engine, and every kind of input."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -352,3 +354,21 @@ def test_a_hook_runs_when_it_is_traced():
         return y * y
 
     assert compile(f)(3.0)[1] == (240.0,)
+
+
+def test_a_function_that_edits_what_it_closes_over_is_refused():
+    count = np.zeros(1)
+
+    def f(x):
+        count[0] += 1.0
+        return (x * count).sum()
+
+    with pytest.raises(TraceError, match="goes into mul is another one"):
+        compile(f)(np.ones(1))
+
+
+def test_a_function_that_takes_other_values_from_outside_at_each_call_is_refused():
+    weights = [Value(1.0 + n) for n in range(5)]
+    turn = itertools.count()
+    with pytest.raises(TraceError, match="other Values from outside"):
+        compile(lambda x: x * weights[next(turn) % 5])(2.0)

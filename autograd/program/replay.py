@@ -1,4 +1,4 @@
-"""A recorded graph run again on many inputs at once: every array gets one more axis in front.
+"""A recorded program run again on many inputs at once: every array gets one more axis in front.
 
 An op says itself how it takes that axis (`Op.batch`). Only what depends on a perturbed input is computed again, and
 only that carries the axis; the rest broadcasts. The user's function is never called on stacked inputs: `.sum()`, `.T`
@@ -7,14 +7,15 @@ and `axis=0` would mean something else there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..graph import by_stamp
 from ..op import Op, as_plain, rank_of, shape_of
 from ..value import Value
+from .program import Instruction
+from .record import record
 
 Array = np.ndarray[Any, Any]
 
@@ -26,72 +27,60 @@ np.empty(4 * CACHE_NUMBERS)
 
 
 class Replay:
-    """The part of a recorded graph that lies between some sources and some results."""
+    """The part of a recorded graph that lies between some sources and some results, as a program."""
 
-    def __init__(self, sources: list[Value], outs: Iterable[Any]) -> None:
-        self.outs = [out if isinstance(out, Value) else None for out in outs]  # a plain result never changes
-        self.nodes = made_from(self.outs, stop=sources)
-        self.known = {*sources, *self.nodes}
-        widest = max([getattr(node._data, "size", 1) for node in (*sources, *self.nodes)])
+    def __init__(self, sources: list[Value], outs: Sequence[Any]) -> None:
+        self.recorded = recorded = record(outs, sources)
+        self.nodes, self.register = recorded.nodes, recorded.register
+        self.data = recorded.data  # of each register
+        widest = max([getattr(x, "size", 1) for x in self.data])
         self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
-    def run(self, rows: int, given: Mapping[Value, Array]) -> list[Array | None]:
-        """The results for each row of the given sources; None for a result that does not depend on them."""
-        known: dict[Any, Any] = {**given}
-        for node in self.nodes:
-            out = batched(node, rows, known)
+    def run(
+        self, rows: int, given: Mapping[Value, Array], moves: Callable[[Instruction], bool] | None = None
+    ) -> list[Array | None]:
+        """The results for each row of the given sources; None for a result that does not depend on them.
+
+        moves  says of an instruction that reads what depends on them whether its result does; it does, if left out
+        """
+        known: dict[int, Any] = {self.register[x]: stacked for x, stacked in given.items()}
+        for i in self.recorded.code:
+            out = self._batched(i, rows, known, moves)
             if out is not None:
-                known[node] = out
-        return [known.get(out) for out in self.outs]
+                known[i.out] = out
+        return [known.get(r) for r in self.recorded.outputs]
 
+    def _batched(
+        self, i: Instruction, rows: int, known: Mapping[int, Array], moves: Callable[[Instruction], bool] | None
+    ) -> Array | None:
+        """An instruction on inputs some of which have the extra axis; the result, (rows, *shape), always has it.
 
-def made_from(outs: Iterable[Any], stop: Iterable[Value]) -> list[Value]:
-    """The nodes that were computed on the way to `outs`, oldest first; the walk back ends at `stop`."""
-    seen = set(stop)
-    made = []
-    waiting = list(outs)
-    while waiting:
-        x = waiting.pop()
-        if isinstance(x, Value) and x.op is not None and x not in seen:
-            seen.add(x)
-            made.append(x)
-            waiting += x.inputs
-    made.sort(key=by_stamp)
-    return made
-
-
-def batched(node: Value, rows: int, known: Mapping[Any, Array]) -> Array | None:
-    """The op of one node on inputs some of which have the extra axis; the result, (rows, *shape), always has it.
-
-    None if no input has it: then the result stays as it was recorded.
-    """
-    op = node.op
-    assert op is not None
-    data, stacked = [], []
-    for i, x in enumerate(node.inputs):
-        if not isinstance(x, Value):
-            data.append(x)
-        elif x in known:
-            data.append(known[x])
-            stacked.append(i)
-        else:
-            data.append(x._data)
-    if not stacked:
-        return None
-    if len(stacked) < len(data):
-        data = _widened(data, stacked)
-    if op.batch is not None:
-        out = _aligned(op, rows, data, stacked) if op.batch == "align" else _by_callable(op, rows, data, stacked)
-        if out is not None and shape_of(out) == (rows, *shape_of(node._data)):
-            return out
-    return _looped(op, rows, data, stacked)
+        None if no input has it: then the result stays as it was recorded.
+        """
+        op, data, stacked = i.op, [], []
+        for place, r in enumerate(i.inputs):
+            if r in known:
+                data.append(known[r])
+                stacked.append(place)
+            else:
+                data.append(self.data[r])
+        if not stacked or (moves is not None and not moves(i)):
+            return None
+        if len(stacked) < len(data):
+            data = _widened(data, stacked)
+        if op.batch is not None:
+            out = _aligned(op, rows, data, stacked) if op.batch == "align" else _by_callable(op, rows, data, stacked)
+            if out is not None and shape_of(out) == (rows, *shape_of(self.data[i.out])):
+                return out
+        return _looped(op, rows, data, stacked)
 
 
 def _widened(data: list[Any], stacked: list[int]) -> list[Any]:
     """What is not moved, in the precision of what is: an op that computes in the dtype of one of its inputs must not
     round a float64 step away.
     """
-    moved = np.result_type(*(data[i] for i in stacked))
+    kinds = {data[i].dtype for i in stacked}
+    moved = kinds.pop() if len(kinds) == 1 else np.result_type(*kinds)
     return [
         x.astype(np.promote_types(x.dtype, moved), copy=False) if i not in stacked and _is_real_array(x) else x
         for i, x in enumerate(data)
@@ -107,6 +96,8 @@ def _aligned(op: Op, rows: int, data: list[Any], stacked: list[int]) -> Any:
 
     A forward function that works in place wants the axis on every input; it gets that if it stumbles.
     """
+    if len(stacked) == len(data) and len({x.ndim for x in data}) == 1:
+        return op.forward(*data)
     ranks = [0 if x is None else rank_of(x) if i in stacked else 1 + rank_of(x) for i, x in enumerate(data)]
     rank = max(ranks)
     lined_up = data.copy()
