@@ -32,7 +32,9 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--level", choices=("steps", "ops"), default="steps", help="softmax in steps, or in one line")
     parser.add_argument("--only", action="append", metavar="NAME", help="ask for these alone: attn, dL/d*")
     parser.add_argument("--no-hints", action="store_true", help="do not show how each step is computed")
-    parser.add_argument("--paper", action="store_true", help=".html without fields to type in")
+    parser.add_argument("--no-check", action="store_true",
+                        help=".html that does not mark itself: it then holds no key")  # fmt: skip
+    parser.add_argument("--paper", choices=("A4", "Letter"), help=".html and .pdf for this paper, without fields")
     parser.set_defaults(run=run)
 
 
@@ -46,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
             backward=not arguments.forward_only, level=arguments.level, only=arguments.only,
             hints=not arguments.no_hints,
         )  # fmt: skip
-        save(sheet, path, arguments.key, arguments.paper)
+        save(sheet, path, arguments.key, not arguments.no_check, arguments.paper)
     except HandgradError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -85,8 +87,8 @@ def title_of(what: str) -> str:
     return f"Example {number}: {example.title}" if number != example.name else example.title
 
 
-def save(sheet: Worksheet, path: Path, key: bool = False, paper: bool = False) -> None:
-    """Write the sheet in the form that the file's ending names."""
+def save(sheet: Worksheet, path: Path, key: bool = False, check: bool = True, paper: str | None = None) -> None:
+    """Write the sheet in the form that the file's ending names; see `Worksheet.html` for check and paper."""
     from autograd.files import check_folder, write_whole
 
     check_folder(path)
@@ -96,10 +98,11 @@ def save(sheet: Worksheet, path: Path, key: bool = False, paper: bool = False) -
     elif kind == ".pdf":
         from autograd.worksheets.page import write_pdf
 
-        write_pdf(sheet.html(answers=key, check=False), path)
+        write_pdf(sheet.html(answers=key, fields=False, paper=paper or "A4"), path)
     else:
         text = {
-            ".html": lambda: sheet.html(answers=key, check=not paper), ".md": lambda: sheet.markdown(answers=key),
+            ".html": lambda: sheet.html(answers=key, check=check, fields=not paper, paper=paper or "auto"),
+            ".md": lambda: sheet.markdown(answers=key),
             ".csv": lambda: sheet.csv(answers=key), ".xml": sheet.moodle,
         }[kind]()  # fmt: skip
         write_whole(path, text.encode("utf-8-sig" if kind == ".csv" else "utf-8"))

@@ -13,7 +13,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
 from pathlib import Path
@@ -29,13 +29,32 @@ LABELS = ("sheet", "variant", "digits", "source")  # what a file says about the 
 SIGNIFICANT = 12  # digits of a number beyond which nobody rounds by hand: floats carry noise there
 LARGEST_EXPONENT = 300
 
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?", re.IGNORECASE)
-FRACTION = re.compile(r"([+-]?\d{1,20})\s*/\s*(\d{1,20})")
-AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.IGNORECASE)
-POWER_OF_TEN = re.compile(r"\s*[×x*·]\s*10\s*(?:\^|\*\*)?\s*\(?([+-]?\d+)\)?$")
-SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-MINUS_SIGNS = str.maketrans({"−": "-", "–": "-", "—": "-", "\u00a0": " ", "\u202f": " ", "\u2009": " "})
+PATTERNS = {  # of what is typed; the page reads numbers with the same ones
+    "number": r"[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d{1,4})?",
+    "fraction": r"([+-]?\d{1,20}) */ *(\d{1,20})",
+    "ambiguous": r"[+-]?[1-9]\d{0,2},\d{3}",
+    "comma": r"[+-]?\d*,\d+(e[+-]?\d+)?",
+    "power of ten": r" *[×x*·] *10 *(?:\^|\*\*)? *\(?([+-]?\d+)\)?$",
+    "not finite": r"[+-]*(nan|inf|infinity)",
+    "with more": r"[+-]?[\d.].*",
+}
+NUMBER, FRACTION, AMBIGUOUS, DECIMAL_COMMA, POWER_OF_TEN, NOT_FINITE, WITH_MORE = (
+    re.compile(pattern, re.IGNORECASE | re.ASCII | re.DOTALL) for pattern in PATTERNS.values()
+)
+SPELLINGS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–—\u00a0\u202f\u2009", "0123456789-+---   ", strict=True))
+SPACES = " \t\r\n\v\f"
+PROBLEMS = {  # why what was typed is no number: {0} is what was typed
+    "long": "{0} characters are more than a number has",
+    "formula": "'{0}' is a formula: write the number that it gives",
+    "zero": "'{0}' divides by 0",
+    "ambiguous": "'{0}' may be {1} or {2}: write it with a point, or without the comma",
+    "comma": "'{0}' has a comma, and other numbers here have a point",
+    "size": "'{0}' is too large or too small",
+    "not finite": "'{0}' is no number that can be marked",
+    "per cent": "'{0}': write the number itself, not per cent",
+    "with more": "'{0}': write the number alone, without units or words",
+    "none": "'{0}' is no number",
+}
 
 
 @dataclass(frozen=True)
@@ -216,7 +235,7 @@ def _collected(pairs: list[tuple[str, Any]]) -> Answers:
 
 def _uses_decimal_comma(texts: list[str]) -> bool:
     """Decided once for a file: a comma that can only be a decimal one, and no number with a point."""
-    texts = [text.strip().translate(MINUS_SIGNS) for text in texts]
+    texts = [_respelled(text) for text in texts]
     commas = any(DECIMAL_COMMA.fullmatch(text) and not AMBIGUOUS.fullmatch(text) for text in texts)
     points = any(NUMBER.fullmatch(text) and "." in text for text in texts)
     return commas and not points
@@ -245,52 +264,54 @@ def as_answer(x: Any, comma: bool = False) -> Answer:
     return _from_text(x, comma)
 
 
+def _respelled(text: str) -> str:
+    """With plain digits, signs and spaces."""
+    return "".join(SPELLINGS.get(c, c) for c in text).strip(SPACES)
+
+
 def _from_text(text: str, comma: bool) -> Answer:
-    short = text.strip().translate(MINUS_SIGNS)
+    """`answers.js` does the same in the page."""
+    short = _respelled(text)
     if not short:
         return Answer(text)
     if len(short) > LONGEST_NUMBER:
-        return Answer(text[:LONGEST_NUMBER], problem=f"{len(short)} characters are more than a number has")
+        return Answer(text[:LONGEST_NUMBER], problem=PROBLEMS["long"].format(len(short)))
     if short.startswith("="):
-        return Answer(text, problem=f"{short!r} is a formula: write the number that it gives")
+        return Answer(text, problem=PROBLEMS["formula"].format(short))
     if fraction := FRACTION.fullmatch(short):
         return _fraction(text, *map(int, fraction.groups()))
-    plain = POWER_OF_TEN.sub(r"e\1", short.translate(SUPERSCRIPTS))
+    plain = POWER_OF_TEN.sub(r"e\1", short)
     if "," in plain:
         if AMBIGUOUS.fullmatch(plain) and not comma:
             small, large = plain.replace(",", "."), plain.replace(",", "")
-            return Answer(
-                text, problem=f"{short!r} may be {small} or {large}: write it with a point, or without the comma"
-            )
+            return Answer(text, problem=PROBLEMS["ambiguous"].format(short, small, large))
         if not DECIMAL_COMMA.fullmatch(plain) or not comma:
-            return Answer(text, problem=f"{short!r} has a comma, and other numbers here have a point")
+            return Answer(text, problem=PROBLEMS["comma"].format(short))
         plain = plain.replace(",", ".")
     if not NUMBER.fullmatch(plain):
-        return Answer(text, problem=_why_not(short))
-    try:
-        value = Decimal(plain)
-    except InvalidOperation:
-        return Answer(text, problem=f"{short!r} is no number")
-    if value and abs(value.adjusted()) > LARGEST_EXPONENT:
-        return Answer(text, problem=f"{short!r} is too large or too small")
-    exponent: Any = value.as_tuple().exponent
+        return Answer(text, problem=PROBLEMS[_why_not(short)].format(short))
+    exact = Decimal(plain)
+    if exact and abs(exact.adjusted()) > LARGEST_EXPONENT:
+        return Answer(text, problem=PROBLEMS["size"].format(short))
+    value = CONTEXT.plus(exact)
+    exponent: Any = exact.as_tuple().exponent
     if value:  # digits beyond the twelfth are a machine's
         exponent = max(exponent, value.adjusted() - SIGNIFICANT + 1)
-    return Answer(text, value, Decimal(1).scaleb(exponent))
+    return Answer(text, value, Decimal(1).scaleb(exponent, CONTEXT))
 
 
 def _fraction(text: str, above: int, below: int) -> Answer:
     if below == 0:
-        return Answer(text, problem=f"{text.strip()!r} divides by 0")
+        return Answer(text, problem=PROBLEMS["zero"].format(text.strip(SPACES)))
     value = CONTEXT.divide(Decimal(above), Decimal(below))
-    return Answer(text, value, Decimal(1).scaleb(value.adjusted() - SIGNIFICANT + 1) if value else Decimal(0))
+    unit = Decimal(1).scaleb(value.adjusted() - SIGNIFICANT + 1, CONTEXT) if value else Decimal(0)
+    return Answer(text, value, unit)
 
 
 def _why_not(text: str) -> str:
-    if text.lower().strip("+-") in ("nan", "inf", "infinity"):
-        return f"{text!r} is no number that can be marked"
+    """Which problem a text has that is no number."""
+    if NOT_FINITE.fullmatch(text):
+        return "not finite"
     if text.endswith("%"):
-        return f"{text!r}: write the number itself, not per cent"
-    if re.match(r"[+-]?[\d.]", text):
-        return f"{text!r}: write the number alone, without units or words"
-    return f"{text!r} is no number"
+        return "per cent"
+    return "with more" if WITH_MORE.fullmatch(text) else "none"

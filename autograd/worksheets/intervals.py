@@ -6,6 +6,11 @@
 
 Numbers are decimals of 40 digits, so that what a person writes is exact, and the rounding of this arithmetic itself
 lies far below the last place anyone writes.
+
+`assets/intervals.js` is the same, function by function, for a page that marks itself. Both give the same digits by
+construction: + - * / sqrt exp ln are rounded correctly, half to even, to 40 digits (`decimal` promises it; decimals.js
+computes until the rounding is certain), everything else is made of these in the same order, and each bound is then
+moved outward by `GUARD` of its size.
 """
 
 from __future__ import annotations
@@ -19,11 +24,26 @@ from autograd.errors import DataError
 from autograd.expr import Expr
 
 CONTEXT = decimal.Context(
-    prec=40, Emin=-999999, Emax=999999, traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow]
-)
+    prec=40, rounding=decimal.ROUND_HALF_EVEN, Emin=-999999, Emax=999999,
+    traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow, decimal.Subnormal],
+)  # fmt: skip
+add, subtract, multiply, divide = CONTEXT.add, CONTEXT.subtract, CONTEXT.multiply, CONTEXT.divide
+sqrt, ln = CONTEXT.sqrt, CONTEXT.ln
 GUARD = Decimal("1e-36")  # relative: what the arithmetic itself may lose
 ONE, ZERO, TWO = Decimal(1), Decimal(0), Decimal(2)
-LARGEST_EXPONENT = Decimal(100_000)
+LARGEST_EXPONENT, LARGEST_ANGLE = Decimal(100_000), Decimal(100_000)
+TINY = Decimal("1e-60")  # where a series ends
+
+
+REASONS = {  # why a line has no interval; the page says the same
+    "divide": "it divides by a number that may be 0",
+    "power": "it raises a number that may not be positive to a power that is not whole",
+    "exp": "an exponential is too large to write",
+    "log": "it takes the logarithm of a number that may not be positive",
+    "sqrt": "it takes the root of a number that may be negative",
+    "angle": "an angle is too large to turn back",
+    "range": "a number is too large, too small or not defined",
+}
 
 
 class CannotJudge(ArithmeticError):
@@ -44,19 +64,19 @@ class Interval:
 
     @property
     def middle(self) -> Decimal:
-        return CONTEXT.divide(CONTEXT.add(self.low, self.high), TWO)
+        return divide(add(self.low, self.high), TWO)
 
     @property
     def width(self) -> Decimal:
-        return CONTEXT.subtract(self.high, self.low)
+        return subtract(self.high, self.low)
 
     @property
     def size(self) -> Decimal:
         """The largest magnitude in it."""
-        return max(abs(self.low), abs(self.high))
+        return max(self.low.copy_abs(), self.high.copy_abs())
 
     def wider(self, by: Decimal) -> Interval:
-        return Interval(CONTEXT.subtract(self.low, by), CONTEXT.add(self.high, by))
+        return Interval(subtract(self.low, by), add(self.high, by))
 
     def __contains__(self, x: Decimal) -> bool:
         return self.low <= x <= self.high
@@ -69,78 +89,96 @@ class Interval:
     # --- arithmetic ----------------------------------------------------------------------------------------------
 
     def __add__(self, other: Interval) -> Interval:
-        return _outward(CONTEXT.add(self.low, other.low), CONTEXT.add(self.high, other.high))
+        return _outward(add(self.low, other.low), add(self.high, other.high))
 
     def __sub__(self, other: Interval) -> Interval:
-        return _outward(CONTEXT.subtract(self.low, other.high), CONTEXT.subtract(self.high, other.low))
+        return _outward(subtract(self.low, other.high), subtract(self.high, other.low))
 
     def __neg__(self) -> Interval:
-        return Interval(-self.high, -self.low)
+        return Interval(self.high.copy_negate(), self.low.copy_negate())
 
     def __mul__(self, other: Interval) -> Interval:
-        products = [CONTEXT.multiply(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+        products = [multiply(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         return _outward(min(products), max(products))
 
     def __truediv__(self, other: Interval) -> Interval:
         if other.low <= 0 <= other.high:
-            raise CannotJudge("it divides by a number that may be 0")
-        quotients = [CONTEXT.divide(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+            raise CannotJudge(REASONS["divide"])
+        quotients = [divide(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         return _outward(min(quotients), max(quotients))
 
     def __pow__(self, other: Interval) -> Interval:
         if other.low == other.high and other.low == other.low.to_integral_value():
             return self._whole_power(int(other.low))
         if self.low <= 0:
-            raise CannotJudge("it raises a number that may not be positive to a power that is not whole")
-        powers = [CONTEXT.power(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
+            raise CannotJudge(REASONS["power"])
+        powers = [_power(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
         return _outward(min(powers), max(powers))
 
     def _whole_power(self, n: int) -> Interval:
         if n < 0:
             return Interval(1, 1) / self._whole_power(-n)
-        ends = [CONTEXT.power(self.low, n), CONTEXT.power(self.high, n)] if n else [ONE, ONE]
+        ends = [_whole_power(self.low, n), _whole_power(self.high, n)]
         low = ZERO if n and n % 2 == 0 and self.low <= 0 <= self.high else min(ends)
         return _outward(low, max(ends))
 
 
 def _outward(low: Decimal, high: Decimal) -> Interval:
     """Bounds that hold although the arithmetic itself rounds."""
-    return Interval(low - abs(low) * GUARD, high + abs(high) * GUARD)
+    low = subtract(low, multiply(low.copy_abs(), GUARD))
+    return Interval(low, add(high, multiply(high.copy_abs(), GUARD)))
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
 
 
 def _exp(x: Decimal) -> Decimal:
-    if abs(x) > LARGEST_EXPONENT:
-        raise CannotJudge("an exponential is too large to write")
+    if x.copy_abs() > LARGEST_EXPONENT:
+        raise CannotJudge(REASONS["exp"])
     return CONTEXT.exp(x)
 
 
+def _whole_power(x: Decimal, n: int) -> Decimal:
+    """x to the power n, a whole number from 0 on: squares and products."""
+    result = ONE
+    while n:
+        if n % 2:
+            result = multiply(result, x)
+        n //= 2
+        if n:
+            x = multiply(x, x)
+    return result
+
+
+def _power(x: Decimal, y: Decimal) -> Decimal:
+    return _exp(multiply(y, ln(x)))
+
+
 def _sigmoid(x: Decimal) -> Decimal:
-    return CONTEXT.divide(ONE, ONE + _exp(-x))
+    return divide(ONE, add(ONE, _exp(x.copy_negate())))
 
 
 def _tanh(x: Decimal) -> Decimal:
-    e = _exp(TWO * x)
-    return CONTEXT.divide(e - ONE, e + ONE)
+    e = _exp(multiply(TWO, x))
+    return divide(subtract(e, ONE), add(e, ONE))
 
 
 def _sine_series(x: Decimal, term: Decimal, n: int) -> Decimal:
     """term - term x² / ((n+1)(n+2)) + ...: sine from (x, 1), cosine from (1, 0)."""
-    total, square = term, CONTEXT.multiply(x, x)
-    while abs(term) > Decimal("1e-60"):
-        term = CONTEXT.divide(CONTEXT.multiply(-term, square), Decimal((n + 1) * (n + 2)))
-        total, n = CONTEXT.add(total, term), n + 2
+    total, square = term, multiply(x, x)
+    while term.copy_abs() > TINY:
+        term = divide(multiply(term.copy_negate(), square), Decimal((n + 1) * (n + 2)))
+        total, n = add(total, term), n + 2
     return total
 
 
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+PI = Decimal("3.141592653589793238462643383279502884197")  # 40 digits
+TURN, QUARTER = multiply(TWO, PI), divide(PI, TWO)
 
 
 def _turned(x: Decimal) -> Decimal:
     """The same angle between -π and π."""
-    return CONTEXT.subtract(x, CONTEXT.multiply(2 * PI, (x / (2 * PI)).to_integral_value()))
+    return subtract(x, multiply(TURN, divide(x, TURN).to_integral_value()))
 
 
 def _sin(x: Decimal) -> Decimal:
@@ -155,28 +193,28 @@ def _cos(x: Decimal) -> Decimal:
 def _arctan(x: Decimal) -> Decimal:
     """Halve the angle until the series is short."""
     halvings = 0
-    while abs(x) > Decimal("0.05"):
-        x = CONTEXT.divide(x, ONE + CONTEXT.sqrt(ONE + CONTEXT.multiply(x, x)))
+    while x.copy_abs() > Decimal("0.05"):
+        x = divide(x, add(ONE, sqrt(add(ONE, multiply(x, x)))))
         halvings += 1
     total = term = x
-    square, n = CONTEXT.multiply(x, x), 1
-    while abs(term) > Decimal("1e-60"):
-        term, n = CONTEXT.multiply(-term, square), n + 2
-        total = CONTEXT.add(total, CONTEXT.divide(term, Decimal(n)))
-    return total * 2**halvings
+    square, n = multiply(x, x), 1
+    while term.copy_abs() > TINY:
+        term, n = multiply(term.copy_negate(), square), n + 2
+        total = add(total, divide(term, Decimal(n)))
+    return multiply(total, Decimal(2**halvings))
 
 
 def _erf(x: Decimal) -> Decimal:
     """2/√π Σ (-1)ⁿ x²ⁿ⁺¹ / (n! (2n+1)), as a sum of positive terms: exp(-x²) Σ 2ⁿ x²ⁿ⁺¹ / (1·3·5 ... (2n+1))."""
-    if abs(x) > 12:
+    if x.copy_abs() > 12:
         return ONE.copy_sign(x)
     total = term = x
-    square, n = CONTEXT.multiply(x, x), 0
-    while abs(term) > Decimal("1e-60"):
+    square, n = multiply(x, x), 0
+    while term.copy_abs() > TINY:
         n += 1
-        term = CONTEXT.divide(CONTEXT.multiply(term, 2 * square), Decimal(2 * n + 1))
-        total = CONTEXT.add(total, term)
-    return CONTEXT.multiply(CONTEXT.multiply(total, _exp(-square)), CONTEXT.divide(TWO, CONTEXT.sqrt(PI)))
+        term = divide(multiply(term, multiply(TWO, square)), Decimal(2 * n + 1))
+        total = add(total, term)
+    return multiply(multiply(total, _exp(square.copy_negate())), divide(TWO, sqrt(PI)))
 
 
 def _rising(f: Callable[[Decimal], Decimal]) -> Callable[[Interval], Interval]:
@@ -186,34 +224,36 @@ def _rising(f: Callable[[Decimal], Decimal]) -> Callable[[Interval], Interval]:
 
 def _log(x: Interval) -> Interval:
     if x.low <= 0:
-        raise CannotJudge("it takes the logarithm of a number that may not be positive")
-    return _outward(CONTEXT.ln(x.low), CONTEXT.ln(x.high))
+        raise CannotJudge(REASONS["log"])
+    return _outward(ln(x.low), ln(x.high))
 
 
 def _sqrt(x: Interval) -> Interval:
     if x.low < 0:
-        raise CannotJudge("it takes the root of a number that may be negative")
-    return _outward(CONTEXT.sqrt(x.low), CONTEXT.sqrt(x.high))
+        raise CannotJudge(REASONS["sqrt"])
+    return _outward(sqrt(x.low), sqrt(x.high))
 
 
 def _wave(f: Callable[[Decimal], Decimal], top: Decimal) -> Callable[[Interval], Interval]:
     """Sine or cosine, whose largest value is at `top`: the ends, and the turning points between them."""
 
     def on(x: Interval) -> Interval:
+        if x.size > LARGEST_ANGLE:
+            raise CannotJudge(REASONS["angle"])
         ends = [f(x.low), f(x.high)]
         low, high = min(ends), max(ends)
         if _has_turn(x, top):
             high = ONE
-        if _has_turn(x, top + PI):
-            low = -ONE
+        if _has_turn(x, add(top, PI)):
+            low = ONE.copy_negate()
         return _outward(low, high)
 
     return on
 
 
 def _has_turn(x: Interval, at: Decimal) -> bool:
-    first = ((x.low - at) / (2 * PI)).to_integral_value(rounding=decimal.ROUND_CEILING)
-    return at + first * 2 * PI <= x.high
+    turns = divide(subtract(x.low, at), TURN).to_integral_value(rounding=decimal.ROUND_CEILING)
+    return add(at, multiply(turns, TURN)) <= x.high
 
 
 def _abs(x: Interval) -> Interval:
@@ -252,7 +292,7 @@ def _apart(x: Interval, y: Interval) -> bool:
 FUNCTIONS: dict[str, Callable[..., Interval]] = {
     "add": Interval.__add__, "sub": Interval.__sub__, "mul": Interval.__mul__, "div": Interval.__truediv__,
     "neg": Interval.__neg__, "power": Interval.__pow__, "exp": _rising(_exp), "log": _log, "sqrt": _sqrt,
-    "tanh": _rising(_tanh), "sigmoid": _rising(_sigmoid), "sin": _wave(_sin, PI / 2), "cos": _wave(_cos, ZERO),
+    "tanh": _rising(_tanh), "sigmoid": _rising(_sigmoid), "sin": _wave(_sin, QUARTER), "cos": _wave(_cos, ZERO),
     "arctan": _rising(_arctan), "erf": _rising(_erf), "relu": lambda x: Interval(max(x.low, ZERO), max(x.high, ZERO)),
     "abs": _abs, "sign": _sign,
     "maximum": lambda x, y: Interval(max(x.low, y.low), max(x.high, y.high)),
@@ -268,19 +308,14 @@ FUNCTIONS: dict[str, Callable[..., Interval]] = {
 
 def evaluate(e: Expr, numbers: Mapping[str, Interval], constant: Callable[[Any], Interval]) -> Interval:
     """A scalar formula on intervals; `constant` says how exact its plain numbers are. CannotJudge if unbounded."""
-    with decimal.localcontext(CONTEXT):
-        return _evaluate(e, numbers, constant)
-
-
-def _evaluate(e: Expr, numbers: Mapping[str, Interval], constant: Callable[[Any], Interval]) -> Interval:
     if e.op is not None:
         function = FUNCTIONS.get(e.op.base.name)
         if function is None:
             raise DataError(f"{e.op.base.name} does not run on intervals")
         try:
-            return function(*(_evaluate(part, numbers, constant) for part in e.args))
+            return function(*(evaluate(part, numbers, constant) for part in e.args))
         except decimal.DecimalException as error:
-            raise CannotJudge("a number is too large, too small or not defined") from error
+            raise CannotJudge(REASONS["range"]) from error
     if e.name:
         return numbers[e.name]
     return constant(e.value)

@@ -7,10 +7,13 @@ the learner wrote (where one is missing, from those before it): a number in that
 How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
 finer. A short number buys no tolerance; a short number that is exact is exact. One unit of the last place is allowed
 each way, so cutting off instead of rounding is accepted, with a note.
+
+`assets/marking.js` does the same in a page that marks itself, in the same order and with the same words (`NOTES`).
 """
 
 from __future__ import annotations
 
+import decimal
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -18,16 +21,25 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from autograd.worksheets.answers import Answer, Answers, AnswersError, read
-from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.sheet import Blank, Step, Worksheet
+from autograd.worksheets.answers import SPACES, Answer, Answers, AnswersError, read
+from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
+from autograd.worksheets.sheet import Blank, Step, Worksheet, exact_text
 from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
 HALF = Decimal("0.5")
+SHORT = 3  # digits of a constant that nobody rounds
 NOISE = Decimal("1e-12")  # of a table's size: differences that only a machine's rounding makes
 TOO_WIDE = Decimal("0.5")  # of its own size: an interval that wide says nothing
 NEARBY = Decimal("0.1")  # of the key: a short number this near was rounded too early
+NOTES = {  # what is said beside a verdict; the page says the same
+    "cut off": "cut off, not rounded",
+    "too large": "the last digit is one too large",
+    "too short": "too few digits: the sheet asks for {0}",
+    "cannot": "from your numbers this cannot be computed: {0}",
+    "unchecked": "your numbers before it have too few digits to tell: accepted, but not checked",
+    "filler": "{0} fills most of the sheet: it counts only where it is the right number",
+}
 ONE_NUMBER = 0.5  # share of the sheet, beyond what the key has, that one number fills before it earns no credit
 
 
@@ -119,7 +131,8 @@ def grade(sheet: Worksheet, answers: Any) -> Marks:
     """
     found = read(answers)
     _refuse_another_sheet(sheet, found)
-    return _Marker(sheet, found).marks()
+    with decimal.localcontext(CONTEXT):
+        return _Marker(sheet, found).marks()
 
 
 def _refuse_another_sheet(sheet: Worksheet, answers: Answers) -> None:
@@ -139,10 +152,10 @@ class _Marker:
     def __init__(self, sheet: Worksheet, answers: Answers) -> None:
         self.sheet, self.answers = sheet, answers
         self.entries: dict[str, Entry] = {}
-        self.narrow = dict(sheet.numbers)  # every id's number as the learner has it, if it was rounded
-        self.wide = dict(sheet.numbers)  # and if it was cut off
+        self.narrow = sheet.numbers | sheet.rounded  # every id's number as the learner has it, if it was rounded
+        self.wide = sheet.numbers | sheet.rounded  # and if it was cut off
         self.sizes = {part.name: _size(part.blanks) for step in sheet.steps for part in step.parts}
-        self.filler = self._filler()
+        self.filler, self.filler_text = self._filler()
 
     def marks(self) -> Marks:
         for blank in self.sheet.blanks:
@@ -156,7 +169,7 @@ class _Marker:
             shown = ", ".join(map(repr, unknown[:3])) + (" ..." if len(unknown) > 3 else "")
             notes.append(f"not on this sheet, and not counted: {shown}")
         if self.filler is not None:
-            notes.append(f"{self.filler} fills most of the sheet: it counts only where it is the right number")
+            notes.append(NOTES["filler"].format(self.filler_text))
         first = wrong[0].id if wrong else None
         return Marks(self.sheet, self.entries, self._score(), first, notes, self.answers.who)
 
@@ -169,14 +182,17 @@ class _Marker:
                 points.append(sum(sum(share) / len(share) for share in shares) / len(shares))
         return sum(points) / len(points)
 
-    def _filler(self) -> Decimal | None:
-        """A number that fills the sheet, such as 0 in every blank: what follows from it shows no work."""
-        given = [a.value for name, a in self.answers.by_id.items() if name in self.sheet.by_id and a.value is not None]
+    def _filler(self) -> tuple[Decimal | None, str]:
+        """A number that fills the sheet, such as 0 in every blank, as it is first written: it shows no work."""
+        given = [self.answers.by_id[blank.id] for blank in self.sheet.blanks if blank.id in self.answers.by_id]
+        given = [answer for answer in given if answer.value is not None]
         if len(given) < 3:
-            return None
-        value, count = Counter(given).most_common(1)[0]
+            return None, ""
+        value, count = Counter(answer.value for answer in given).most_common(1)[0]
         in_key = sum(blank.key == value for blank in self.sheet.blanks) / len(self.sheet.blanks)
-        return value if count / len(given) > in_key + ONE_NUMBER else None
+        if count / len(given) <= in_key + ONE_NUMBER:
+            return None, ""
+        return value, next(answer.text.strip(SPACES) for answer in given if answer.value == value)
 
     # --- one blank -----------------------------------------------------------------------------------------------
 
@@ -199,14 +215,14 @@ class _Marker:
         try:
             narrow, wide = self.expected(blank, self.narrow), self.expected(blank, self.wide)
         except CannotJudge as error:
-            return Entry(blank.id, WRONG, answer.text, used, note=f"from your numbers this cannot be computed: {error}")
+            return Entry(blank.id, WRONG, answer.text, used, note=NOTES["cannot"].format(error))
         unit = self._unit(answer, wide.middle or wide.size, size)
         if answer.value not in wide.wider(unit):
             return Entry(blank.id, WRONG, answer.text, used, note=self._too_short(answer, blank))
         credit = 0.0 if answer.value == self.filler else 1.0
-        note = "" if answer.value in narrow.wider(unit * HALF) else "cut off, not rounded"
+        note = "" if answer.value in narrow.wider(unit * HALF) else NOTES["cut off"]
         if wide.width > wide.size * TOO_WIDE:
-            note = "your numbers before it have too few digits to tell: accepted, but not checked"
+            note = NOTES["unchecked"]
         return Entry(blank.id, FOLLOWS, answer.text, used, note=note, credit=credit)
 
     def _pass_on(self, blank: Blank) -> None:
@@ -224,11 +240,10 @@ class _Marker:
 
     def constant(self, x: Any) -> Interval:
         """A plain number of a formula: exact if it is short, else as anyone would round it."""
-        value = Decimal(int(x)) if isinstance(x, bool) else Decimal(repr(x))
-        digits = value.as_tuple().digits
-        if not value or len(digits) <= max(self.sheet.digits, 3):
-            return Interval(value, value)
-        return Interval(value, value).wider(self._asked(value) * HALF)
+        value = Decimal(exact_text(x)).normalize()
+        if not value or len(value.as_tuple().digits) <= max(self.sheet.digits, SHORT):
+            return Interval.exactly(value)
+        return Interval.exactly(value).wider(self._asked(value) * HALF)
 
     # --- precision -----------------------------------------------------------------------------------------------
 
@@ -270,7 +285,7 @@ class _Marker:
     def _note(self, answer: Answer, blank: Blank, distance: Decimal, unit: Decimal) -> str:
         if distance > unit * HALF:
             assert answer.value is not None
-            return "cut off, not rounded" if abs(answer.value) < abs(blank.key) else "the last digit is one too large"
+            return NOTES["cut off" if abs(answer.value) < abs(blank.key) else "too large"]
         return ""
 
     def _too_short(self, answer: Answer, blank: Blank) -> str:
@@ -279,7 +294,7 @@ class _Marker:
         distance = abs(answer.value - blank.key)
         is_short = bool(blank.key) and answer.unit > self._asked(blank.key)
         if is_short and distance <= min(answer.unit * HALF, abs(blank.key) * NEARBY):
-            return f"too few digits: the sheet asks for {self.sheet.digits}"
+            return NOTES["too short"].format(self.sheet.digits)
         return ""
 
     # --- slips ---------------------------------------------------------------------------------------------------
@@ -287,7 +302,7 @@ class _Marker:
     def _explain(self, blank: Blank) -> None:
         entry, answer = self.entries[blank.id], self.answers.by_id[blank.id]
         found = find_slips(self.sheet, blank, answer, self.wide, self.constant, self._tolerance(blank, answer))
-        entry.mistake = found or (None if entry.note.startswith("too few digits") else UNKNOWN_SLIP)
+        entry.mistake = found or (None if entry.note == NOTES["too short"].format(self.sheet.digits) else UNKNOWN_SLIP)
 
     def _tolerance(self, blank: Blank, answer: Answer) -> Decimal:
         """The unit that counts, for a number of the size that was written."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from autograd.formula.text import xml
-from autograd.worksheets.plain import blank_rows, given_rows, shown
+from autograd.worksheets.plain import blank_rows, given_rows
 from autograd.worksheets.sheet import Blank, Step, Worksheet
+from autograd.worksheets.texts import shown
 
 LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
 
@@ -26,7 +27,7 @@ def moodle_xml(sheet: Worksheet) -> str:
 
 def _question(sheet: Worksheet, step: Step) -> str:
     first = sheet.givens if step.number == 1 else []
-    givens = "".join(f"<p>{xml(t.label)} = {_given(given_rows(t))}</p>" for t in first)
+    givens = "".join(f"<p>{xml(t.label)} = {_given(given_rows(sheet, t))}</p>" for t in first)
     parts = []
     for part in step.parts:
         rows = "".join(

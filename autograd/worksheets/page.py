@@ -1,107 +1,106 @@
 """A worksheet as one HTML file: prints on A4 and Letter with room to write; on a screen its blanks are fields.
 
-A blank sheet holds no key, neither in what it shows nor in its source. What is typed is kept in the browser over a
-reload and exported as JSON for `handgrad grade`; the page itself marks nothing.
+What is typed is kept in the browser over a reload, printed, and exported as JSON for `handgrad grade`. With `check` the
+page marks itself, with the verdicts of `grade` (assets/marking.js); it computes the key from what is given. Without, it
+holds no key, neither in what it shows nor in its source.
 """
 
 from __future__ import annotations
 
-import json
 import subprocess
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autograd.browser import find_chromium
+from autograd.drawing.graph_page import embedded
+from autograd.drawing.paint import theme
 from autograd.errors import DataError
 from autograd.files import write_whole
+from autograd.formula.scalar_program import BACKWARD
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import xml
-from autograd.worksheets.plain import PHASES, blank_rows, given_rows, shown
+from autograd.worksheets.page_data import marking_data
+from autograd.worksheets.plain import PHASES, blank_rows, given_rows
 from autograd.worksheets.sheet import Part, Step, Worksheet
+from autograd.worksheets.texts import as_slope, shown
 
 COLUMNS_IN_HALF, LETTERS_IN_HALF = 2, 36  # blanks beside one another, and letters, in half the width of A4
 
-STYLE = """
-@page{size:auto;margin:15mm}
-*{box-sizing:border-box}
-body{font:13px/1.35 "DejaVu Sans",system-ui,sans-serif;color:#000;background:#fff;max-width:180mm;margin:8mm auto;
-padding:0 4mm}
-header{display:flex;flex-wrap:wrap;gap:2mm 8mm;align-items:baseline;justify-content:space-between}
-h1{font-size:20px;margin:0}h2{font-size:15px;margin:5mm 0 2mm;padding-bottom:1.5mm;border-bottom:1px solid #000;
-break-after:avoid}
-.who{white-space:nowrap}.line{display:inline-block;border-bottom:1px solid #000;width:40mm}.line.short{width:22mm}
-.task{color:#333;margin:2mm 0}
-.given{border:1px solid #000;border-radius:1mm;padding:2.5mm 3mm;display:flex;flex-wrap:wrap;gap:3mm 7mm;
-align-items:center}
-.quantity{display:inline-flex;align-items:center;gap:1.5mm;max-width:100%;break-inside:avoid}
-.name,code{font-family:"DejaVu Sans Mono",ui-monospace,monospace;font-size:12px}
-.name{font-weight:700;white-space:nowrap}
-.steps{display:grid;grid-template-columns:1fr 1fr;gap:0 5mm;align-items:start}.wide{grid-column:1/-1}
-#who{border:0;border-bottom:1px solid #000;font:inherit}
-.step{display:grid;grid-template-columns:8mm 1fr;margin:2.2mm 0;break-inside:avoid}
-.number{font-weight:700}.how{margin-bottom:1mm}.how b{margin-right:4mm}.how code{margin-right:5mm}
-.parts{display:flex;flex-wrap:wrap;gap:2mm 6mm}
-table.m{border-collapse:separate;border-spacing:1.5mm 0;border-left:1.3px solid #444;border-right:1.3px solid #444;
-border-radius:2px;margin:0}
-table.m td{padding:.3mm .6mm;text-align:right;font-family:"DejaVu Sans Mono",ui-monospace,monospace;font-size:12px}
-td.blank{width:19mm;min-width:19mm;height:9mm;padding:0!important;border-bottom:1px solid #777;vertical-align:bottom}
-td.blank input{width:100%;height:100%;min-height:8mm;border:0;background:transparent;text-align:right;color:#000;
-font:inherit;padding:0 .6mm}
-td.blank input:focus{outline:2px solid #0b5cad}
-td.key{font-weight:700}
-.checks{border:1px solid #000;border-radius:1mm;padding:2mm 3mm;margin-top:4mm;break-inside:avoid}
-.checks ul{list-style:none;margin:1.5mm 0 0;padding:0;display:grid;grid-template-columns:1fr 1fr;gap:2mm}
-footer{margin-top:5mm;color:#444;font:10.5px "DejaVu Sans Mono",ui-monospace,monospace}
-.tools{margin:3mm 0}.tools button{font:inherit;padding:1.5mm 3mm}
-@media print{body{margin:0;padding:0;max-width:none}.tools{display:none}}
-"""
-
-# Keeps what is typed over a reload, and writes it to a file. Answers are text: trailing zeros count.
-SCRIPT = """
-const sheet = JSON.parse(document.getElementById("sheet").textContent);
-const fields = [...document.querySelectorAll("input[data-id]")];
-const store = "handgrad-" + sheet.sheet;
-let kept = {};
-try { kept = JSON.parse(localStorage.getItem(store) || "{}"); } catch (error) { /* private window: nothing is kept */ }
-for (const field of fields) {
-  if (kept[field.dataset.id]) field.value = kept[field.dataset.id];
-  field.addEventListener("input", () => {
-    kept[field.dataset.id] = field.value;
-    try { localStorage.setItem(store, JSON.stringify(kept)); } catch (error) { /* as above */ }
-  });
-}
-document.getElementById("export").addEventListener("click", () => {
-  const answers = Object.fromEntries(fields.filter((f) => f.value.trim()).map((f) => [f.dataset.id, f.value]));
-  const name = document.getElementById("who").value;
-  const text = JSON.stringify({...sheet, name, answers}, null, 1);
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], {type: "application/json"}));
-  link.download = (name.replace(/[^\\p{L}\\p{N} _-]/gu, "") || "answers") + ".json";
-  link.click();
-});
-document.getElementById("print").addEventListener("click", () => print());
-"""
+SCRIPTS = ("decimals.js", "intervals.js", "answers.js", "marking.js", "sheet.js", "marks.js")  # to mark itself
+SOURCE_NOTE = (
+    "This page marks itself, so whoever reads its source can work out the answers. For work that counts, hand out a "
+    "page that does not mark itself (--no-check), or paper."
+)
 
 
-def html(sheet: Worksheet, answers: bool, check: bool) -> str:
-    """The page. `check=False` leaves the fields and the script out: paper only."""
-    fields = check and not answers
-    body = [_head(sheet, answers, fields), _given(sheet)]
-    for phase, title in PHASES.items():
-        steps = [_step(sheet, step, answers, fields) for step in sheet.steps if step.phase == phase]
-        if steps:
-            body.append(f'<h2>{title}</h2><div class="steps">{"".join(steps)}</div>')
-    body.append(_checks(sheet))
-    body.append(f"<footer>{xml(sheet.footer)}</footer>")
+def html(sheet: Worksheet, answers: bool, check: bool, fields: bool, paper: str = "auto") -> str:
+    """The page. check: it marks itself. fields: it can be typed into. paper: "A4", "Letter", or the printer's own."""
+    fields = fields and not answers
+    check = check and fields
+    body = [_bar(sheet)] if fields else []
+    body.append(_sheet(sheet, answers, fields))
+    if check:
+        body.append(_panel())
     if fields:
-        data = json.dumps(sheet.labels)
-        body.append(f'<script type="application/json" id="sheet">{_in_script(data)}</script><script>{SCRIPT}</script>')
+        data = embedded(_data(sheet, check))
+        scripts = "".join(map(_file, SCRIPTS if check else ("sheet.js",)))
+        body.append(f'<script type="application/json" id="data">{data}</script><script>{scripts}</script>')
+    kind = "hg filled marking" if check else "hg filled" if fields else ""
+    style = _file("sheet.css").replace("size: auto", f"size: {paper}") + (theme.variables_css() if fields else "")
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light">'
-        f"<title>{xml(sheet.title)}</title><style>{STYLE}</style></head><body>{''.join(body)}</body></html>\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<title>{xml(sheet.title)}</title><style>{style}</style></head><body class="{kind}">{"".join(body)}'
+        "</body></html>\n"
     )
+
+
+def _sheet(sheet: Worksheet, answers: bool, fields: bool) -> str:
+    body = [_head(sheet, answers, fields), _given(sheet)]
+    for phase, (title, says) in PHASES.items():
+        steps = [_step(sheet, step, answers, fields) for step in sheet.steps if step.phase == phase]
+        if steps:
+            body.append(f'<h2>{title} <small>{says}</small></h2><div class="steps">{"".join(steps)}</div>')
+    return f'<main class="sheet">{"".join(body)}{_checks(sheet)}<footer>{xml(sheet.footer)}</footer></main>'
+
+
+def _bar(sheet: Worksheet) -> str:
+    sub = f"variant {sheet.variant}, {sheet.digits} digits"
+    buttons = {"print": "print", "export": "export answers", "clear": "start again", "theme": "light / dark"}
+    tools = "".join(f'<button type="button" id="{name}">{text}</button>' for name, text in buttons.items())
+    title = f'<b>{xml(sheet.title)}</b><span class="sub">{sub}</span>'
+    return f'<header class="bar">{title}<span class="tools">{tools}</span></header>'
+
+
+def _panel() -> str:
+    """Where the page says how the answers are marked; sheet.js fills it."""
+    return (
+        '<aside class="marks" aria-label="marks"><div class="stay"><h2>Marked <small>saved in this browser</small></h2>'
+        '<div class="card"><div class="score"><b id="points"></b><span class="segments" id="segments"></span></div>'
+        '<div class="counts" id="counts"></div><p class="small">Each step is one point. A step that follows from '
+        'your own numbers counts in full.</p><p class="small" id="notes"></p></div>'
+        '<div class="card first" id="first" hidden></div><div class="card" id="follow" hidden></div>'
+        '<div class="actions"><button type="button" class="main" id="go" hidden></button>'
+        '<button type="button" id="reveal">show the right numbers</button></div>'
+        f'<p class="small">{SOURCE_NOTE}</p><p id="said" role="status" aria-live="polite" '
+        'style="position:absolute;clip-path:inset(50%)"></p></div></aside>'
+    )
+
+
+def _data(sheet: Worksheet, check: bool) -> dict[str, Any]:
+    if not check:
+        return {"labels": sheet.labels}
+    given = {t.ids[i]: sheet.given_text(t, i) for t in sheet.givens for i in np.ndindex(t.shape)}
+    formulas = {blank.id: blank.formula for blank in sheet.blanks} if sheet.hints else {}
+    return {"labels": sheet.labels, "marking": marking_data(sheet), "formulas": formulas, "shown": given}
+
+
+def _file(name: str) -> str:
+    return files("autograd.worksheets").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 def write_pdf(page: str, path: Path) -> None:
@@ -121,27 +120,23 @@ def write_pdf(page: str, path: Path) -> None:
         write_whole(path, made.read_bytes())
 
 
-def _in_script(text: str) -> str:
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 def _head(sheet: Worksheet, answers: bool, fields: bool) -> str:
     name = '<input id="who" aria-label="name" class="line">' if fields else '<span class="line"></span>'
-    tools = '<p class="tools"><button id="export">export answers</button> <button id="print">print</button></p>'
     return (
-        f"<header><h1>{xml(sheet.title)}{' · key' if answers else ''}</h1>"
-        f'<span class="who">name {name} date <span class="line short"></span></span></header>'
+        f'<div class="head"><h1>{xml(sheet.title)}{" · key" if answers else ""}</h1>'
+        f'<span class="who">name {name} date <span class="line short"></span></span></div>'
         f'<p class="task">Work out every blank, in order. Write {sheet.digits} significant digits; a number that is '
-        f"exact may be shorter.</p>{tools if fields else ''}"
+        "exact may be shorter.</p>"
     )
 
 
 def _given(sheet: Worksheet) -> str:
-    return f'<div class="given">{"".join(map(_quantity, sheet.givens))}</div>'
+    return f'<div class="given">{"".join(_quantity(sheet, table) for table in sheet.givens)}</div>'
 
 
-def _quantity(table: Table) -> str:
-    return f'<span class="quantity"><span class="name">{xml(table.label)}</span>{_matrix(given_rows(table))}</span>'
+def _quantity(sheet: Worksheet, table: Table) -> str:
+    rows = _matrix(given_rows(sheet, table))
+    return f'<span class="quantity"><span class="name">{xml(table.label)}</span>{rows}</span>'
 
 
 def _matrix(rows: list[list[str]]) -> str:
@@ -157,8 +152,9 @@ def _step(sheet: Worksheet, step: Step, answers: bool, fields: bool) -> str:
     parts = "".join(_part(sheet, part, answers, fields) for part in step.parts)
     kind = "step wide" if _is_wide(step, hows) else "step"
     return (
-        f'<div class="{kind}"><span class="number">{step.number}</span><div><div class="how">{how}</div>'
-        f'<div class="parts">{parts}</div></div></div>'
+        f'<div class="{kind}{" gradient" * (step.phase == BACKWARD)}" id="step{step.number}">'
+        f'<span class="number">{step.number}</span><div><div class="how">{how}</div>'
+        f'<div class="parts">{parts}</div></div><span class="verdict"></span></div>'
     )
 
 
@@ -182,8 +178,8 @@ def _blank(sheet: Worksheet, blank: Any, answers: bool, fields: bool) -> str:
         return f'<td class="blank key">{shown(blank.key, sheet.digits)}</td>'
     if not fields:
         return '<td class="blank"></td>'
-    name = xml(blank.id)
-    return f'<td class="blank"><input data-id="{name}" aria-label="{name}" inputmode="decimal" autocomplete="off"></td>'
+    name, label = xml(blank.id), xml(as_slope(blank.id))
+    return f'<td class="blank"><input data-id="{name}" aria-label="{label}" autocomplete="off" spellcheck="false"></td>'
 
 
 def _checks(sheet: Worksheet) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 import numpy as np
@@ -13,31 +12,14 @@ import numpy as np
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible
 from autograd.worksheets.sheet import Part, Worksheet
+from autograd.worksheets.texts import shown
 
 LINE = "______"
-PHASES = {"forward": "Forward", "backward": "Backward", "update": "Update"}
-SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
-
-
-def shown(x: Decimal, digits: int) -> str:
-    """A number with so many significant digits; an exact one as short as it is.
-
-    >>> shown(Decimal("0.25062056827"), 4), shown(Decimal("0.10"), 4), shown(Decimal("-1.768E-5"), 4)
-    ('0.2506', '0.1', '-0.00001768')
-    """
-    if not x:
-        return "0"
-    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
-    rounded = x.quantize(unit, rounding=ROUND_HALF_EVEN)
-    if rounded == x:
-        rounded = rounded.normalize()
-    return f"{rounded:f}" if rounded.adjusted() >= SMALLEST_PLAIN and rounded.adjusted() < 15 else f"{rounded:e}"
-
-
-def given_text(x: Any) -> str:
-    """A given number in full."""
-    value = Decimal(repr(float(x)))
-    return shown(value, max(1, len(value.as_tuple().digits)))
+PHASES = {
+    "forward": ("Forward", "from what is given to the result"),
+    "backward": ("Backward", "from the result to what is given"),
+    "update": ("Update", "one step of gradient descent"),
+}
 
 
 def rows_of(array: Any) -> Iterator[list[Any]]:
@@ -46,8 +28,12 @@ def rows_of(array: Any) -> Iterator[list[Any]]:
     yield from (list(row) for row in flat)
 
 
-def given_rows(table: Table) -> list[list[str]]:
-    return [[given_text(x) for x in row] for row in rows_of(np.asarray(table.values))]
+def given_rows(sheet: Worksheet, table: Table) -> list[list[str]]:
+    """What is given: leaves in full, results as many digits as the sheet rounds them to; · for a masked place."""
+    texts = np.empty(table.shape, object)
+    for index in np.ndindex(table.shape):
+        texts[index] = sheet.given_text(table, index)
+    return list(rows_of(texts))
 
 
 def blank_rows(part: Part) -> list[list[Any]]:
@@ -67,12 +53,12 @@ def markdown(sheet: Worksheet, answers: bool) -> str:
     lines += [f"Write {sheet.digits} significant digits; a number that is exact may be shorter.", ""]
     lines += ["## Given", ""]
     for table in sheet.givens:
-        lines += [f"**{_md(table.label)}**", "", *_table(given_rows(table)), ""]
+        lines += [f"**{_md(table.label)}**", "", *_table(given_rows(sheet, table)), ""]
     phase = ""
     for step in sheet.steps:
         if step.phase != phase:
             phase = step.phase
-            lines += [f"## {PHASES[phase]}", ""]
+            lines += [f"## {PHASES[phase][0]}", ""]
         lines += [f"### {step.number}. {_md(step.title)}", ""]
         for part in step.parts:
             how = f" = {_md(part.symbols)}" if sheet.hints and part.symbols else ""

@@ -23,10 +23,11 @@ from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.texts import UPDATE, Texts, as_slope
+from autograd.worksheets.texts import UPDATE, Texts, as_slope, shown
 
 LEVELS = ("steps", "ops")
 MOST_BLANKS = 20_000
+MORE_DIGITS = 2  # than the sheet asks for: of results that are given
 
 
 @dataclass
@@ -105,6 +106,8 @@ class Worksheet:
         self._only = None if only is None else tuple(only)
         self.numbers: dict[str, Interval] = {}  # every id's exact number
         self.exprs: dict[str, Expr] = {}
+        self.rounded: dict[str, Interval] = {}  # lines that are given: what their printed digits stand for
+        self.not_computed: set[str] = set()  # lines that intervals cannot compute: their numbers are the engine's
         self.steps: list[Step] = []
         self.givens: list[Table] = list(program.inputs)
         for table in program.inputs:
@@ -133,6 +136,7 @@ class Worksheet:
                 continue
             if not self._is_asked(table):
                 self.givens.append(table)
+                self._round(line.id for line in lines if line.id in self.numbers)
                 continue
             waiting.append((table, lines))
             if table.kind != "step":
@@ -146,14 +150,23 @@ class Worksheet:
 
     def _compute(self, line: Scalar) -> None:
         try:
-            self.numbers[line.id] = evaluate(line.formula, self.numbers, lambda x: Interval.exactly(_exact(x)))
+            self.numbers[line.id] = evaluate(line.formula, self.numbers, lambda x: Interval.exactly(exact_text(x)))
         except (CannotJudge, KeyError):
             if not np.isfinite(line.value):
                 raise DataError(
                     f"{line.id} = {line.text} is {line.value}: nobody can write that into a blank. Change the inputs"
                 ) from None
             self.numbers[line.id] = Interval.exactly(repr(line.value))
+            self.not_computed.add(line.id)
         self.exprs[line.id] = line.formula
+
+    def _round(self, names: Iterable[str]) -> None:
+        for name in names:
+            exact = self.numbers[name]
+            value = Decimal(0) if exact.low <= 0 <= exact.high else exact.middle
+            text = Decimal(shown(value, self.digits + MORE_DIGITS))
+            half = Decimal(5).scaleb(value.adjusted() - self.digits - MORE_DIGITS) if value and text != value else 0
+            self.rounded[name] = Interval.exactly(text).wider(Decimal(half))
 
     def _is_asked(self, table: Table) -> bool:
         wanted = self._forward if table.phase == FORWARD else self._backward
@@ -215,6 +228,16 @@ class Worksheet:
                 f"{len(self.blanks)} blanks are more than anyone fills in (at most {MOST_BLANKS}). Take a smaller "
                 'model, or ask for part of it: worksheet(root, only=["blocks.0.*"])'
             )
+
+    def given_text(self, table: Table, index: tuple[int, ...]) -> str:
+        """A given number as the sheet prints it; · for a masked place."""
+        value, name = float(table.values[index]), table.ids[index]
+        if not np.isfinite(value):
+            return "·"
+        if name in self.rounded:
+            return shown(self.rounded[name].middle, self.digits + MORE_DIGITS)
+        exact = Decimal(repr(value))
+        return shown(exact, max(1, len(exact.as_tuple().digits)))
 
     # --- what is on it -------------------------------------------------------------------------------------------
 
@@ -279,11 +302,18 @@ class Worksheet:
 
         return csv_text(self, answers)
 
-    def html(self, answers: bool = False, check: bool = True) -> str:
-        """A page that prints on A4 and Letter; see `autograd.worksheets.page`."""
+    def html(self, answers: bool = False, check: bool = True, *, fields: bool = True, paper: str = "auto") -> str:
+        """A page that prints on A4 and Letter.
+
+        answers   the key
+        check     the page marks what is typed, as `grade` does; it can then be solved from its source. With
+                  check=False it holds no key and only keeps and exports what is typed
+        fields    False: paper alone, with nothing to type into
+        paper     "A4" or "Letter"; "auto" is the printer's own
+        """
         from autograd.worksheets.page import html
 
-        return html(self, answers, check)
+        return html(self, answers, check, fields, paper)
 
     def xlsx(self, path: str | Path, answers: bool = False) -> Path:
         """A workbook: blank, or with a formula in every cell."""
@@ -352,6 +382,6 @@ def _place(line: Scalar) -> str:
     return f"entry {', '.join(map(str, line.index))}"
 
 
-def _exact(x: Any) -> str:
+def exact_text(x: Any) -> str:
     """A plain number of a formula, exactly as a person would read it."""
     return str(int(x)) if isinstance(x, bool) else repr(x)

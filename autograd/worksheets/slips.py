@@ -66,6 +66,8 @@ LOG10 = Slip("the logarithm to base 10", "log is the natural logarithm here, to 
 SIGN = Slip("a sign lost", "The size is right; the sign is not.")
 DIGITS = Slip("two digits swapped", "The digits are right, but two have changed places.")
 POINT = Slip("the decimal point one place off", "The digits are right; count the places.")
+PEN = {"sign": SIGN, "point": POINT, "swapped": DIGITS}  # slips of the pen
+SEVERAL = "one of these: "
 
 
 def find_slips(
@@ -98,7 +100,7 @@ def find_slips(
     if len(slips) == 1:
         return Mistake(slips[0].name, slips[0].teaches, (slips[0].name,))
     names = tuple(slip.name for slip in slips)
-    return Mistake(f"one of these: {'; '.join(names)}", slips[0].teaches, names)
+    return Mistake(SEVERAL + "; ".join(names), slips[0].teaches, names)
 
 
 def _other_digits(answer: Answer) -> Iterator[tuple[Slip, Decimal]]:
@@ -108,6 +110,8 @@ def _other_digits(answer: Answer) -> Iterator[tuple[Slip, Decimal]]:
     yield SIGN, -value
     yield POINT, value * 10
     yield POINT, value / 10
+    if "/" in answer.text:
+        return
     sign, digits, exponent = value.as_tuple()
     for i in range(len(digits) - 1):
         if digits[i] != digits[i + 1]:

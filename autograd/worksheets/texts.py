@@ -1,7 +1,8 @@
-"""How each table of a sheet is computed, in the symbols of whole tables."""
+"""How each table of a sheet is computed, in the symbols of whole tables; and how its numbers are written."""
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,22 @@ from autograd.formula.text import clipped, visible
 from autograd.value import Value
 
 UPDATE = "update"
+SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
+
+
+def shown(x: Decimal, digits: int) -> str:
+    """A number with so many significant digits; an exact one as short as it is.
+
+    >>> shown(Decimal("0.25062056827"), 4), shown(Decimal("0.10"), 4), shown(Decimal("-1.768E-5"), 4)
+    ('0.2506', '0.1', '-0.00001768')
+    """
+    if not x:
+        return "0"
+    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
+    rounded = x.quantize(unit, rounding=ROUND_HALF_EVEN)
+    if rounded == x:
+        rounded = rounded.normalize()
+    return f"{rounded:f}" if rounded.adjusted() >= SMALLEST_PLAIN and rounded.adjusted() < 15 else f"{rounded:e}"
 
 
 def as_slope(name: str) -> str:

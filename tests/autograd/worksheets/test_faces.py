@@ -12,7 +12,7 @@ import pytest
 from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
-from autograd.worksheets.plain import shown
+from autograd.worksheets.texts import shown
 from tests.autograd.worksheets.test_marking import NAMES, sheet_of
 
 
@@ -28,6 +28,7 @@ def small():
 def test_a_blank_sheet_holds_no_key(face):
     sheet = small()
     blank, key = getattr(sheet, face)(), getattr(sheet, face)(answers=True)
+    assert face != "html" or sheet.html(check=False).count("<input") == len(sheet.blanks) + 1
     given = {shown(number.middle, 4) for name, number in sheet.numbers.items() if name not in sheet.by_id}
     hidden = {shown(b.key, n) for b in sheet.blanks for n in (3, 4, 6, 12) if abs(b.key) > 0.001} - given
     told = [text for text in hidden if len(text) > 5 and text in blank]
@@ -47,8 +48,9 @@ def test_a_blank_workbook_holds_no_key_and_no_formula(tmp_path):
 
 def test_the_page_prints_its_identity_and_fields_have_labels():
     page = small().html()
-    assert page.count("aria-label=") == len(small().blanks) + 1 and "@page" in page
-    assert "<input" not in small().html(check=False) and "<script" not in small().html(check=False)
+    assert page.count("aria-label=") == len(small().blanks) + 2 and "@page" in page
+    assert "<input" not in small().html(fields=False) and "<script" not in small().html(fields=False)
+    assert "size: A4" in small().html(paper="A4")
 
 
 def test_check_yourself_lists_rows_that_add_up():

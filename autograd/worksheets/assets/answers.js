@@ -1,0 +1,64 @@
+"use strict";
+// What was typed, as a number with the unit of its last place: the part of answers.py that reads text. The patterns,
+// the spellings and the words come from there (`rules.answers`).
+const answers = (() => {
+  const { ZERO, parse, divide, adjusted, isZero } = decimals;
+  const filled = (words, ...parts) => words.replace(/\{(\d)\}/g, (_, i) => parts[i]);
+
+  function reader(rules) {
+    const whole = {}, problem = (key, ...parts) => filled(rules.problems[key], ...parts);
+    for (const [name, pattern] of Object.entries(rules.patterns)) whole[name] = new RegExp(`^(?:${pattern})$`, "is");
+    const powerOfTen = new RegExp(rules.patterns["power of ten"], "is");
+    const unit = (exponent) => ({ c: 1n, e: exponent });
+
+    function respelled(text) {
+      const plain = [...text].map((c) => rules.spellings[c] ?? c);
+      while (plain.length && rules.spaces.includes(plain[0])) plain.shift();
+      while (plain.length && rules.spaces.includes(plain[plain.length - 1])) plain.pop();
+      return plain.join("");
+    }
+    function usesDecimalComma(texts) {       // decided once: a comma that can only be a decimal one, and no point
+      const plain = texts.map(respelled);
+      const commas = plain.some((text) => whole.comma.test(text) && !whole.ambiguous.test(text));
+      return commas && !plain.some((text) => whole.number.test(text) && text.includes("."));
+    }
+    function fraction(text, above, below) {
+      if (BigInt(below) === 0n) return { text, problem: problem("zero", respelled(text)) };
+      const value = divide(parse(above), parse(below));
+      return { text, value, unit: isZero(value) ? ZERO : unit(adjusted(value) - rules.significant + 1) };
+    }
+    function whyNot(text) {
+      if (whole["not finite"].test(text)) return "not finite";
+      if (text.endsWith("%")) return "per cent";
+      return whole["with more"].test(text) ? "with more" : "none";
+    }
+    function read(text, comma) {             // { text, value, unit }, or { text, problem }, or { text } if it is empty
+      const short = respelled(text);
+      if (!short) return { text };
+      const length = [...short].length;
+      if (length > rules.longest) return { text: [...text].slice(0, rules.longest).join(""), problem: problem("long", length) };
+      if (short.startsWith("=")) return { text, problem: problem("formula", short) };
+      const parts = whole.fraction.exec(short);
+      if (parts) return fraction(text, parts[1], parts[2]);
+      let plain = short.replace(powerOfTen, "e$1");
+      if (plain.includes(",")) {
+        if (whole.ambiguous.test(plain) && !comma) {
+          return { text, problem: problem("ambiguous", short, plain.replaceAll(",", "."), plain.replaceAll(",", "")) };
+        }
+        if (!whole.comma.test(plain) || !comma) return { text, problem: problem("comma", short) };
+        plain = plain.replaceAll(",", ".");
+      }
+      if (!whole.number.test(plain)) return { text, problem: problem(whyNot(short), short) };
+      const value = parse(plain), [, after = "", power = "0"] = /(?:\.(\d*))?(?:e([+-]?\d+))?$/i.exec(plain);
+      if (!isZero(value) && Math.abs(adjusted(value)) > rules.largest) return { text, problem: problem("size", short) };
+      let exponent = Number(power) - after.length;
+      if (!isZero(value)) exponent = Math.max(exponent, adjusted(value) - rules.significant + 1);
+      return { text, value, unit: unit(exponent) };
+    }
+    return (texts) => {                      // a Map from id to text, as one from id to answer
+      const comma = usesDecimalComma([...texts.values()]);
+      return new Map([...texts].map(([id, text]) => [id, read(text, comma)]));
+    };
+  }
+  return { reader, filled };
+})();

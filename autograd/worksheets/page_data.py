@@ -1,0 +1,72 @@
+"""A sheet as data for a page that marks itself: its lines and slips, and the words that marking.py and answers.py use.
+
+The page computes the key from the given numbers, so no answer stands in its source; but whoever reads the lines can
+work them out with a computer, and the page says so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograd.expr import Expr
+from autograd.worksheets import answers, intervals, marking, slips
+from autograd.worksheets.sheet import Worksheet, exact_text
+
+
+def marking_data(sheet: Worksheet) -> dict[str, Any]:
+    """What assets/marking.js reads; described there."""
+    inputs = [table for table in sheet.givens if table.kind == "input"]
+    given = [(name, exact_text(float(x))) for t in inputs for name, x in zip(t.ids.flat, t.values.flat)]
+    places = {name: place for place, name in enumerate([*(name for name, _ in given), *sheet.exprs])}
+    lines = [[name, _line(sheet, name, e, places)] for name, e in sheet.exprs.items()]
+    known: dict[tuple[str, str], int] = {}
+    parts = [
+        {
+            "step": step.number,
+            "blanks": [[places[blank.id], _slips(sheet, blank, places, known)] for blank in part.blanks],
+        }
+        for step in sheet.steps
+        for part in step.parts
+        if part.blanks
+    ]
+    for slip in slips.PEN.values():
+        known.setdefault((slip.name, slip.teaches), len(known))
+    return {
+        "digits": sheet.digits, "given": given, "lines": lines, "parts": parts, "slips": list(known), "rules": RULES,
+        "rounded": [[places[name], str(x.low), str(x.high)] for name, x in sheet.rounded.items()],
+    }  # fmt: skip
+
+
+def _line(sheet: Worksheet, name: str, e: Expr, places: dict[str, int]) -> Any:
+    """The formula of a line; the number itself where intervals cannot compute it."""
+    return str(sheet.numbers[name].low) if name in sheet.not_computed else as_data(e, places)
+
+
+def _slips(sheet: Worksheet, blank: Any, places: dict[str, int], known: dict[tuple[str, str], int]) -> list[Any]:
+    found = []
+    for slip, formula in slips.Alternatives(sheet, blank).all():
+        if all(symbol.name in places for symbol in formula.symbols()):
+            number = known.setdefault((slip.name, slip.teaches), len(known))
+            found.append([number, as_data(formula, places)])
+    return found
+
+
+def as_data(e: Expr, places: dict[str, int]) -> Any:
+    """A formula as the place of a number, a constant as text, or [function, argument, ...]."""
+    if e.op is not None:
+        return [e.op.base.name, *(as_data(part, places) for part in e.args)]
+    return places[e.name] if e.name else exact_text(e.value)
+
+
+RULES = {
+    "answers": {
+        "patterns": answers.PATTERNS, "spellings": answers.SPELLINGS, "spaces": answers.SPACES,
+        "problems": answers.PROBLEMS, "longest": answers.LONGEST_NUMBER, "significant": answers.SIGNIFICANT,
+        "largest": answers.LARGEST_EXPONENT,
+    },
+    "notes": marking.NOTES, "reasons": intervals.REASONS, "noise": str(marking.NOISE),
+    "tooWide": str(marking.TOO_WIDE), "nearby": str(marking.NEARBY), "oneNumber": marking.ONE_NUMBER,
+    "short": marking.SHORT, "vague": str(slips.TOO_WIDE), "several": slips.SEVERAL,
+    "unknown": [str(slips.UNKNOWN_SLIP), slips.UNKNOWN_SLIP.teaches],
+    "digits": {key: slip.name for key, slip in slips.PEN.items()},
+}  # fmt: skip
