@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..backprop import contributions, reach_from
-from ..check.replay import made_from
 from ..formula.names import Names
+from ..graph import made_from
 from ..value import Value
 
 Array = np.ndarray[Any, Any]
