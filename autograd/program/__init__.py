@@ -11,10 +11,12 @@
     passes.py      open, simplify, share, fold, drop: programs in, programs out
     source.py      a program as Python that needs NumPy alone
     backends/      what runs a program fast
+    onnx.py        to_onnx: the forward pass as a file for other engines
     compiled.py    compile: the function that people call
 """
 
 from .compiled import Compiled, compile
+from .onnx import to_onnx
 from .program import Instruction, Program
 
-__all__ = ["Compiled", "Instruction", "Program", "compile"]
+__all__ = ["Compiled", "Instruction", "Program", "compile", "to_onnx"]

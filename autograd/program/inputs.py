@@ -200,9 +200,10 @@ def _names(who: str, x: Any) -> Iterator[str]:
 
 
 def parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
-    """The names of a function's positional parameters; those of `*xs` are numbered."""
+    """The names of a function's positional parameters, those of `*xs` numbered; of a module, those of its `forward`."""
     try:
-        parameters = list(inspect.signature(f).parameters.values())
+        called = f.forward if hasattr(f, "named_parameters") else f  # type: ignore[attr-defined]
+        parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):  # a function written in C may not say
         parameters = []
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

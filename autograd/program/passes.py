@@ -14,6 +14,7 @@ digits of a result. So may `simplify`. The others keep every bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from ..graph import made_from
 from ..op import OPS, Op, apply
 from ..recording import enable_grad
 from ..value import Value
-from .core import is_core
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 
@@ -39,8 +39,11 @@ def optimised(program: Program, example: Sequence[Any]) -> Program:
 # --- open -----------------------------------------------------------------------------------------------------------
 
 
-def open_fused(program: Program, example: Sequence[Any], stop: Callable[[Op], bool] = is_core) -> Program:
-    """Every op that is not to stop at replaced by its lowering. `example` is data for the inputs of the program."""
+Lowering = Callable[[Op], Callable[..., Any] | None]  # how an op reads in simpler ones; None: as it is
+
+
+def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = attrgetter("lower")) -> Program:
+    """Every op that has a lowering replaced by it. `example` is data for the inputs of the program."""
     builder = Builder(program)
     data: list[Any] = [None] * len(program.types)
     for r, x in (*program.constants.items(), *zip(program.inputs, example, strict=True)):
@@ -48,11 +51,11 @@ def open_fused(program: Program, example: Sequence[Any], stop: Callable[[Op], bo
     with enable_grad(), np.errstate(all="ignore"):
         for i in program.code:
             inputs = [data[r] for r in i.inputs]
-            if stop(i.op):
+            if lowering(i.op) is None:
                 data[i.out] = i.op.compute(*inputs)
                 builder.add(i)
             else:
-                data[i.out] = builder.add_lowered(i, inputs, stop)
+                data[i.out] = builder.add_lowered(i, inputs, lowering)
     return builder.program()
 
 
@@ -94,12 +97,12 @@ class Builder:
         self.types.append(type_of(data))
         return len(self.types) - 1
 
-    def add_lowered(self, i: Instruction, inputs: list[Any], stop: Callable[[Op], bool]) -> Any:
+    def add_lowered(self, i: Instruction, inputs: list[Any], lowering: Lowering) -> Any:
         """Record the lowering of one instruction on Values; the data of its result."""
         plain = {r for r, x in zip(i.inputs, inputs) if x is None or (r in self.constants and is_weak(x))}
         given = {r: leaf(x) for r, x in zip(i.inputs, inputs) if r not in plain}
         operands = [given.get(r, x) for r, x in zip(i.inputs, inputs)]
-        result = lowered(i.op, operands, stop)
+        result = lowered(i.op, operands, lowering)
         register = {value: self.becomes.get(r, r) for r, value in given.items()}
         for node in made_from([result], register):
             sources = tuple(self._read(x, register) for x in node.inputs)
@@ -127,18 +130,19 @@ def _inherit(known: dict[int, Any], old: int, new: int) -> None:
         known.setdefault(new, known[old])
 
 
-def lowered(op: Op, operands: Sequence[Any], stop: Callable[[Op], bool]) -> Any:
-    """The result of an op's lowering on Values, itself lowered until only ops to stop at are left."""
-    assert callable(op.lower)
-    result = op.lower(*operands, **op.settings)
+def lowered(op: Op, operands: Sequence[Any], lowering: Lowering) -> Any:
+    """The result of an op's lowering on Values, itself lowered until only ops without one are left."""
+    lower = lowering(op)
+    assert callable(lower)
+    result = lower(*operands, **op.settings)
     if not isinstance(result, Value):
         return result
     done: dict[Any, Any] = {x: x for x in operands if isinstance(x, Value)}
     for node in made_from([result], done):
         inputs = [done.get(x, x) if isinstance(x, Value) else x for x in node.inputs]
         assert node.op is not None
-        if not stop(node.op):
-            done[node] = lowered(node.op, inputs, stop)
+        if lowering(node.op) is not None:
+            done[node] = lowered(node.op, inputs, lowering)
         elif all(new is old for new, old in zip(inputs, node.inputs)):
             done[node] = node
         else:

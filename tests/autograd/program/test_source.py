@@ -10,7 +10,7 @@ import autograd as ag
 import nn
 from autograd import OPS, compile
 from autograd.cli import main
-from autograd.program.passes import is_core
+from autograd.program.core import is_core
 from autograd.program.source import identifier, literal
 from tests.autograd.judges import case_name, cases
 from tests.autograd.program.programs import assert_near, bits, weighed
