@@ -24,8 +24,9 @@ NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
 ROUNDS = 80
+COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may grow by to come out with equal decimals
 MOST_SPELLED = 24  # entries of a table that are spelled out one by one
-WIDEST = 44  # characters of a table that a panel has room for
+WIDEST = 48  # characters of a table that a panel has room for
 
 
 @dataclass
@@ -107,11 +108,25 @@ class Digits:
         self._read: dict[tuple[Any, Notation], Any] = {}  # what a reader sees of a quantity in a notation
         groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
-        self._solve()
-        while unconfirmed := [line for line in self._asked() if not self.confirms(line)]:
-            self.left_out.update(map(id, unconfirmed))
-            self.notations = dict(self.shortest)  # without them the others need fewer digits
+        self._even_out()
+        self._at_first = dict(self.notations)
+        while True:
             self._solve()
+            failed = [line for line in self._asked() if not self.confirms(line)]
+            if not self._loosen(failed):
+                if not failed:
+                    break
+                self.left_out.update(map(id, failed))
+            self.notations = dict(self.shortest)  # without them the others need fewer digits
+
+    def _loosen(self, failed: Iterable[Line]) -> bool:
+        """Gives up the equal decimals of a ledger that does not come out, or only with many more digits: rounded to the
+        same decimals, two halves need not add up to the whole. 0.27 + 0.27 = 0.54, but not 0.3 + 0.3 = 0.5."""
+        stuck = {quantity(line.result) for line in failed}
+        stuck |= {key for key, now in self.notations.items() if now.places > self._at_first[key].places + COLUMN_GROWTH}
+        loosened = [in_columns and not stuck.isdisjoint(group) for group, in_columns in self.groups]
+        self.groups = [(group, in_columns and not out) for (group, in_columns), out in zip(self.groups, loosened)]
+        return any(loosened)
 
     def _asked(self) -> list[Line]:
         """The lines that are to come out."""
@@ -158,7 +173,7 @@ class Digits:
         printed = np.asarray(self.printed(line.result), dtype=float)
         if found.shape != printed.shape:
             return False
-        unit = 10.0 ** (written.exponent - written.decimals)
+        unit = 10.0 ** -written.places
         with np.errstate(invalid="ignore"):  # infinities are compared below
             same = np.abs(found - printed) < (0.5 - MARGIN) * unit
         alike = (found == printed) | (np.isnan(found) & np.isnan(printed))  # infinities and NaN

@@ -88,6 +88,11 @@ class Notation:
     exponent: int = 0
     decimals: int = 0
 
+    @property
+    def places(self) -> int:
+        """The decimals that the same digits would have without the power of ten."""
+        return self.decimals - self.exponent
+
 
 def notation(array: Any, digits: int = DIGITS) -> Notation:
     """The notation that gives the largest number so many digits."""
@@ -157,13 +162,12 @@ def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None
     """
     if array.__class__ is float:  # the common case, as in `cell`
         how = Notation(*_notation((array,), digits)) if written is None else written
-        return _rounded(array, how.decimals - how.exponent)
+        return _rounded(array, how.places)
     numbers = np.asarray(array)
     if numbers.dtype.kind != "f":
         return array
     how = notation(numbers, digits) if written is None else written
-    places = how.decimals - how.exponent
-    return np.array([_rounded(x, places) for x in numbers.ravel().tolist()], numbers.dtype).reshape(numbers.shape)[()]
+    return np.array([_rounded(x, how.places) for x in numbers.ravel().tolist()], numbers.dtype).reshape(numbers.shape)[()]
 
 
 def _rounded(number: float, places: int) -> float:

@@ -2,7 +2,7 @@
 // How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown: the
 // search of formula/digits.py, on the registers of the page.
 const digits = (() => {
-  const MOST_DIGITS = 12, MARGIN = 1e-6, ROUNDS = 80, WIDEST = 44;
+  const MOST_DIGITS = 12, MARGIN = 1e-6, ROUNDS = 80, WIDEST = 48, COLUMN_GROWTH = 3;
 
   const pagesOf = shape => {                   // the tables that an array is shown as
     const [rows, columns] = [1, 1, ...shape].slice(-2);
@@ -35,14 +35,26 @@ const digits = (() => {
       this.leftOut = new Set();
       const groups = [...ledgers.map(keys => [keys, true]), ...lines.map(line => [line.terms, false])];
       this.groups = groups.map(([keys, inColumns]) => [keys.filter(key => this.values.has(key)), inColumns]);
-      this.solve();
+      this.evenOut();
+      this.atFirst = new Map(this.notations);
       for (;;) {
-        const failed = this.asked().filter(line => !this.confirms(line));
-        if (!failed.length) break;
-        for (const line of failed) this.leftOut.add(line);
-        this.notations = new Map(this.shortest);  // without them the others need fewer digits
         this.solve();
+        const failed = this.asked().filter(line => !this.confirms(line));
+        if (!this.loosen(failed)) {
+          if (!failed.length) break;
+          for (const line of failed) this.leftOut.add(line);
+        }
+        this.notations = new Map(this.shortest);  // without them the others need fewer digits
       }
+    }
+    loosen(failed) {                           // gives up the equal decimals of a ledger that does not come out with few
+      const stuck = new Set(failed.map(line => line.result)), places = how => how.decimals - how.exponent;
+      for (const [key, now] of this.notations) {
+        if (places(now) > places(this.atFirst.get(key)) + COLUMN_GROWTH) stuck.add(key);
+      }
+      const loosened = this.groups.map(([group, inColumns]) => inColumns && group.some(key => stuck.has(key)));
+      this.groups = this.groups.map(([group, inColumns], i) => [group, inColumns && !loosened[i]]);
+      return loosened.includes(true);
     }
     place(key) {                               // a block, or one register of it
       if (typeof key === "number") return this.page.blocks[key];

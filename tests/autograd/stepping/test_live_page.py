@@ -132,6 +132,19 @@ def test_a_scalar_graph_agrees_after_every_edit(open_page):
         assert_same_numbers(at, small_graph(a, b))
 
 
+def test_a_ledger_of_equal_halves_agrees(open_page):
+    """Where equal decimals would take a dozen digits, page and Python give them up alike."""
+
+    def graph(x):
+        x = Value(x, name="x")
+        return x / (2.0 + x * x) * x * 0.8118314520104855
+
+    at = open_page(graph(1.5))
+    for number in (1.3459483414117317, 0.7, -2.3, 1 / 3):
+        put(at, {"x": number})
+        assert_same_digits(at, graph(number))
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_agrees_after_every_edit(open_page, name):
     root, rng = EXAMPLES[name].graph(), np.random.default_rng(1)
