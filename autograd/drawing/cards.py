@@ -81,7 +81,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         blocks,
         style.beside and (len(node.shape) < 3 or node.shape[-1] <= WIDEST_BESIDE),
         bad=bad,
-        title=_sentence(name, expression, role, node, style.digits) if style.tooltips else "",
+        **(_spoken_parts(name, expression, role, node, style.digits) if style.tooltips else {}),
         tooltip=tooltip(node) if style.tooltips else {},
         made_up=names.is_made_up(node),
     )
@@ -99,10 +99,12 @@ def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "
         name, shown = name or part or "array", ""
     elif part and not name:
         shown = f"{part} {shown}"
-    title = f"{name or part or 'array'}, constant; {dimensions(array.shape)} {array.dtype}"
+    says, numbers = f"{name or part or 'array'}, constant", f"{dimensions(array.shape)} {array.dtype}"
     word = "constant" if blocks else ""
     tooltip = {"value": _in_full(array)}
-    return Card(key, "constant", name, shown, word, (), blocks, style.beside, title=title, tooltip=tooltip)
+    return Card(
+        key, "constant", name, shown, word, (), blocks, style.beside, says=says, says_value=numbers, tooltip=tooltip
+    )
 
 
 def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]], style: Style, arriving: bool) -> Card:
@@ -119,12 +121,13 @@ def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]],
     nodes = [*group.members, *group.absorbed]
     bad = not all(_finite(_unmasked(node)) and _finite(gradient_of(node)) for node in nodes)
     times = f" times {len(group.copies)}" if group.copies else ""
-    title = f"{group.name} {kind}, module{times}; " + ", ".join(f"{row.caption} {row.text}" for row in rows)
+    says, numbers = f"{group.name} {kind}, module{times}", ", ".join(f"{row.caption} {row.text}" for row in rows)
     tooltip = {"holds": f"{count(len(nodes))} nodes"}
     copies = max(1, len(group.copies))
     return Card(
-        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, title=title, tooltip=tooltip
-    )
+        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, says=says, says_value=numbers,
+        tooltip=tooltip,
+    )  # fmt: skip
 
 
 def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
@@ -135,7 +138,9 @@ def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
     return replace(
         whole,
         expression=" + ".join(few),
-        title=f"{whole.name or 'sum'} = {' + '.join(terms)}",
+        says=f"{whole.name or 'sum'} = {' + '.join(terms)}",
+        says_value="",
+        says_gradient="",
         tooltip={**whole.tooltip, "folded": f"{count(len(group.members))} nodes of a sum"},
     )
 
@@ -143,7 +148,7 @@ def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
 def rest_card(group: Group) -> Card:
     """What a drawing left out."""
     text = f"{count(len(group.members))} nodes not shown"
-    return Card(group.key, "module", "…", text, title=text)
+    return Card(group.key, "module", "…", text, says=text)
 
 
 def _terms(group: Group, names: Names) -> list[str]:
@@ -346,8 +351,8 @@ def _in_full(data: Any) -> str:
     return f"[{first}, …] ({count(np.size(data))} numbers)"
 
 
-def _sentence(name: str, expression: str, role: str, node: Value, digits: int) -> str:
-    """What a screen reader says of a card."""
+def _spoken_parts(name: str, expression: str, role: str, node: Value, digits: int) -> dict[str, Any]:
+    """What a screen reader says of a card: what it is, its value, its gradient."""
     what = " = ".join(part for part in (name, expression) if part)
     in_full, gradient = shows_entries(node.shape), gradient_of(node)
     value = f"value {_spoken(node.data, digits)}" if in_full else f"shape {_shape_text(node.data)}"
@@ -355,7 +360,7 @@ def _sentence(name: str, expression: str, role: str, node: Value, digits: int) -
         sent = "gradient none yet" if node.requires_grad else "no gradient asked for"
     else:
         sent = f"gradient {_spoken(gradient, digits)}" if in_full else f"gradient norm {rough(norm(gradient))}"
-    return f"{what}, {role}; {value}; {sent}"
+    return {"says": f"{what}, {role}", "says_value": value, "says_gradient": sent}
 
 
 def _spoken(array: Any, digits: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from autograd.drawing.scene import Edge, Legend
 from autograd.expr import Expr
 from autograd.formula.arithmetic import Arithmetic, Number, merged, plain_text
 from autograd.formula.digits import Digits, Line
-from autograd.formula.names import PRIME, Names
+from autograd.formula.names import PRIME, Label, Names
 from autograd.formula.numbers import norm, rough, short
 from autograd.formula.operands import operands_of, part_played
 from autograd.graph import edited_inputs
@@ -44,6 +43,7 @@ class Edges:
         self.parts: dict[str, str] = {}
         self._keys: dict[int, str] = {}  # of the arrays, by their id
         self._drawn: dict[tuple[str, str, int], Edge] = {}
+        self._labels: list[Label] = []  # those that are drawn
         self._sizes: dict[str, float | None] = {}  # by edge, the norm of what went along; None: not known any more
         for node in nodes:
             if node.op is not None:
@@ -79,8 +79,8 @@ class Edges:
             return
         stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
         sent = _contributions(node) if self._options.wants_numbers and not stale else [None] * len(node.inputs)
-        labels = self._labels(node, sent)
-        whole = self._names.rule(node) if self._options.edges == "rule" else labels
+        labels = self._labels_of(node, sent)
+        whole = self._names.rule(node) if self._options.edges == "rule" else [label and label.text for label in labels]
         for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
             if tail is None or tail == head:
                 continue
@@ -88,22 +88,26 @@ class Edges:
             folded = head in self._folded.groups or tail in self._folded.groups
             place = (tail, head, -1 if folded else index)
             if place not in self._drawn:
-                label = labels[index] if is_input and not folded else ""
+                label = labels[index] if is_input and not folded else None
                 title = self._title(node, x, whole[index] if label else "") if self._style.tooltips else ""
-                self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label, title=title)
+                self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label.text if label else "", title=title)
+                self._labels += [label] if label else []
             key = self._drawn[place].key
             if is_input and stale and node.grad is not None and isinstance(x, Value) and x.requires_grad:
                 self._sizes[key] = None
             elif is_input and sent[index] is not None and (so_far := self._sizes.get(key, 0.0)) is not None:
                 self._sizes[key] = math.hypot(so_far, norm(sent[index]))
 
-    def _labels(self, node: Value, sent: list[Any]) -> list[str]:
+    def _labels_of(self, node: Value, sent: list[Any]) -> list[Label | None]:
         if self._options.edges == "rule" and node.requires_grad:
             parts = zip(self._names.rule_on_edges(node), node.inputs)
-            return [part if part and isinstance(x, Value) and x.requires_grad else "" for part, x in parts]
+            return [part if isinstance(x, Value) and x.requires_grad else None for part, x in parts]
         if self._options.edges == "numbers":
-            return [_arithmetic(node, index, part, self._style.digits) for index, part in enumerate(sent)]
-        return [""] * len(node.inputs)
+            return [
+                None if part is None else Label(_arithmetic(node, index, part, self._style.digits))
+                for index, part in enumerate(sent)
+            ]
+        return [None] * len(node.inputs)
 
     def _title(self, node: Value, x: Any, sent: str | None) -> str:
         result = self._names.name(node) or self._names.expression(node)
@@ -134,15 +138,14 @@ class Edges:
             return (NO_GRADIENT,)
         if self._options.edges == "numbers" and self._root.grad is None:
             return (NO_GRADIENT,)
-        labels = [edge.label for edge in self._drawn.values() if edge.label]
-        if self._options.edges != "rule" or not labels:
+        if self._options.edges != "rule" or not self._labels:
             return ()
         g, out = self._names.gradient_word, self._names.result_word
         notes = ["on each edge: what flows back along it, in the shape of the card it reaches",
                  f"{g} is the gradient of the card at the arrowhead"]  # fmt: skip
-        if any(re.search(rf"\b{out}\b", label) for label in labels):
+        if any(label.says_result for label in self._labels):
             notes[1] += f", {out} that card's value"
-        if any(label.endswith(f"{PRIME}({g})") for label in labels):
+        if any(label.is_named for label in self._labels):
             notes.append(f"f{PRIME}({g}) is a rule of f too long for an edge: step() writes it out")
         return tuple(notes)
 
@@ -169,8 +172,6 @@ def _contributions(node: Value, gradient: Any = None) -> list[Any]:
 def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
     """The edge's step in numbers: `40 × (−3) = −120`, with `≈` where the printed numbers do not come to just that; of
     matrices the contribution's norm."""
-    if contribution is None:
-        return ""
     if np.ndim(contribution) or np.ndim(node.data):
         return f"‖·‖ {rough(norm(contribution))}"
     slope = _contributions(node, 1.0)[index]

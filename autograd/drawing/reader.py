@@ -256,7 +256,8 @@ def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:
 
 
 def _marked_edited(card: Card) -> Card:
-    return replace(card, word=EDITED, title=card.title and f"{card.title}; {EDITED} the results were computed")
+    value = card.says_value and f"{card.says_value}; {EDITED} the results were computed"
+    return replace(card, word=EDITED, says_value=value)
 
 
 def _mark_first_trouble(cards: list[Card]) -> list[Card]:
@@ -279,6 +280,6 @@ def _mark_first_trouble(cards: list[Card]) -> list[Card]:
 
 def _description(cards: Iterable[Card]) -> str:
     """The computation read out in order."""
-    sentences = [card.title.partition(";")[0] or card.name or card.expression for card in cards]
+    sentences = [card.says or card.name or card.expression for card in cards]
     more = f"; and {count(len(sentences) - DESCRIBED)} more" if len(sentences) > DESCRIBED else ""
     return "; ".join(sentences[:DESCRIBED]) + more + "."

@@ -86,8 +86,8 @@ class Card:
     `key` is unique in its scene and safe in an id (`n12`). `name` and `expression` are shown as `name =
     expression` (a module: `name  Type`); without rows and blocks the card is a pill holding one text.
     `beside` puts the gradient beside the value. `copies` > 1 folds so many modules into one card. `trouble`
-    ("first NaN") replaces the role word; `bad` outlines in `bad`. `title` is read out by screen readers and
-    shown on hover; `tooltip` is what the interactive page adds, by caption.
+    ("first NaN") replaces the role word; `bad` outlines in `bad`. `says` and what follows it are read out by
+    screen readers and shown on hover; `tooltip` is what the interactive page adds, by caption.
     """
 
     key: str
@@ -101,7 +101,9 @@ class Card:
     copies: int = 1
     bad: bool = False
     trouble: str = ""
-    title: str = ""
+    says: str = ""  # what it is
+    says_value: str = ""
+    says_gradient: str = ""
     tooltip: Mapping[str, str] = field(default_factory=dict)
     header_lines: int = 0  # 1 or 2; 0: as it fits
     mark: str = ""  # draw_diff: "changed", "first" or "only"; a comparison: "wrong" or "agrees"
@@ -111,6 +113,11 @@ class Card:
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise ValueError(f"Card {self.key}: role is one of {', '.join(ROLES)}; got {self.role!r}")
+
+    @property
+    def title(self) -> str:
+        """All that is said of it."""
+        return "; ".join(filter(None, (self.says, self.says_value, self.says_gradient)))
 
     @property
     def is_pill(self) -> bool:

@@ -26,7 +26,7 @@ SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of sev
 ROUNDS = 80
 COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may grow by to come out with equal decimals
 MOST_SPELLED = 24  # entries of a table that are spelled out one by one
-WIDEST = 48  # characters of a table that a panel has room for
+WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for
 
 
 @dataclass
@@ -108,6 +108,7 @@ class Digits:
         self._read: dict[tuple[Any, Notation], Any] = {}  # what a reader sees of a quantity in a notation
         groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
+        self._in_ledgers = {key for group, in_columns in self.groups if in_columns for key in group}
         self._even_out()
         self._at_first = dict(self.notations)
         while True:
@@ -206,7 +207,8 @@ class Digits:
         now, value = self.notations[key], self.values[key]
         longest = notation(value, MOST_DIGITS)
         longer = Notation(now.exponent, now.decimals + 1)
-        if now.decimals + (longest.exponent - now.exponent) >= longest.decimals or width(value, longer) > WIDEST:
+        widest = WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST
+        if now.decimals + (longest.exponent - now.exponent) >= longest.decimals or width(value, longer) > widest:
             return False
         self.notations[key] = longer
         return True

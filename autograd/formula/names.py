@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,14 @@ RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it 
 
 _FIRST_MARK = 0xF0000  # private characters: stand for operands in the text of an expression that is kept
 _RESULT = chr(0x10FFFD)  # and for the result itself in its rule
+
+
+class Label(NamedTuple):
+    """What stands on an edge: whether it speaks of the result by `out`, and whether it only names the op, `f′(g)`."""
+
+    text: str
+    says_result: bool = False
+    is_named: bool = False
 
 
 class Names:
@@ -137,13 +145,14 @@ class Names:
         """
         return tuple(text and text[0] for text in self._rule(node))
 
-    def rule_on_edges(self, node: Value) -> tuple[str | None, ...]:
+    def rule_on_edges(self, node: Value) -> tuple[Label | None, ...]:
         """The rule in its shortest form; `f′(g)` where that is still too long for an edge."""
         assert node.op is not None
-        long = f"{node.op.name}{PRIME}({self.gradient_word})"
-        return tuple(text and (text[1] if _is_readable(text[1]) else long) for text in self._rule(node))
+        named = Label(f"{node.op.name}{PRIME}({self.gradient_word})", is_named=True)
+        parts = [None if texts is None else texts[1] for texts in self._rule(node)]
+        return tuple(part if part is None or _is_readable(part.text) else named for part in parts)
 
-    def _rule(self, node: Value) -> tuple[tuple[str, str] | None, ...]:
+    def _rule(self, node: Value) -> tuple[tuple[str, Label] | None, ...]:
         """For each input the rule in full and on an edge."""
         assert node.op is not None
         nested = any(map(self.nestable, node.inputs))
@@ -159,10 +168,10 @@ class Names:
                 self._kept.append(node.op)
         names = {} if nested else {_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(node.inputs)}
 
-        def finished(text: str) -> str:
+        def finished(text: str) -> Label:
             return self._with_result(text.translate(names), node)
 
-        return tuple(text and (finished(text[0]), finished(text[1])) for text in texts)
+        return tuple(text and (finished(text[0]).text, finished(text[1])) for text in texts)
 
     def _in_rule(self, x: Any, node: Value, mark: int | None) -> Any:
         """An operand as its op's rule sees it; a whole number as itself, so that the rule can be worked out."""
@@ -188,14 +197,16 @@ class Names:
         """A rule on an edge, in one line; "…" for one that can only be run."""
         return ELLIPSIS if part.value is UNKNOWN else Edge("", self.name).write(in_one_line(part))
 
-    def _with_result(self, text: str, node: Value) -> str:
+    def _with_result(self, text: str, node: Value) -> Label:
         """A rule with the result's own words in the place of its mark."""
         assert node.op is not None
         if _RESULT not in text or self.name(node):
-            return text.replace(_RESULT, self.name(node))
+            return Label(text.replace(_RESULT, self.name(node)))
         expression = self.expression(node)
         spelled = text.replace(_RESULT, expression if expression.endswith((")", "]")) else f"({expression})")
-        return spelled if len(spelled) <= SPELLED_MOST else text.replace(_RESULT, self.result_word)
+        if len(spelled) <= SPELLED_MOST:
+            return Label(spelled)
+        return Label(text.replace(_RESULT, self.result_word), says_result=True)
 
     def _read(self, node: Value) -> str:
         assert node.op is not None

@@ -167,7 +167,8 @@ def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None
     if numbers.dtype.kind != "f":
         return array
     how = notation(numbers, digits) if written is None else written
-    return np.array([_rounded(x, how.places) for x in numbers.ravel().tolist()], numbers.dtype).reshape(numbers.shape)[()]
+    rounded = [_rounded(x, how.places) for x in numbers.ravel().tolist()]
+    return np.array(rounded, numbers.dtype).reshape(numbers.shape)[()]
 
 
 def _rounded(number: float, places: int) -> float:

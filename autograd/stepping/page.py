@@ -119,7 +119,8 @@ def _inside(step: Step, title: str, opened: list[dict[str, Any]], place: tuple[i
 
 def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
     track, box = view.tracks[key], view.placement.boxes[key]
-    painted = [painter.paint_card(replace(face, title=""), box, "") for face in track.faces]
+    silent = [replace(face, says="", says_value="", says_gradient="") for face in track.faces]  # `says` has it
+    painted = [painter.paint_card(face, box, "") for face in silent]
     return {
         "box": [round(number, 1) for number in (box.x, box.y, box.width, box.height)],
         "faces": [_inner(svg) for svg in painted],

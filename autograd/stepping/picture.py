@@ -287,7 +287,7 @@ def without_gradient(card: Card) -> Card:
         replace(row, text=UNKNOWN, kind="unknown", bad=False, bars=()) if _is_grad(row) else row for row in card.rows
     )
     blocks = tuple(Block("grad", None, "unknown") if _is_grad(block) else block for block in card.blocks)
-    return replace(card, rows=rows, blocks=blocks, title=_titled(card, "gradient none yet"))
+    return replace(card, rows=rows, blocks=blocks, says_gradient=_spoken(card, "gradient none yet"))
 
 
 def without_value(card: Card) -> Card:
@@ -297,8 +297,8 @@ def without_value(card: Card) -> Card:
         for row in card.rows
     )
     blocks = tuple(block if _is_grad(block) else Block("value", None, "unknown") for block in card.blocks)
-    title = f"{card.title.partition(';')[0]}; not computed yet"
-    return replace(card, rows=rows, blocks=blocks, bad=False, trouble="", title=title)
+    says = "not computed yet"
+    return replace(card, rows=rows, blocks=blocks, bad=False, trouble="", says_value=says, says_gradient="")
 
 
 def with_gradient(card: Card, gradient: Any, caption: str) -> Card:
@@ -307,7 +307,8 @@ def with_gradient(card: Card, gradient: Any, caption: str) -> Card:
     filled = replace(gradient_block(gradient, caption=caption), roomy=ROOMY_COLUMN) if card.blocks else None
     blocks = tuple(filled if filled is not None and _is_grad(block) else block for block in card.blocks)
     bad = card.bad or not np.all(np.isfinite(gradient))
-    return replace(card, rows=rows, blocks=blocks, bad=bad, title=_titled(card, f"{caption} {shown(gradient)}"))
+    says = _spoken(card, f"{caption} {shown(gradient)}")
+    return replace(card, rows=rows, blocks=blocks, bad=bad, says_gradient=says)
 
 
 def _gradient_row(row: Row, gradient: Any, caption: str) -> Row:
@@ -321,9 +322,7 @@ def _is_grad(part: Row | Block) -> bool:
     return part.kind in ("grad", "unknown")
 
 
-def _titled(card: Card, gradient: str) -> str:
-    """What a screen reader says of the card, with another gradient."""
-    parts = card.title.split("; ")
-    kept = [part for part in parts if not part.startswith(("gradient", "grad ", "no gradient"))]
-    shows = any(map(_is_grad, card.rows)) or any(map(_is_grad, card.blocks))
-    return "; ".join([*kept, gradient] if shows else kept)
+def _spoken(card: Card, gradient: str) -> str:
+    """What a screen reader says of a gradient; nothing where the card has no place for one."""
+    has_place = any(map(_is_grad, card.rows)) or any(map(_is_grad, card.blocks))
+    return gradient if card.says and has_place else ""

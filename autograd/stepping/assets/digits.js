@@ -2,7 +2,7 @@
 // How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown: the
 // search of formula/digits.py, on the registers of the page.
 const digits = (() => {
-  const MOST_DIGITS = 12, MARGIN = 1e-6, ROUNDS = 80, WIDEST = 48, COLUMN_GROWTH = 3;
+  const MOST_DIGITS = 12, MARGIN = 1e-6, ROUNDS = 80, WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
 
   const pagesOf = shape => {                   // the tables that an array is shown as
     const [rows, columns] = [1, 1, ...shape].slice(-2);
@@ -35,6 +35,7 @@ const digits = (() => {
       this.leftOut = new Set();
       const groups = [...ledgers.map(keys => [keys, true]), ...lines.map(line => [line.terms, false])];
       this.groups = groups.map(([keys, inColumns]) => [keys.filter(key => this.values.has(key)), inColumns]);
+      this.inLedgers = new Set(this.groups.flatMap(([keys, inColumns]) => (inColumns ? keys : [])));
       this.evenOut();
       this.atFirst = new Map(this.notations);
       for (;;) {
@@ -112,7 +113,7 @@ const digits = (() => {
       const longest = numbers.notation(entries, MOST_DIGITS);
       const longer = { exponent: now.exponent, decimals: now.decimals + 1 };
       if (now.decimals + (longest.exponent - now.exponent) >= longest.decimals) return false;
-      if (widthOf(entries, shape, longer, kind) > WIDEST) return false;
+      if (widthOf(entries, shape, longer, kind) > (this.inLedgers.has(key) ? WIDEST_IN_LEDGER : WIDEST)) return false;
       this.notations.set(key, longer);
       return true;
     }
