@@ -85,7 +85,7 @@ def differing_card(found: Comparison) -> Card:
     value, through = first.value, f"through {first.op}"
     word = f"{first.path}, {through}" if first.path and len(first.path) < 20 else through
     card = Card("v", role_of(value, found), first.name, "", "differs first here", mark="wrong",
-                title=f"{first.name}: the first gradient that differs, {word}")  # fmt: skip
+                says=f"{first.name}: the first gradient that differs, {word}")  # fmt: skip
     part = window(value.shape, seen.index) if (seen := witnesses(found)) else ()
     at = index_text(part, value.shape)
     whose = f"adds to grad {at}".strip() if first.path else f"grad {at}".strip()
