@@ -6,12 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from autograd.cli import CommandError, Subparsers
 from autograd.errors import HandgradError
 
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet
 
+LONG = 10  # characters of a given number
 KINDS = (".html", ".md", ".csv", ".xlsx", ".xml", ".pdf")
 
 
@@ -26,6 +29,8 @@ def register(subparsers: Subparsers) -> None:
                         help="the file to write (default: sheet.html)")  # fmt: skip
     parser.add_argument("--key", action="store_true", help="write the answers; in .xlsx, a formula in every cell")
     parser.add_argument("--digits", type=int, default=4, metavar="N", help="significant digits asked for (default: 4)")
+    parser.add_argument("--round", type=int, metavar="N", dest="decimals",
+                        help="round the given numbers first: random weights are too long for hands")  # fmt: skip
     parser.add_argument("--variant", type=int, default=0, metavar="N", help="other numbers: sheet N of a class")
     parser.add_argument("--eta", type=float, default=0.1, help="the learning rate of the updates (default: 0.1)")
     parser.add_argument("--forward-only", action="store_true", help="no gradients")
@@ -46,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
         sheet = make_sheet(
             arguments.what, digits=arguments.digits, variant=arguments.variant, eta=arguments.eta,
             backward=not arguments.forward_only, level=arguments.level, only=arguments.only,
-            hints=not arguments.no_hints,
+            hints=not arguments.no_hints, decimals=arguments.decimals,
         )  # fmt: skip
         save(sheet, path, arguments.key, not arguments.no_check, arguments.paper)
     except HandgradError as error:
@@ -54,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}; give another file to -o") from None
     kind = "key" if arguments.key else "sheet"
+    if any(len(sheet.given_text(t, i)) > LONG for t in sheet.givens for i in np.ndindex(t.shape)):
+        print("some given numbers are too long for hands: --round 1 rounds them, --variant 1 draws short ones")
     print(f"{path}: {kind} {sheet.identity}, {len(sheet.steps)} steps, {len(sheet.blanks)} blanks")
     return 0
 

@@ -22,6 +22,7 @@ from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
+from autograd.worksheets.graphs import constants, prepared
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.texts import UPDATE, Texts, as_slope, shown
 
@@ -109,7 +110,7 @@ class Worksheet:
         self.rounded: dict[str, Interval] = {}  # lines that are given: what their printed digits stand for
         self.not_computed: set[str] = set()  # lines that intervals cannot compute: their numbers are the engine's
         self.steps: list[Step] = []
-        self.givens: list[Table] = list(program.inputs)
+        self.givens: list[Table] = [*program.inputs, *constants(program.words)]
         for table in program.inputs:
             for name, value in zip(table.ids.flat, table.values.flat, strict=True):
                 self.numbers[name] = Interval.exactly(repr(float(value)))
@@ -331,7 +332,7 @@ class Worksheet:
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
     only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True, title: str = "", variant: int = 0,
-    names: Mapping[str, Any] | None = None, source: str = "",
+    names: Mapping[str, Any] | None = None, source: str = "", decimals: int | None = None,
 ) -> Worksheet:  # fmt: skip
     """A sheet to work out by hand, from any graph: the forward pass, the backward pass, one step of descent.
 
@@ -341,6 +342,7 @@ def worksheet(
     only        names or patterns of what is asked (["attn", "dL/d*"]); the rest is given
     eta         the learning rate of the updates
     hints       whether the sheet shows how each step is computed
+    decimals    round every given number to so many decimals first: random weights have too many for hands
     source      what the sheet was made from ("example3"), which its files carry, so that `handgrad grade` finds it
 
     >>> x, w = Value(2.0, name="x", requires_grad=False), Value(-0.5, name="w")
@@ -357,6 +359,8 @@ def worksheet(
         raise DataError(f"worksheet takes the Value at the end of a graph, such as a loss; got {root!r:.60}")
     if level not in LEVELS:
         raise DataError(f'worksheet: level is "steps" or "ops"; got {level!r}')
+    if decimals is not None and (isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0):
+        raise DataError(f"worksheet: decimals is a whole number, 0 or more, or None; got {decimals!r}")
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 12:
         raise DataError(f"worksheet: digits is a whole number from 1 to 12; got {digits!r}")
     if backward and root.size != 1:
@@ -364,11 +368,7 @@ def worksheet(
             f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "
             "worksheet(root.sum()), or backward=False for the forward pass alone"
         )
-    from autograd.formula.names import Names
-    from autograd.formula.unfolding import Unfolded
-
-    opened = Unfolded(root).root
-    given = Names(topological(opened), names, nest=False)
+    opened, given = prepared(root, names, decimals)
     program = scalar_program(opened, backward=backward and root.requires_grad, names=given)
     return Worksheet(
         program, title=title, digits=digits, forward=forward, backward=backward, level=level, only=only, eta=eta,

@@ -23,7 +23,7 @@ from autograd.value import Value
 from autograd.worksheets.answers import Answer
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.sheet import Blank, Worksheet
-from autograd.worksheets.texts import UPDATE
+from autograd.worksheets.texts import UPDATE, outline
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
 
@@ -212,7 +212,7 @@ class Alternatives:
                 other = {table.ids[i]: table.symbols[i[::-1]] for i in np.ndindex(table.shape) if i[0] != i[1]}
                 yield TRANSPOSED, e.replaced(_renamed(other))
         for neighbour in part.blanks:  # the line of another place of the same row, here
-            if neighbour.index[:-1] == index[:-1] and _shape(neighbour.expr) != _shape(e):
+            if neighbour.index[:-1] == index[:-1] and outline(neighbour.expr) != outline(e):
                 yield TARGET, neighbour.expr.replaced(self._moved(neighbour.index, index))
         yield from self._other_picks(e)
 
@@ -320,13 +320,6 @@ def _places(e: Expr, put: Callable[[Expr], Expr] = lambda e: e) -> Iterator[tupl
 
 def _renamed(names: Mapping[str, Expr]) -> Callable[[Expr], Expr | None]:
     return lambda e: names.get(e.name) if e.op is None and e.name else None
-
-
-def _shape(e: Expr) -> Any:
-    """A formula without its names: what tells the target's line from the others."""
-    if e.op is None:
-        return "x" if e.name else e.value
-    return (e.op.name, *map(_shape, e.args))
 
 
 def _whose_division(divisor: Expr) -> Slip:

@@ -6,19 +6,15 @@ intermediate numbers and for telling slips apart: symmetric numbers hide a missi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from autograd.drawing.roles import Roles
 from autograd.errors import DataError
-from autograd.formula.names import Names
-from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
-from autograd.op import apply
-from autograd.recording import enable_grad
 from autograd.value import Value
+from autograd.worksheets.graphs import prepared, rebuilt
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.sheet import Worksheet, worksheet
 from autograd.worksheets.slips import Alternatives
@@ -45,9 +41,8 @@ def variants(root: Value, n: int, seed: int = 0, **options: Any) -> list[Workshe
 
 def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Worksheet:
     """Sheet `number` of the series with this seed: the best of a few drafts, always the same one."""
-    opened = Unfolded(root).root
+    opened, names = prepared(root, options.pop("names", None))
     nodes = topological(opened)
-    names = Names(nodes, options.pop("names", None), nest=False)
     role = Roles(nodes, names)
     changed = [leaf for leaf in nodes if leaf.op is None and role(leaf) == "parameter"]
     if not changed:
@@ -56,7 +51,7 @@ def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Workshee
     for attempt in range(TRIES):
         rng = np.random.default_rng([seed, number, attempt])
         try:
-            root_now = _again(nodes, {leaf: _drawn(leaf, rng) for leaf in changed}, names)
+            root_now = rebuilt(nodes, {leaf: _drawn(leaf, rng) for leaf in changed}, names)
             sheet = worksheet(root_now, variant=number, **options)
         except DataError:  # a number that nobody can write: another draft
             continue
@@ -74,24 +69,6 @@ def _drawn(leaf: Value, rng: np.random.Generator) -> Any:
     sizes = rng.integers(1, 5, data.shape) if whole else rng.integers(1, 10, data.shape) / 10
     numbers = sizes * rng.choice([-1.0, 1.0], data.shape)
     return numbers if data.ndim else float(numbers)
-
-
-def _again(nodes: list[Value], numbers: Mapping[Value, Any], names: Names) -> Value:
-    """The graph computed again from other numbers, its names kept."""
-    twins: dict[Value, Value] = {}
-    with enable_grad(), np.errstate(all="ignore"):
-        for node in nodes:
-            if node.op is None:
-                twin = type(node)(numbers.get(node, node.data))  # a parameter of nn stays one
-                twin.requires_grad = node.requires_grad
-            else:
-                twin = apply(node.op, tuple(twins[x] if isinstance(x, Value) else x for x in node.inputs))
-                if not isinstance(twin, Value):
-                    twin = Value(twin, requires_grad=False)
-            if names.name(node) and not names.is_made_up(node):
-                twin.name = names.name(node)
-            twins[node] = twin
-    return twins[nodes[-1]]
 
 
 def quality(sheet: Worksheet) -> dict[str, float]:

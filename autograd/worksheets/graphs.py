@@ -1,0 +1,98 @@
+"""Graphs made ready for a sheet: plain arrays become leaves with names, long numbers are rounded, numbers exchanged."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from autograd.formula.lines import Derivation
+from autograd.formula.names import Names
+from autograd.formula.scalar_program import FORWARD
+from autograd.formula.scalar_tables import Table
+from autograd.formula.unfolding import Unfolded
+from autograd.graph import topological
+from autograd.op import apply
+from autograd.recording import enable_grad
+from autograd.value import Value
+
+MOST_SHOWN = 64  # numbers of a plain array that a sheet prints
+
+
+def prepared(root: Value, names: Mapping[str, Any] | None, decimals: int | None = None) -> tuple[Value, Names]:
+    """The graph that a sheet is made of, and its names: fused ops opened, data as leaves, leaves rounded if asked."""
+    nodes = topological(Unfolded(root).root)
+    found = Names(nodes, names, nest=False)
+    data = {id(x): x for node in nodes for x in node.inputs if _is_data(x)}
+    if not data and decimals is None:
+        return nodes[-1], found
+    numbers = {} if decimals is None else {leaf: _rounded(leaf.data, decimals) for leaf in nodes if leaf.op is None}
+    leaves = _as_leaves(list(data.values()), found, {found.name(node) for node in nodes}, decimals)
+    again = topological(rebuilt(nodes, numbers, found, leaves))
+    return again[-1], Names(again, nest=False)
+
+
+def _is_data(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size > 1 and bool(np.isfinite(x).all())
+
+
+def _as_leaves(arrays: list[Any], names: Names, used: set[str], decimals: int | None) -> dict[int, Value]:
+    """A leaf for each array, by its id: with the array's own name, or x, x2, x3."""
+    free = (name for name in itertools.chain(["x"], (f"x{n}" for n in itertools.count(2))) if name not in used)
+    numbers = arrays if decimals is None else [_rounded(x, decimals) for x in arrays]
+    return {
+        id(x): Value(number, name=names.name(x) or next(free), requires_grad=False)
+        for x, number in zip(arrays, numbers, strict=True)
+    }
+
+
+def _rounded(data: Any, decimals: int) -> Any:
+    return np.round(data, decimals) + 0.0 if isinstance(data, np.ndarray) else round(float(data), decimals) + 0.0
+
+
+def rebuilt(
+    nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Value] | None = None
+) -> Value:
+    """The graph computed again from other numbers, its names kept; `leaves` take the places of plain arrays, by id."""
+    twins: dict[Value, Value] = {}
+
+    def twin_of(x: Any) -> Any:
+        return twins[x] if isinstance(x, Value) else (leaves or {}).get(id(x), x)
+
+    with enable_grad(), np.errstate(all="ignore"):
+        for node in nodes:
+            if node.op is None:
+                twin = type(node)(numbers.get(node, node.data))  # a parameter of nn stays one
+                twin.requires_grad = node.requires_grad
+            else:
+                twin = apply(node.op, tuple(map(twin_of, node.inputs)))
+                if not isinstance(twin, Value):
+                    twin = Value(twin, requires_grad=False)
+            if names.name(node) and not names.is_made_up(node):
+                twin.name = names.name(node)
+            twins[node] = twin
+    return twins[nodes[-1]]
+
+
+def constants(words: Derivation) -> Iterator[Table]:
+    """What a learner has to know besides the leaves: the targets of a loss, the indices of a lookup, a mask."""
+    for node in words.nodes:
+        if node.op is None:
+            continue
+        seen: set[int] = set()
+        for line in words.forward(node)[:-1]:
+            symbols = list(line.formula.symbols())
+            if symbols and all(isinstance(e.node, np.ndarray) for e in symbols):
+                seen |= {id(e.node) for e in symbols}
+                name = line.result.name
+                yield _constant(f"{words.name(node)}.{name}", name, node, line.result.value)
+        for x in node.inputs:
+            if isinstance(x, np.ndarray) and id(x) not in seen and not _is_data(x) and 0 < x.size <= MOST_SHOWN:
+                name = words.names.near(x, node)
+                yield _constant(name, name, node, x)
+
+
+def _constant(name: str, label: str, node: Value, value: Any) -> Table:
+    return Table(name, label, "constant", FORWARD, node, np.asarray(value, dtype=float))
