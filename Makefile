@@ -13,7 +13,7 @@ export MKL_NUM_THREADS      := 1
 # Bytecode is kept, also where the user's settings say otherwise: a test run would compile everything in each process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick versions bench mutate fuzz notebooks lessons docs clean chromium
+.PHONY: help demo test quick versions bench mutate fuzz notebooks lessons docs clean chromium office
 .DELETE_ON_ERROR:
 
 help:  ## this list
@@ -54,6 +54,9 @@ lessons: $(VENV)/.installed-notebook  ## run the lessons and write them as pages
 docs: $(VENV)/.installed-$(EXTRAS)  ## the API reference, from the docstrings: out/api.md
 	@mkdir -p out
 	$(PY) -m autograd docs -o out/api.md
+
+office:  ## install LibreOffice, which recomputes our workbooks in a test (large; root on Debian or Ubuntu)
+	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libreoffice-calc
 
 clean:  ## remove what make made, the environment too
 	rm -rf $(VENV) out build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

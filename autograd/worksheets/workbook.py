@@ -1,7 +1,8 @@
 """A worksheet as an xlsx workbook: to fill in, or live, with one formula in every cell.
 
-The live workbook recomputes everything, forward and backward, when a given number changes. Its formulas use + - * / ^
-and EXP LN SQRT TANH MAX MIN ABS SIGN IF SIN COS ATAN alone; text is written as text, so that no name runs as a formula.
+The live workbook recomputes everything, forward and backward, when a given number changes. Its formulas use + - * / EXP
+LN SQRT MAX ABS IF, which every spreadsheet has; SIN COS ATAN ERF only where the graph does. Text is written as text, so
+that no name runs as a formula.
 """
 
 from __future__ import annotations
@@ -18,8 +19,14 @@ from autograd.worksheets.sheet import Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=", "not_equal": "<>"}
-FUNCTIONS = {"exp": "EXP", "log": "LN", "sqrt": "SQRT", "tanh": "TANH", "sin": "SIN", "cos": "COS", "arctan": "ATAN",
-             "abs": "ABS", "sign": "SIGN", "maximum": "MAX", "minimum": "MIN"}  # fmt: skip
+FUNCTIONS = {"exp": "EXP", "log": "LN", "sqrt": "SQRT", "abs": "ABS", "maximum": "MAX",
+             "sin": "SIN", "cos": "COS", "arctan": "ATAN", "erf": "ERF"}  # fmt: skip
+PATTERNS = {
+    "neg": "(0-{0})",  # -2^2 is 4 in a spreadsheet
+    "sigmoid": "(1/(1+EXP(0-{0})))", "tanh": "(1-2/(EXP(2*{0})+1))", "relu": "MAX({0},0)",
+    "minimum": "(0-MAX(0-{0},0-{1}))", "sign": "IF({0}>0,1,IF({0}<0,0-1,0))", "where": "IF({0}<>0,{1},{2})",
+}  # fmt: skip
+LARGEST_PRODUCT = 8  # whole powers up to it are written as products
 UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -92,17 +99,23 @@ def _formula(e: Expr, cells: dict[str, str]) -> str:
         return f"IF({args[0]}{COMPARISONS[name]}{args[1]},1,0)"
     if name in FUNCTIONS:
         return f"{FUNCTIONS[name]}({','.join(args)})"
-    if name == "neg":
-        return f"(0-{args[0]})"  # -2^2 is 4 in a spreadsheet
+    if name in PATTERNS:
+        return PATTERNS[name].format(*args)
     if name == "power":
-        return f"({args[0]}^{args[1]})"
-    if name == "sigmoid":
-        return f"(1/(1+EXP(0-{args[0]})))"
-    if name == "relu":
-        return f"MAX({args[0]},0)"
-    if name == "where":
-        return f"IF({args[0]}<>0,{args[1]},{args[2]})"
+        return _power(args, e.args[1])
     raise DataError(f"{name} has no function in every spreadsheet; write the sheet as HTML or CSV instead")
+
+
+def _power(args: list[str], exponent: Expr) -> str:
+    """Whole powers as products, roots as roots, others as exp and log."""
+    if exponent.op is None and not exponent.name:
+        n = float(exponent.value)
+        if n.is_integer() and 0 < abs(n) <= LARGEST_PRODUCT:
+            product = "*".join([args[0]] * int(abs(n)))
+            return f"({product})" if n > 0 else f"(1/({product}))"
+        if abs(n) == 0.5:
+            return f"SQRT({args[0]})" if n > 0 else f"(1/SQRT({args[0]}))"
+    return f"EXP({args[1]}*LN({args[0]}))"
 
 
 def _number(x: Any) -> str:
