@@ -59,3 +59,21 @@ def test_one_report_as_a_file(tmp_path, capsys):
     assert run("grade", key, "-o", tmp_path / "marks.doc") == 2
     assert run("worksheet", "example1", "-o", tmp_path / "sheet.doc") == 2
     assert run("grade", tmp_path / "none.csv") == 2
+
+
+def test_a_file_says_which_numbers_were_asked(tmp_path, capsys):
+    key = tmp_path / "anna.csv"
+    options = ["--level", "ops", "--eta", 0.2, "--backward-only", "--only", "dL/dW*", "--only", "*_new", "--matrices"]
+    assert run("worksheet", "example3", "-o", key, "--key", *options) == 0
+    assert run("grade", key) == 0 and "100.0%" in capsys.readouterr().out
+    key.write_text(key.read_text("utf-8-sig").replace("ops", "none"), "utf-8")
+    assert run("grade", key) == 2 and "level" in capsys.readouterr().err
+
+
+def test_long_weights_are_pointed_out(tmp_path, capsys):
+    model = tmp_path / "model.py"
+    model.write_text("import numpy as np, nn\nL = nn.Linear(2, 1, rng=0)(np.array([[1.0, 2.0]])).sum()\n")
+    assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.html") == 0
+    assert "--round 1" in capsys.readouterr().out
+    assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.html", "--round", 1) == 0
+    assert "too long" not in capsys.readouterr().out

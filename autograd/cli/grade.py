@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
 from autograd.errors import HandgradError, printable
@@ -28,7 +29,6 @@ def register(subparsers: Subparsers) -> None:
                         help="what the sheet was made from; files written by an example's sheet know it")  # fmt: skip
     parser.add_argument("--digits", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
     parser.add_argument("--variant", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
-    parser.add_argument("--eta", type=float, default=0.1, help="as given to `handgrad worksheet`")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="write the report: .html, .json or .txt")
     parser.set_defaults(run=run)
 
@@ -37,16 +37,18 @@ def run(arguments: argparse.Namespace) -> int:
     from autograd.worksheets.answers import read
 
     files = found_files(arguments.files)
-    sheets: dict[tuple[str, int, int], Worksheet] = {}
+    sheets: dict[tuple[str, int, int, str], Worksheet] = {}
     marks: list[Marks] = []
     failed = 0
     for path in _with_progress(files):
         try:
             answers = read(path)
             marks.append(mark(answers, sheet_for(path, answers, arguments, sheets)))
-        except HandgradError as error:
-            if len(files) == 1:
+        except Exception as error:  # whatever is wrong with one file, the others are marked
+            if len(files) == 1 and isinstance(error, HandgradError):
                 raise CommandError(str(error)) from error
+            if len(files) == 1:
+                raise
             failed += 1
             print(printable(f"{path.name}: not marked. {error}"))
     if len(files) == 1:
@@ -80,7 +82,7 @@ def _with_progress(files: list[Path]) -> list[Path]:
 
 
 def sheet_for(
-    path: Path, answers: Answers, arguments: argparse.Namespace, sheets: dict[tuple[str, int, int], Worksheet]
+    path: Path, answers: Answers, arguments: argparse.Namespace, sheets: dict[tuple[str, int, int, str], Worksheet]
 ) -> Worksheet:
     """The sheet that a file belongs to: as it says itself, or as the command line does."""
     from autograd.cli.worksheet import make_sheet
@@ -92,10 +94,23 @@ def sheet_for(
         raise AnswersError(f"{path.name} does not say which sheet it belongs to: add --of example3 or --of model.py:L")
     digits = arguments.digits or _whole(labels.get("digits", ""), 4)
     variant = arguments.variant if arguments.variant is not None else _whole(labels.get("variant", ""), 0)
-    key = (source, digits, variant)
+    key = (source, digits, variant, labels.get("options", ""))
     if key not in sheets:
-        sheets[key] = make_sheet(source, digits=digits, variant=variant, eta=arguments.eta)
+        sheets[key] = make_sheet(source, digits=digits, variant=variant, **options_of(key[-1]))
     return sheets[key]
+
+
+def options_of(text: str) -> dict[str, Any]:
+    """The options of `worksheet` that a file names; what is none of them is left out."""
+    from autograd.worksheets.sheet import OPTIONS
+
+    try:
+        found = json.loads(text or "{}")
+    except (json.JSONDecodeError, RecursionError):
+        return {}
+    if not isinstance(found, dict) or not isinstance(found.get("only", []), list):
+        return {}
+    return {name: x for name, x in found.items() if name in OPTIONS}
 
 
 def _whole(text: str, default: int) -> int:

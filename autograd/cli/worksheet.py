@@ -35,6 +35,8 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--eta", type=float, default=0.1, help="the learning rate of the updates (default: 0.1)")
     parser.add_argument("--forward-only", action="store_true", help="no gradients")
     parser.add_argument("--level", choices=("steps", "ops"), default="steps", help="softmax in steps, or in one line")
+    parser.add_argument("--matrices", action="store_true", help="one blank a matrix, not one a number")
+    parser.add_argument("--backward-only", action="store_true", help="the forward pass is given")
     parser.add_argument("--only", action="append", metavar="NAME", help="ask for these alone: attn, dL/d*")
     parser.add_argument("--no-hints", action="store_true", help="do not show how each step is computed")
     parser.add_argument("--no-check", action="store_true",
@@ -50,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         sheet = make_sheet(
             arguments.what, digits=arguments.digits, variant=arguments.variant, eta=arguments.eta,
-            backward=not arguments.forward_only, level=arguments.level, only=arguments.only,
+            backward=not arguments.forward_only, forward=not arguments.backward_only,
+            blanks="matrices" if arguments.matrices else "entries", level=arguments.level, only=arguments.only,
             hints=not arguments.no_hints, decimals=arguments.decimals,
         )  # fmt: skip
         save(sheet, path, arguments.key, not arguments.no_check, arguments.paper)

@@ -19,13 +19,15 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autograd.errors import DataError
 from autograd.worksheets.intervals import CONTEXT
 
 LARGEST_FILE = 20_000_000  # bytes; of an xlsx file, unpacked
 MOST_ROWS = 200_000
 LONGEST_NUMBER = 60  # characters
-LABELS = ("sheet", "variant", "digits", "source")  # what a file says about the sheet it belongs to
+LABELS = ("sheet", "variant", "digits", "source", "options")  # what a file says about the sheet it belongs to
 SIGNIFICANT = 12  # digits of a number beyond which nobody rounds by hand: floats carry noise there
 LARGEST_EXPONENT = 300
 
@@ -43,6 +45,7 @@ NUMBER, FRACTION, AMBIGUOUS, DECIMAL_COMMA, POWER_OF_TEN, NOT_FINITE, WITH_MORE 
 )
 SPELLINGS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–—\u00a0\u202f\u2009", "0123456789-+---   ", strict=True))
 SPACES = " \t\r\n\v\f"
+ROW_ENDS = r"[;\n]"
 PROBLEMS = {  # why what was typed is no number: {0} is what was typed
     "long": "{0} characters are more than a number has",
     "formula": "'{0}' is a formula: write the number that it gives",
@@ -54,6 +57,7 @@ PROBLEMS = {  # why what was typed is no number: {0} is what was typed
     "per cent": "'{0}': write the number itself, not per cent",
     "with more": "'{0}': write the number alone, without units or words",
     "none": "'{0}' is no number",
+    "shape": "{0} has {1}; this has {2}",
 }
 
 
@@ -69,10 +73,10 @@ class Answer:
 
 @dataclass
 class Answers:
-    """What was handed in: answers by id; ids that were not asked for; which sheet they say they belong to."""
+    """What was handed in: answers by id, whole tables by name; the sheet they say they belong to, and who wrote it."""
 
     by_id: dict[str, Answer] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
+    tables: dict[str, list[list[Answer]]] = field(default_factory=dict)  # what may be a whole table, in rows
     labels: dict[str, str] = field(default_factory=dict)
     who: str = ""
 
@@ -221,7 +225,11 @@ class _Pairs(list[tuple[str, Any]]):
 
 
 def _collected(pairs: list[tuple[str, Any]]) -> Answers:
-    comma = _uses_decimal_comma([x for _, x in pairs if isinstance(x, str)])
+    rows = {name: rows_of(x) for name, x in pairs}
+    texts = [x for _, x in pairs if isinstance(x, str)]
+    texts += [cell for table in rows.values() for row in table for cell in row if isinstance(cell, str)]
+    comma = _uses_decimal_comma(texts)
+    tables = {name: [[as_answer(x, comma) for x in row] for row in table] for name, table in rows.items() if table}
     found: dict[str, Answer] = {}
     for name, x in pairs:
         answer = as_answer(x, comma)
@@ -230,7 +238,22 @@ def _collected(pairs: list[tuple[str, Any]]) -> Answers:
             found[name] = Answer(answer.text, problem=f"written twice: {before.text!r} and {answer.text!r}")
         else:
             found[name] = answer
-    return Answers(found)
+    return Answers(found, tables)
+
+
+def rows_of(x: Any) -> list[list[Any]]:
+    """What may be a whole table, in rows; else none. Text has a row on a line or before a semicolon.
+
+    >>> rows_of("0.1 0; 0 0.2"), rows_of([0.1, 0.2]), rows_of("0.1")
+    ([['0.1', '0'], ['0', '0.2']], [[0.1, 0.2]], [])
+    """
+    if isinstance(x, str):
+        rows = [row.split() for row in re.split(ROW_ENDS, x.strip(SPACES + "[]")) if row.split()]
+        return rows if len(rows) > 1 or any(len(row) > 1 for row in rows) else []
+    if isinstance(x, _Pairs) or not (isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.ndim)):
+        return []
+    array = np.array(x, dtype=object)
+    return [list(row) for row in array.reshape(-1, array.shape[-1])] if array.size else []
 
 
 def _uses_decimal_comma(texts: list[str]) -> bool:

@@ -17,11 +17,13 @@ import decimal
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from autograd.worksheets.answers import SPACES, Answer, Answers, AnswersError, read
+import numpy as np
+
+from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
 from autograd.worksheets.sheet import Blank, Step, Worksheet, exact_text
 from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
@@ -119,6 +121,8 @@ class Marks:
 def grade(sheet: Worksheet, answers: Any) -> Marks:
     """Mark a sheet: `answers` is a dict from blank id to text or number, or a path (.csv, .json, .xlsx).
 
+    A whole table may be given under its name: {"Q": [[0.1, 0], [0, 0.1]]}, or as text, "0.1 0; 0 0.1".
+
     >>> from autograd import Value
     >>> from autograd.worksheets import worksheet
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
@@ -129,10 +133,34 @@ def grade(sheet: Worksheet, answers: Any) -> Marks:
     >>> print(marks.first_wrong, "-", marks.mistake)
     t1 - a sign lost
     """
-    found = read(answers)
+    found = _with_tables(sheet, read(answers))
     _refuse_another_sheet(sheet, found)
     with decimal.localcontext(CONTEXT):
         return _Marker(sheet, found).marks()
+
+
+def _with_tables(sheet: Worksheet, answers: Answers) -> Answers:
+    """Whole tables that were handed in under their names, entry by entry."""
+    parts = {part.name: part for step in sheet.steps for part in step.parts if part.name not in sheet.by_id}
+    named = {name: parts[name] for name in answers.by_id if name in parts}
+    by_id = {name: answer for name, answer in answers.by_id.items() if name not in named}
+    for name, part in named.items():
+        rows = answers.tables.get(name) or [[answers.by_id[name]]]
+        shape = part.table.shape[-1]
+        if any(len(row) != shape for row in rows) or len(rows) * shape != part.table.values.size:
+            wanted, got = _shape_in_words(part.table.values.size // shape, {shape}), _shape_in_words(
+                len(rows), {len(row) for row in rows})  # fmt: skip
+            problem = PROBLEMS["shape"].format(name, wanted, got)
+            by_id |= {blank.id: Answer(answers.by_id[name].text, problem=problem) for blank in part.blanks}
+            continue
+        flat = [answer for row in rows for answer in row]
+        by_id |= {blank.id: flat[np.ravel_multi_index(blank.index, part.table.shape)] for blank in part.blanks}
+    return replace(answers, by_id=by_id)
+
+
+def _shape_in_words(rows: int, columns: set[int]) -> str:
+    numbers = " or ".join(map(str, sorted(columns)))
+    return f"{rows} row{'s' * (rows > 1)} of {numbers} number{'s' * (numbers != '1')}"
 
 
 def _refuse_another_sheet(sheet: Worksheet, answers: Answers) -> None:

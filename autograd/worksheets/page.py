@@ -165,10 +165,24 @@ def _is_wide(step: Step, hows: list[str]) -> bool:
 
 
 def _part(sheet: Worksheet, part: Part, answers: bool, fields: bool) -> str:
+    if sheet.per_matrix and part.is_matrix and not answers:
+        return _one_blank(part, fields)
     rows = "".join(
         f"<tr>{''.join(_blank(sheet, blank, answers, fields) for blank in row)}</tr>" for row in blank_rows(part)
     )
     return f'<span class="quantity"><span class="name">{xml(part.label)}</span><table class="m">{rows}</table></span>'
+
+
+def _one_blank(part: Part, fields: bool) -> str:
+    """One blank for a whole matrix: room for its rows, but no places, since its shape is part of the question."""
+    name, label, rows = xml(part.name), xml(part.label), max(2, part.table.values.size // part.table.shape[-1])
+    field = (
+        f'<textarea data-id="{name}" aria-label="{label}, a row on a line" rows="{rows}" spellcheck="false"></textarea>'
+        if fields
+        else ""
+    )
+    cell = f'<td class="blank whole" style="height:{9 * rows}mm">{field}</td>'
+    return f'<span class="quantity"><span class="name">{label}</span><table class="m"><tr>{cell}</tr></table></span>'
 
 
 def _blank(sheet: Worksheet, blank: Any, answers: bool, fields: bool) -> str:

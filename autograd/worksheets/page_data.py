@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from autograd.expr import Expr
 from autograd.worksheets import answers, intervals, marking, slips
-from autograd.worksheets.sheet import Worksheet, exact_text
+from autograd.worksheets.sheet import Blank, Worksheet, exact_text
 
 
 def marking_data(sheet: Worksheet) -> dict[str, Any]:
@@ -23,6 +25,9 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
     parts = [
         {
             "step": step.number,
+            "name": part.name,
+            "shape": part.table.shape,
+            "places": [_place(blank) for blank in part.blanks],
             "blanks": [[places[blank.id], _slips(sheet, blank, places, known)] for blank in part.blanks],
         }
         for step in sheet.steps
@@ -37,12 +42,17 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _place(blank: Blank) -> int:
+    """Where its number stands among those of its table, row after row."""
+    return int(np.ravel_multi_index(blank.index, blank.part.table.shape)) if blank.index else 0
+
+
 def _line(sheet: Worksheet, name: str, e: Expr, places: dict[str, int]) -> Any:
     """The formula of a line; the number itself where intervals cannot compute it."""
     return str(sheet.numbers[name].low) if name in sheet.not_computed else as_data(e, places)
 
 
-def _slips(sheet: Worksheet, blank: Any, places: dict[str, int], known: dict[tuple[str, str], int]) -> list[Any]:
+def _slips(sheet: Worksheet, blank: Blank, places: dict[str, int], known: dict[tuple[str, str], int]) -> list[Any]:
     found = []
     for slip, formula in slips.Alternatives(sheet, blank).all():
         if all(symbol.name in places for symbol in formula.symbols()):
@@ -61,7 +71,8 @@ def as_data(e: Expr, places: dict[str, int]) -> Any:
 RULES = {
     "answers": {
         "patterns": answers.PATTERNS, "spellings": answers.SPELLINGS, "spaces": answers.SPACES,
-        "problems": answers.PROBLEMS, "longest": answers.LONGEST_NUMBER, "significant": answers.SIGNIFICANT,
+        "problems": answers.PROBLEMS,
+        "rowEnds": answers.ROW_ENDS, "longest": answers.LONGEST_NUMBER, "significant": answers.SIGNIFICANT,
         "largest": answers.LARGEST_EXPONENT,
     },
     "notes": marking.NOTES, "reasons": intervals.REASONS, "noise": str(marking.NOISE),

@@ -63,6 +63,8 @@ def markdown(sheet: Worksheet, answers: bool) -> str:
         for part in step.parts:
             how = f" = {_md(part.symbols)}" if sheet.hints and part.symbols else ""
             cells = [[_cell(sheet, blank, answers) for blank in row] for row in blank_rows(part)]
+            if sheet.per_matrix and not answers:
+                cells = [[LINE]]
             lines += [f"{_md(part.label)}{how}", "", *_table(cells), ""]
     if sheet.checks:
         lines += ["## Check yourself", ""]
@@ -98,6 +100,12 @@ def csv_text(sheet: Worksheet, answers: bool) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(["id", "answer", "what", "formula", *sheet.labels])
     labels = list(map(harmless, sheet.labels.values()))
+    if sheet.per_matrix:
+        for part in (part for step in sheet.steps for part in step.parts if part.blanks):
+            table = "; ".join(" ".join(_cell(sheet, blank, True) for blank in row) for row in blank_rows(part))
+            how = harmless(part.symbols if sheet.hints else "")
+            writer.writerow([harmless(part.name), table if answers else "", harmless(part.label), how, *labels])
+        return out.getvalue()
     for blank in sheet.blanks:
         answer = shown(blank.key, sheet.digits) if answers else ""
         formula = blank.formula if sheet.hints else ""

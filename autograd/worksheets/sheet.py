@@ -27,6 +27,9 @@ from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.texts import UPDATE, Texts, as_slope, shown
 
 LEVELS = ("steps", "ops")
+ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
+OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIES, "eta": 0.1, "only": None,
+           "decimals": None}  # which numbers are asked: a file says what differs from this
 MOST_BLANKS = 20_000
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
 
@@ -72,6 +75,10 @@ class Part:
         return self.table.name
 
     @property
+    def is_matrix(self) -> bool:
+        return bool(self.table.shape)
+
+    @property
     def label(self) -> str:
         """What stands before its blanks: the short name inside a step, `∂L/∂Q` for a gradient."""
         return self.table.label if self.table.kind == "step" else as_slope(self.table.name)
@@ -96,13 +103,13 @@ class Worksheet:
 
     def __init__(
         self, program: Program, *, title: str = "", digits: int = 4, forward: bool = True, backward: bool = True,
-        level: str = "steps", only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True, variant: int = 0,
-        source: str = "",
+        level: str = "steps", blanks: str = "entries", only: Iterable[str] | None = None, eta: float = 0.1,
+        hints: bool = True, variant: int = 0, source: str = "", options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.program, self.digits, self.eta = program, digits, eta
-        self.hints, self.variant, self.level = hints, variant, level
+        self.hints, self.variant, self.level, self.per_matrix = hints, variant, level, blanks == MATRICES
         self.quality: dict[str, float] = {}  # of a variant's numbers
-        self.title, self.source = title or "Worksheet", source
+        self.title, self.source, self.options = title or "Worksheet", source, dict(options or {})
         self._forward, self._backward = forward, backward
         self._only = None if only is None else tuple(only)
         self.numbers: dict[str, Interval] = {}  # every id's exact number
@@ -271,6 +278,7 @@ class Worksheet:
         """What every file of answers carries: which sheet it belongs to."""
         return {
             "sheet": self.identity, "variant": str(self.variant), "digits": str(self.digits), "source": self.source,
+            "options": json.dumps(self.options, ensure_ascii=False) if self.options else "",
         }  # fmt: skip
 
     @property
@@ -331,14 +339,16 @@ class Worksheet:
 
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
-    only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True, title: str = "", variant: int = 0,
-    names: Mapping[str, Any] | None = None, source: str = "", decimals: int | None = None,
+    blanks: str = "entries", only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True,
+    decimals: int | None = None, title: str = "", variant: int = 0, names: Mapping[str, Any] | None = None,
+    source: str = "",
 ) -> Worksheet:  # fmt: skip
     """A sheet to work out by hand, from any graph: the forward pass, the backward pass, one step of descent.
 
     digits      significant digits asked for; a number that is exact may be shorter
     backward    False: the forward pass alone. forward=False gives its numbers and asks for the gradients
     level       "steps": fused ops as their named steps; "ops": one line a result
+    blanks      "entries": one blank a number; "matrices": one blank a matrix, whose shape is then part of the question
     only        names or patterns of what is asked (["attn", "dL/d*"]); the rest is given
     eta         the learning rate of the updates
     hints       whether the sheet shows how each step is computed
@@ -359,6 +369,8 @@ def worksheet(
         raise DataError(f"worksheet takes the Value at the end of a graph, such as a loss; got {root!r:.60}")
     if level not in LEVELS:
         raise DataError(f'worksheet: level is "steps" or "ops"; got {level!r}')
+    if blanks not in (ENTRIES, MATRICES):
+        raise DataError(f'worksheet: blanks is "entries" or "matrices"; got {blanks!r}')
     if decimals is not None and (isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0):
         raise DataError(f"worksheet: decimals is a whole number, 0 or more, or None; got {decimals!r}")
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 12:
@@ -368,11 +380,14 @@ def worksheet(
             f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "
             "worksheet(root.sum()), or backward=False for the forward pass alone"
         )
+    asked = {"level": level, "forward": forward, "backward": backward, "blanks": blanks, "eta": eta,
+             "only": None if only is None else list(only), "decimals": decimals}  # fmt: skip
+    options = {name: x for name, x in asked.items() if x != OPTIONS[name]}
     opened, given = prepared(root, names, decimals)
     program = scalar_program(opened, backward=backward and root.requires_grad, names=given)
     return Worksheet(
-        program, title=title, digits=digits, forward=forward, backward=backward, level=level, only=only, eta=eta,
-        hints=hints, variant=variant, source=source,
+        program, title=title, digits=digits, forward=forward, backward=backward, level=level, blanks=blanks,
+        only=only, eta=eta, hints=hints, variant=variant, source=source, options=options,
     )  # fmt: skip
 
 

@@ -55,9 +55,30 @@ const answers = (() => {
       if (!isZero(value)) exponent = Math.max(exponent, adjusted(value) - rules.significant + 1);
       return { text, value, unit: unit(exponent) };
     }
-    return (texts) => {                      // a Map from id to text, as one from id to answer
-      const comma = usesDecimalComma([...texts.values()]);
-      return new Map([...texts].map(([id, text]) => [id, read(text, comma)]));
+    function rowsOf(text) {                  // of a whole table: a row on a line or before a semicolon
+      const rows = text.replace(/^[\s[\]]+|[\s[\]]+$/g, "").split(new RegExp(rules.rowEnds));
+      return rows.map((row) => row.split(/\s+/).filter(Boolean)).filter((row) => row.length);
+    }
+    function inWords(rows, columns) {
+      const numbers = [...new Set(columns)].sort((a, b) => a - b).join(" or ");
+      return `${rows} row${rows > 1 ? "s" : ""} of ${numbers} number${numbers === "1" ? "" : "s"}`;
+    }
+    function spread(texts, parts) {          // whole tables that were typed under their names, entry by entry
+      const found = new Map(texts);
+      for (const part of parts.filter(({ name, shape }) => shape.length && texts.has(name))) {
+        const text = texts.get(part.name), rows = rowsOf(text), width = part.shape[part.shape.length - 1];
+        const count = part.shape.reduce((a, b) => a * b), flat = rows.flat();
+        found.delete(part.name);
+        const fits = rows.every((row) => row.length === width) && flat.length === count;
+        const problem = fits ? "" : filled(rules.problems.shape, part.name, inWords(count / width, [width]), inWords(rows.length, rows.map((row) => row.length)));
+        part.blanks.forEach((blank, i) => found.set(blank.id, fits ? flat[part.places[i]] : { text, problem }));
+      }
+      return found;
+    }
+    return (texts, parts) => {               // a Map from id or table to text, as one from id to answer
+      const found = spread(texts, parts);
+      const comma = usesDecimalComma([...found.values()].filter((text) => typeof text === "string"));
+      return new Map([...found].map(([id, text]) => [id, typeof text === "string" ? read(text, comma) : text]));
     };
   }
   return { reader, filled };

@@ -3,7 +3,7 @@
 // with the key is right, one that follows from their own numbers follows, any other is wrong.
 //
 //   sheet.digits   significant digits asked for         sheet.given    [[id, number as text]]
-//   sheet.lines    [[id, formula or number]]            sheet.parts    [{ step, blanks: [[place, slips]] }]
+//   sheet.lines    [[id, formula or number]]            sheet.parts    [{ step, name, shape, places, blanks: [[place, slips]] }]
 //   sheet.slips    [[name, what it teaches]]            sheet.rounded  [[place, low, high]] of lines that are given
 //   sheet.rules    the words and numbers of the Python files
 //
@@ -53,7 +53,7 @@ const marking = (() => {
   // --- one set of answers ----------------------------------------------------------------------------------------
 
   function mark(sheet, texts) {              // texts: a Map from id to what was typed
-    const given = sheet.read(texts), rules = sheet.rules, notes = rules.notes;
+    const given = sheet.read(texts, sheet.parts), rules = sheet.rules, notes = rules.notes;
     const HALF = parse("0.5"), NOISE = parse(rules.noise), TOO_WIDE = parse(rules.tooWide), NEARBY = parse(rules.nearby);
     const entries = new Map(), narrow = [...sheet.numbers], wide = [...sheet.numbers];
     for (const [place, low, high] of sheet.rounded) {

@@ -3,6 +3,9 @@
 (() => {
   const { data, fields, fieldOf, texts, whenCleared, $ } = page;
   const sheet = marking.prepared(data.marking);
+  const fieldFor = (blank) => fieldOf.get(blank.id) ?? fieldOf.get(blank.part.name);
+  const blanksOf = new Map();
+  for (const blank of sheet.blanks) blanksOf.set(fieldFor(blank), [...(blanksOf.get(fieldFor(blank)) ?? []), blank]);
   const asSlope = (id) => id.replace(/^d(.*?)\/d/, "∂$1/∂");
   const SIGNS = { right: "✓", follows: "↳", wrong: "✗", missing: "◌" };
   const ORDER = ["wrong", "follows", "right", "missing"];    // a step has the verdict of its worst entry
@@ -10,19 +13,22 @@
 
   function show() {
     const marks = marking.mark(sheet, texts());
-    for (const blank of sheet.blanks) showEntry(blank, marks.entries.get(blank.id));
+    for (const [field, blanks] of blanksOf) showField(field, blanks, marks);
     const steps = stepsOf(marks);
     for (const step of steps) showStep(step, marks);
     showScore(steps, marks);
     showFirst(marks);
   }
-  function showEntry(blank, entry) {
-    const field = fieldOf.get(blank.id), cell = field.parentElement;
-    const verdict = entry.problem ? "problem" : entry.verdict;
-    if (verdict === marking.MISSING) delete cell.dataset.verdict; else cell.dataset.verdict = verdict;
-    cell.title = entry.problem || entry.note;
-    field.setAttribute("aria-label", [asSlope(blank.id), entry.written ? verdict : "", cell.title].filter(Boolean).join(", "));
-    field.setAttribute("aria-invalid", verdict === marking.WRONG || verdict === "problem");
+  function showField(field, blanks, marks) { // of a whole matrix, its worst entry
+    const cell = field.parentElement, entries = blanks.map((blank) => marks.entries.get(blank.id));
+    const worst = entries.some((entry) => entry.problem) ? "problem" : ORDER.find((v) => entries.some((entry) => entry.verdict === v));
+    if (worst === marking.MISSING) delete cell.dataset.verdict; else cell.dataset.verdict = worst;
+    const said = blanks.map((blank, i) => [blank, entries[i]]).filter(([, entry]) => entry.problem || entry.note || (blanks.length > 1 && entry.verdict === marking.WRONG));
+    const words = said.map(([blank, entry]) => `${blanks.length > 1 && !entry.problem ? `${asSlope(blank.id)}: ` : ""}${entry.problem || entry.note || entry.verdict}`);
+    cell.title = [...new Set(words)].join("; ");
+    const name = asSlope(field.dataset.id);
+    field.setAttribute("aria-label", [name, worst === marking.MISSING ? "" : worst, cell.title].filter(Boolean).join(", "));
+    field.setAttribute("aria-invalid", worst === marking.WRONG || worst === "problem");
   }
   function stepsOf(marks) {
     const found = new Map();
@@ -77,7 +83,7 @@
     const entry = marks.entries.get(blank.id), slip = marks.explain(blank), step = blank.part.step;
     card.replaceChildren(element("p", "small", `step ${step} · first wrong number: ${asSlope(blank.id)}`));
     card.append(element("h3", "", slip && slip.names.length === 1 ? sentence(slip.name) : "This number does not follow."));
-    const rows = blank.operands.map((place) => [sheet.names[place], operandText(place)]);
+    const rows = blank.operands.map((place) => [sheet.names[place], operandText(place, marks)]);
     const table = element("table", "", "");
     for (const [name, value] of rows.slice(0, 12)) table.append(row("", asSlope(name), value));
     table.append(row("yours", "you wrote", entry.written.trim()));
@@ -91,14 +97,14 @@
     $("go").textContent = `go to step ${step}`;
     $("go").onclick = () => {
       $(`step${step}`).scrollIntoView({ block: "center" });
-      fieldOf.get(blank.id).focus();
+      fieldFor(blank).focus();
     };
   }
   const sentence = (text) => `${text[0].toUpperCase()}${text.slice(1)}.`;
-  function operandText(place) {              // as the learner has it, or as it is given
+  function operandText(place, marks) {       // as the learner has it, or as it is given
     const blank = sheet.byPlace.get(place);
     if (!blank) return data.shown[sheet.names[place]] ?? "";
-    const written = fieldOf.get(blank.id).value.trim();
+    const written = marks.entries.get(blank.id).written.trim();
     return written ? `${written} (yours)` : "not answered";
   }
   function row(className, ...cells) {
@@ -114,14 +120,19 @@
     const number = Number(`${kept}e${e + drop}`);
     return e + drop >= 0 || Math.abs(number) < 1e-7 ? String(number) : number.toFixed(Math.min(100, -(e + drop)));
   }
+  function inRows(blanks) {
+    const width = blanks.length > 1 ? blanks[0].part.shape.at(-1) : 1;
+    const lines = [];
+    for (let i = 0; i < blanks.length; i += width) lines.push(blanks.slice(i, i + width).map((blank) => written(blank.key)).join("  "));
+    return lines.join("\n");
+  }
   for (const field of fields) field.addEventListener("change", show);
   $("reveal").onclick = () => {
     const isShown = document.body.classList.toggle("showing");
     $("reveal").textContent = isShown ? "hide the right numbers" : "show the right numbers";
-    for (const blank of sheet.blanks) {
-      const cell = fieldOf.get(blank.id).parentElement;
-      cell.querySelector(".shown")?.remove();
-      if (isShown) cell.append(element("span", "shown", written(blank.key)));
+    for (const [field, blanks] of blanksOf) {
+      field.parentElement.querySelector(".shown")?.remove();
+      if (isShown) field.parentElement.append(element("span", "shown", inRows(blanks)));
     }
   };
   whenCleared.push(show);

@@ -52,7 +52,7 @@ const page = (() => {
   try { const theme = localStorage.getItem("hg-theme"); if (theme) root.dataset.theme = theme; } catch { /* none */ }
   document.addEventListener("keydown", (event) => {   // Enter goes on to the next blank
     const at = fields.indexOf(event.target);
-    if (event.key === "Enter" && at >= 0) (fields[at + 1] ?? event.target).focus();
+    if (event.key === "Enter" && at >= 0 && event.target.tagName === "INPUT") (fields[at + 1] ?? event.target).focus();
   });
 
   return { data, fields, fieldOf, texts, whenCleared, $ };

@@ -9,6 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
+import nn
 from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
@@ -128,13 +129,57 @@ def test_levels_and_parts_of_a_sheet():
         sheet.html(), sheet.markdown()
 
 
+def test_one_blank_a_matrix():
+    sheet = worksheet(sheet_of("example3").program.root, blanks="matrices")
+    assert sheet.html().count("<textarea") == sum(part.is_matrix for step in sheet.steps for part in step.parts)
+    assert sheet.csv().count("\r\n") == 1 + sum(len(step.parts) for step in sheet.steps)
+    tables = {part.name: np.zeros(part.table.shape) for step in sheet.steps for part in step.parts}
+    for blank in sheet.blanks:
+        tables[blank.part.name][blank.index] = blank.answer
+    assert grade(sheet, tables).score == 1.0
+    assert grade(sheet, {name: table.tolist() for name, table in tables.items()}).score == 1.0
+    as_text = {name: "; ".join(" ".join(map(str, row)) for row in np.atleast_2d(t)) for name, t in tables.items()}
+    assert grade(sheet, as_text).score == 1.0
+    entry = grade(sheet, {"Q": "1 2 3"}).entries["Q[0][0]"]
+    assert entry.verdict == "missing" and entry.problem == "Q has 2 rows of 2 numbers; this has 1 row of 3 numbers"
+
+
+def test_a_model_of_a_few_lines_shows_its_data_and_targets():
+    model = nn.Sequential(nn.Linear(2, 3, rng=0), nn.functional.relu, nn.Linear(3, 2, rng=1))
+    data, targets = np.array([[0.5, -1.0], [1.0, 2.0]]), np.array([1, 0])
+    loss = nn.functional.cross_entropy(model(data), targets)
+    sheet = worksheet(loss, decimals=1)
+    given = {table.label: table.values.tolist() for table in sheet.givens}
+    assert given["x"] == data.tolist() and given["y"] == [[0, 1], [1, 0]]
+    assert all(len(sheet.given_text(t, i)) < 6 for t in sheet.givens for i in np.ndindex(t.shape))
+    says = {part.label: part.symbols for step in sheet.steps for part in step.parts}
+    assert says["t1"] == "x @ layers.0.weight + layers.0.bias" and says["e"] == "exp(t3 − m)" and says["p"] == "e / z"
+    assert all(says.values()) and grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
+    exact = worksheet(loss)  # without rounding: the engine's own numbers
+    loss.backward()
+    found = [b.answer for b in exact.blanks if b.id.startswith("dL/dlayers.0.weight")]
+    np.testing.assert_allclose(np.reshape(found, (2, 3)), model.layers[0].weight.grad, rtol=1e-9)
+
+
+def test_results_that_are_given_are_printed_with_two_digits_more():
+    root = sheet_of("example3").program.root
+    sheet = worksheet(root, forward=False, digits=3)
+    P = next(table for table in sheet.givens if table.name == "P")
+    assert sheet.given_text(P, (0,)) == "0.25062"
+    numbers = {blank.id: blank.answer for blank in sheet.blanks}
+    assert grade(sheet, numbers | {"dL/dP[2]": f"{-1 / 0.25062:.4f}"}).score == 1.0
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: worksheet(3.0), "takes the Value"), (lambda: worksheet(Value(1.0), backward=False), "no blanks"),
         (lambda: worksheet(Value(np.ones(2)) * 2), "a single number"),
         (lambda: worksheet(Value(1.0) * 2, digits=0), "from 1 to 12"),
-        (lambda: worksheet(Value(1.0) * 2, level="x"), "level"), (lambda: variants(Value(1.0) * 2, 0), "at least 1"),
+        (lambda: worksheet(Value(1.0) * 2, level="x"), "level"),
+        (lambda: worksheet(Value(1.0) * 2, blanks="x"), "matrices"),
+        (lambda: worksheet(Value(1.0) * 2, decimals=-1), "decimals"),
+        (lambda: variants(Value(1.0) * 2, 0), "at least 1"),
         (lambda: worksheet(Value(0.0).log() * 2, backward=False), "nobody can write"),
     ],
 )  # fmt: skip

@@ -184,6 +184,24 @@ def test_answers_are_marked_at_once_kept_and_exported(browser, tmp_path):
     browser.js("localStorage.clear()")
 
 
+def test_a_blank_for_a_whole_matrix_is_marked_like_its_entries(browser, tmp_path):
+    sheet = worksheet(small().program.root, blanks="matrices")
+    open_page(browser, tmp_path, sheet)
+    browser.js("localStorage.clear()")
+    answers = {"H": "-1.195 -0.7; 1.3", "L": "0.2"}
+    for given in (answers, answers | {"H": "-1.195 -0.70\n 1.295"}, answers | {"H": "[-1.195  -0.70 1.2]", "L.e": "1"}):
+        got = browser.js(f"window.handgrad.mark({json.dumps(given)})")
+        got.pop("score")
+        assert got == as_data(grade(sheet, given))
+    write(browser, "H", "-1.195 -0.7 1.2")
+    assert verdict(browser, "H") == "wrong" and "H[0][2]" in browser.text("#first")
+    write(browser, "H", " 5")
+    assert verdict(browser, "H") == "problem" and browser.errors == []
+    browser.click("#reveal")
+    assert "-1.195  -0.7  1.295" in browser.js("document.querySelector('.shown').textContent")
+    browser.js("localStorage.clear()")
+
+
 def test_the_right_numbers_are_shown_only_on_request(browser, tmp_path):
     sheet = small()
     open_page(browser, tmp_path, sheet)
