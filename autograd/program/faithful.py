@@ -27,9 +27,12 @@ def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[
     reaches from outside: what was the same object at each call, others may edit, so a program must read it again.
     """
     first = call(f, args, leaves)
-    recorded, looked = first.record(), first.tracer.looked
+    recorded, looked, structure = first.record(), first.tracer.looked, first.structure
+    traced, given = first.traced(gradients=False), _plain(first)
     constants = {r: copy_array(data) for r, data in recorded.constants.items()}
     outside = {r: data for r, data in recorded.constants.items() if isinstance(data, np.ndarray)}
+    recorded.forget()
+    del first  # and its graph: a large one should be there once, not twice
     widths = (1e-6, -1e-6) if not looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
     for seed, width in enumerate(widths):
         other = _called_elsewhere(f, args, leaves, width, seed, bool(looked))
@@ -37,13 +40,14 @@ def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[
         difference = difference_of(recorded, again, constants)
         if difference is None and recorded.captured != again.captured:
             difference = "it uses other Values from outside"
-        if difference is None and first.structure != other.structure:
+        if difference is None and structure != other.structure:
             difference = "its results are nested in another way"
         if difference is not None:
             raise _refusal(f, difference, looked)
         outside = {r: data for r, data in outside.items() if again.constants[r] is data}
-    _check_ordinary(f, args, leaves, first)
-    return first.traced(gradients=False), list(outside.values())
+        del other, again
+    _check_ordinary(f, args, leaves, given)
+    return traced, list(outside.values())
 
 
 def _called_elsewhere(
@@ -106,13 +110,15 @@ def _refusal(f: Callable[..., Any], difference: str, looked: Sequence[str]) -> T
     )
 
 
-def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], first: Call) -> None:
+def _plain(one: Call) -> list[Any]:
+    return [np.asarray(getattr(out, "_data", out)) for out in one.outs]
+
+
+def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], given: list[Any]) -> None:
     """An ordinary call, in which whole numbers are plain arrays, must give what the traced one gave."""
     if all(np.asarray(data).dtype.kind == "f" for data in leaves):
         return
-    ordinary = call(f, args, leaves, whole=False)
-    want, got = ([np.asarray(getattr(out, "_data", out)) for out in c.outs] for c in (ordinary, first))
-    if not same(want, got):
+    if not same(_plain(call(f, args, leaves, whole=False)), given):
         raise TraceError(
             f"{getattr(f, '__name__', f)} gives another result when its whole numbers are traced: `==` between them "
             "compares identities then. Write equal(a, b), or give them as Python ints: each one is traced anew."

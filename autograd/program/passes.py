@@ -48,14 +48,18 @@ def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = at
     data: list[Any] = [None] * len(program.types)
     for r, x in (*program.constants.items(), *zip(program.inputs, example, strict=True)):
         data[r] = x
+    last = {r: place for place, i in enumerate(program.code) for r in i.inputs}
     with enable_grad(), np.errstate(all="ignore"):
-        for i in program.code:
+        for place, i in enumerate(program.code):
             inputs = [data[r] for r in i.inputs]
             if lowering(i.op) is None:
                 data[i.out] = i.op.compute(*inputs)
                 builder.add(i)
             else:
                 data[i.out] = builder.add_lowered(i, inputs, lowering)
+            for r in i.inputs:
+                if last[r] == place:
+                    data[r] = None  # a large graph has hundreds of arrays, and few are read for long
     return builder.program()
 
 

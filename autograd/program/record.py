@@ -31,6 +31,12 @@ class Recorded:
         self.inputs, self.constants, self.code, self.outputs = inputs, constants, code, outputs
         self.nodes, self.register, self.captured, self.data = nodes, register, captured, data
 
+    def forget(self) -> None:
+        """Let go of the nodes and of what was computed: a comparison needs the results alone."""
+        kept = set(self.outputs)
+        self.data = [data if r in kept else None for r, data in enumerate(self.data)]
+        self.nodes, self.register = [], {}
+
     def program(self) -> Program:
         types = tuple(map(type_of, self.data))
         return Program(tuple(self.inputs), self.constants, tuple(self.code), tuple(self.outputs), types)

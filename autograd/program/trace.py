@@ -19,6 +19,7 @@ import numpy as np
 from ..backprop import contributions, cotangent_for, reach_from, run_hooks
 from ..errors import BackwardError, TraceError
 from ..graph import leaves as leaves_of
+from ..graph import made_from
 from ..recording import _user_line, enable_grad, record_lines, trace_with
 from ..tree import LEAF, flatten
 from ..value import Value, counter, new
@@ -258,14 +259,33 @@ def gradients_of(
                 g = run_hooks(node, g)
             walked.rules.append((next(counter), node))
             walked.slopes[g] = node
+            begun, used = next(counter), [g]
             for x, dx in contributions(node, g, wanted, taped=True):
                 total = grads.get(x)
                 grads[x] = dx if total is None else total + dx
+                used += [dx] if total is None else [total, grads[x]]
+            if np.size(g._data) >= LARGE and not (node._note is not None and node._note.hooks):
+                _let_go(used, begun, grads, root)
         for x in sources:
             if x in grads and x._note is not None and x._note.hooks:
                 grads[x] = run_hooks(x, grads[x])
     walked.slopes |= {grads[s]: s for s in sources if s in grads}
     return [grads.get(s, np.zeros(s.shape, s.dtype) if s.ndim else s.dtype.type(0)) for s in sources]
+
+
+LARGE = 4096  # numbers in a gradient, from which on it is worth while to let it go
+
+
+def _let_go(used: Sequence[Any], begun: int, grads: dict[Value, Any], root: Value) -> None:
+    """Let go of the numbers of gradients that no rule reads any more; a program needs their shapes and dtypes alone.
+
+    They are what one rule was given and what it made since `begun`, but for those that other rules wait for.
+    """
+    waiting = {x for x in grads.values() if isinstance(x, Value)}
+    for x in (*used, *made_from(used, (), begun)):
+        of_walk = x.op is not None and x.stamp > root.stamp  # and not of the function, which may keep it
+        if of_walk and x not in waiting and x._data.__class__ is np.ndarray:
+            x._data = np.broadcast_to(np.zeros((), x._data.dtype), x._data.shape)
 
 
 def trace_graph(root: Value) -> tuple[Traced, list[Value]]:

@@ -213,6 +213,7 @@ class Plan:
                 returned.append(f"array({name})")
         self.lines.append(f"return [{', '.join(returned)}]")
         self._give_slots()
+        self.fixed = {}  # nobody looks any more
 
     def _give_slots(self) -> None:
         buffers = sorted(self._buffers.values(), key=lambda b: b.first)

@@ -1,6 +1,7 @@
 """One call as a program: the same bits as the engine, and every kind of input."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import nn
 from autograd import Value, compile, value_and_grad
 from autograd.errors import AxisError, BackwardError, DataError, TraceError
 from autograd.program import interpret
+from autograd.program import trace as tracing
 from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.trace import trace
@@ -372,3 +374,46 @@ def test_a_function_that_takes_other_values_from_outside_at_each_call_is_refused
     turn = itertools.count()
     with pytest.raises(TraceError, match="other Values from outside"):
         compile(lambda x: x * weights[next(turn) % 5])(2.0)
+
+
+DIFFERENTIABLE = [op for op in ag.OPS.values() if op.differentiable]
+
+
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+def test_a_trace_that_lets_go_of_its_gradients_is_the_same_program(op, monkeypatch):
+    loss, xs = weighed(op, op.samples[-1])
+    whole, _ = traced(loss, *xs)
+    monkeypatch.setattr(tracing, "LARGE", 0)
+    lean, _ = traced(loss, *xs)
+    first, second = whole.program, lean.program
+    assert [(i.op.name, i.inputs, i.out) for i in first.code] == [(i.op.name, i.inputs, i.out) for i in second.code]
+    assert first.outputs == second.outputs and first.types == second.types
+    assert list(map(bits, first.constants.values())) == list(map(bits, second.constants.values()))
+
+
+def test_tracing_takes_little_more_memory_than_the_forward_pass():
+    def deep(x):
+        for _ in range(40):
+            x = ag.tanh(x * 1.5)
+        return x.sum()
+
+    x = np.zeros(50_000)
+    tracemalloc.start()
+    try:
+        trace(deep, [x], [x])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * 80 * x.nbytes  # 80 ops forward; twice as many and more come back
+
+
+def test_a_hook_may_keep_its_gradient():
+    kept = []
+
+    def f(x):
+        h = ag.tanh(x)
+        h.hook(kept.append)
+        return (h * 2.0).sum()
+
+    compile(f)(np.zeros(5000))
+    assert all((g.data == 2.0).all() for g in kept if isinstance(g, Value)) and kept
