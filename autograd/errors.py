@@ -8,6 +8,7 @@
     │   └── StaleDataError                    data edited between the forward pass and backward
     ├── NonFiniteError     (ArithmeticError)  detect_nan() met a NaN or an infinity
     ├── TraceError         (TypeError)        a function that a compiled program cannot stand for
+    ├── CompilerError      (RuntimeError)     no C compiler, or one that failed
     ├── StepError          (IndexError)       a step or a name that a stepper does not have
     ├── GradientError      (AssertionError)   a gradient that failed its check
     └── ClashError         (ImportError)      another package called `autograd` is in the way
@@ -18,8 +19,8 @@ and one warning, LostGradientWarning (UserWarning): a derivative is 0 because it
 import re
 
 __all__ = [
-    "AxisError", "BackwardError", "ClashError", "DataError", "GradientError", "HandgradError", "LostGradientWarning",
-    "NonFiniteError", "ShapeError", "StaleDataError", "StepError", "TraceError",
+    "AxisError", "BackwardError", "ClashError", "CompilerError", "DataError", "GradientError", "HandgradError",
+    "LostGradientWarning", "NonFiniteError", "ShapeError", "StaleDataError", "StepError", "TraceError",
 ]  # fmt: skip
 
 
@@ -56,6 +57,10 @@ class NonFiniteError(HandgradError, ArithmeticError):
 
 class TraceError(HandgradError, TypeError):
     """A function that a compiled program cannot stand for: it decides, reads or draws numbers where nobody can see."""
+
+
+class CompilerError(HandgradError, RuntimeError):
+    """No C compiler for `compile(f, "c")`, or one that failed; with what to install, or what it said."""
 
 
 class StepError(HandgradError, IndexError):

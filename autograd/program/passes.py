@@ -333,7 +333,8 @@ def fold(program: Program, largest: int = 1 << 16) -> Program:
         if i.inputs and all(r in constants for r in i.inputs) and size <= largest:
             with np.errstate(all="ignore"):
                 data = i.op.compute(*(constants[r] for r in i.inputs))
-            constants[i.out] = data.copy() if isinstance(data, np.ndarray) else data
+            is_array = isinstance(data, np.ndarray)  # of its type, where a plain number had a wider one
+            constants[i.out] = data.astype(program.types[i.out][1]) if is_array else data
         else:
             code.append(i)
     outputs, types = program.outputs, program.types

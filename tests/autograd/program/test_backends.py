@@ -14,6 +14,7 @@ import nn
 from autograd import compile
 from autograd.program import interpret
 from autograd.program.backends import BACKENDS, builder_of
+from autograd.program.backends.c.compiler import is_here
 from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.passes import optimised
@@ -22,8 +23,11 @@ from tests.autograd.judges import case_name, cases
 from tests.autograd.program.programs import as_dtype, assert_near, weighed
 
 JAX = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed: pip install 'handgrad[jax]'")
-OTHERS = [name for name in BACKENDS if name not in ("jax", "interpreter")]  # which is what they are held to
-backends = pytest.mark.parametrize("backend", [*OTHERS, pytest.param("jax", marks=JAX)])
+C = pytest.mark.skipif(not is_here(), reason="NOT TESTED: no C compiler (apt install gcc, or handgrad[native])")
+OTHERS = [name for name in BACKENDS if name not in ("c", "jax", "interpreter")]  # the last is what they are held to
+# A compiler takes a tenth of a second and more for any program: test_c.py builds all samples of all ops at once.
+compiled = [pytest.param("c", marks=[C, pytest.mark.slow]), pytest.param("jax", marks=JAX)]
+backends = pytest.mark.parametrize("backend", [*OTHERS, *compiled])
 on_every_op = pytest.mark.parametrize(  # XLA takes a tenth of a second to compile any program
     "backend", [*OTHERS, pytest.param("jax", marks=[JAX, pytest.mark.slow])]
 )
@@ -227,7 +231,7 @@ def test_second_derivatives_run_too(backend):
 @backends
 def test_an_op_of_ones_own_runs(backend):
     cube = ag.custom_op("cube", forward=lambda x: x**3, vjp=lambda g, out, x: (3 * g * x**2,))
-    if backend != "numpy":
+    if backend not in ("numpy", "c"):
         pytest.skip("only NumPy can run a function that nobody has lowered")
     value, (dx,) = compile(lambda x: cube(x).sum(), backend)(np.array([1.0, 2.0]))
     assert value == 9.0

@@ -1,0 +1,84 @@
+"""Programs that are built: a library of them, and a function to call each."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...program import Program
+from .. import Runner
+from .blas import find_blas
+from .compiler import loaded
+from .source import Planned, Source
+
+_API = ("PyList_GetItem", "PyObject_GetBuffer", "PyBuffer_Release", "PyFloat_AsDouble", "PyErr_Occurred",
+        "PyEval_SaveThread", "PyEval_RestoreThread")  # fmt: skip
+
+
+def library_of(programs: Sequence[Program]) -> list[Runner]:
+    """One runner a program, all from one library."""
+    blas = find_blas()
+    source = Source(programs, blas.whole if blas else None)
+    library = loaded(source.text)
+    pointers = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API]
+    pointers += [blas.double, blas.single] if blas else [None, None]
+    library.handgrad_start((ctypes.c_void_p * len(pointers))(*pointers))
+    call = library.handgrad_call
+    call.restype = ctypes.c_int64
+    call.argtypes = [ctypes.c_int64, ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
+    return [_Runner(call, n, program, run.planned) for n, (program, run) in enumerate(zip(programs, source.runs))]
+
+
+class _Runner:
+    """A program in a library. A call takes a work space that nobody uses and puts it back, so threads may share it."""
+
+    def __init__(self, call: Any, number: int, program: Program, planned: Planned) -> None:
+        self._call, self._number, self._planned = call, number, planned
+        self._inputs = [program.types[r] for r in program.inputs]
+        self._outputs = [program.types[r] for r in program.outputs]
+        self._fixed = (ctypes.c_void_p * len(planned.fixed))(*(array.ctypes.data for array in planned.fixed))
+        self._spaces: list[tuple[int, Any]] = []
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        outputs = [_empty(shape, dtype) for shape, dtype in self._outputs]
+        try:
+            space = self._spaces.pop()
+        except IndexError:
+            space = self._new_space()
+        given = inputs if inputs.__class__ is list else list(inputs)
+        try:
+            found = self._call(self._number, given, outputs, self._fixed, space[0])
+        except (BufferError, TypeError, ValueError):  # an input whose numbers do not lie one after the other
+            found = -1
+        if found:
+            if found < 0:
+                found = self._call(self._number, self._contiguous(given), outputs, self._fixed, space[0])
+            if found:
+                self._fail(found, space[1])
+        self._spaces.append(space)
+        return outputs
+
+    def _new_space(self) -> tuple[int, Any]:
+        """Its address, rounded up to a line of the cache, and the array that it is in."""
+        memory = np.empty(self._planned.work + 64, np.uint8)
+        start = -memory.ctypes.data % 64
+        return memory.ctypes.data + start, memory[start:]
+
+    def _contiguous(self, inputs: Sequence[Any]) -> list[Any]:
+        return [
+            np.array(x, dtype, order="C", copy=None).reshape(shape)
+            for x, (shape, dtype) in zip(inputs, self._inputs, strict=True)
+        ]  # fmt: skip
+
+    def _fail(self, found: int, space: Any) -> None:
+        """Raise the error of a check, for the whole number that failed it."""
+        header = self._planned.header
+        wrong = space[header : header + 8].view(np.int64)
+        self._planned.checks[found - 1](wrong)
+        raise AssertionError("a check failed in C and passed in Python")
+
+
+_empty = np.empty

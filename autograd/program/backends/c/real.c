@@ -1,0 +1,99 @@
+// Once for double and once for float: `real` is the type, and a name that ends in _R gets C's ending for it.
+
+INLINE real logaddexp_R(real x, real y) {
+    if (x == y) return x + (real)0.693147180559945309417;
+    real d = x - y;
+    return d > 0 ? x + log1p_R(exp_R(-d)) : d <= 0 ? y + log1p_R(exp_R(d)) : d;
+}
+
+// The remainder with the sign of y, as Python and NumPy have it.
+INLINE real floor_mod_R(real x, real y) {
+    real m = fmod_R(x, y);
+    if (m != 0) return (y < 0) != (m < 0) ? m + y : m;
+    return y == y && m == m ? copysign_R(0, y) : m;
+}
+
+INLINE real floor_divide_R(real x, real y) {
+    if (y == 0) return x / y;
+    real m = fmod_R(x, y), d = (x - m) / y;
+    if (m != 0 && (y < 0) != (m < 0)) d -= 1;
+    if (d == 0) return copysign_R(0, x / y);
+    real whole = floor_R(d);
+    return d - whole > (real)0.5 ? whole + 1 : whole;
+}
+
+// c = a b, in blocks that stay in the cache. The columns of b and c lie side by side.
+INLINE void product_R(const real *a, i64 ai, i64 ak, const real *b, i64 bk, real *c, i64 ci, i64 m, i64 k, i64 n) {
+    for (i64 i = 0; i < m; i++)
+        for (i64 j = 0; j < n; j++) c[i * ci + j] = 0;
+    for (i64 j0 = 0; j0 < n; j0 += 512)
+        for (i64 p0 = 0; p0 < k; p0 += 64) {
+            i64 j1 = j0 + 512 < n ? j0 + 512 : n, p1 = p0 + 64 < k ? p0 + 64 : k;
+            for (i64 i = 0; i < m; i++)
+                for (i64 p = p0; p < p1; p++) {
+                    const real x = a[i * ai + p * ak];
+#pragma omp simd
+                    for (i64 j = j0; j < j1; j++) c[i * ci + j] = madd_R(x, b[p * bk + j], c[i * ci + j]);
+                }
+        }
+}
+
+// The same where b has few columns: dot products.
+INLINE void dots_R(const real *a, i64 ai, i64 ak, const real *b, i64 bk, i64 bj, real *c, i64 ci, i64 cj, i64 m,
+                          i64 k, i64 n) {
+    for (i64 i = 0; i < m; i++)
+        for (i64 j = 0; j < n; j++) {
+            real s = 0;
+#pragma omp simd reduction(+ : s)
+            for (i64 p = 0; p < k; p++) s += a[i * ai + p * ak] * b[p * bk + j * bj];
+            c[i * ci + j * cj] = s;
+        }
+}
+
+// A matrix of k rows and n columns, row by row.
+INLINE void lay_rows_R(const real *x, i64 down, i64 along, real *out, i64 k, i64 n) {
+    for (i64 p = 0; p < k; p++)
+        for (i64 j = 0; j < n; j++) out[p * n + j] = x[p * down + j * along];
+}
+
+static void put_rows_R(const real *x, const i64 *ids, real *out, i64 n, i64 width, i64 rows) {
+    memset(out, 0, (size_t)(rows * width) * sizeof(real));
+    for (i64 i = 0; i < n; i++) {
+        real *row = out + ids[i] * width;
+#pragma omp simd
+        for (i64 j = 0; j < width; j++) row[j] += x[i * width + j];
+    }
+}
+
+static void gather_R(const real *x, const i64 *places, real *out, i64 n) {
+    for (i64 j = 0; j < n; j++) out[j] = x[places[j]];
+}
+
+static void scatter_R(const real *x, const i64 *places, real *out, i64 n, i64 size) {
+    memset(out, 0, (size_t)size * sizeof(real));
+    for (i64 j = 0; j < n; j++) out[places[j]] += x[j];
+}
+
+// Along the middle of three axes.
+static void cumsum_R(const real *x, real *out, i64 outer, i64 n, i64 inner) {
+    for (i64 o = 0; o < outer; o++)
+        for (i64 j = 0; j < n; j++)
+            for (i64 i = 0; i < inner; i++) {
+                i64 at = (o * n + j) * inner + i;
+                out[at] = j ? out[at - inner] + x[at] : x[at];
+            }
+}
+
+// The place of the first largest number, or of the first NaN; with sign -1, of the smallest.
+static void argmax_R(const real *x, i64 *out, i64 outer, i64 n, i64 inner, real sign) {
+    for (i64 o = 0; o < outer; o++)
+        for (i64 i = 0; i < inner; i++) {
+            const real *line = x + o * n * inner + i;
+            i64 best = 0;
+            for (i64 j = 1; j < n && line[best * inner] == line[best * inner]; j++) {
+                real y = line[j * inner];
+                if (sign * y > sign * line[best * inner] || y != y) best = j;
+            }
+            out[o * inner + i] = best;
+        }
+}
