@@ -22,11 +22,10 @@ import numpy as np
 from ..backprop import reach, reach_from, walk
 from ..check import Report, check_formula, check_grads
 from ..check.subject import cotangents
-from ..graph import made_from
-from ..op import apply
 from ..value import Value
 from .left_out import LeftOut, left_out
 from .places import Place, libraries
+from .replaying import replay
 from .run import Run
 
 if TYPE_CHECKING:
@@ -282,24 +281,15 @@ def their_pull(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
         return None
 
 
-def applied_again(node: Value, known: dict[Any, Any]) -> Any:
-    """The op of a node on its inputs, others in place of those that are `known`."""
-    assert node.op is not None
-    return apply(node.op, tuple(known.get(x, x) if isinstance(x, Value) else x for x in node.inputs))
-
-
-def function_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
+def steps_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
     """The recorded steps of one call as a function of one of its inputs: Σ gradient · result."""
     outputs = [v for v in dict.fromkeys(call.outputs) if theirs.get(v) is not None]
-    nodes = made_from(outputs, stop=call.inputs)
+    again = replay(outputs, call.inputs)
 
     def f(x: Any) -> Any:
-        known: dict[Any, Any] = {value: x}
-        for node in nodes:
-            known[node] = applied_again(node, known)
         total = 0.0
-        for v in outputs:
-            total = total + (known.get(v, v) * theirs[v]).sum()
+        for result, v in zip(again({value: x}), outputs):
+            total = total + (result * theirs[v]).sum()
         return total
 
     f.__name__ = call.name
@@ -309,7 +299,7 @@ def function_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
 def judge(found: Difference, call: Any, ours: dict[Value, Any], theirs: dict[Value, Any]) -> None:
     """Ask finite differences of the call's own steps whose gradient is wrong, and what it leaves out."""
     found.way = [(v, ours.get(v)) for v in way_on(call, ours)]
-    f = function_of(call, found.value, theirs)
+    f = steps_of(call, found.value, theirs)
     data = Value(np.asarray(found.value.data, np.float64)[()], name=found.name)
     returned = np.asarray(found.theirs, np.float64)
     try:
@@ -355,13 +345,10 @@ def check(run: Run, seed: int = 0) -> Report:
     seeds = starting_gradients(run)
     leaves = [v for v in (*run.inputs.values(), *run.parameters.values()) if v.requires_grad]
     leaves = [v for v in dict.fromkeys(leaves) if v in our_gradients(seeds)]
-    nodes = made_from(seeds, stop=leaves)
+    again = replay(list(seeds), leaves)
 
     def f(*sources: Any) -> Any:
-        known: dict[Any, Any] = dict(zip(leaves, sources, strict=True))
-        for node in nodes:
-            known[node] = applied_again(node, known)
-        return [known[root] for root in seeds]
+        return again(dict(zip(leaves, sources, strict=True)))
 
     f.__name__ = run.title
     return check_grads(f, *leaves, seed=seed)

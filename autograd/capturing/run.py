@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError
@@ -78,6 +79,21 @@ class Run:
         found = {node: None for root, _ in self.roots for node in topological(root)}
         return sorted(found, key=lambda node: node.stamp)
 
+    @property
+    def function(self) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
+        """The recorded steps as a function of parameters and inputs, two dicts by name: for `grad`, `compile`, `jvp`.
+
+        `compile(run.function)(*run.arguments)` gives the loss and its gradients.
+        """
+        from .replaying import function_of
+
+        return function_of(self)
+
+    @property
+    def arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What `function` was called with in the run: the numbers of the parameters and of the inputs, by name."""
+        return {n: v.data for n, v in self.parameters.items()}, {n: v.data for n, v in self.inputs.items()}
+
     def compare(self) -> Comparison:
         """Hold our backward pass against torch's, node by node in backward order; says where they first differ."""
         from .compare import compare
@@ -93,7 +109,8 @@ class Run:
     def __str__(self) -> str:
         made = [node for node in self.nodes if node.op is not None]
         count = len(self.opaque)
-        lines = [f"{self.title}: {len(made)} nodes, {len(self.parameters)} parameters, {len(self.inputs)} real inputs"]
+        inputs = f"{len(self.inputs)} real input{'s' * (len(self.inputs) != 1)}"
+        lines = [f"{self.title}: {len(made)} nodes, {len(self.parameters)} parameters, {inputs}"]
         lines.append(f"  {count} opaque{': ' + ', '.join(dict.fromkeys(self.opaque)) if count else ''}")
         lines.append(f"  forward gap {self.gap:.1e}: our numbers beside {self._recorder.library}'s")
         if self.error is not None:
