@@ -9,11 +9,13 @@
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
   const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
+  const USUAL = [.62, .9, 1, 1.4], LARGE = [1, 1.6, 1.2, 2.2];  // scales of the graph: least, wanted, on a phone, most
   const PLAY_MS = 1600, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
   let viewNumber = -1, view = null, position = 0;
   let shown = {};                 // what each card and edge shows now, so that only changes touch the page
   let elements = {};
+  let large = false;              // for a projector
   let whole = false, held = null; // the whole graph asked for; a camera the reader chose by hand
   let quiz = false, hidden = false, score = { right: 0, asked: 0 };
   let timer = 0;
@@ -241,6 +243,14 @@
     $("hg-fit").setAttribute("aria-pressed", whole);
     aim();
   }
+  function largeType(on = !large) {
+    large = on;
+    camera = held = null;
+    body.classList.toggle("hg-large", large);
+    $("hg-large").setAttribute("aria-pressed", large);
+    keep("hg-large", large ? "yes" : "");
+    aim();
+  }
   function guessFirst() {
     quiz = !quiz;
     hidden = false;
@@ -279,16 +289,17 @@
     const all = Math.min(area.width / size.width, area.height / size.height);
     const step = position ? view.steps[position - 1] : view.steps[0];
     const keys = step ? [step.card, ...step.inputs] : [];
-    if (whole || all >= .8 || !keys.length) return centred(size.width / 2, size.height / 2, Math.min(all, 1.4), area);
+    const [least, usual, narrow, most] = large ? LARGE : USUAL;
+    if (whole || all >= least + .18 || !keys.length) return centred(size.width / 2, size.height / 2, Math.min(all, most), area);
     let left = Infinity, top = Infinity, right = -Infinity, bottom = -Infinity;
     for (const key of keys) {
       const [x, y, width, height] = view.cards[key].box;
       left = Math.min(left, x); top = Math.min(top, y);
       right = Math.max(right, x + width); bottom = Math.max(bottom, y + height);
     }
-    const margin = 22, most = area.width < 600 ? 1 : .9;
-    let scale = Math.min(area.width / (right - left + 2 * margin), area.height / (bottom - top + 2 * margin), most);
-    scale = Math.max(scale, .62);
+    const margin = 22, wanted = area.width < 600 ? narrow : usual;
+    let scale = Math.min(area.width / (right - left + 2 * margin), area.height / (bottom - top + 2 * margin), wanted);
+    scale = Math.max(scale, least);
     const box = centred((left + right) / 2, (top + bottom) / 2, scale, area);
     box.x = box.width > size.width ? (size.width - box.width) / 2 : clamp(box.x, 0, size.width - box.width);
     box.y = box.height > size.height ? (size.height - box.height) / 2 : clamp(box.y, 0, size.height - box.height);
@@ -368,7 +379,7 @@
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
     End: () => jump(view.steps.length), " ": () => play(!timer), f: fit, F: fit, g: guessFirst, G: guessFirst,
     Escape: () => view.from && openView(...view.from), e: () => hand?.next(), E: () => hand?.next(),
-    h: () => pointer?.toggle(), H: () => pointer?.toggle(),
+    h: () => pointer?.toggle(), H: () => pointer?.toggle(), l: () => largeType(), L: () => largeType(),
   };
   addEventListener("keydown", event => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -384,6 +395,7 @@
   $("hg-play").onclick = actions[" "];
   $("hg-fit").onclick = fit;
   $("hg-quiz").onclick = guessFirst;
+  $("hg-large").onclick = () => largeType();
   $("hg-leave").onclick = actions.Escape;
   slider.oninput = () => { play(false); jump(Number(slider.value)); };
   panel.addEventListener("click", event => {
@@ -395,9 +407,15 @@
   $("hg-theme").onclick = () => {
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     root.dataset.theme = dark ? "light" : "dark";
-    try { localStorage.setItem("hg-theme", root.dataset.theme); } catch { /* not kept in a sandboxed frame */ }
+    keep("hg-theme", root.dataset.theme);
   };
-  try { const kept = localStorage.getItem("hg-theme"); if (kept) root.dataset.theme = kept; } catch { /* none kept */ }
+  function keep(name, value) {
+    try { localStorage.setItem(name, value); } catch { /* nothing is kept in a sandboxed frame */ }
+  }
+  function kept(name) {
+    try { return localStorage.getItem(name) || ""; } catch { return ""; }
+  }
+  if (kept("hg-theme")) root.dataset.theme = kept("hg-theme");
 
   let folded = [];
   addEventListener("beforeprint", () => {
@@ -427,4 +445,5 @@
     text: () => panel.innerText,
   };
   recall();
+  if (kept("hg-large")) largeType(true);
 })();
