@@ -16,7 +16,7 @@ import numpy as np
 from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr, terms_of
 from autograd.formula.arithmetic import has_numbers, pages
-from autograd.formula.numbers import DIGITS, EXACT_ULPS, Notation, as_printed, notation, table
+from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notation, table
 
 MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
@@ -174,16 +174,15 @@ class Digits:
         printed = np.asarray(self.printed(line.result), dtype=float)
         if found.shape != printed.shape:
             return False
-        unit = 10.0 ** -written.places
         with np.errstate(invalid="ignore"):  # infinities are compared below
-            same = np.abs(found - printed) < (0.5 - MARGIN) * unit
+            same = np.abs(found - printed) < (0.5 - MARGIN) * written.unit
         alike = (found == printed) | (np.isnan(found) & np.isnan(printed))  # infinities and NaN
         return bool(np.all(same | alike))
 
     def sign(self, line: Line) -> str:
         """`=` where the printed numbers come to just what is printed, else `≈`."""
         found, printed = self.by_hand(line), self.printed(line.result)
-        exact = np.allclose(found, printed, rtol=EXACT_ULPS * 2.3e-16, atol=0.0, equal_nan=True)
+        exact = np.allclose(found, printed, rtol=0.1 * EXACT, atol=0.0, equal_nan=True)  # of up to 12 digits, not 13
         return "=" if exact else "≈"
 
     # --- the search ----------------------------------------------------------------------------------------------
@@ -215,7 +214,7 @@ class Digits:
 
     def _is_exact(self, key: Any) -> bool:
         value, printed = self.values[key], self._seen(key, self.notations[key])
-        return bool(np.allclose(printed, value, rtol=EXACT_ULPS * 2.3e-16, atol=0.0, equal_nan=True))
+        return bool(np.allclose(printed, value, rtol=EXACT, atol=0.0, equal_nan=True))
 
     def _round_to_cards(self) -> bool:
         """A longer spelling must round to the shorter one that a card shows: −0.379949, not −0.37995."""
@@ -225,8 +224,9 @@ class Digits:
             if now == short or self._is_exact(key):
                 continue
             longer, on_card = self._seen(key, now), self._seen(key, short)
-            if np.any(as_printed(np.asarray(longer), written=short) != on_card):
-                changed |= self._grow(key)
+            with np.errstate(invalid="ignore"):  # infinities are what they are
+                if np.any(np.abs(longer - on_card) >= (0.5 - MARGIN) * short.unit):
+                    changed |= self._grow(key)
         return changed
 
     def _even_out(self) -> None:

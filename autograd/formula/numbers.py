@@ -25,8 +25,10 @@ LARGEST_TABLE = (4, 4)  # rows, columns shown in full
 LONGEST_VECTOR = 6
 MOST_SLICES = 4  # tables of an array of more axes
 ROUGH_DIGITS = 3  # norms and ranges
-PLAIN_RANGE = (0.001, 100_000)  # here the largest entry needs no power of ten
-EXACT_ULPS = 8  # 0.1 * 0.1 is off 0.01 by rounding only: it prints 0.01
+PLAIN_RANGE = (Decimal("0.001"), 100_000)  # here the largest entry needs no power of ten
+READ_DIGITS = 13  # of a float64; beyond them are the errors of rounding: 0.1 * 0.1 is read as 0.01, and prints so
+EXACT = 0.5 * 10.0 ** (1 - READ_DIGITS)  # numbers that differ by no more, in terms of their size, are read alike
+EXACT_ULPS = 8  # the same for smaller floats
 MINUS = "−"
 UNKNOWN = "—"  # the gradient's place before backward
 ALMOST_ZERO = "≈0"
@@ -93,6 +95,11 @@ class Notation:
         """The decimals that the same digits would have without the power of ten."""
         return self.decimals - self.exponent
 
+    @property
+    def unit(self) -> float:
+        """One unit of the last decimal."""
+        return float(f"1e{-self.places}")
+
 
 def notation(array: Any, digits: int = DIGITS) -> Notation:
     """The notation that gives the largest number so many digits."""
@@ -132,7 +139,7 @@ def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> 
         exponent, decimals = _notation((entry for row in rows for entry in row), digits)
     else:
         exponent, decimals = written.exponent, written.decimals
-    slack = EXACT_ULPS * _epsilon(numbers)
+    slack = 0.0 if numbers.dtype == np.float64 else EXACT_ULPS * _epsilon(numbers)
     cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
     return Table(cells, exponent)
 
@@ -141,7 +148,7 @@ def cell(number: Any, digits: int = DIGITS, written: Notation | None = None) -> 
     """A lone number; its power of ten, if it needs one, stays with it: `1.768×10⁻⁴`."""
     if number.__class__ is float and written is None:  # the common case, and a drawing has thousands
         exponent, decimals = _notation((number,), digits)
-        only = _cell(number, exponent, decimals, EXACT_ULPS * 2.220446049250313e-16)
+        only = _cell(number, exponent, decimals)
         return Cell(only.text + power(exponent), only.kind) if exponent else only
     one = table(number, digits, written)
     ((only,),) = one.rows
@@ -173,9 +180,16 @@ def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None
 
 def _rounded(number: float, places: int) -> float:
     """A number with so many decimals, or, if they are fewer than none, rounded to tens, hundreds and so on."""
-    if places < 0 and math.isfinite(number):
-        return float(round(Decimal(number), places))
-    return float(f"{number:.{places}f}") + 0.0 if math.isfinite(number) else number
+    if not math.isfinite(number):
+        return number
+    read = _read(number)
+    return float(round(read, places) if places < 0 else f"{read:.{places}f}") + 0.0
+
+
+def _read(number: float) -> Decimal:
+    """A float as it is read: without the digits that rounding may have changed, so that 0.12345 is a tie however it
+    was computed."""
+    return Decimal(f"{number:.{READ_DIGITS - 1}e}")
 
 
 def rough(number: float) -> str:
@@ -229,17 +243,19 @@ def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
     largest = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0)
     if largest == 0.0:
         return 0, 0
-    leading = int(f"{largest:.{digits - 1}e}".partition("e")[2])  # after rounding: 9.9996 leads at 10
-    exponent = 0 if PLAIN_RANGE[0] <= largest < PLAIN_RANGE[1] else leading
+    read = _read(largest)
+    leading = int(f"{read:.{digits - 1}e}".partition("e")[2])  # after rounding: 9.9996 leads at 10
+    exponent = 0 if PLAIN_RANGE[0] <= read < PLAIN_RANGE[1] else leading
     return exponent, max(0, digits - 1 - (leading - exponent))
 
 
-def _cell(number: float, exponent: int, decimals: int, slack: float) -> Cell:
+def _cell(number: float, exponent: int, decimals: int, slack: float = 0.0) -> Cell:
+    """`slack` is how far a number may be from what is printed to count as exact, where it is not read as others are."""
     if number == 0.0:
         return Cell("0", "zero")
     if not math.isfinite(number):
         return Cell("NaN" if number != number else "∞" if number > 0 else MINUS + "∞", "bad")
-    exact = Decimal(number).scaleb(-exponent)
+    exact = (Decimal(number) if slack else _read(number)).scaleb(-exponent)
     text = f"{exact:.{decimals}f}"
     rounded = Decimal(text)
     if rounded == 0:

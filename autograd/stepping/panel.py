@@ -392,4 +392,4 @@ def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:
 def largest(value: Any) -> int:
     """Where the largest number stands; of those equal up to rounding errors the first."""
     sizes = np.abs(np.ravel(value))
-    return int(np.argmax(sizes >= np.max(sizes) * (1 - 1e-9)))
+    return int(np.argmax(sizes >= np.max(sizes) * (1 - 1e-6)))

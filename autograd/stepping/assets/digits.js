@@ -84,13 +84,13 @@ const digits = (() => {
     }
     confirms(line) {
       const how = this.notations.get(line.result), found = this.byHand(line), printed = this.printed(line.result);
-      const unit = 10 ** (how.exponent - how.decimals);
-      return found.every((x, i) => Math.abs(x - printed[i]) < (0.5 - MARGIN) * unit || x === printed[i] ||
+      const most = (0.5 - MARGIN) * numbers.unit(how);
+      return found.every((x, i) => Math.abs(x - printed[i]) < most || x === printed[i] ||
         (x !== x && printed[i] !== printed[i]));
     }
     sign(line) {
       const printed = this.printed(line.result);
-      return this.byHand(line).every((x, i) => numbers.close(x, printed[i])) ? "=" : "≈";
+      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT)) ? "=" : "≈";
     }
 
     // --- the search --------------------------------------------------------------------------------------------
@@ -126,10 +126,8 @@ const digits = (() => {
       for (const [key, now] of [...this.notations]) {
         const short = this.shortest.get(key);
         if ((now.exponent === short.exponent && now.decimals === short.decimals) || this.isExact(key)) continue;
-        const onCard = this.printed(key, short);
-        if (numbers.asPrinted(this.printed(key, now), short).some((x, i) => x !== onCard[i])) {
-          changed = this.grow(key) || changed;
-        }
+        const onCard = this.printed(key, short), most = (0.5 - MARGIN) * numbers.unit(short);
+        if (this.printed(key, now).some((x, i) => Math.abs(x - onCard[i]) >= most)) changed = this.grow(key) || changed;
       }
       return changed;
     }

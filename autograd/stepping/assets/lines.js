@@ -181,7 +181,7 @@ const lines = (() => {
       const v = this.registers.slice();
       this.page.execute(line.code, v);
       const found = this.page.read(line.result, v), printed = this.page.read(line.result, this.registers);
-      return found.every((x, i) => numbers.close(x, printed[i])) ? "=" : "≈";
+      return found.every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT)) ? "=" : "≈";
     }
 
     // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.
@@ -212,7 +212,7 @@ const lines = (() => {
       const line = this.page.data.lines[number], { start, size, shape } = this.page.blocks[line.result];
       if (first < 0) {                         // of those equal up to rounding errors the first
         const sizes = [...this.registers.slice(start, start + size)].map(Math.abs), most = Math.max(...sizes);
-        first = Math.max(0, sizes.findIndex(x => x >= most * (1 - 1e-9)));
+        first = Math.max(0, sizes.findIndex(x => x >= most * (1 - 1e-6)));
       }
       const order = [first, ...Array.from({ length: size }, (_, i) => i).filter(i => i !== first)];
       const all = order.map(offset => this.entryHtml(number, offset));

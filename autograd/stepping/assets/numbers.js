@@ -2,25 +2,22 @@
 // Numbers as formula/numbers.py prints them, digit for digit: four significant digits for a whole table, exact numbers
 // short, one power of ten for very large or small ones.
 const numbers = (() => {
-  const DIGITS = 4, EXACT_ULPS = 8, EPSILON = 2 ** -52, PLAIN = [0.001, 100000];
+  const DIGITS = 4, READ_DIGITS = 13, EXACT = 0.5e-12, PLAIN = [-3, 5];
   const MINUS = "−", ALMOST_ZERO = "≈0";
   const SUPERSCRIPTS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
   // --- exact decimals ----------------------------------------------------------------------------------------
 
-  const parts = new DataView(new ArrayBuffer(8));
-  function asFraction(x) {                   // a float is mantissa × 2 ** exponent, exactly
-    parts.setFloat64(0, Math.abs(x));
-    const bits = parts.getBigUint64(0), raised = Number(bits >> 52n), low = bits & 0xfffffffffffffn;
-    return raised ? [low | 0x10000000000000n, raised - 1075] : [low, -1074];
+  // A float as it is read: |x| is whole × 10 ** exponent, without the digits that rounding may have changed.
+  function read(x) {
+    const [mantissa, exponent] = Math.abs(x).toExponential(READ_DIGITS - 1).split("e");
+    return [BigInt(mantissa.replace(".", "")), Number(exponent) - READ_DIGITS + 1];
   }
   function scaled(x, places) {               // |x| × 10 ** places as the nearest integer, ties to even
-    const [mantissa, exponent] = asFraction(x);
-    let top = mantissa, bottom = 1n;
-    if (exponent >= 0) top <<= BigInt(exponent); else bottom <<= BigInt(-exponent);
-    if (places >= 0) top *= 10n ** BigInt(places); else bottom *= 10n ** BigInt(-places);
-    const whole = top / bottom, twice = 2n * (top % bottom);
-    return twice > bottom || (twice === bottom && whole & 1n) ? whole + 1n : whole;
+    const [whole, exponent] = read(x), up = exponent + places;
+    if (up >= 0) return whole * 10n ** BigInt(up);
+    const by = 10n ** BigInt(Math.min(-up, 2 * READ_DIGITS)), rest = whole / by, twice = 2n * (whole % by);
+    return twice > by || (twice === by && rest & 1n) ? rest + 1n : rest;
   }
   function decimal(whole, decimals) {        // an integer with so many of its digits after the point
     const text = whole.toString().padStart(decimals + 1, "0");
@@ -38,10 +35,12 @@ const numbers = (() => {
     let largest = 0;
     for (const x of entries) if (Number.isFinite(x)) largest = Math.max(largest, Math.abs(x));
     if (largest === 0) return { exponent: 0, decimals: 0 };
-    const leading = Number(largest.toExponential(digits - 1).split("e")[1]);
-    const exponent = PLAIN[0] <= largest && largest < PLAIN[1] ? 0 : leading;
+    const first = READ_DIGITS - 1 + read(largest)[1];      // of its first digit
+    const leading = scaled(largest, digits - 1 - first) < 10n ** BigInt(digits) ? first : first + 1;  // 9.9996 leads at 10
+    const exponent = PLAIN[0] <= first && first < PLAIN[1] ? 0 : leading;
     return { exponent, decimals: Math.max(0, digits - 1 - (leading - exponent)) };
   }
+  const unit = how => Number(`1e${how.exponent - how.decimals}`);
   const asPrinted = (entries, how) => Array.from(entries, x => rounded(x, how.decimals - how.exponent));
 
   function cellOf(x, { exponent, decimals }) {
@@ -53,13 +52,9 @@ const numbers = (() => {
     if (decimals && isExact(x, whole, places)) text = text.replace(/0+$/, "").replace(/\.$/, "");
     return { text: (x < 0 ? MINUS : "") + text, kind: "number" };
   }
-  function isExact(x, whole, places) {       // off by rounding only: 0.1 × 0.1 prints 0.01
-    const [mantissa, exponent] = asFraction(x);
-    let top = mantissa, bottom = whole;      // |top − bottom| ≤ 8 ulps of top
-    if (exponent >= 0) top <<= BigInt(exponent); else bottom <<= BigInt(-exponent);
-    if (places >= 0) top *= 10n ** BigInt(places); else bottom *= 10n ** BigInt(-places);
-    const off = top > bottom ? top - bottom : bottom - top;
-    return off * 2n ** 52n <= top * BigInt(EXACT_ULPS);
+  function isExact(x, whole, places) {       // just what is printed, as it is read: 0.1 × 0.1 prints 0.01
+    const [digits, exponent] = read(x), up = exponent + places;
+    return up >= 0 || digits === whole * 10n ** BigInt(-up);
   }
   function plainCell(x, kind) {              // whole numbers and truth values are never rounded
     if (kind === "truth") return { text: x ? "True" : "False", kind: "number" };
@@ -88,9 +83,9 @@ const numbers = (() => {
     const one = cellOf(x, how);
     return how.exponent && one.kind !== "zero" ? { ...one, text: one.text + power(how.exponent) } : one;
   }
-  const close = (x, y, slack = EXACT_ULPS * 2.3e-16) =>
+  const close = (x, y, slack = EXACT) =>
     Object.is(x, y) || x === y || (x !== x && y !== y) || (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y));
 
-  return { DIGITS, EPSILON, MINUS, rounded, notation, asPrinted, table, columns, cell, power, close };
+  return { DIGITS, EXACT, MINUS, rounded, notation, unit, asPrinted, table, columns, cell, power, close };
 })();
 if (typeof module !== "undefined") module.exports = numbers;
