@@ -101,6 +101,7 @@ class Card:
     copies: int = 1
     bad: bool = False
     trouble: str = ""
+    open_word: bool = False  # a page may write another word in the corner
     says: str = ""  # what it is
     says_value: str = ""
     says_gradient: str = ""

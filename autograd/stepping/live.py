@@ -24,6 +24,7 @@ from autograd.formula.operands import plain
 from autograd.formula.scalars import ALL_DIGITS, Opener, in_order
 from autograd.formula.slots import Slots, as_data
 from autograd.op import OPS
+from autograd.stepping.questions import ANY_REMEDY, name_of
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 
@@ -264,6 +265,7 @@ class Live:
             self.sends.append({
                 "lines": lines, "added": added.number, "total": total.number,
                 "before": -1 if before is None else before.number, "arrives": arrived.number,
+                "value": self.value_block(step.node),
             })  # fmt: skip
 
     def _note_shown(self, step: Step) -> None:
@@ -316,7 +318,16 @@ class Live:
             "forward": self.forward,
             "sends": self.sends,
             "lines": self.lines,
+            "made": [self._made(node) for node in self.walk.nodes],
         }  # fmt: skip
+
+    def _made(self, node: Value) -> dict[str, Any]:
+        """What a page says of a node whose value is a NaN or an infinity."""
+        parents = [self.value_block(x) for x in dict.fromkeys(node.parents)]
+        known = {"name": name_of(node), "named": int(bool(node.name)), "value": self.value_block(node), "from": parents}
+        if node.op is None:
+            return known
+        return known | {"op": node.op.name, "remedy": node.op.about.bad or ANY_REMEDY}
 
     def _is_named(self, node: Value) -> bool:
         if node.op is None:

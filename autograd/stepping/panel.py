@@ -150,10 +150,19 @@ class Panels:
         assert line is not None
         numbers = self._numbers(contribution.step, line)
         guess = self._guess(contribution.value, self.words.slope(contribution.parent), self._added(contribution)[0])
-        little = questions.why_sent_little(contribution)
-        small = f"<details><summary>why so little?</summary><p>{xml(little)}</p></details>" if little else ""
+        small = self._why_little(contribution)
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
+
+    def _why_little(self, contribution: Contribution) -> str:
+        """Why next to nothing is sent, if so. A page asks again when numbers were changed."""
+        little, op = questions.why_sent_little(contribution), contribution.step.node.op
+        added = self._added(contribution)[0]
+        if added is None or op is None:
+            return _question("why so little?", little) if little else ""
+        told = op.about.small if isinstance(op.about.small, str) else ""
+        mark = f' data-little="{added.number}" data-op="{xml(op.name)}" data-told="{xml(told)}"'
+        return _question("why so little?", little, mark + " hidden" * (not little))
 
     # --- where the page keeps the numbers -------------------------------------------------------------------------
 
@@ -257,13 +266,12 @@ class Panels:
                     text = questions.why_plus(self.stepper, contribution.parent).removeprefix("Why +=: ")
                     answers.append(("why +=?", text))
                     break
+        asked = [_question(question, answer) for question, answer in answers]
         bad = self._why_bad(step)
-        if bad:
-            answers.append(("why NaN?" if "NaN" in bad.partition(":")[0] else "why infinite?", bad.partition(": ")[2]))
-        asked = "".join(
-            f"<details><summary>{question}</summary><p>{xml(answer)}</p></details>" for question, answer in answers
-        )
-        return f'<section class="hg-why">{asked}</section>'
+        if bad or self.live is not None:
+            question = "why NaN?" if "NaN" in bad.partition(":")[0] else "why infinite?"
+            asked.append(_question(question, bad.partition(": ")[2], " data-bad" + " hidden" * (not bad)))
+        return f'<section class="hg-why">{"".join(asked)}</section>'
 
     def _why_bad(self, step: Step) -> str:
         if step.kind != BACKWARD:
@@ -334,6 +342,10 @@ class Panels:
 
     def _after_d(self, node: Value) -> str:
         return MathML(self.words.top, self.words.symbol).below(node)
+
+
+def _question(question: str, answer: str, marks: str = "") -> str:
+    return f"<details{marks}><summary>{question}</summary><p>{xml(answer)}</p></details>"
 
 
 def _is_wide(contribution: Contribution) -> bool:

@@ -278,7 +278,8 @@ def describe_step(step: Step) -> str:
 
 def roomy(card: Card) -> Card:
     """The card with room for other numbers in its tables."""
-    return replace(card, blocks=tuple(replace(block, roomy=ROOMY_COLUMN) for block in card.blocks))
+    blocks = tuple(replace(block, roomy=ROOMY_COLUMN) for block in card.blocks)
+    return replace(card, blocks=blocks, open_word=True)
 
 
 def without_gradient(card: Card) -> Card:

@@ -81,8 +81,9 @@ def caption(
     anchor: str = "start",
     weight: int = 400,
     size: float = 10.5,
+    more: str = "",
 ) -> str:
-    return text(x, y, content, token=token, anchor=anchor, size=size, weight=weight, family=theme.SANS)
+    return text(x, y, content, token=token, anchor=anchor, size=size, weight=weight, family=theme.SANS, more=more)
 
 
 def n(value: float) -> str:

@@ -93,9 +93,17 @@ const live = data => {
   const isLeaf = new Map(leaves.map(leaf => [leaf.value, leaf]));
   const nameOf = new Map(Object.entries(names).flatMap(([name, [value]]) => [[value, name]]));
 
-  // Write the numbers of a card anew, in the room they have.
-  function card(group, numbersOf) {
+  // Write the numbers of a card anew, in the room they have; `trouble` is a word in its corner, about its value.
+  function card(group, numbersOf, trouble) {
     const [value, gradient] = numbersOf;
+    const word = group.querySelector(":scope > text[data-word]");
+    if (word) {
+      word.dataset.was ??= word.textContent.startsWith("first ") ? "" : word.textContent;
+      word.textContent = value >= 0 && trouble || word.dataset.was;
+      word.classList.toggle("hg-f-bad", value >= 0 && !!trouble);
+    }
+    group.classList.toggle("hg-is-bad", isBad(value) || isBad(gradient));
+    group.classList.toggle("hg-was-bad", !!group.querySelector(":scope > .hg-frame.hg-s-bad"));
     const block = kind => (kind === "grad" ? gradient : value);
     for (const text of group.querySelectorAll(":scope > text[data-n]")) {
       const number = block(text.dataset.kind);
@@ -109,6 +117,12 @@ const live = data => {
       const number = block(table.dataset.kind);
       if (number >= 0) matrix(table, number, value);
     }
+  }
+  const isBad = number => number >= 0 && !page.read(number).every(Number.isFinite);
+  // Of the blocks of values in forward order, the first that holds a NaN or an infinity, and the word for it.
+  function trouble(values) {
+    const at = values.findIndex(number => isBad(number) && lines.shows(page.blocks[number].shape));
+    return at < 0 ? [-1, ""] : [at, page.read(values[at]).some(Number.isNaN) ? "first NaN" : "first ∞"];
   }
   function fact(kind, value, gradient) {       // of a large array; what a folded module holds is not followed
     const number = kind === "norm" ? gradient : value;
@@ -202,12 +216,49 @@ const live = data => {
       if (asCard) q.entries = [...page.gradient(number)];
       slot.innerHTML = lines.html(q, slot.dataset.tint, { before: before === undefined ? null : page.read(Number(before), registers) });
     }
+    for (const why of edits() ? panel.querySelectorAll("[data-little], [data-bad]") : []) {
+      const text = step ? (why.dataset.bad === undefined ? littleSent(why.dataset, step) : badNumber(step)) : "";
+      why.hidden = !text;
+      why.querySelector("p").textContent = text;
+      if (why.dataset.bad !== undefined) why.querySelector("summary").textContent = badWord(step) === "NaN" ? "why NaN?" : "why infinite?";
+    }
     for (const form of panel.querySelectorAll(".hg-guess[data-at]")) form.dataset.answer = page.values[form.dataset.at];
+  }
+
+  // --- why: the answers of stepping/questions.py, of the numbers as they are now ---------------------------------------
+
+  const LITTLE = 1e-3;
+  function littleSent({ little, op, told }, step) {
+    const before = lines.norm(page.read(step.arrives)), after = lines.norm(page.gradient(Number(little)));
+    if (!Number.isFinite(after) || before === 0 || after > LITTLE * before) return "";
+    if (!after && lines.norm(page.read(Number(little)))) {
+      return "Its terms cancel; what is left of them is rounding error, which counts as 0.";
+    }
+    return told || `There, ${op} has a slope of about ${lines.rough(after / before)}.`;
+  }
+  const wordFor = entries => (entries.some(Number.isNaN) ? "NaN" : "infinite");
+  const sentBad = step => step.sends.map(number => page.data.sends[number].added).find(isBad);
+  function badWord(step) {
+    const block = step.arrives < 0 ? page.data.lines[step.lines.at(-1)].result : sentBad(step);
+    return block >= 0 && isBad(block) ? wordFor(page.read(block)) : "";
+  }
+  function badNumber(step) {                   // the first NaN or infinity, forward or back
+    if (!badWord(step)) return "";
+    const { made, sends } = page.data, named = one => `${one.name} ${one.named ? "=" : "is"} ${shown(one.value)}`;
+    const first = made.find(one => isBad(one.value) && !one.from.some(isBad));
+    if (first?.op) {
+      const from = first.from.map(block => named(made.find(one => one.value === block))).join(" and ");
+      return `going forward, the first is made by ${first.op}, from ${from}. ${first.remedy}`;
+    }
+    const send = sends.find(one => one.lines.length && isBad(one.added));
+    const sender = send && made.find(one => one.value === send.value);
+    return sender ? `going back, the first is what ${sender.name} sends, with ${sender.from
+      .map(block => named(made.find(one => one.value === block))).join(" and ")}. ${sender.remedy}` : "";
   }
   const shown = number => lines.plain(lines.quantity(page, page.values, number));
 
   return {
-    page, leaves, names, root, original, nested, blockOf, set, setEntry, reset, update, edits, applyEdits, card, fill, shown,
+    page, leaves, names, root, original, nested, blockOf, set, setEntry, reset, update, edits, applyEdits, card, trouble, fill, shown,
     get spelling() { return spelling; },
     get isChanged() { return edits() !== ""; },
   };

@@ -119,6 +119,8 @@
 
   function paint() {
     const veiled = hidden ? position - 1 : position;
+    const keys = Object.keys(view.cards);
+    const [bad, word] = isLive() ? changing.trouble(keys.map(key => view.cards[key].numbers.at(-1)[0])) : [-1, ""];
     const step = position ? view.steps[position - 1] : null;
     for (const key in view.cards) {
       const card = view.cards[key], group = elements.cards[key];
@@ -130,7 +132,7 @@
         group.innerHTML = card.faces[face];
         group.setAttribute("aria-label", card.says[face]);
       }
-      if (changing && viewNumber === 0 && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face);
+      if (isLive() && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, key === keys[bad] ? word : "");
       if (before.state !== state) setState(group, state);
       shown.cards[key] = { face, state, stamp };
     }
@@ -143,8 +145,9 @@
     }
   }
 
-  function renumber(group, card, face) {    // a card's numbers as they are now
-    changing.card(group, card.numbers[face]);
+  const isLive = () => changing && viewNumber === 0;
+  function renumber(group, card, face, word) {    // a card's numbers as they are now
+    changing.card(group, card.numbers[face], word);
     if (!changing.isChanged) { group.setAttribute("aria-label", card.says[face]); return; }
     const [value, gradient] = card.numbers[face], says = [card.says[face].split(";")[0]];
     if (value >= 0) says.push(`value ${changing.shown(value)}`);
@@ -158,6 +161,7 @@
   // Numbers were changed: everything follows, at another position if one is given.
   function refresh(at = position) {
     renumbered();
+    if (viewNumber && changing.isChanged) { openView(0, view.from[1]); return; }  // nothing inside a module follows
     if (at !== position) { position = at; held = null; }
     render(true);
   }
@@ -168,17 +172,18 @@
 
   function render(stay = false) {
     const step = position ? view.steps[position - 1] : null;
-    const isMain = changing && viewNumber === 0;
     paint();
     const open = stay ? [...panel.querySelectorAll("details")].map(one => one.open) : [];
     panel.innerHTML = step ? step.panel : view.start;
-    if (isMain) {
+    if (isLive()) {
       changing.fill(panel, step?.numbers);
       if (position === view.steps.length && view.forward < view.steps.length) hand.loop(panel);
     }
     if (changing) { hand.paint(); pointer.prepare(); }
     if (data.fixed && !step) panel.append(note(`The numbers of this page are fixed: ${data.fixed}.`));
-    if (changing?.isChanged && viewNumber) panel.prepend(note("These are the numbers before your changes."));
+    if (changing?.isChanged) for (const button of panel.querySelectorAll("[data-view]")) {
+      button.replaceWith(note("What is inside a module does not follow changed numbers; after a reset it can be opened."));
+    }
     [...panel.querySelectorAll("details")].forEach((one, i) => { if (open[i]) one.open = true; });
     if (!stay) side.scrollTop = 0;
     veil();
@@ -191,7 +196,7 @@
     slider.value = position;
     const label = step ? `${step.title}, ${step.reading}` : "start";
     slider.setAttribute("aria-valuetext", label);
-    $("hg-status").textContent = step ? (hidden ? `${step.title}. ${step.reading}. Guess.` : step.say) : "Start.";
+    $("hg-status").textContent = step ? (hidden ? `${step.title}. ${step.reading}. Guess.` : said(step)) : "Start.";
     for (const note of panel.querySelectorAll(".hg-next")) {
       note.classList.toggle("hg-is-forward", !!upcoming && upcoming.kind === "forward");
     }
@@ -201,6 +206,13 @@
     if (parent !== window) parent.postMessage({ handgrad: position, view: viewNumber }, "*");
   }
 
+  function said(step) {                     // for somebody who cannot see it; Python's sentence has Python's numbers
+    if (!changing?.isChanged || viewNumber || !step.numbers) return step.say;
+    const { arrives, sends, lines: own } = step.numbers, { data: { sends: all, lines: every } } = changing.page;
+    const blocks = arrives < 0 ? own.slice(-1).map(line => every[line].result) : sends.map(send => all[send].added);
+    const told = blocks.map(block => changing.shown(block)).join(" and ");
+    return `${step.title}. ${step.reading} ${arrives < 0 ? "gives" : "sends"} ${told || "what its cards show"}.`;
+  }
   function note(text) {
     return Object.assign(document.createElement("p"), { className: "hg-lab", textContent: text });
   }
@@ -370,7 +382,7 @@
     const asked = new URLSearchParams(location.hash.slice(1));
     const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
     if (changing && (asked.get("set") || changing.isChanged)) { changing.applyEdits(asked.get("set")); renumbered(); }
-    openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
+    openView(data.views[number] && !changing?.isChanged ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
   addEventListener("resize", () => { camera = null; aim(); });
