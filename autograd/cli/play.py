@@ -100,16 +100,17 @@ def serve(formula: str, variables: dict[str, Any], opens: bool = True) -> int:
         raise CommandError(f"in the browser {lists[0]} must be one number: a slider has one")
     with Server() as server:
         server.start()
-        address = address_of(server, formula, {name: float(value) for name, value in variables.items()})
-        opened = opens and _can_open() and webbrowser.open(address)
-        print(f"{'Playing at' if opened else 'Open this in a browser:'} {address}")
-        print("It is for this computer alone. Ctrl-C ends it, and so does closing the page.", flush=True)
         try:
+            address = address_of(server, formula, {name: float(value) for name, value in variables.items()})
+            opened = opens and _can_open() and webbrowser.open(address)
+            print(f"{'Playing at' if opened else 'Open this in a browser:'} {address}")
+            print("It is for this computer alone. Ctrl-C ends it, and so does closing the page.", flush=True)
             server.wait()
             print("The page was closed.")
         except KeyboardInterrupt:
             print()
-        server.shutdown()
+        finally:
+            server.shutdown()
     return 0
 
 
