@@ -65,8 +65,7 @@ explain(loss.parents[0], loss)
 
 # %%
 yours = None  # [., ., ., .]
-
-check(yours, example.run(target="A")["dL/dlogit"], "P does not depend on the target; take 1 off another entry.")
+check("5.1", yours, example=example)
 
 # %% [markdown]
 # **2.** $\partial L / \partial W_O$ has the entries $\text{ctx}_i \cdot (\partial L/\partial
@@ -74,14 +73,11 @@ check(yours, example.run(target="A")["dL/dlogit"], "P does not depend on the tar
 
 # %%
 yours = None  # [row, column]
-
-table = np.abs(found["dL/dWO"])
-check(yours, list(np.unravel_index(table.argmax(), table.shape)), "The largest context entry meets the largest slope.")
+check("5.2", yours, found=found)
 
 # %% [markdown]
 # **3.** What is the sum of the four entries of $\partial L/\partial \text{logit}$, whatever the target?
 
 # %%
-yours = None
-
-check(yours, float(np.sum(found["dL/dlogit"]).round(12)), "Probabilities sum to 1, and so does a one-hot row.")
+yours = None  # a number
+check("5.3", yours, found=found)

@@ -46,24 +46,19 @@ SVG(example.plots()["loss.svg"])
 
 # %%
 yours = None  # [mean, gradient at each]
-
-losses = np.array([1.2, 0.6, 0.9])
-check(yours, [losses.mean(), 1 / 3], "A mean hands every number an equal share.")
+check("7.1", yours)
 
 # %% [markdown]
 # **2.** With `reduction="sum"` in place of the mean, by which factor do all weight gradients grow for three
 # patterns?
 
 # %%
-yours = None
-
-ratio = step(example.graph(reduction="sum")).ledger("WO4").total / stepper.ledger("WO4").total
-check(yours, float(np.nanmax(ratio)), "Three shares of one, instead of three shares of a third.")
+yours = None  # a number
+check("7.2", yours, example=example, stepper=stepper)
 
 # %% [markdown]
 # **3.** How many contributions does $W_Q$ get in a batch of three patterns?
 
 # %%
-yours = None
-
-check(yours, len(stepper.ledger("WQ")), "It is used once per pattern.")
+yours = None  # a number
+check("7.3", yours, stepper=stepper)

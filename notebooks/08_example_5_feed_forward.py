@@ -9,7 +9,7 @@ import numpy as np
 from exercise import check
 from IPython.display import SVG
 
-from autograd import Value, draw, explain, grad, relu, step
+from autograd import Value, draw, explain, relu, step
 from examples import example5_feed_forward as example
 
 result = example.graph()
@@ -53,10 +53,7 @@ explain(dead)
 
 # %%
 yours = None  # [., ., .]
-
-h = Value([0.2, -0.1, 0.0])
-relu(h).backward(grad=np.array([5.0, 7.0, 9.0]))
-check(yours, h.grad, "At 0 itself the slope is taken as 0.")
+check("8.1", yours)
 
 # %% [markdown]
 # **2.** $z = x + f(x)$, and the slope of $f$ at $x$ is 0.01. What is the slope of $z$, and what would it be
@@ -64,15 +61,12 @@ check(yours, h.grad, "At 0 itself the slope is taken as 0.")
 
 # %%
 yours = None  # [with, without]
-
-slope = grad(lambda x: x + 0.01 * x)(3.0)
-check(yours, [slope, slope - 1.0], "A sum hands the gradient on unchanged to both terms.")
+check("8.2", yours)
 
 # %% [markdown]
 # **3.** Twenty such layers in a row, each with slope 0.01 inside. What is the slope of the whole with
 # residuals? (Two digits.)
 
 # %%
-yours = None
-
-check(yours, slope**20, "1.01 twenty times.")
+yours = None  # a number
+check("8.3", yours)

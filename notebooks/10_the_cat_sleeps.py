@@ -5,12 +5,11 @@
 # and what followed from it.
 
 # %%
-import math
 
 from exercise import check
 from IPython.display import SVG
 
-from autograd import Value, draw, log, sigmoid, step
+from autograd import draw, step
 from examples import cat_sleeps as example
 from examples.checking.verdict import check as against_print
 from examples.checking.verdict import tally
@@ -46,25 +45,20 @@ SVG(example.plots()["loss.svg"])
 # **1.** The loss of one output is $-\log p$ where the target is 1. The model says $p = 0.8$. The loss?
 
 # %%
-yours = None
-
-check(yours, -math.log(0.8), "log 0.8 is about −0.223.")
+yours = None  # a number
+check("10.1", yours)
 
 # %% [markdown]
 # **2.** With $p = \mathrm{sigmoid}(z)$, what is $\partial L/\partial z$ for that output? (It is as simple as
 # for softmax.)
 
 # %%
-yours = None
-
-z = Value(math.log(0.8 / 0.2))
-(-log(sigmoid(z))).backward()
-check(yours, z.grad, "What the model said minus what was true.")
+yours = None  # a number
+check("10.2", yours)
 
 # %% [markdown]
 # **3.** The loss is the mean over all outputs. If it were the sum, by which factor would every gradient grow?
 
 # %%
-yours = None
-
-check(yours, found["L_sum"] / found["L_mean"], "How many outputs are there?")
+yours = None  # a number
+check("10.3", yours, found=found)

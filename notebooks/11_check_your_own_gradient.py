@@ -56,8 +56,7 @@ true = 1 - np.tanh(0.7) ** 2
 errors = [abs((tanh(0.7 + h) - tanh(0.7 - h)) / (2 * h) - true) for h in nudges]
 fig, axes = plt.subplots(figsize=(5, 3))
 axes.loglog(nudges, errors, "o-", color="tab:orange")
-axes.set(xlabel="nudge", ylabel="error of the difference")
-fig
+_ = axes.set(xlabel="nudge", ylabel="error of the difference")
 
 # %% [markdown]
 # ## A corner has no slope
@@ -82,22 +81,19 @@ def f(x):
 
 points = np.array([0.3, -1.2, 2.0])
 verdict = None if your_gradient is None else str(check_formula(f, your_gradient, points).verdict)
-check(verdict, "pass", "Quotient rule: (1 − x²) / (1 + x²)².")
+check("11.1", verdict)
 
 # %% [markdown]
 # **2.** What verdict does `check_grads` give for $|x|$ at 0?
 
 # %%
 yours = None  # a word
-
-check(yours, str(check_grads(lambda x: abs(x), 0.0).verdict), "Look at the last report above.")
+check("11.2", yours)
 
 # %% [markdown]
 # **3.** About which nudge is best for a central difference in double precision? Give its power of ten, such
 # as −3.
 
 # %%
-yours = None
-
-best = round(float(np.log10(nudges[int(np.argmin(errors))])))
-check(yours if yours is None or abs(yours - best) > 1 else best, best, "Look at the lowest dot.")
+yours = None  # a number
+check("11.3", yours, nudges=nudges, errors=errors)

@@ -56,8 +56,7 @@ for _ in range(150):
 fig, axes = plt.subplots(figsize=(5, 3))
 axes.plot(history)
 axes.axhline(np.log(len(letters)), linestyle=":", color="gray")
-axes.set(xlabel="step", ylabel="loss", title="dotted: knowing nothing")
-fig
+_ = axes.set(xlabel="step", ylabel="loss", title="dotted: knowing nothing")
 
 
 # %% [markdown]
@@ -88,8 +87,7 @@ with no_grad():
     chances = nn.functional.softmax(model(seen[:-1])).data
 fig, axes = plt.subplots(figsize=(6, 2.6))
 axes.bar(range(len(seen) - 1), chances[np.arange(len(seen) - 1), seen[1:]])
-axes.set(xticks=range(len(seen) - 1), xticklabels=list(sentence[1:]), ylim=(0, 1), ylabel="probability of the letter")
-fig
+_ = axes.set(xticks=range(len(seen) - 1), xticklabels=list(sentence[1:]), ylim=(0, 1), ylabel="probability of it")
 
 # %% [markdown]
 # And what does each letter look at, to know? A row is a letter that asks; it sees itself and what came before.
@@ -104,24 +102,21 @@ maps(last_layer, title="the attention of the last layer", x_labels=sentence[:-1]
 # **1.** A model that knows nothing spreads its chances evenly over the letters. What is its loss?
 
 # %%
-yours = None
-
-check(yours, np.log(len(letters)), "−log(1/n)")
+yours = None  # a number
+check("12.1", yours, letters=letters)
 
 # %% [markdown]
 # **2.** How many parameters does the head (the last linear layer) of this model have, without a bias? It maps
 # 16 features to the letters.
 
 # %%
-yours = None
-
-check(yours, 16 * len(letters), "rows × columns")
+yours = None  # a number
+check("12.2", yours, letters=letters)
 
 # %% [markdown]
 # **3.** Did training help? Say `True` if the mean loss of the last ten steps is below half of that of the
 # first ten.
 
 # %%
-yours = None
-
-check(yours, bool(np.mean(history[-10:]) < np.mean(history[:10]) / 2), "Look at the curve.")
+yours = None  # True or False
+check("12.3", yours, history=history)

@@ -6,9 +6,7 @@ The lessons are kept as text (`NN_name.py`, cells marked `# %%`), without output
 from __future__ import annotations
 
 import argparse
-import html
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from notebooks.lessons import HERE, lessons, list_built, title_of
+from notebooks.lesson_page import contents_page, lesson_page
+from notebooks.lessons import HERE, lessons, list_built
 
 OUT = Path("out/notebooks")
 PATIENCE = 600  # seconds for one lesson
@@ -32,36 +31,16 @@ def read(path: Path) -> Any:
 
 
 def executed(path: Path) -> Any:
-    """A lesson run from top to bottom in a kernel of its own, in its own folder."""
+    """A lesson run from top to bottom in a kernel of its own, in its own folder, its plots as SVG."""
+    import nbformat
     from nbconvert.preprocessors import ExecutePreprocessor
 
     notebook = read(path)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%config InlineBackend.figure_formats = ['svg']"))
     ExecutePreprocessor(timeout=PATIENCE).preprocess(notebook, {"metadata": {"path": str(HERE)}})
+    del notebook.cells[0]
     return notebook
-
-
-def as_page(notebook: Any, title: str) -> str:
-    """A notebook as one HTML file that fetches nothing."""
-    from nbconvert import HTMLExporter
-
-    from notebooks.mathml import FORMULA, mathml
-
-    formulas: list[str] = []  # the exporter strips MathML from Markdown, so they go in afterwards
-
-    def kept(found: re.Match[str]) -> str:
-        formulas.append(mathml(found[1] or found[2], display=found[1] is not None))
-        return f"handgrad-formula-{len(formulas) - 1}-"
-
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            cell.source = FORMULA.sub(kept, cell.source)
-    notebook.metadata["title"] = title
-    exporter = HTMLExporter(embed_images=True, mathjax_url="", require_js_url="", jquery_url="")
-    page: str = exporter.from_notebook_node(notebook)[0]
-    page = re.sub(r"handgrad-formula-(\d+)-", lambda found: formulas[int(found[1])], page)
-    page = page.replace('<script src=""></script>', "")
-    return re.sub(r'<script type="module">(?:(?!</script>).)*mermaid.*?</script>', "", page, flags=re.S)
 
 
 def lacks_torch(path: Path) -> bool:
@@ -76,11 +55,9 @@ def build(out: Path, chosen: Sequence[str] = ()) -> Iterator[Path]:
     for path in built:
         if not chosen or path.name[:2] in chosen:
             page = out / f"{path.stem}.html"
-            page.write_text(as_page(executed(path), title_of(path)), encoding="utf-8")
+            page.write_text(lesson_page(executed(path), path), encoding="utf-8")
             yield page
-    items = "".join(f'<li><a href="{path.stem}.html">{html.escape(title_of(path))}</a></li>' for path in built)
-    index = f"<!doctype html><meta charset=utf-8><title>Lessons</title><h1>Lessons</h1><ul>{items}</ul>"
-    (out / "index.html").write_text(index, encoding="utf-8")
+    (out / "index.html").write_text(contents_page(built), encoding="utf-8")
     list_built(out)
 
 

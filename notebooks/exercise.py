@@ -1,18 +1,21 @@
-"""The exercises of the lessons: `check(yours, expected)` tells a learner whether an answer is right.
+"""The exercises of the lessons: `check("3.1", yours)` tells a learner whether an answer is right.
 
-The expected answer is always computed by the lesson itself, never typed in, so that changing a lesson's numbers changes
-its answers too.
+The answers are in `answers.py`, computed by the engine and never typed in.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import dataclass
 from typing import Any
 
+import answers
 import numpy as np
 
 TOLERANCE = 0.005  # of each entry: three digits by hand are enough
 COUNTED = 0.01  # whole numbers must be met more closely: 344 is not 345
+FOR_PAGES = "application/vnd.handgrad.exercise"  # what a page without Python judges by; others show the sentence
 
 asked: list[Check] = []  # every exercise of the lesson so far
 
@@ -29,12 +32,22 @@ class Check:
     def __repr__(self) -> str:
         return self.verdict
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        rule = json.dumps({"hint": self.hint} | _rule(self.expected))
+        return {"text/plain": self.verdict, FOR_PAGES: base64.b64encode(rule.encode()).decode()}
 
-def check(yours: Any, expected: Any, hint: str = "") -> Check:
-    """Hold an answer against what the engine computes. `None` means: not answered yet."""
-    result = Check(expected, hint, *_judged(yours, expected, hint))
+
+def check(number: str, yours: Any, **given: Any) -> Check:
+    """Hold an answer against the engine's. `None` means: not answered yet. `given` is what the answer depends on."""
+    answer = getattr(answers, f"exercise_{number.replace('.', '_')}")
+    result = judge(yours, answer(**given), answer.__doc__ or "")
     asked.append(result)
     return result
+
+
+def judge(yours: Any, expected: Any, hint: str = "") -> Check:
+    """Hold an answer against an expected one."""
+    return Check(expected, hint, *_judged(yours, expected, hint))
 
 
 def _judged(yours: Any, expected: Any, hint: str) -> tuple[str, bool]:
@@ -47,6 +60,8 @@ def _judged(yours: Any, expected: Any, hint: str) -> tuple[str, bool]:
         answer = np.asarray(yours, dtype=float)
     except (TypeError, ValueError):
         return f"Write a number, or a list of numbers; {yours!r:.40} is neither.", False
+    if isinstance(expected, answers.AnyOf):
+        expected = min(expected, key=lambda one: float(np.abs(answer - one).sum()))
     wanted = np.asarray(expected, dtype=float)
     if answer.shape != wanted.shape:
         return f"The shape should be {wanted.shape}; yours is {answer.shape}.", False
@@ -63,7 +78,24 @@ def _judged(yours: Any, expected: Any, hint: str) -> tuple[str, bool]:
 
 def _near(answer: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Entry by entry: near enough for a calculation by hand."""
+    return np.abs(answer - wanted) <= _slack(wanted)
+
+
+def _slack(wanted: np.ndarray) -> np.ndarray:
     largest = float(np.max(np.abs(wanted), initial=0.0))
     slack = np.maximum(TOLERANCE * np.abs(wanted), TOLERANCE / 10 * largest)
     slack = np.where(wanted == np.round(wanted), np.minimum(slack, COUNTED), slack)
-    return np.abs(answer - wanted) <= np.maximum(slack, 1e-12)
+    return np.maximum(slack, 1e-12)
+
+
+def _rule(expected: Any) -> dict[str, Any]:
+    """How a page judges: by a word, or by the least and the greatest that each number may be."""
+    if isinstance(expected, answers.InPython):
+        return {"python": True}
+    if isinstance(expected, str | bool):
+        return {"word": str(expected).lower()}
+    if isinstance(expected, answers.AnyOf):
+        return {"least": [min(expected)], "greatest": [max(expected)]}
+    wanted = np.asarray(expected, dtype=float)
+    slack = _slack(wanted)
+    return {"least": (wanted - slack).ravel().tolist(), "greatest": (wanted + slack).ravel().tolist()}

@@ -12,10 +12,12 @@ import pytest
 
 pytest.importorskip("matplotlib")
 from notebooks import __main__ as notebooks
+from notebooks.lesson_page import lesson_page
+from notebooks.lessons import HERE, lessons, promise_of, title_of
 from notebooks.mathml import FORMULA, UnknownLatex, mathml
 from tests.jupyter import jupyterlab
 
-LESSONS = notebooks.lessons()
+LESSONS = lessons()
 IDS = [path.stem for path in LESSONS]
 
 
@@ -23,21 +25,24 @@ IDS = [path.stem for path in LESSONS]
 def in_lessons(monkeypatch):
     """As a kernel runs a lesson: in its folder, plots to memory."""
     monkeypatch.setenv("MPLBACKEND", "Agg")
-    monkeypatch.syspath_prepend(str(notebooks.HERE))
-    monkeypatch.chdir(notebooks.HERE)
+    monkeypatch.syspath_prepend(str(HERE))
+    monkeypatch.chdir(HERE)
     exercise = importlib.import_module("exercise")
     exercise.asked.clear()
     yield exercise
-    sys.modules.pop("exercise", None)
+    for name in ("exercise", "answers"):
+        sys.modules.pop(name, None)
     with contextlib.suppress(ImportError):
         import matplotlib.pyplot
 
         matplotlib.pyplot.close("all")
 
 
-def test_thirteen_numbered_lessons():
-    assert [path.name[:2] for path in LESSONS] == [f"{n:02}" for n in range(1, 14)]
-    assert [notebooks.title_of(path).split(" · ")[0] for path in LESSONS] == [str(n) for n in range(1, 14)]
+def test_lessons_are_numbered_and_say_what_they_are_about():
+    assert len(LESSONS) >= 14
+    for number, path in enumerate(LESSONS, start=1):
+        assert path.name[:2] == f"{number:02}" and title_of(path).split(" · ")[0] == str(number)
+        assert 10 < len(promise_of(path)) < 150 and "$" not in promise_of(path)
 
 
 def skip_without_torch(path):
@@ -67,14 +72,34 @@ def test_each_runs_and_its_exercises_can_be_solved(path, in_lessons, capsys):
     assert len(asked) >= 3
     for one in asked:
         assert "in place of None" in one.verdict and not one.right
-        assert in_lessons.check(one.expected, one.expected).right
+        assert in_lessons.judge(_as_answer(one.expected), one.expected).right
         wrong = "nonsense" if isinstance(one.expected, str) else not one.expected if isinstance(one.expected, bool) \
-            else np.asarray(one.expected, dtype=float) + 1.0  # fmt: skip
-        assert not in_lessons.check(wrong, one.expected).right
+            else np.asarray(_as_answer(one.expected), dtype=float) + 5.0  # fmt: skip
+        assert not in_lessons.judge(wrong, one.expected).right
+
+
+def _as_answer(expected):
+    """What a learner would write: of several right numbers, one."""
+    return expected[0] if type(expected).__name__ == "AnyOf" else expected
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=IDS)
+def test_no_answer_stands_in_the_lesson(path, in_lessons):
+    """A cell that asks holds nothing but the place for an answer; hints and answers are elsewhere."""
+    cells = [
+        cell for cell in path.read_text(encoding="utf-8").split("# %%") if "check(" in cell and "[markdown]" not in cell
+    ]
+    asking = [cell for cell in cells if re.search(r"^check\(", cell, re.M)]
+    assert len(asking) == 3
+    for cell in asking:
+        assert re.search(r"^\w+ = None  # \S", cell, re.M)
+        number = re.search(r'^check\("(\d+\.\d)", \w+', cell, re.M)[1]
+        hint = getattr(in_lessons.answers, f"exercise_{number.replace('.', '_')}").__doc__
+        assert hint and hint not in path.read_text(encoding="utf-8")
 
 
 def test_what_a_learner_hears(in_lessons):
-    check = in_lessons.check
+    check = in_lessons.judge
     assert repr(check(3.001, 3.0)) == "Right."
     assert "sign" in repr(check(-3.0, 3.0))
     assert "transposed" in repr(check([[1, 3], [2, 4]], [[1, 2], [3, 4]]))
@@ -93,19 +118,71 @@ def test_formulas():
 # --- in Jupyter -------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The lessons that were run by the tests below, as pages."""
+    return tmp_path_factory.mktemp("lessons")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
 @pytest.mark.filterwarnings("ignore")  # Jupyter's own
-def test_each_runs_in_a_kernel_and_becomes_a_page(path, tmp_path):
+def test_each_runs_in_a_kernel_and_becomes_a_page(path, pages, browser):
+    """One page a lesson: nothing fetched, nothing off the edge, dark where it should be, each figure once."""
     skip_without_torch(path)
-    pytest.importorskip("nbconvert")
-    pytest.importorskip("jupytext")
+    for needed in ("nbconvert", "jupytext", "mistune", "pygments"):
+        pytest.importorskip(needed)
     notebook = notebooks.executed(path)
-    assert not [cell for cell in notebook.cells if cell.cell_type == "code" and not cell.execution_count]
-    page = notebooks.as_page(notebook, notebooks.title_of(path))
-    assert not re.search(r"""<(script|link|img)[^>]*(src|href)=["']?https?:""", page)
-    assert "handgrad-formula" not in page and "import(" not in page
-    assert "<iframe" in page or "inside(" in path.read_text(encoding="utf-8")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not [cell for cell in code if not cell.execution_count]
+    assert not [output for cell in code for output in cell.outputs if output.get("name") == "stderr"]
+    text = lesson_page(notebook, path)
+    assert not re.search(r"""<(script|link|img)[^>]*(src|href)=["']?https?:""", text)
+    assert "handgrad-formula" not in text and "<iframe" in text
+    assert "run this cell" not in text.lower() and "run the cell" not in text.lower()
+    page = pages / f"{path.stem}.html"
+    page.write_text(text, encoding="utf-8")
+    for width, dark in ((1280, True), (390, False)):
+        browser.errors.clear()
+        browser.open(page.as_uri(), width=width, height=800, dark=dark, phone=width < 500)
+        assert browser.js("document.documentElement.scrollWidth") <= width
+        assert browser.errors == []
+        assert (
+            browser.js("getComputedStyle(document.body).backgroundColor")
+            == f"rgb{(21, 24, 29) if dark else (255,) * 3}"
+        )
+    plots = browser.js(
+        "[...document.querySelectorAll('.plot svg')].map(plot => plot.innerHTML.replace(/[\\w-]*\\d[\\w-]*/g, ''))"
+    )
+    assert len(set(plots)) == len(plots)
+    assert browser.js("document.querySelectorAll('form.exercise').length") == 3
+
+
+@pytest.mark.page
+def test_exercises_on_a_page(in_lessons, tmp_path, browser):
+    """A page judges as Python does: words, numbers, several numbers."""
+    from notebooks.lesson_page import _exercise, _page
+
+    forms = [
+        in_lessons.judge(None, expected, "Think again.")._repr_mimebundle_()[in_lessons.FOR_PAGES]
+        for expected in EXPECTED
+    ]
+    script = (HERE / "assets" / "lesson.js").read_text(encoding="utf-8")
+    page = tmp_path / "exercises.html"
+    page.write_text(_page("Exercises", "".join(_exercise(form, "") for form in forms), script), encoding="utf-8")
+    browser.open(page.as_uri())
+    for number, (answer, said) in enumerate(ANSWERED):
+        browser.js(f"document.querySelectorAll('input')[{number % len(EXPECTED)}].value = {answer!r}")
+        browser.js(f"document.querySelectorAll('form')[{number % len(EXPECTED)}].requestSubmit()")
+        assert browser.js(f"document.querySelectorAll('output')[{number % len(EXPECTED)}].textContent").startswith(said)
+
+
+EXPECTED = (12.0, [[1.5, -0.5], [0.25, 2.0]], "kink", True)
+ANSWERED = (
+    ("12.001", "Right."), ("[[1.5, −0.5], [0.25, 2]]", "Right."), ("'kink'", "Right."), ("true", "Right."),
+    ("-12", "Not yet. Think again."), ("1.5 0.5 0.25 3", "Not yet. 2 of 4 numbers are off. Think"),
+    ("pass", "Not yet."), ("False", "Not yet."), ("", "Not yet. Think again."), ("1, 2", "Write 4 numbers; there"),
+)  # fmt: skip
 
 
 @pytest.mark.slow

@@ -1,0 +1,285 @@
+"""The answers to the lessons' exercises, each computed by the engine: `exercise_3_1` is that of lesson 3, exercise 1.
+
+They stand here and not in the lessons, so that nobody reads an answer while reading the question. A docstring is the
+hint for those who were wrong. What an answer depends on in the lesson is an argument.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from autograd import Value, check_grads, compile, grad, layer_norm, log, relu, sigmoid, step
+
+
+class AnyOf(list[float]):
+    """Several numbers, each of which is right."""
+
+
+class InPython(str):
+    """An answer that is code, so that a page without Python cannot judge it."""
+
+
+# --- 1: a scalar by hand ------------------------------------------------------------------------------------------
+
+
+def _formula() -> list[Value]:
+    a, b, c, f = Value(4.0), Value(0.5), Value(1.0), Value(3.0)
+    ((a * b + c) * f).backward()
+    return [a, b, c, f]
+
+
+def exercise_1_1() -> Any:
+    """d gets f; a sum hands it on to e; a product sends it on to b, times a."""
+    return _formula()[1].grad
+
+
+def exercise_1_2() -> Any:
+    """c is a term of a sum: it gets what d got. f gets d itself."""
+    *_, c, f = _formula()
+    return [c.grad, f.grad]
+
+
+def exercise_1_3() -> Any:
+    """x is used twice in the product and once in the sum."""
+    x = Value(3.0, name="x")
+    ledger = step(x * x + x).ledger(x)
+    return [len(ledger), ledger.total]
+
+
+# --- 2: the chain rule --------------------------------------------------------------------------------------------
+
+
+def exercise_2_1() -> Any:
+    """Two paths: directly as a factor, and through y."""
+    return grad(lambda x: x * (x + 1.0))(4.0)
+
+
+def exercise_2_2() -> Any:
+    """Paths double at each level."""
+    bottom = top = Value(1.0)
+    for _ in range(10):
+        top = top + top
+    diamonds = step(top)
+    return [diamonds.ledger(bottom).total, sum(one.kind == "backward" for one in diamonds)]
+
+
+def exercise_2_3(steps: Any) -> Any:
+    """b was made after a."""
+    return [one.name for one in steps if one.kind == "backward"][1]
+
+
+# --- 3: tensors ---------------------------------------------------------------------------------------------------
+
+
+def exercise_3_1() -> Any:
+    """Xᵀ times G."""
+    x, w = Value([[1.0, 2.0], [3.0, 4.0]]), Value(np.ones((2, 2)))
+    (x @ w).backward(grad=np.array([[1.0, 0.0], [0.0, 2.0]]))
+    return w.grad
+
+
+def exercise_3_2() -> Any:
+    """How often was s used?"""
+    return grad(lambda s: (np.zeros((4, 5)) + s).sum())(1.0)
+
+
+def exercise_3_3() -> Any:
+    """Every entry gets an equal share."""
+    return grad(lambda s: (np.zeros((4, 5)) + s).mean())(1.0)
+
+
+# --- 4 to 10: the worked examples ---------------------------------------------------------------------------------
+
+
+def _identities(example: Any) -> Any:
+    identity = [[1.0, 0.0], [0.0, 1.0]]
+    return example.run(WQ=identity, WK=identity)
+
+
+def exercise_4_1(example: Any) -> Any:
+    """Q and K are then X itself, and X is the identity here."""
+    return _identities(example)["score"]
+
+
+def exercise_4_2(example: Any) -> Any:
+    """softmax([0, 0.7071]) = [1, 2.028] / 3.028"""
+    return _identities(example)["attn"][1]
+
+
+def exercise_4_3(found: Any) -> Any:
+    """softmax only sees differences."""
+    row = found["scaled"][1]
+    before, after = (np.exp(r - r.max()) / np.exp(r - r.max()).sum() for r in (row, row + 5.0))
+    return float(np.abs(after - before).max().round(12))
+
+
+def exercise_5_1(example: Any) -> Any:
+    """P does not depend on the target; take 1 off another entry."""
+    return example.run(target="A")["dL/dlogit"]
+
+
+def exercise_5_2(found: Any) -> Any:
+    """The largest context entry meets the largest slope."""
+    table = np.abs(found["dL/dWO"])
+    return list(np.unravel_index(table.argmax(), table.shape))
+
+
+def exercise_5_3(found: Any) -> Any:
+    """Probabilities sum to 1, and so does a one-hot row."""
+    return float(np.sum(found["dL/dlogit"]).round(12))
+
+
+def exercise_6_1() -> Any:
+    """The average that arrives is 2."""
+    p, g = np.array([0.5, 0.5]), np.array([1.0, 3.0])
+    return p * (g - (g * p).sum())
+
+
+def exercise_6_2(stepper: Any) -> Any:
+    """Divide two numbers of the ledger."""
+    first, *_, last = stepper.ledger("X")
+    return round(100 * first.total[1, 0] / last.total[1, 0])
+
+
+def exercise_6_3(example: Any) -> Any:
+    """Without V the context is zero. Who multiplies the context, and who multiplies V?"""
+    silent = example.run(WV=[[0.0, 0.0], [0.0, 0.0]])
+    return sum(bool(np.any(silent[name])) for name in ("dL/dWQ", "dL/dWK", "dL/dWV", "dL/dWO"))
+
+
+def exercise_7_1() -> Any:
+    """A mean hands every number an equal share."""
+    losses = Value([1.2, 0.6, 0.9])
+    mean = losses.mean()
+    mean.backward()
+    return [mean.data, losses.grad[0]]
+
+
+def exercise_7_2(example: Any, stepper: Any) -> Any:
+    """Three shares of one, instead of three shares of a third."""
+    with np.errstate(invalid="ignore"):
+        ratio = step(example.graph(reduction="sum")).ledger("WO4").total / stepper.ledger("WO4").total
+    return float(np.nanmax(ratio))
+
+
+def exercise_7_3(stepper: Any) -> Any:
+    """It is used once per pattern."""
+    return len(stepper.ledger("WQ"))
+
+
+def exercise_8_1() -> Any:
+    """At 0 itself the slope is taken as 0."""
+    h = Value([0.2, -0.1, 0.0])
+    relu(h).backward(grad=np.array([5.0, 7.0, 9.0]))
+    return h.grad
+
+
+def exercise_8_2() -> Any:
+    """A sum hands the gradient on unchanged to both terms."""
+    slope = grad(lambda x: x + 0.01 * x)(3.0)
+    return [slope, slope - 1.0]
+
+
+def exercise_8_3() -> Any:
+    """1.01 twenty times."""
+    return grad(lambda x: x + 0.01 * x)(3.0) ** 20
+
+
+def exercise_9_1(example: Any) -> Any:
+    """Add rows × columns of every table in the drawing."""
+    return example.Transformer().count()
+
+
+def exercise_9_2() -> Any:
+    """Take the mean off first."""
+    return layer_norm(np.array([[3.0, 3.0, 3.0]]))[0]
+
+
+def exercise_9_3(loss: Any) -> Any:
+    """Both rows are picked in one operation."""
+    return len(step(loss).ledger("embedding.weight"))
+
+
+def exercise_10_1() -> Any:
+    """log 0.8 is about −0.223."""
+    return -math.log(0.8)
+
+
+def exercise_10_2() -> Any:
+    """What the model said minus what was true."""
+    return grad(lambda z: -log(sigmoid(z)))(math.log(0.8 / 0.2))
+
+
+def exercise_10_3(found: Any) -> Any:
+    """How many outputs are there?"""
+    return found["L_sum"] / found["L_mean"]
+
+
+# --- 11 to 14 -----------------------------------------------------------------------------------------------------
+
+
+def exercise_11_1() -> Any:
+    """Quotient rule: (1 − x²) / (1 + x²)²."""
+    return InPython("pass")
+
+
+def exercise_11_2() -> Any:
+    """Look at the last report above."""
+    return str(check_grads(lambda x: abs(x), 0.0).verdict)
+
+
+def exercise_11_3(nudges: Any, errors: Any) -> Any:
+    """Look at the lowest dot."""
+    best = round(float(np.log10(nudges[int(np.argmin(errors))])))
+    return AnyOf([best - 1, best, best + 1])
+
+
+def exercise_12_1(letters: Any) -> Any:
+    """−log(1/n)"""
+    return math.log(len(letters))
+
+
+def exercise_12_2(letters: Any) -> Any:
+    """Rows times columns."""
+    return 16 * len(letters)
+
+
+def exercise_12_3(history: Any) -> Any:
+    """Look at the curve."""
+    return bool(np.mean(history[-10:]) < np.mean(history[:10]) / 2)
+
+
+def exercise_13_1(found: Any) -> Any:
+    """It is the gradient of something that ignores a shift of the whole row."""
+    return float(np.sum(found.first.ours[0]).round(9))
+
+
+def exercise_13_2(g: Any, h: Any, s: Any) -> Any:
+    """(g − m₁ − h · m₂) / s, where m₁ is the mean of g and m₂ the mean of g · h."""
+    return (g - g.mean() - h * (g * h).mean()) / s
+
+
+def exercise_13_3(found: Any) -> Any:
+    """print(found) says it; found.agreed too."""
+    return found.agreed
+
+
+def exercise_14_1(loss: Any) -> Any:
+    """One term for each use of X: in Q, in K, in V, and in the difference at the end."""
+    return len(step(loss).ledger("X"))
+
+
+def exercise_14_2(source: str) -> Any:
+    """Find the line that begins with d_V; the number at its end is that of the line above that made use of V."""
+    found = re.search(r"d_V = .*# \((\d+)\)", source)
+    return int(found[1]) if found else None
+
+
+def exercise_14_3() -> Any:
+    """Three paths lead to a: two through the product, one through the sum."""
+    value, (slope,) = compile(lambda a: a * a + a)(3.0)
+    return [value, slope]

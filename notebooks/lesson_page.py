@@ -1,0 +1,154 @@
+"""A lesson that was run, as one HTML file: text, code, figures, live steppers, and exercises that judge an answer.
+
+It fetches nothing, is light or dark as the reader likes it, and fits a phone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from autograd.drawing.paint.theme import MONO, SANS, variables_css
+from notebooks.lessons import lessons, promise_of, title_of
+from notebooks.mathml import FORMULA, mathml
+
+ASSETS = Path(__file__).resolve().parent / "assets"
+EXERCISE = "application/vnd.handgrad.exercise"
+FRAME = re.compile(r'<iframe[^>]* title="([^"]*)" srcdoc="([^"]*)".*?</iframe>', re.S)
+FRAME_HEIGHT = 640
+
+
+def lesson_page(notebook: Any, path: Path) -> str:
+    """A notebook that was run, as a page."""
+    body = "\n".join(_cell(cell) for cell in notebook.cells if cell.source.strip())
+    return _page(title_of(path), f"{_ways(path)}<main>{body}</main>{_ways(path)}", _asset("lesson.js"))
+
+
+def contents_page(built: list[Path]) -> str:
+    """The list of the lessons."""
+    items = "".join(
+        f'<li><a href="{path.stem}.html">{escape(title_of(path))}</a> <span>{escape(promise_of(path))}</span></li>'
+        for path in built
+    )
+    return _page("Lessons", f'<main class="contents"><h1>Lessons</h1><ul>{items}</ul></main>')
+
+
+def _page(title: str, body: str, script: str = "") -> str:
+    style = f"{variables_css(':root')}:root{{--mono:{MONO};--sans:{SANS}}}{_asset('lesson.css')}"
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{style}</style></head><body>{body}"
+        f"<script>{script}</script></body></html>\n"
+    )
+
+
+def _ways(path: Path) -> str:
+    """Links to the lesson before, to all, and to the lesson after."""
+    every = lessons()
+    place = every.index(path)
+    before = _link(every[place - 1], "‹ ") if place else "<span></span>"
+    after = _link(every[place + 1], after=" ›") if place + 1 < len(every) else "<span></span>"
+    return f'<nav>{before}<a href="index.html">all lessons</a>{after}</nav>'
+
+
+def _link(path: Path, before: str = "", after: str = "") -> str:
+    return f'<a href="{path.stem}.html">{before}{escape(title_of(path))}{after}</a>'
+
+
+# --- cells ----------------------------------------------------------------------------------------------------------
+
+
+def _cell(cell: Any) -> str:
+    if cell.cell_type == "markdown":
+        return _text(cell.source)
+    outputs = list(_outputs(cell))
+    if any('class="exercise"' in shown for shown in outputs):
+        return "".join(outputs)  # its code is for those who work in the notebook
+    return f'<pre class="code">{_highlighted(cell.source)}</pre>{"".join(outputs)}'
+
+
+def _text(source: str) -> str:
+    """Markdown, its formulas as MathML."""
+    import mistune
+
+    formulas: list[str] = []  # set aside: Markdown would take their underscores for emphasis
+
+    def kept(found: re.Match[str]) -> str:
+        formulas.append(mathml(found[1] or found[2], display=found[1] is not None))
+        return f"handgrad-formula-{len(formulas) - 1}-"
+
+    html = str(mistune.html(FORMULA.sub(kept, source)))
+    return re.sub(r"handgrad-formula-(\d+)-", lambda found: formulas[int(found[1])], html)
+
+
+def _highlighted(source: str) -> str:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    return str(highlight(source, PythonLexer(), HtmlFormatter(nowrap=True)))
+
+
+def _outputs(cell: Any) -> Iterator[str]:
+    for output in cell.outputs:
+        if output.output_type == "stream":
+            if output.name == "stdout":
+                yield f'<pre class="out">{escape(output.text)}</pre>'
+        elif output.output_type in ("execute_result", "display_data"):
+            yield _shown(output.data, _comment(cell.source))
+
+
+def _shown(data: Any, asked: str) -> str:
+    """The richest form of an output."""
+    if EXERCISE in data:
+        return _exercise(data[EXERCISE], asked)
+    if "text/html" in data:
+        return _html(data["text/html"])
+    if "image/svg+xml" in data:
+        return f'<figure class="plot">{_themed(data["image/svg+xml"])}</figure>'
+    if "image/png" in data:
+        return f'<figure><img alt="a plot" src="data:image/png;base64,{data["image/png"].strip()}"></figure>'
+    return f'<pre class="out">{escape(data.get("text/plain", ""))}</pre>'
+
+
+def _html(text: str) -> str:
+    """A stepper's frame without what stands in for it elsewhere; other HTML as it is."""
+    found = FRAME.search(text)
+    if found is None:
+        return f'<div class="wide">{text}</div>'
+    title, page = found.groups()
+    return (
+        f'<div class="wide"><iframe sandbox="allow-scripts allow-forms" loading="lazy" title="{title}" '
+        f'height="{FRAME_HEIGHT}" srcdoc="{page}"></iframe></div>'
+    )
+
+
+def _themed(svg: str) -> str:
+    """A plot of matplotlib in the colours of the page: its black is the ink, its white the paper."""
+    svg = svg[svg.index("<svg") :]
+    if "<!-- Created with matplotlib" not in svg and "matplotlib" not in svg:
+        return svg
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    return svg.replace("fill: #ffffff", "fill: none").replace("#000000", "currentColor")
+
+
+def _comment(source: str) -> str:
+    """What `yours = None  # a number` says is to be written."""
+    found = re.search(r"^yours = None  # (.*)$", source, re.M)
+    return found[1] if found else ""
+
+
+def _exercise(rule: str, asked: str) -> str:
+    return (
+        f'<form class="exercise" data-rule="{escape(rule)}"><label>your answer'
+        f'<input autocomplete="off" spellcheck="false" placeholder="{escape(asked)}"></label>'
+        '<button>check</button><output role="status"></output></form>'
+    )
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
