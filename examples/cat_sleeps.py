@@ -66,19 +66,21 @@ def forward(tables: Mapping[str, Parameter], *, X: Any = X, y: Any = LABELS, d_k
     if reduction not in ("mean", "sum"):
         raise ValueError(f"reduction: expected one of mean, sum, got {reduction!r}")
     steps = Steps()
-    labels = steps.keep("y", Value(np.array(y, dtype=float), requires_grad=False))
-    tokens = steps.keep("X", Value(np.array(X, dtype=float)))
+    labels = Value(np.array(y, dtype=float), requires_grad=False)
+    tokens = Value(np.array(X, dtype=float))
+    steps.keep(y=labels, X=tokens)
     out = attend(steps, tokens, tables["W_Q"], tables["W_K"], tables["W_V"],
                  d_k=tables["W_K"].shape[-1] if d_k is None else d_k, causal=causal)
     with scope("feed-forward"):
-        pre = steps.keep("pre", out @ tables["W_FFN1"])
-        hidden = steps.keep("hidden", relu(pre))
+        pre = out @ tables["W_FFN1"]
+        hidden = relu(pre)
         column = hidden @ tables["W_FFN2"]
-    logit = steps.keep("logit", column[:, 0])
-    p = steps.keep("p", sigmoid(logit))
+    logit = column[:, 0]
+    p = sigmoid(logit)
     with scope("binary cross-entropy"):
-        bce = steps.keep("bce", F.binary_cross_entropy(p, labels, reduction="none"))
-    steps.keep("L", bce.mean() if reduction == "mean" else bce.sum())
+        bce = F.binary_cross_entropy(p, labels, reduction="none")
+    L = bce.mean() if reduction == "mean" else bce.sum()
+    steps.keep(pre=pre, hidden=hidden, logit=logit, p=p, bce=bce, L=L)
     return steps
 
 

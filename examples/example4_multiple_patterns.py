@@ -65,7 +65,8 @@ def forward(mini: MiniTransformer, batch: Sequence[Pattern], reduction: str) -> 
     patterns = [mini.steps(sequence, target, str(n)) for n, (sequence, target) in enumerate(batch, 1)]
     total = functools.reduce(operator.add, (steps[f"L{steps.n}"] for steps in patterns))
     whole = Steps()
-    mean = whole.keep("L_mean", total / len(batch))
+    mean = total / len(batch)
+    whole.keep(L_mean=mean)
     whole["L"] = mean if reduction == "mean" else total
     return patterns, whole
 

@@ -57,12 +57,14 @@ def forward(*, tokens: Mapping[str, Sequence[float]] | None = None, sequence: Se
     steps = Steps()
     weights = {name: parameter(name, table)
                for name, table in {"WQ": WQ, "WK": WK, "WV": WV, "W1": W1, "W2": W2}.items()}
-    X = steps.keep("X", Value(embed(vocabulary(tokens), sequence)))
+    X = Value(embed(vocabulary(tokens), sequence))
+    steps.keep(X=X)
     out = attend(steps, X, weights["WQ"], weights["WK"], weights["WV"],
                  d_k=weights["WK"].shape[-1] if d_k is None else d_k, causal=causal)
     if row0 == "copied":
         out.name = "computed out"
-        out = steps.keep("out", stack([out[1], *(out[i] for i in range(1, out.shape[0]))]))
+        out = stack([out[1], *(out[i] for i in range(1, out.shape[0]))])
+        steps.keep(out=out)
     feed_forward(steps, out, weights["W1"], weights["W2"], residual)
     return steps, weights
 
@@ -70,10 +72,12 @@ def forward(*, tokens: Mapping[str, Sequence[float]] | None = None, sequence: Se
 def feed_forward(steps: Steps, out: Value, W1: Any, W2: Any, residual: bool = True) -> Value:
     """final = out + ReLU(out W1) W2."""
     with scope("feed-forward"):
-        hidden = steps.keep("hidden", out @ W1)
-        act = steps.keep("act", relu(hidden))
-        ffn = steps.keep("ffn", act @ W2)
-    return steps.keep("final", out + ffn if residual else ffn * 1.0)
+        hidden = out @ W1
+        act = relu(hidden)
+        ffn = act @ W2
+    final = out + ffn if residual else ffn * 1.0
+    steps.keep(hidden=hidden, act=act, ffn=ffn, final=final)
+    return final
 
 
 TAKES = (run, forward)

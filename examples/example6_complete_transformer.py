@@ -48,19 +48,35 @@ class Block(nn.Module):
 
     def forward(self, steps: Steps, x: Value, *, causal: bool, pre_norm: bool) -> Value:
         if pre_norm:
-            x = steps.keep("sum_attn", x + self.attention(steps, steps.keep("norm_attn", self.norm1(x)), causal))
-            return steps.keep("sum_ffn", x + self.feed_forward(steps, steps.keep("norm_ffn", self.norm2(x))))
-        x = steps.keep("norm_attn", self.norm1(steps.keep("sum_attn", x + self.attention(steps, x, causal))))
-        return steps.keep("norm_ffn", self.norm2(steps.keep("sum_ffn", x + self.feed_forward(steps, x))))
+            norm_attn = self.norm1(x)
+            steps.keep(norm_attn=norm_attn)
+            sum_attn = x + self.attention(steps, norm_attn, causal)
+            norm_ffn = self.norm2(sum_attn)
+            steps.keep(sum_attn=sum_attn, norm_ffn=norm_ffn)
+            sum_ffn = sum_attn + self.feed_forward(steps, norm_ffn)
+            steps.keep(sum_ffn=sum_ffn)
+            return sum_ffn
+        sum_attn = x + self.attention(steps, x, causal)
+        norm_attn = self.norm1(sum_attn)
+        steps.keep(sum_attn=sum_attn, norm_attn=norm_attn)
+        sum_ffn = norm_attn + self.feed_forward(steps, norm_attn)
+        norm_ffn = self.norm2(sum_ffn)
+        steps.keep(sum_ffn=sum_ffn, norm_ffn=norm_ffn)
+        return norm_ffn
 
     def attention(self, steps: Steps, x: Value, causal: bool) -> Value:
         out = attend(steps, x, self.WQ.weight, self.WK.weight, self.WV.weight, d_k=x.shape[-1], causal=causal)
-        return steps.keep("proj", out @ self.WO.weight)
+        proj = out @ self.WO.weight
+        steps.keep(proj=proj)
+        return proj
 
     def feed_forward(self, steps: Steps, x: Value) -> Value:
         with scope("feed-forward"):
-            act = steps.keep("act", relu(steps.keep("hidden", self.W1(x))))
-            return steps.keep("ffn", self.W2(act))
+            hidden = self.W1(x)
+            act = relu(hidden)
+            ffn = self.W2(act)
+            steps.keep(hidden=hidden, act=act, ffn=ffn)
+            return ffn
 
 
 class Transformer(nn.Module):
@@ -77,14 +93,16 @@ class Transformer(nn.Module):
     def forward(self, batch: Sequence[Pattern]) -> Steps:
         """A forward pass of the whole batch; tables of block 1 end in 1 (`Q1`), those of block 2 in 2."""
         steps = Steps()
-        x = steps.keep("X", self.embedding([[_index(token) for token in sequence] for sequence, _ in batch]))
+        x = self.embedding([[_index(token) for token in sequence] for sequence, _ in batch])
+        steps.keep(X=x)
         for number, block in enumerate(self.blocks, 1):
             steps.n = str(number)
             x = block(steps, x, causal=self.causal, pre_norm=self.pre_norm)
         steps.n = ""
-        logit = steps.keep("logit", self.head(x[:, -1]))
-        steps.keep("P", softmax(logit))
-        steps.keep("L", F.cross_entropy(logit, [_index(target) for _, target in batch]))
+        logit = self.head(x[:, -1])
+        P = softmax(logit)
+        L = F.cross_entropy(logit, [_index(target) for _, target in batch])
+        steps.keep(logit=logit, P=P, L=L)
         return steps
 
 

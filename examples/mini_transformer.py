@@ -45,10 +45,12 @@ class Steps(dict[str, Value]):
         super().__init__()
         self.n = n
 
-    def keep(self, name: str, value: Value) -> Value:
-        value.name = name + self.n
-        self[value.name] = value
-        return value
+    def keep(self, **values: Value) -> None:
+        """Keep Values under their names. The lines that made them stay as one would write them on paper, which is what
+        a reader of the steps sees beside each."""
+        for name, value in values.items():
+            value.name = name + self.n
+            self[value.name] = value
 
     def data(self) -> Tables:
         return {name: value.data for name, value in self.items()}
@@ -88,13 +90,17 @@ class MiniTransformer(nn.Module):
     def steps(self, sequence: Sequence[str], target: str | int | None = None, n: str = "") -> Steps:
         """A forward pass: the probabilities of the next token and, given a target, the loss."""
         steps = Steps(n)
-        X = steps.keep("X", Value(embed(self.tokens, sequence), requires_grad=self.input_gradient))
+        X = Value(embed(self.tokens, sequence), requires_grad=self.input_gradient)
+        steps.keep(X=X)
         out = attend(steps, X, self.WQ, self.WK, self.WV, d_k=self.d_k, causal=self.causal)
-        ctx = steps.keep("ctx", out[-1])
-        logit = steps.keep("logit", ctx @ self.WO4)
-        P = steps.keep("P", softmax(logit))
+        ctx = out[-1]
+        logit = ctx @ self.WO4
+        P = softmax(logit)
+        steps.keep(ctx=ctx, logit=logit, P=P)
         if target is not None:
-            steps.keep("L", -log(P[self.index(target)]))
+            place = self.index(target)
+            L = -log(P[place])
+            steps.keep(L=L)
         return steps
 
     def index(self, target: str | int) -> int:
@@ -183,15 +189,19 @@ def narrow(WO4: Any) -> np.ndarray:
 def attend(steps: Steps, X: Value, WQ: Value, WK: Value, WV: Value, *, d_k: float, causal: bool = False) -> Value:
     """Attention of every position to every position (to itself and those before it, when causal)."""
     with scope("attention"):
-        Q = steps.keep("Q", X @ WQ)
-        K = steps.keep("K", X @ WK)
-        V = steps.keep("V", X @ WV)
-        score = steps.keep("score", Q @ K.mT)
-        scaled = steps.keep("scaled", score / math.sqrt(d_k))
+        Q = X @ WQ
+        K = X @ WK
+        V = X @ WV
+        score = Q @ K.mT
+        scaled = score / math.sqrt(d_k)
+        steps.keep(Q=Q, K=K, V=V, score=score, scaled=scaled)
         if causal:
-            scaled = steps.keep("masked", where(np.tri(X.shape[-2], dtype=bool), scaled, -np.inf))
-        attn = steps.keep("attn", softmax(scaled))
-        return steps.keep("out", attn @ V)
+            scaled = where(np.tri(X.shape[-2], dtype=bool), scaled, -np.inf)
+            steps.keep(masked=scaled)
+        attn = softmax(scaled)
+        out = attn @ V
+        steps.keep(attn=attn, out=out)
+        return out
 
 
 def softmax_steps(prefix: str, scores: Any, suffix: str = "") -> Tables:

@@ -45,7 +45,8 @@ def curve_text(values: Sequence[float], width: int = 72, height: int = 9) -> lis
 def curve_svg(series: Mapping[str, Sequence[float]], title: str, x_label: str, y_label: str,
               marks: Mapping[int, str] | None = None, start: int = 0) -> str:
     """Curves over a count that begins at `start`; `marks` writes a word at a step of the first curve."""
-    width, height, left, right, top, bottom = 640, 330, 74, 24, 62, 46
+    width, height, left, right, bottom = 640, 330, 74, 24, 46
+    top = 84 if marks else 62       # a word above the first curve stays below the legend
     ys = np.concatenate([np.asarray(values, dtype=float) for values in series.values()])
     y_ticks = ticks(float(ys.min()), float(ys.max()))
     low, high = min(y_ticks[0], float(ys.min())), max(y_ticks[-1], float(ys.max()))

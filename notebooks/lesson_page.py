@@ -19,6 +19,7 @@ ASSETS = Path(__file__).resolve().parent / "assets"
 EXERCISE = "application/vnd.handgrad.exercise"
 FRAME = re.compile(r'<iframe[^>]* title="([^"]*)" srcdoc="([^"]*)".*?</iframe>', re.S)
 FRAME_HEIGHT = 640
+SMALLEST = 0.62  # of its own size, that a drawing may shrink to
 
 
 def lesson_page(notebook: Any, path: Path) -> str:
@@ -106,10 +107,10 @@ def _shown(data: Any, asked: str) -> str:
     """The richest form of an output."""
     if EXERCISE in data:
         return _exercise(data[EXERCISE], asked)
+    if "image/svg+xml" in data:
+        return _figure(data["image/svg+xml"])
     if "text/html" in data:
         return _html(data["text/html"])
-    if "image/svg+xml" in data:
-        return f'<figure class="plot">{_themed(data["image/svg+xml"])}</figure>'
     if "image/png" in data:
         return f'<figure><img alt="a plot" src="data:image/png;base64,{data["image/png"].strip()}"></figure>'
     return f'<pre class="out">{escape(data.get("text/plain", ""))}</pre>'
@@ -127,13 +128,18 @@ def _html(text: str) -> str:
     )
 
 
-def _themed(svg: str) -> str:
-    """A plot of matplotlib in the colours of the page: its black is the ink, its white the paper."""
-    svg = svg[svg.index("<svg") :]
-    if "<!-- Created with matplotlib" not in svg and "matplotlib" not in svg:
-        return svg
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
-    return svg.replace("fill: #ffffff", "fill: none").replace("#000000", "currentColor")
+def _figure(svg: str) -> str:
+    """A drawing or a plot, as wide as the page or, where that would make it too small to read, in a box that scrolls.
+
+    A plot of matplotlib gets the colours of the page: its black is the ink, its white the paper.
+    """
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
+    if 'id="figure_1"' in svg:
+        svg = svg.replace("fill: #ffffff", "fill: none").replace("#000000", "currentColor")
+        return f'<figure class="plot">{svg}</figure>'
+    width = re.match(r'<svg[^>]* width="([\d.]+)', svg)
+    least = round(SMALLEST * float(width[1])) if width else 0
+    return f'<figure>{svg.replace("<svg", f"""<svg style="min-width:{least}px" """, 1)}</figure>'
 
 
 def _comment(source: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -10,31 +12,49 @@ import numpy as np
 from autograd.recording import Scope
 from autograd.value import Value
 
+DEEPEST = 8  # lists and objects within one another: mlp.layers[0].neurons[1].w[2] is six
+PACKAGES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})
+
 
 def named_in(given: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """Values and arrays in a mapping such as `locals()`, also inside lists, tuples, dicts and modules."""
+    """Values and arrays in a mapping such as `locals()`, then those in lists, dicts, modules and objects of yours."""
     if not isinstance(given, Mapping):
         raise TypeError(
             "names: expected a mapping from names to Values and arrays; "
             f"got {given!r:.80} ({type(given).__name__}). Write names=locals(), or names={{'x': x}}"
         )
-    for key, x in given.items():
-        if not str(key).startswith("_"):
-            yield from _unpacked(x, str(key), depth=3)
+    variables = [(str(key), x) for key, x in given.items() if not str(key).startswith("_")]
+    for name, x in sorted(variables, key=lambda variable: not isinstance(variable[1], Value | np.ndarray)):
+        yield from _unpacked(x, name, ())
 
 
-def _unpacked(x: Any, name: str, depth: int) -> Iterator[tuple[Any, str]]:
+def _unpacked(x: Any, name: str, around: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
+    """Whatever has a value inside x; `around` are the things that x lies in."""
     if isinstance(x, Value | np.ndarray):
         yield x, name
-    elif depth and isinstance(x, list | tuple):
+    elif len(around) == DEEPEST or any(x is one for one in around):
+        return
+    elif isinstance(x, list | tuple):
         for index, entry in enumerate(x):
-            yield from _unpacked(entry, f"{name}[{index}]", depth - 1)
-    elif depth and isinstance(x, dict):
+            yield from _unpacked(entry, f"{name}[{index}]", (*around, x))
+    elif isinstance(x, dict):
         for key, entry in x.items():
-            yield from _unpacked(entry, f"{name}[{key!r}]", depth - 1)
+            yield from _unpacked(entry, f"{name}[{key!r}]", (*around, x))
     elif hasattr(x, "named_parameters"):
         for path, parameter in x.named_parameters():
             yield parameter, f"{name}.{path}"
+    elif hasattr(x, "__dict__") and _is_of_the_user(type(x).__module__):
+        for key, entry in vars(x).items():
+            yield from _unpacked(entry, f"{name}.{key}", (*around, x))
+
+
+def _is_of_the_user(module: str) -> bool:
+    """Whether a class of this module is the caller's own, such as a `Neuron` with weights. Those of Python, of packages
+    and of this library (a stepper, say) hold much else."""
+    if module.partition(".")[0] in ("builtins", "autograd", "nn"):
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None)
+    return module == "__main__" or (file is not None and not file.startswith(PACKAGES))
 
 
 def parameter_paths(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:

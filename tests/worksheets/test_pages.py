@@ -7,6 +7,7 @@ import doctest
 import functools
 import importlib
 import io
+import itertools
 import math
 import os
 import pkgutil
@@ -18,7 +19,9 @@ from pathlib import Path
 import pytest
 
 import examples
+from autograd import record_lines
 from autograd.cli import main as command_line
+from autograd.graph import topological
 from examples import EXAMPLES, demo
 from examples.checking.sheet import load
 from examples.page import Page, wants_colour
@@ -306,6 +309,27 @@ def test_the_demo_fails_when_a_number_is_wrong(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "EXAMPLES", EXAMPLES[:1])
     assert demo.main(["-o", str(tmp_path / "out")]) == 1
     assert "NOT accounted for" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_the_lines_beside_the_steps_are_plain(example):
+    """What a reader sees as the source of a step is the computation, and nothing of how we keep its numbers."""
+    with record_lines():
+        root = example.module.graph()
+    lines = {node.line for node in topological(root) if node.line}
+    assert len(lines) >= 3 and not [line for line in lines if "keep(" in line]
+
+
+def test_a_mark_in_a_plot_stays_off_the_legend():
+    """Of all words in the plot of Example 4, no two overlap."""
+    svg = next(example for example in EXAMPLES if example.name == "example4").module.plots()["loss.svg"]
+    words = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="start" font-size="(\d+)"[^>]*>([^<]+)<', svg)
+    boxes = [(float(x), float(y) - float(size), float(x) + 0.55 * float(size) * len(text), float(y), text)
+             for x, y, size, text in words]
+    assert len(boxes) == 4
+    for one, other in itertools.combinations(boxes, 2):
+        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        assert apart, (one, other)
 
 
 # ---- docstrings -----------------------------------------------------------------------------------------------------

@@ -59,3 +59,23 @@ def test_a_long_list_of_names_is_cut():
 def test_names_and_inputs_of_another_kind_are_refused(show, options, message):
     with pytest.raises(TypeError, match=message):
         show(Value(2.0, name="a") * 3.0, **options)
+
+
+class Neuron:
+    """As people write one for micrograd: no module, only attributes."""
+
+    def __init__(self, n):
+        self.w, self.b = [Value(0.5) for _ in range(n)], Value(0.1)
+        self.itself = self
+
+    def __call__(self, xs):
+        return sum((w * x for w, x in zip(self.w, xs)), self.b).tanh()
+
+
+def test_names_reach_weights_inside_objects():
+    layer, inputs = [Neuron(2)], [Value(1.0), Value(2.0)]
+    bias, out = layer[0].b, layer[0](inputs)
+    stepper = ag.step(out)  # holds the same nodes, and gives none of them a name
+    drawn = ag.draw(out, names={"stepper": stepper, "layer": layer, "inputs": inputs, "bias": bias}).svg
+    assert all(f">{name}<" in drawn for name in ("layer[0].w[0]", "layer[0].w[1]", "inputs[0]", "bias"))
+    assert "stepper" not in drawn
