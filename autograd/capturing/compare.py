@@ -22,6 +22,7 @@ import numpy as np
 from ..backprop import reach, reach_from, walk
 from ..check import Report, check_formula, check_grads
 from ..check.subject import cotangents
+from ..ops.elementwise import where
 from ..value import Value
 from .left_out import LeftOut, left_out
 from .places import Place, libraries
@@ -282,14 +283,17 @@ def their_pull(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
 
 
 def steps_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
-    """The recorded steps of one call as a function of one of its inputs: Σ gradient · result."""
+    """The recorded steps of one call as a function of one of its inputs: Σ gradient · result.
+
+    What gets no gradient is left out: a masked score is -inf, and 0 times that is no number.
+    """
     outputs = [v for v in dict.fromkeys(call.outputs) if theirs.get(v) is not None]
     again = replay(outputs, call.inputs)
 
     def f(x: Any) -> Any:
         total = 0.0
         for result, v in zip(again({value: x}), outputs):
-            total = total + (result * theirs[v]).sum()
+            total = total + (where(theirs[v] != 0, result, 0.0) * theirs[v]).sum()
         return total
 
     f.__name__ = call.name
