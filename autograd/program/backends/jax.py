@@ -8,6 +8,7 @@ batch. Whole numbers are checked on the host, before the call: XLA has no errors
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,21 +30,72 @@ def build(program: Program, devices: Any = None, split: Sequence[bool] = ()) -> 
     except ImportError:
         raise ImportError("backend='jax' needs JAX: pip install 'handgrad[jax]', or backend='numpy'") from None
     check = _checks(program)
-    place, whole = _placement(jax, program, devices, split)
-
-    def computed(inputs: Sequence[Any]) -> list[Any]:
-        return _computed(program, inputs)
-
-    with jax.enable_x64(True):
-        jitted = jax.jit(computed, out_shardings=whole)  # every host can read every result
+    jitted = _on_one_device(jax, program) if devices is None else _on_many(jax, program, devices, split)
 
     def run(inputs: Sequence[Any]) -> list[Any]:
         if check is not None:
             interpret.run(check, inputs)
         with jax.enable_x64(True):
-            return [np.array(out) for out in jitted(place(inputs))]
+            return jitted(inputs)
 
     return run
+
+
+def _on_one_device(jax: Any, program: Program) -> Runner:
+    """Small arrays of one dtype go to the device, and come back, as one vector: each transfer takes a few µs."""
+    import jax.numpy as jnp
+
+    given, results = _Packing(program, program.inputs), _Packing(program, program.outputs)
+
+    def computed(vectors: Sequence[Any]) -> list[Any]:
+        return results.packed(_computed(program, given.unpacked(vectors)), jnp.concatenate)
+
+    with jax.enable_x64(True):
+        jitted = jax.jit(computed)
+    return lambda inputs: results.copied(jitted(given.packed(inputs, np.concatenate)))
+
+
+class _Packing:
+    """Some registers as vectors: those of few numbers share one with others of their dtype, the rest are alone."""
+
+    FEW = 1 << 12  # numbers
+
+    def __init__(self, program: Program, registers: Sequence[int]) -> None:
+        together: dict[Any, list[int]] = {}
+        for place, r in enumerate(registers):
+            shape, dtype = program.types[r]
+            together.setdefault((dtype, place if math.prod(shape) > self.FEW else None), []).append(place)
+        self.groups = list(together.values())
+        self.parts: list[Any] = [None] * len(registers)  # of each array: which vector, which part, what shape
+        for n, group in enumerate(self.groups):
+            end = 0
+            for place in group:
+                shape = program.types[registers[place]][0]
+                start, end = end, end + math.prod(shape)
+                self.parts[place] = n, slice(start, end) if len(group) > 1 else ..., shape
+
+    def packed(self, arrays: Sequence[Any], join: Callable[..., Any]) -> list[Any]:
+        """The vectors; an array that is alone stays as it is."""
+        return [
+            arrays[group[0]] if len(group) == 1 else join([arrays[place] for place in group], axis=None)
+            for group in self.groups
+        ]  # fmt: skip
+
+    def unpacked(self, vectors: Sequence[Any]) -> list[Any]:
+        """The arrays again, as parts of the vectors."""
+        return [vectors[n][part].reshape(shape) for n, part, shape in self.parts]
+
+    def copied(self, vectors: Sequence[Any]) -> list[Any]:
+        """The arrays, each with memory of its own."""
+        plain = [np.asarray(vector) for vector in vectors]
+        return [plain[n][part].reshape(shape).copy() for n, part, shape in self.parts]
+
+
+def _on_many(jax: Any, program: Program, devices: Any, split: Sequence[bool]) -> Runner:
+    place, whole = _placement(jax, program, devices, split)
+    with jax.enable_x64(True):
+        jitted = jax.jit(lambda inputs: _computed(program, inputs), out_shardings=whole)  # every host can read them
+    return lambda inputs: [np.array(out) for out in jitted(place(inputs))]
 
 
 def _checks(program: Program) -> Program | None:
@@ -72,8 +124,6 @@ def _placement(
     jax: Any, program: Program, devices: Any, split: Sequence[bool]
 ) -> tuple[Callable[[Sequence[Any]], Any], Any]:
     """What puts the inputs where they belong, and the sharding of a result that is whole on every device."""
-    if devices is None:
-        return (lambda inputs: list(inputs)), None
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     chosen = jax.devices()[:devices] if isinstance(devices, int) else list(devices)
