@@ -64,7 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     kind = "key" if arguments.key else "sheet"
     if any(len(sheet.given_text(t, i)) > LONG for t in sheet.givens for i in np.ndindex(t.shape)):
         print("some given numbers are too long for hands: --round 1 rounds them, --variant 1 draws short ones")
-    print(f"{path}: {kind} {sheet.identity}, {len(sheet.steps)} steps, {len(sheet.blanks)} blanks")
+    score = f" ({sheet.score})" if sheet.score else ""
+    print(f"{path}: {kind} {sheet.identity}, {len(sheet.steps)} steps, {len(sheet.blanks)} blanks{score}")
     return 0
 
 

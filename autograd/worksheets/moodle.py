@@ -20,14 +20,14 @@ def moodle_xml(sheet: Worksheet) -> str:
     questions = "".join(_question(sheet, step) for step in sheet.steps if step.blanks)
     category = (
         '<question type="category"><category><text>$course$/top/'
-        f"{xml(sheet.title.replace('/', ' '))} {sheet.identity}</text></category></question>"
+        f"{xml(sheet.title.replace('/', '//'))} {sheet.identity}</text></category></question>"
     )
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<quiz>{category}{questions}</quiz>\n'
 
 
 def _question(sheet: Worksheet, step: Step) -> str:
     first = sheet.givens if step.number == 1 else []
-    givens = "".join(f"<p>{xml(t.label)} = {_given(given_rows(sheet, t))}</p>" for t in first)
+    givens = "".join(f"<p>{xml(_plain(t.label))} = {_given(given_rows(sheet, t))}</p>" for t in first)
     parts = []
     for part in step.parts:
         rows = "".join(
@@ -40,7 +40,8 @@ def _question(sheet: Worksheet, step: Step) -> str:
     return (
         f'<question type="cloze"><name><text>{step.number:03} {xml(_plain(step.title))}</text></name>'
         f'<questiontext format="html"><text><![CDATA[{text.replace("]]>", "]] >")}]]></text></questiontext>'
-        "<penalty>0.3333333</penalty><hidden>0</hidden></question>"
+        f'<generalfeedback format="html"><text><![CDATA[<p>{LOST}</p>]]></text></generalfeedback>'
+        f"<penalty>0.3333333</penalty><hidden>0</hidden><idnumber>{sheet.identity}-{step.number}</idnumber></question>"
     )
 
 

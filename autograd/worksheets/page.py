@@ -26,7 +26,7 @@ from autograd.formula.text import xml
 from autograd.worksheets.page_data import marking_data
 from autograd.worksheets.plain import PHASES, blank_rows, given_rows
 from autograd.worksheets.sheet import Part, Step, Worksheet
-from autograd.worksheets.texts import as_slope, shown
+from autograd.worksheets.texts import as_slope
 
 COLUMNS_IN_HALF, LETTERS_IN_HALF = 2, 36  # blanks beside one another, and letters, in half the width of A4
 
@@ -65,7 +65,8 @@ def _sheet(sheet: Worksheet, answers: bool, fields: bool) -> str:
         steps = [_step(sheet, step, answers, fields) for step in sheet.steps if step.phase == phase]
         if steps:
             body.append(f'<h2>{title} <small>{says}</small></h2><div class="steps">{"".join(steps)}</div>')
-    return f'<main class="sheet">{"".join(body)}{_checks(sheet)}<footer>{xml(sheet.footer)}</footer></main>'
+    foot = f"{sheet.footer} · {sheet.score}" if answers and sheet.score else sheet.footer
+    return f'<main class="sheet">{"".join(body)}{_checks(sheet)}<footer>{xml(foot)}</footer></main>'
 
 
 def _bar(sheet: Worksheet) -> str:
@@ -189,7 +190,7 @@ def _blank(sheet: Worksheet, blank: Any, answers: bool, fields: bool) -> str:
     if blank is None:
         return "<td>·</td>"
     if answers:
-        return f'<td class="blank key">{shown(blank.key, sheet.digits)}</td>'
+        return f'<td class="blank key">{xml(sheet.key_text(blank))}</td>'
     if not fields:
         return '<td class="blank"></td>'
     name, label = xml(blank.id), xml(as_slope(blank.id))

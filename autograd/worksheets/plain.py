@@ -70,13 +70,14 @@ def markdown(sheet: Worksheet, answers: bool) -> str:
         lines += ["## Check yourself", ""]
         lines += [f"- [ ] {_md(label)}: each row adds up to {total:g}" for label, total in sheet.checks]
         lines += [""]
-    return "\n".join([*lines, "---", "", sheet.footer, ""])
+    score = [f"Numbers: {sheet.score}.", ""] if answers and sheet.score else []
+    return "\n".join([*lines, *score, "---", "", sheet.footer, ""])
 
 
 def _cell(sheet: Worksheet, blank: Any, answers: bool) -> str:
     if blank is None:
         return "·"
-    return shown(blank.key, sheet.digits) if answers else LINE
+    return sheet.key_text(blank) if answers else LINE
 
 
 def _table(rows: list[list[str]]) -> list[str]:
@@ -102,7 +103,8 @@ def csv_text(sheet: Worksheet, answers: bool) -> str:
     labels = list(map(harmless, sheet.labels.values()))
     if sheet.per_matrix:
         for part in (part for step in sheet.steps for part in step.parts if part.blanks):
-            table = "; ".join(" ".join(_cell(sheet, blank, True) for blank in row) for row in blank_rows(part))
+            rows = [["·" if b is None else shown(b.key, sheet.digits) for b in row] for row in blank_rows(part)]
+            table = "; ".join(map(" ".join, rows))
             how = harmless(part.symbols if sheet.hints else "")
             writer.writerow([harmless(part.name), table if answers else "", harmless(part.label), how, *labels])
         return out.getvalue()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
+from autograd.worksheets.exact import as_text, fraction_of
 from autograd.worksheets.graphs import constants, prepared
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.texts import UPDATE, Texts, as_slope, shown
@@ -43,6 +45,7 @@ class Blank:
     formula   arithmetic over the ids of its operands, in Python's notation
     operands  those ids
     answer    the number
+    fraction  the number exactly, where only + - * / and choices were used on the way to it; else None
     """
 
     id: str
@@ -50,6 +53,7 @@ class Blank:
     formula: str
     operands: tuple[str, ...]
     answer: float
+    fraction: Fraction | None
     expr: Expr = field(repr=False)
     exact: Interval = field(repr=False)
     part: Part = field(repr=False)
@@ -114,6 +118,7 @@ class Worksheet:
         self._only = None if only is None else tuple(only)
         self.numbers: dict[str, Interval] = {}  # every id's exact number
         self.exprs: dict[str, Expr] = {}
+        self._fractions: dict[str, Fraction] = {}  # of the numbers that are exact
         self.rounded: dict[str, Interval] = {}  # lines that are given: what their printed digits stand for
         self.not_computed: set[str] = set()  # lines that intervals cannot compute: their numbers are the engine's
         self.steps: list[Step] = []
@@ -121,6 +126,7 @@ class Worksheet:
         for table in program.inputs:
             for name, value in zip(table.ids.flat, table.values.flat, strict=True):
                 self.numbers[name] = Interval.exactly(repr(float(value)))
+                self._fractions[name] = Fraction(repr(float(value)))
         self._inline: dict[str, Expr] = {}
         self._build()
         self.blanks: list[Blank] = [blank for step in self.steps for blank in step.blanks]
@@ -167,6 +173,9 @@ class Worksheet:
             self.numbers[line.id] = Interval.exactly(repr(line.value))
             self.not_computed.add(line.id)
         self.exprs[line.id] = line.formula
+        fraction = fraction_of(line.formula, self._fractions)
+        if fraction is not None:
+            self._fractions[line.id] = fraction
 
     def _round(self, names: Iterable[str]) -> None:
         for name in names:
@@ -199,7 +208,10 @@ class Worksheet:
         answer = 0.0 if exact.low <= 0 <= exact.high else float(exact.middle)
         what = f"{_place(line)} of {as_slope(part.name)} = {part.symbols}" if line.index else (
             f"{as_slope(part.name)} = {part.symbols}")  # fmt: skip
-        return Blank(line.id, what, line.text, tuple(line.operands), answer, line.formula, exact, part, line.index)
+        fraction = self._fractions.get(line.id)
+        return Blank(
+            line.id, what, line.text, tuple(line.operands), answer, fraction, line.formula, exact, part, line.index
+        )
 
     def _updates(self) -> list[Table]:
         """W_new = W - η ∂L/∂W for every parameter that has a gradient."""
@@ -223,6 +235,7 @@ class Worksheet:
             rate = np.asarray(self.eta, dtype=float)
             self.givens.append(Table(self.eta_name, "η", "input", FORWARD, self.program.root, rate))
             self.numbers[self.eta_name] = Interval.exactly(repr(float(self.eta)))
+            self._fractions[self.eta_name] = Fraction(repr(float(self.eta)))
         return found
 
     def _refuse_odd_sheets(self) -> None:
@@ -280,6 +293,16 @@ class Worksheet:
             "sheet": self.identity, "variant": str(self.variant), "digits": str(self.digits), "source": self.source,
             "options": json.dumps(self.options, ensure_ascii=False) if self.options else "",
         }  # fmt: skip
+
+    def key_text(self, blank: Blank) -> str:
+        """The right number as a key prints it: 0.3333 (1/3)."""
+        exact = as_text(blank.fraction) if blank.fraction is not None else ""
+        return f"{shown(blank.key, self.digits)}{f' ({exact})' if exact else ''}"
+
+    @property
+    def score(self) -> str:
+        """How good the numbers of a variant are, in words; "" for the graph's own."""
+        return ", ".join(f"{name} {share:.0%}" for name, share in self.quality.items())
 
     @property
     def footer(self) -> str:

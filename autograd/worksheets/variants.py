@@ -16,11 +16,12 @@ from autograd.graph import topological
 from autograd.value import Value
 from autograd.worksheets.graphs import prepared, rebuilt
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.sheet import Worksheet, worksheet
+from autograd.worksheets.sheet import Blank, Worksheet, worksheet
 from autograd.worksheets.slips import Alternatives
 
 TRIES = 4  # drafts for each variant, of which the best is taken
 LONG = 6  # digits from which on a number is long
+SMALL = 100  # denominators below it are short
 SAMPLED = 24  # blanks whose slips are looked at
 
 
@@ -28,7 +29,8 @@ def variants(root: Value, n: int, seed: int = 0, **options: Any) -> list[Workshe
     """n sheets of the graph, numbered from 1, each with other numbers in its parameters; `options` as in `worksheet`.
 
     `sheet.quality` says how good the numbers are: the share of slips that give another number than the right line, and
-    the share of short intermediate numbers.
+    the share of short intermediate numbers (short decimals, and short fractions where every op is rational). The key
+    and the command print it.
 
     >>> x, w = Value(2.0, name="x", requires_grad=False), Value(-0.5, name="w")
     >>> [sheet.variant for sheet in variants(x * w, 3)]
@@ -83,5 +85,11 @@ def quality(sheet: Worksheet) -> dict[str, float]:
                 continue
             count += 1
             told += abs(other.middle - blank.key) > abs(blank.key) / 10 ** (sheet.digits - 1)
-    short = sum(len(blank.key.normalize().as_tuple().digits) < LONG for blank in sheet.blanks)
+    short = sum(map(_is_short, sheet.blanks))
     return {"slips told apart": told / count if count else 0.0, "short numbers": short / len(sheet.blanks)}
+
+
+def _is_short(blank: Blank) -> bool:
+    if blank.fraction is not None and blank.fraction.denominator < SMALL:
+        return True
+    return len(blank.key.normalize().as_tuple().digits) < LONG
