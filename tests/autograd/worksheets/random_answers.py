@@ -4,18 +4,11 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.slips import Alternatives
+from tools.marker import written
 
 ODD = ("", "  ", "abc", "3 cm", "25%", "=1/3", "1,234", "0,25", "1/0", "1/3", "-2/7", "nan", "1e9999", "1.2.3", "−0.5",
        "1.5×10⁻³", "2*10^-4", ".5", "5.", "+1", "1e-3", "00.10", "0.0000", "1e300", "-1e300", "7" * 61, "7" * 50,
        "0.1" + "0" * 45 + "1", "'0.5'", "<b>", "½", "١", "x10", "12x10^2")  # fmt: skip
-
-
-def written(x, digits, rounding=ROUND_HALF_EVEN):
-    """A number as a pupil writes it: so many significant digits."""
-    if not x:
-        return "0"
-    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
-    return str(x.quantize(unit, rounding=rounding))
 
 
 def random_answers(sheet, rng):

@@ -14,7 +14,7 @@ from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
 from autograd.worksheets.texts import shown
-from tests.autograd.worksheets.test_marking import sheet_of
+from tools.marker import sheet_of
 
 
 def small():

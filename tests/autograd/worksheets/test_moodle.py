@@ -8,7 +8,8 @@ import pytest
 
 from autograd import Value
 from autograd.worksheets import worksheet
-from tests.autograd.worksheets.test_marking import NAMES, sheet_of
+from tests.autograd.worksheets.test_marking import NAMES
+from tools.marker import sheet_of
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e-?\d+)?"
 FIELD = re.compile(rf"\{{(\d+):NUMERICAL:=({NUMBER}):({NUMBER})\}}", re.IGNORECASE)

@@ -13,7 +13,8 @@ from autograd.worksheets import grade, worksheet
 from autograd.worksheets.intervals import CONTEXT, FUNCTIONS, REASONS, CannotJudge, Interval
 from autograd.worksheets.texts import shown
 from tests.autograd.worksheets.random_answers import random_answers
-from tests.autograd.worksheets.test_marking import drawn_graph, sheet_of
+from tests.autograd.worksheets.test_marking import drawn_graph
+from tools.marker import sheet_of
 
 
 def open_page(browser, tmp_path, sheet, **options):

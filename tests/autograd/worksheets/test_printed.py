@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograd.worksheets import grade
-from tests.autograd.worksheets.test_marking import sheet_of
+from tools.marker import sheet_of
 
 PRINTED = Path(__file__).parents[3] / "examples" / "worksheets"
 ELSEWHERE = {"example3.102"}  # its printed operands stand in a table that the sheet has not: a transpose that is none

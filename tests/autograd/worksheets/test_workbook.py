@@ -9,7 +9,8 @@ import pytest
 
 from autograd import Value, maximum
 from autograd.worksheets import worksheet
-from tests.autograd.worksheets.test_marking import NAMES, sheet_of
+from tests.autograd.worksheets.test_marking import NAMES
+from tools.marker import sheet_of
 
 openpyxl = pytest.importorskip("openpyxl", reason="NOT TESTED: openpyxl is not installed")
 pytest.importorskip("xlsxwriter", reason="NOT TESTED: XlsxWriter is not installed")
