@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Value, relu, sigmoid
+from autograd import Value, relu, sigmoid, step
 from autograd.graph import scope
 from examples.checking.judge import second_opinion
-from examples.mini_transformer import Steps, Tables, attend, parameter, slopes, softmax_steps
-from examples.page import Page, bracketed, written
+from examples.mini_transformer import Steps, Tables, attend, parameter, slopes
+from examples.page import Page, listed, written
 from examples.plots import curve_svg, map_svg
 from examples.report import exercises, held_against_print
 from nn import Parameter, optim
@@ -107,50 +107,29 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.part("Step 1: weights")
     for name in ("W_Q", "W_K", "W_V"):
         page.matrix(name, found[name])
+    steps = step(graph(**given))
     page.part("Step 2: Q, K, V")
-    for name in "QKV":
-        page.product(name, "X", f"W_{name}", found)
+    page.computed(steps, "Q", "K", "V")
     page.part("Step 3: scaled dot products")
-    page.product("score", "Q", "K^T", found | {"K^T": found["K"].T})
-    page.entrywise("scaled", found, lambda at: f"{written(found['score'][at])}/√{found['d_k']:g}",
-                   formula="scaled = score / √d_k")
+    page.computed(steps, "score", "scaled", *(["masked"] if "masked" in found else []))
     page.part("Step 4: softmax over the rows")
-    scores = found["masked"] if "masked" in found else found["scaled"]
-    for i, row in enumerate(scores):
-        page.formula(f"row {i}, {WORDS[i]}")
-        page.softmax(softmax_steps("row", row), "row", f"scaled[{i}]", f"attn[{i}]")
-    page.matrix("attn", found["attn"], WORDS)
+    page.computed(steps, "attn")
     page.part("Step 5: attention output")
-    page.product("out", "attn", "V", found)
+    page.computed(steps, "out")
     page.part("Step 6: feed-forward network")
     for name in ("W_FFN1", "W_FFN2"):
         page.matrix(name, found[name])
-    page.product("pre", "out", "W_FFN1", found)
-    page.entrywise("hidden", found, lambda at: f"max(0, {written(found['pre'][at])})", formula="hidden = ReLU(pre)")
-    page.product("logit", "hidden", "w", found | {"w": found["W_FFN2"][:, 0]}, formula="logit = hidden × W_FFN2")
-    page.entrywise("p", found, lambda at: f"1/(1 + exp(−{bracketed(found['logit'][at])}))",
-                   formula="p = sigmoid(logit)")
+    page.computed(steps, "pre", "hidden", "logit", "p")
     page.part("Step 7: loss")
     page.matrix("y", found["y"])
-    page.entrywise("bce", found, lambda at: f"−log({written(found['p'][at])})" if found["y"][at] else
-                   f"−log(1 − {written(found['p'][at])})", formula="bce = −[y log p + (1 − y) log(1 − p)]")
-    page.value("L", f"{reduction} of bce", value=found["L"])
+    page.computed(steps, "bce", "L")
     page.part("Step 8: backpropagation")
-    show_gradients(page, found, reduction)
+    page.received(steps, "bce", "p", "logit")
+    share = f" / {len(found['y'])}" if reduction == "mean" else ""
+    page.say(f"All of it together is (p − y){share} = {listed(found['dL/dlogit'])}.")
+    page.received(steps, "W_FFN2", "hidden", "pre", "W_FFN1")
     exercises(page, EXERCISES, given)
     held_against_print(page, "cat_sleeps", found, given)
-
-
-def show_gradients(page: Page, found: Tables, reduction: str) -> None:
-    count = len(found["y"])
-    share = f"/{count}" if reduction == "mean" else ""
-    page.entrywise("dL/dlogit", found, lambda at: f"({written(found['p'][at])} − {found['y'][at]:g}){share}",
-                   formula=f"dL/dlogit = (p − y){share}")
-    found = found | {"hidden^T": found["hidden"].T, "out^T": found["out"].T, "dL/dlogit as a column":
-                     found["dL/dlogit"][:, None]}
-    page.product("dL/dW_FFN2", "hidden^T", "dL/dlogit as a column", found)
-    page.matrix("dL/dhidden", found["dL/dhidden"])
-    page.product("dL/dW_FFN1", "out^T", "dL/dpre", found)
 
 
 # ---- exercises ------------------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Value, exp
+from autograd import Value, exp, step
+from autograd.stepping import Stepper
 from examples import PLAIN_DRAWING
 from examples.checking.verdict import check, tally
 from examples.mini_transformer import MiniTransformer, Tables, softmax_steps, transposes, vocabulary
-from examples.page import Page, listed, sum_of_products, written
+from examples.page import Page, listed, written
 from examples.plots import map_svg
 from examples.report import exercises, held_against_print
 
@@ -69,7 +70,7 @@ def main(page: Page | None = None, **given: Any) -> None:
     page.title(TITLE, "Goal: see how a transformer predicts the next token, with numbers a hand can follow.")
     show_givens(page, found, tokens)
     page.part("Forward pass: the sequence [" + ", ".join(sequence) + "]")
-    show_forward(page, found, sequence, tokens)
+    show_forward(page, step(stepped(**given), backward=False), found, sequence, tokens)
     page.step("Check")
     page.value("sum(P)", " + ".join(written(p) for p in found["P"]), value=float(np.sum(found["P"])))
     page.say("All probabilities are positive, and nearly equal: nothing has been learned yet.")
@@ -87,32 +88,25 @@ def show_givens(page: Page, found: Tables, tokens: Iterable[str]) -> None:
     page.matrix("WO4", found["WO4"])
 
 
-def show_forward(page: Page, found: Tables, sequence: Sequence[str], tokens: Iterable[str]) -> None:
-    """Steps 1 to 7 of the worksheet."""
+def show_forward(page: Page, steps: Stepper, found: Tables, sequence: Sequence[str], tokens: Iterable[str]) -> None:
+    """Steps 1 to 7 of the worksheet, in the stepper's own lines."""
     page.step("Step 1: token embeddings")
     page.matrix("X", found["X"], [f"token {token}" for token in sequence])
     page.step("Step 2: Q, K, V projections")
-    for name in "QKV":
-        page.product(name, "X", f"W{name}", found)
+    page.computed(steps, "Q", "K", "V")
     page.step("Step 3: attention scores")
-    page.matrix("K^T", found["K^T"])
-    page.product("score", "Q", "K^T", found)
-    page.value("scale", f"1/√{found['d_k']:g}", value=found["scale"])
-    page.entrywise("scaled", found, lambda at: f"{written(found['score'][at])}×{written(found['scale'])}",
-                   formula="scaled = score × scale")
-    last = len(sequence) - 1
-    page.step(f"Step 4: attention weights (softmax of row {last}, position of {sequence[-1]})")
-    page.softmax(found, "attn", f"scaled[{last}]", f"attn[{last}]")
-    page.matrix("attn", found["attn"])
-    page.step("Step 5: context vector")
-    page.formula(f"ctx = attn[{last}] × V, the last row of attn × V")
-    for j, value in enumerate(found["ctx"]):
-        page.value(f"ctx[{j}]", sum_of_products(found["attn"][-1], found["V"][:, j]), value=value)
-    page.matrix("ctx", found["ctx"])
+    page.matrix("K.T", found["K^T"])
+    page.computed(steps, "score")
+    page.note(f"Divided by √d_k, here √{found['d_k']:g}: the same as times the scale, {written(found['scale'])}.")
+    page.computed(steps, "scaled", *(["masked"] if "masked" in found else []))
+    page.step(f"Step 4: attention weights, the softmax of each row; the last is the position of {sequence[-1]}")
+    page.computed(steps, "attn")
+    page.step("Step 5: context vector, the last row of attn @ V")
+    page.computed(steps, "out", "ctx")
     page.step("Step 6: output logits")
-    page.product("logit", "ctx", "WO4", found, labels=list(tokens))
+    page.computed(steps, "logit")
     page.step("Step 7: probabilities (softmax of the logits)")
-    page.softmax(found, "out", "logit", "P")
+    page.computed(steps, "P")
     show_probabilities(page, found, "P", tokens)
 
 
@@ -128,10 +122,11 @@ def attention_scores(page: Page, Q: Any = ((1.0, 2.0), (0.0, 1.0)), K: Any = ((0
     """Exercise 1: attention scores for given Q and K, here two that are not multiples of the identity."""
     Q, K = Value(np.array(Q, dtype=float), name="Q"), Value(np.array(K, dtype=float), name="K")
     score = Q @ K.mT
-    found = {"Q": Q.data, "K": K.data, "K^T": K.data.T, "score": score.data}
+    score.name = "score"
+    found = {"Q": Q.data, "K": K.data, "score": score.data}
     page.matrix("Q", found["Q"])
     page.matrix("K", found["K"])
-    page.product("score", "Q", "K^T", found)
+    page.computed(step(score, backward=False), "score")
     page.say("score[i][j] is large where query i and key j point the same way.")
     return found
 

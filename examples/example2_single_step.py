@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from autograd import Value, softmax
+from autograd import Value, softmax, step
+from autograd.stepping import Stepper
 from examples import PLAIN_DRAWING
 from examples.example1_forward_pass import forward_tables, show_forward, show_givens, show_probabilities
 from examples.mini_transformer import UPDATES, MiniTransformer, Tables, slopes, vocabulary, without
@@ -82,16 +83,17 @@ def main(page: Page | None = None, **given: Any) -> None:
     show_givens(page, found, tokens)
     page.say(f"target = {target} (index {found['target']})", f"η = {written(found['eta'])}")
     page.part("Part 1: forward pass, before training")
-    show_forward(page, found, sequence, tokens)
+    steps = step(graph(**given))
+    show_forward(page, steps, found, sequence, tokens)
     page.part("Part 2: training step")
     page.step("Step 1: loss")
-    page.formula("L = −log P(target)")
-    page.value("L", f"−log({written(found['P'][found['target']])})", value=found["L"])
-    show_logit_gradient(page, found, tokens, "Step 2")
-    show_WO_gradient(page, found, tokens)
+    page.computed(steps, "L")
+    show_logit_gradient(page, steps, found, "Step 2")
+    page.step("Step 3: gradient with respect to WO")
+    page.received(steps, "WO4")
     show_update(page, found, update)
     page.part("Part 3: forward pass, after training")
-    show_after(page, found, tokens, target)
+    show_after(page, found, tokens, target, given)
     page.part("Before and after")
     page.compare("", [*((f"P({token})", before, after)
                         for token, before, after in zip(tokens, found["P"], found["P_new"])),
@@ -104,19 +106,11 @@ def main(page: Page | None = None, **given: Any) -> None:
     held_against_print(page, "example2", found, given)
 
 
-def show_logit_gradient(page: Page, found: Tables, tokens: Sequence[str], step: str) -> None:
-    page.step(f"{step}: gradient with respect to the logits")
-    page.entrywise("dL/dlogit", found, lambda at: f"{written(found['P'][at])} − {found['onehot'][at]:g}",
-                   formula="dL/dlogit = P − onehot(target)", labels=tokens)
-    page.say("A negative gradient says: raise this logit. Only the target's is negative.")
-
-
-def show_WO_gradient(page: Page, found: Tables, tokens: Sequence[str]) -> None:
-    page.step("Step 3: gradient with respect to WO")
-    page.entrywise("dL/dWO", found,
-                   lambda at: f"ctx[{at[0]}]×dL/dlogit({tokens[at[1]]}) = "
-                              f"{written(found['ctx'][at[0]])}×{bracketed(found['dL/dlogit'][at[1]])}",
-                   formula="dL/dWO = outer(ctx, dL/dlogit), 2×4")
+def show_logit_gradient(page: Page, steps: Stepper, found: Tables, heading: str) -> None:
+    page.step(f"{heading}: gradient with respect to the logits")
+    page.received(steps, "P", "logit")
+    page.say(f"All of it together is P − onehot(target) = {listed(found['P'] - found['onehot'])}.",
+             "A negative gradient says: raise this logit. Only the target's is negative.")
 
 
 def show_update(page: Page, found: Tables, update: str) -> None:
@@ -134,14 +128,19 @@ def show_update(page: Page, found: Tables, update: str) -> None:
     page.matrix("WO_new", found["WO_new"])
 
 
-def show_after(page: Page, found: Tables, tokens: Sequence[str], target: str) -> None:
-    page.say(f"ctx is unchanged: {listed(found['ctx'])}")
-    for j, token in enumerate(tokens):
-        terms = " + ".join(f"{written(c)}×{bracketed(w)}" for c, w in zip(found["ctx"], found["WO4_new"][:, j]))
-        page.value(f"logit_new({token})", terms, value=found["logit_new"][j])
-    page.softmax(found, "out", "logit_new", "P_new", "_new")
+def show_after(page: Page, found: Tables, tokens: Sequence[str], target: str, given: Mapping[str, Any]) -> None:
+    steps = step(after(found, **given), backward=False)
+    page.say(f"The context is unchanged: {listed(found['ctx'])}")
+    page.computed(steps, "logit_new", "P_new")
     show_probabilities(page, found, "P_new", tokens, target)
-    page.value("L_new", f"−log({written(found['P_new'][found['target']])})", value=found["L_new"])
+    page.computed(steps, "L_new")
+
+
+def after(found: Tables, *, sequence: Sequence[str] = ("A", "B"), target: str | int = "C", **model: Any) -> Value:
+    """The loss with the new weights."""
+    mini = MiniTransformer(**without(model, "eta", "update", "fig_logit", "WO", "WO_2x4") | {"WO4": found["WO4_new"]})
+    mini.WO4.name = "WO4_new"
+    return mini.steps(sequence, target, "_new")["L_new"]
 
 
 # ---- exercises ------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Value
+from autograd import Value, step
+from autograd.stepping import Stepper
 from examples.example1_forward_pass import forward_tables, show_forward, show_givens
 from examples.example2_single_step import show_logit_gradient
 from examples.mini_transformer import (
@@ -24,7 +25,7 @@ from examples.mini_transformer import (
     vocabulary,
     without,
 )
-from examples.page import Page, bracketed, sum_of_products, written
+from examples.page import Page, written
 from examples.plots import curve_svg
 from examples.report import exercises, held_against_print
 
@@ -83,10 +84,11 @@ def main(page: Page | None = None, **given: Any) -> None:
     show_givens(page, found, tokens)
     page.say(f"target = {tokens[found['target']]} (index {found['target']})", f"η = {written(found['eta'])}")
     page.part("Part 1: forward pass")
-    show_forward(page, found, sequence, tokens)
-    page.value("L", f"−log({written(found['P'][found['target']])})", value=found["L"])
+    steps = step(graph(**given))
+    show_forward(page, steps, found, sequence, tokens)
+    page.computed(steps, "L")
     page.part("Part 2: backward pass")
-    show_backward(page, found, tokens)
+    show_backward(page, steps, found)
     page.part("Part 3: weight updates")
     show_updates(page, found)
     page.part("Before and after")
@@ -97,42 +99,24 @@ def main(page: Page | None = None, **given: Any) -> None:
     held_against_print(page, "example3", found, given)
 
 
-def show_backward(page: Page, found: Tables, tokens: Sequence[str]) -> None:
-    """Steps 1 to 8 of the worksheet's backward pass: the tables are the engine's, the arithmetic is the rule's."""
-    show_logit_gradient(page, found, tokens, "Step 1")
-    last = len(found["X"]) - 1
-    page.step("Step 2: dL/dcontext, through the output projection")
-    page.formula("dL/dctx = dL/dlogit × WO4^T")
-    for i, value in enumerate(found["dL/dctx"]):
-        page.value(f"dL/dctx[{i}]", sum_of_products(found["dL/dlogit"], found["WO4"][i]), value=value)
-    page.step("Step 3: dL/doutput. Only the last position is read, so the other rows get nothing")
-    page.matrix("dL/dout", found["dL/dout"])
-    page.step("Step 4: dL/dattention weights, from out = attn × V")
-    page.product("dL/dattn", "dL/dout", "V^T", found)
-    page.step("Step 5: through the softmax, to the scaled scores")
-    page.formula("dL/dscaled_i = s_i × (dL/ds_i − dot),  dot = Σ dL/ds_j × s_j,  s = attn[last]")
-    page.value("dot", sum_of_products(found["dL/dattn"][-1], found["attn"][-1]), value=found["dot"])
-    for i, value in enumerate(found["dL/dscaled"][-1]):
-        inner = found["dL/dattn"][-1][i] - found["dot"]
-        page.value(f"dL/dscaled[{last}][{i}]",
-                   f"{written(found['attn'][-1][i])}×({written(found['dL/dattn'][-1][i])} − {bracketed(found['dot'])})",
-                   f"{written(found['attn'][-1][i])}×{bracketed(inner)}", value=value)
-    page.matrix("dL/dscaled", found["dL/dscaled"])
-    page.note("(The printed sheet calls this dL/dscores and the next one dL/dscaled_scores: the names are exchanged.)")
-    page.step("Step 6: through the scaling, to the raw scores")
-    page.entrywise("dL/dscore", found, lambda at: f"{written(found['dL/dscaled'][at])}×{written(found['scale'])}",
-                   formula="dL/dscore = dL/dscaled × scale")
-    page.step("Step 7: dL/dQ, dL/dK, dL/dV")
-    transposed = found | transposes(found, "dL/dscore", "attn", "X")
-    page.product("dL/dQ", "dL/dscore", "K", transposed)
-    page.product("dL/dK", "dL/dscore^T", "Q", transposed)
-    page.product("dL/dV", "attn^T", "dL/dout", transposed)
-    page.step("Step 8: through the projections, to the weights")
-    for name in "QKV":
-        page.product(f"dL/dW{name}", "X^T", f"dL/d{name}", transposed)
-    page.entrywise("dL/dWO", found,
-                   lambda at: f"{written(found['ctx'][at[0]])}×{bracketed(found['dL/dlogit'][at[1]])}",
-                   formula="dL/dWO = outer(ctx, dL/dlogit)")
+def show_backward(page: Page, steps: Stepper, found: Tables) -> None:
+    """Steps 1 to 8 of the worksheet's backward pass."""
+    show_logit_gradient(page, steps, found, "Step 1")
+    scores = ("masked", "scaled") if "masked" in found else ("scaled",)
+    for heading, names in (
+        ("Step 2: through the output projection, to the context", ("ctx",)),
+        ("Step 3: to the output. Only the last position is read, so the other rows get nothing", ("out",)),
+        ("Step 4: to the attention weights, from out = attn @ V", ("attn",)),
+        ("Step 5: through the softmax, to the scaled scores", scores),
+        ("Step 6: through the scaling, to the raw scores", ("score",)),
+        ("Step 7: to Q, K and V", ("Q", "K", "V")),
+        ("Step 8: through the projections, to the weights", WEIGHTS),
+    ):
+        page.step(heading)
+        page.received(steps, *names)
+        if "scaled" in names:
+            page.note("(The printed sheet calls this dL/dscores and the next one dL/dscaled_scores: the names are "
+                      "exchanged.)")
 
 
 def show_updates(page: Page, found: Tables) -> None:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from autograd import Value
+from autograd import Value, step
+from autograd.stepping import Stepper
 from examples import PLAIN_DRAWING
 from examples.mini_transformer import MiniTransformer, Steps, Tables, slopes, vocabulary, without
-from examples.page import Page, bracketed, listed, sum_of_products, written
+from examples.page import Page, listed, written
 from examples.plots import curve_svg, curve_text
 from examples.report import exercises, held_against_print
 from nn import functional as F
@@ -98,17 +99,20 @@ def main(page: Page | None = None, **given: Any) -> None:
     for name in ("WQ", "WK", "WV", "WO", "WO4"):
         page.matrix(name, found[name])
     page.say(f"η = {written(found['eta'])}")
+    model = without(given, "batch", "eta", "update", "reduction")
+    patterns, _ = forward(MiniTransformer(**model), batch, "mean")
+    steps = [step(pattern[f"L{pattern.n}"]) for pattern in patterns]
     page.part("Part 1: forward pass for each pattern")
     for n, (sequence, target) in enumerate(batch, 1):
         page.step(f"Pattern {n}: [{', '.join(sequence)}] → {target}")
-        show_pattern(page, found, n, sequence, tokens, target)
+        show_pattern(page, steps[n - 1], found, n, sequence)
     page.part("Part 2: gradients for each pattern")
     for n, (sequence, target) in enumerate(batch, 1):
         page.step(f"Pattern {n}: [{', '.join(sequence)}] → {target}")
-        show_pattern_gradients(page, found, n, tokens)
+        page.received(steps[n - 1], f"P{n}", f"logit{n}", f"ctx{n}", "WO4")
     show_average_and_update(page, found, len(batch), given.get("reduction", "mean"))
     page.part("Part 5: better?")
-    show_after(page, found, batch)
+    show_after(page, found, batch, model)
     rows = []
     for n, (_, target) in enumerate(batch, 1):
         rows += [(f"P{n}({target})", found[f"P{n}({target})"], found[f"P{n}_new({target})"]),
@@ -118,48 +122,29 @@ def main(page: Page | None = None, **given: Any) -> None:
     held_against_print(page, "example4", found, given)
 
 
-def show_pattern(page: Page, found: Tables, n: int, sequence: Sequence[str], tokens: Sequence[str],
-                 target: str) -> None:
-    last = len(sequence) - 1
+def show_pattern(page: Page, steps: Stepper, found: Tables, n: int, sequence: Sequence[str]) -> None:
     page.matrix(f"X{n}", found[f"X{n}"], sequence)
-    for name in "QKV":
-        page.matrix(f"{name}{n}", found[f"{name}{n}"])
-    for j in range(len(sequence)):
-        page.value(f"score{n}[{last}][{j}]", sum_of_products(found[f"Q{n}"][-1], found[f"K{n}"][j]),
-                   value=found[f"score{n}"][-1][j])
-    page.say(f"scaled{n}[{last}] = {listed(found[f'scaled{n}'][-1])}",
-             f"attn{n}[{last}] = softmax = {listed(found[f'attn{n}'][-1])}")
-    for j, value in enumerate(found[f"ctx{n}"]):
-        page.value(f"ctx{n}[{j}]", sum_of_products(found[f"attn{n}"][-1], found[f"V{n}"][:, j]), value=value)
-    page.product(f"logit{n}", f"ctx{n}", "WO4", found, labels=tokens)
-    page.matrix(f"P{n}", found[f"P{n}"])
-    page.value(f"L{n}", f"−log P{n}({target})", f"−log({written(found[f'P{n}({target})'])})", value=found[f"L{n}"])
-
-
-def show_pattern_gradients(page: Page, found: Tables, n: int, tokens: Sequence[str]) -> None:
-    page.matrix(f"dL/dlogit{n}", found[f"dL/dlogit{n}"])
-    for i, value in enumerate(found[f"dL/dctx{n}"]):
-        page.value(f"dL/dctx{n}[{i}]", sum_of_products(found[f"dL/dlogit{n}"], found["WO4"][i]), value=value)
-    page.entrywise(f"dL/dWO{n}", found,
-                   lambda at: f"{written(found[f'ctx{n}'][at[0]])}×{bracketed(found[f'dL/dlogit{n}'][at[1]])}",
-                   formula=f"dL/dWO{n} = outer(ctx{n}, dL/dlogit{n})")
+    page.computed(steps, *(f"{name}{n}" for name in "QKV"), entries=False)
+    names = ("score", "scaled", *(["masked"] if f"masked{n}" in found else []), "attn", "out", "ctx", "logit", "P", "L")
+    page.computed(steps, *(f"{name}{n}" for name in names))
 
 
 def show_average_and_update(page: Page, found: Tables, count: int, reduction: str) -> None:
-    terms = [f"dL/dWO{n}" for n in range(1, count + 1)]
     page.part("Part 3: average gradient" if reduction == "mean" else "Part 3: summed gradient")
-    divisor = f"/{count}" if reduction == "mean" else ""
-    page.entrywise("dL/dWO", found,
-                   lambda at: f"({' + '.join(bracketed(found[name][at]) for name in terms)}){divisor}",
-                   formula=f"dL/dWO = ({' + '.join(terms)}){divisor}")
+    slopes = [Value(found[f"dL/dWO{n}"], name=f"∂L{n}/∂WO4") for n in range(1, count + 1)]
+    whole = functools.reduce(operator.add, slopes)
+    whole = whole / count if reduction == "mean" else whole
+    whole.name = "∂L/∂WO4"
+    page.computed(step(whole, backward=False), whole.name)
     page.part("Part 4: update")
     page.update("WO4", "dL/dWO", found)
 
 
-def show_after(page: Page, found: Tables, batch: Sequence[Pattern]) -> None:
-    for n, (_, target) in enumerate(batch, 1):
-        page.value(f"P{n}_new({target})", value=found[f"P{n}_new({target})"])
-        page.value(f"L{n}_new", f"−log({written(found[f'P{n}_new({target})'])})", value=found[f"L{n}_new"])
+def show_after(page: Page, found: Tables, batch: Sequence[Pattern], model: Mapping[str, Any]) -> None:
+    mini = MiniTransformer(**without(model, "WO", "WO_2x4") | {"WO4": found["WO4_new"]})
+    for n, (sequence, target) in enumerate(batch, 1):
+        steps = step(mini.steps(sequence, target, f"{n}_new")[f"L{n}_new"], backward=False)
+        page.computed(steps, f"P{n}_new", f"L{n}_new", entries=False)
     for name in ("L_mean", "L_mean_new"):
         terms = " + ".join(written(found[name.replace("_mean", str(n))]) for n in range(1, len(batch) + 1))
         page.value(name, f"({terms})/{len(batch)}", value=found[name])

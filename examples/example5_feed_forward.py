@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Value, grad, jacobian, relu, stack
+from autograd import Value, grad, jacobian, relu, stack, step
 from autograd.graph import scope
+from autograd.stepping import Stepper
 from examples import PLAIN_DRAWING
 from examples.mini_transformer import TENTH, Steps, Tables, attend, embed, parameter, slopes, vocabulary
-from examples.page import Page, listed, sum_of_products, written
+from examples.page import Page, listed, written
 from examples.plots import curve_svg
 from examples.report import exercises, held_against_print
 from nn import Parameter
@@ -107,17 +108,14 @@ def main(page: Page | None = None, **given: Any) -> None:
         page.matrix(name, found[name])
     page.part("Part 1: attention, as before")
     page.matrix("X", found["X"], sequence)
-    for name in ("Q", "K", "V", "score", "scaled", "attn"):
-        page.matrix(name, found[name])
-    show_attention_output(page, found, given.get("row0", "computed"))
+    steps = step(graph(**given))
+    page.computed(steps, "Q", "K", "V", "score", "scaled", *(["masked"] if "masked" in found else []), "attn",
+                  entries=False)
+    show_attention_output(page, steps, given.get("row0", "computed"))
     page.part("Part 2: feed-forward network")
-    show_feed_forward(page, found)
+    show_feed_forward(page, steps, found)
     page.part("Part 3: residual connection")
-    if given.get("residual", True):
-        page.entrywise("final", found, lambda at: f"{written(found['out'][at])} + {written(found['ffn'][at])}",
-                       formula="final = out + ffn")
-    else:
-        page.matrix("final", found["final"])
+    page.computed(steps, "final")
     page.part("Part 4: comparison, last row")
     page.compare("", [(f"[{j}]", before, after)
                       for j, (before, after) in enumerate(zip(found["out"][-1], found["final"][-1]))])
@@ -125,24 +123,24 @@ def main(page: Page | None = None, **given: Any) -> None:
     held_against_print(page, "example5", found, given)
 
 
-def show_attention_output(page: Page, found: Tables, row0: str) -> None:
+def show_attention_output(page: Page, steps: Stepper, row0: str) -> None:
     if row0 == "copied":
         page.note("row0=copied: row 0 of the output is set equal to row 1, as the worksheet does to save work.")
-        page.matrix("out", found["out"])
+        page.computed(steps, "computed out", "out")
     else:
-        page.product("out", "attn", "V", found)
+        page.computed(steps, "out")
         page.note("The worksheet copies row 1 into row 0 to save work. Computed, row 0 has its entries exchanged.")
 
 
-def show_feed_forward(page: Page, found: Tables) -> None:
+def show_feed_forward(page: Page, steps: Stepper, found: Tables) -> None:
     page.step("Step 1: first linear layer")
-    page.product("hidden", "out", "W1", found)
+    page.computed(steps, "hidden")
     page.step("Step 2: ReLU")
-    page.entrywise("act", found, lambda at: f"max(0, {written(found['hidden'][at])})", formula="act = max(0, hidden)")
+    page.computed(steps, "act")
     page.value(f"a negative input would be cut off: max(0, {written(found['relu_demo_in'])})",
                value=found["relu_demo_out"])
     page.step("Step 3: second linear layer")
-    page.product("ffn", "act", "W2", found)
+    page.computed(steps, "ffn")
 
 
 # ---- exercises ------------------------------------------------------------------------------------------------------
@@ -152,9 +150,9 @@ def forward_by_hand(page: Page, **given: Any) -> Tables:
     found = run(**given)
     row = found["out"][-1]
     one_matrix = found["W1"] @ found["W2"]
-    page.matrix("W1 × W2", one_matrix)
-    for j, value in enumerate(row @ one_matrix):
-        page.value(f"(out × W1 × W2)[1][{j}]", sum_of_products(row, one_matrix[:, j]), value=value)
+    linear = Value(row, name="out[1]") @ (Value(found["W1"], name="W1") @ Value(found["W2"], name="W2"))
+    linear.name = "without ReLU"
+    page.computed(step(linear, backward=False), linear.name)
     page.say(f"ffn[1] = {listed(found['ffn'][-1])}: the same, because nothing here is negative.",
              "Without a ReLU that ever cuts, two layers are one matrix.")
     return {"ffn": found["ffn"], "without_relu": found["out"] @ one_matrix}

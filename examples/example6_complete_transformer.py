@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 import nn
-from autograd import Value, no_grad, relu, softmax
-from autograd.graph import scope
+from autograd import Value, no_grad, relu, softmax, step
+from autograd.graph import scope, topological
 from examples.example4_multiple_patterns import BATCH, Pattern, first_all_right
 from examples.mini_transformer import TOKENS, Steps, Tables, attend, slopes, without
 from examples.page import Page, listed, written
@@ -214,37 +214,13 @@ def main(page: Page | None = None, **given: Any) -> None:
 def forward_trace(page: Page, **given: Any) -> Tables:
     """Exercise 1: the complete forward pass of the first pattern, table by table, with the formula of each."""
     found = run(**given | {"epochs": 0})
-    batch, pre_norm = given.get("batch", BATCH), given.get("pre_norm", False)
+    batch = given.get("batch", BATCH)
     page.matrix("X", found["X"][0], batch[0][0])
-    x = "X"
-    for number in range(1, given.get("n_blocks", 2) + 1):
-        page.say("", f"Block {number}")
-        for name, formula in _formulas(x, pre_norm):
-            page.formula(f"{name}{number} = {formula.format(n=number)}")
-            page.matrix(f"{name}{number}", found[f"{name}{number}"][0])
-        x = f"{'sum_ffn' if pre_norm else 'norm_ffn'}{number}"
-    page.say("", "Output")
-    page.formula(f"logit = (last row of {x}) × head")
-    page.matrix("logit", found["logit"][0])
-    page.formula("P = softmax(logit)")
-    page.matrix("P", found["P"][0])
-    page.value("L, the mean over the patterns", value=float(found["L"]))
+    loss = graph(**given | {"batch": batch[:1]})
+    names = [node.name for node in topological(loss) if node.op is not None and node.name]
+    page.computed(step(loss), *names, entries=False)
+    page.value("L, the mean over all patterns", value=float(found["L"]))
     return found
-
-
-def _formulas(x: str, pre_norm: bool) -> Iterator[tuple[str, str]]:
-    """The steps of a block, in order, as `run` names them; `x` is what goes in."""
-    seen, fed = ("norm_attn{n}", "norm_ffn{n}") if pre_norm else (x, "norm_attn{n}")
-    if pre_norm:
-        yield "norm_attn", f"layer_norm({x})"
-    yield from (("Q", f"{seen} × WQ"), ("K", f"{seen} × WK"), ("V", f"{seen} × WV"), ("score", "Q{n} × K{n}^T"),
-                ("scaled", "score{n} / √d"), ("attn", "softmax(scaled{n})"), ("out", "attn{n} × V{n}"),
-                ("proj", "out{n} × WO"), ("sum_attn", f"{x} + proj{{n}}"))
-    yield ("norm_ffn" if pre_norm else "norm_attn"), "layer_norm(sum_attn{n})"
-    yield from (("hidden", f"{fed} × W1 + b1"), ("act", "max(0, hidden{n})"), ("ffn", "act{n} × W2 + b2"),
-                ("sum_ffn", ("sum_attn{n}" if pre_norm else "norm_attn{n}") + " + ffn{n}"))
-    if not pre_norm:
-        yield "norm_ffn", "layer_norm(sum_ffn{n})"
 
 
 def intermediates(page: Page, **given: Any) -> Tables:

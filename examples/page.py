@@ -1,12 +1,13 @@
 """A worksheet as text: headings, formulas, the arithmetic of each step, matrices as matrices.
 
-    Q = X × WQ
-        Q[0][0] = 1×0.1 + 0×0 = 0.1
+    Q = X @ WQ
+        Q[0][0] = 1 × 0.1 + 0 × 0 = 0.1
         ...
-        Q = [0.1  0  ]
-            [0    0.1]
+    Q = ⎡0.1  0  ⎤
+        ⎣0    0.1⎦
 
-Colours appear on a terminal and nowhere else.
+Formulas and arithmetic are the stepper's own lines (`autograd/formula/`), so that a sheet, a page and a terminal tell
+the same. Colours appear on a terminal and nowhere else.
 """
 
 from __future__ import annotations
@@ -14,18 +15,27 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import numpy as np
+
+from autograd import Value, step
+from autograd.formula.arithmetic import Piece, plain_text
+from autograd.formula.columns import drawn
+from autograd.formula.digits import Line
+from autograd.formula.numbers import Notation, table
+from autograd.stepping import Contribution, Step, Stepper
 
 DIGITS = 6
 ALMOST = 1e-14          # 0.1×0.1 is a little off 0.01 in binary; by hand it is 0.01, and is written so
 WIDTH = 100
 INDENT = "    "
 
-_PLAIN = str.maketrans({"−": "-", "×": "x", "≈": "~", "·": ".", "→": ">", "←": "<", "√": "sqrt", "Σ": "sum",
-                        "█": "#", "▁": "_", "─": "-", "│": "|", "•": "*", "┤": "|", "└": "+", "η": "eta"})
+_PLAIN = str.maketrans({
+    "−": "-", "×": "x", "≈": "~", "·": ".", "→": ">", "←": "<", "√": "sqrt", "∂": "d", "⊙": "*", "…": "...", "█": "#",
+    "▁": "_", "─": "-", "│": "|", "•": "*", "┤": "|", "└": "+", "η": "eta", "Σ": "sum", "⁻": "^-", "≥": ">=", "≤": "<=",
+    **dict.fromkeys("⎡⎢⎣", "["), **dict.fromkeys("⎤⎥⎦", "]"), **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789"))})
 
 
 class Page:
@@ -33,13 +43,14 @@ class Page:
 
     >>> page = Page(colour=False)
     >>> page.matrix("W", [[0.1, 0.0], [0.0, -2.5]])
-        W = [0.1   0  ]
-            [0    −2.5]
+        W = ⎡0.1   0  ⎤
+            ⎣0    −2.5⎦
     """
 
     def __init__(self, stream: TextIO | None = None, colour: bool | None = None) -> None:
         self.stream = stream or sys.stdout
         self.colour = wants_colour(self.stream) if colour is None else colour
+        self._told: set[Any] = set()  # the steps and contributions that were written already
 
     # ---- headings and sentences ---------------------------------------------------------------------------------
 
@@ -70,10 +81,10 @@ class Page:
 
     # ---- numbers ------------------------------------------------------------------------------------------------
 
-    def matrix(self, name: str, entries: Any, notes: Sequence[str] = ()) -> None:
+    def matrix(self, name: str, entries: Any, notes: Sequence[str] = (), written: Notation | None = None) -> None:
         """A matrix or vector under its name, columns aligned on the decimal point; `notes` stand beside its rows."""
         head = f"{name} = "
-        for number, row in enumerate(aligned(np.atleast_2d(np.asarray(entries, dtype=float)))):
+        for number, row in enumerate(drawn(table(np.asarray(entries, dtype=float), written=written))):
             beside = f"   ← {notes[number]}" if number < len(notes) else ""
             self.say((" " * len(head) if number else head) + row + beside)
 
@@ -81,48 +92,69 @@ class Page:
         """`ctx[0] = 0.498×0.1 + 0.502×0 = 0.0498`: a name, sums that lead to it, and its value."""
         self.say(deeper + " = ".join((name, *arithmetic, written(value))))
 
-    def product(self, name: str, left: str, right: str, found: Mapping[str, Any], *,
-                formula: str = "", labels: Sequence[str] = ()) -> None:
-        """A matrix product: the formula, a line of arithmetic for each entry, the result.
-
-        `labels` name the columns where they are tokens: `logit(A)` rather than `logit[0]`.
-        """
-        self.formula(formula or f"{name} = {left} × {right}")
-        A, B, C = (np.asarray(found[key], dtype=float) for key in (left, right, name))
-        for index in np.ndindex(C.shape):
-            row = A[index[0]] if A.ndim == 2 else A
-            column = B[:, index[-1]] if B.ndim == 2 else B
-            self.value(name + subscript(index, labels), sum_of_products(row, column),
-                       value=float(C[index]), deeper=INDENT)
-        self.matrix(name, C)
-
-    def entrywise(self, name: str, found: Mapping[str, Any], arithmetic: Callable[[tuple[int, ...]], str], *,
-                  formula: str = "", labels: Sequence[str] = ()) -> None:
-        """A table computed entry by entry; `arithmetic` writes one entry's sum."""
-        if formula:
-            self.formula(formula)
-        entries = np.asarray(found[name], dtype=float)
-        for index in np.ndindex(entries.shape):
-            self.value(name + subscript(index, labels), arithmetic(index), value=float(entries[index]), deeper=INDENT)
-        if entries.ndim == 2:
-            self.matrix(name, entries)
-
     def update(self, name: str, gradient: str, found: Mapping[str, Any]) -> None:
         """One step of gradient descent, weight by weight."""
-        eta = written(found["eta"])
-        self.entrywise(f"{name}_new", found,
-                       lambda at: f"{written(found[name][at])} − {eta}×{bracketed(found[gradient][at])}",
-                       formula=f"{name}_new = {name} − η × {gradient}")
+        slope = "∂" + gradient[1:].replace("/d", "/∂")
+        new = Value(found[name], name=name) - found["eta"] * Value(found[gradient], name=slope)
+        new.name = f"{name}_new"
+        self.computed(step(new, backward=False), new.name)
 
-    def softmax(self, found: Mapping[str, Any], prefix: str, scores: str, result: str, suffix: str = "") -> None:
-        """The five steps of a softmax: maximum, shifts, exponentials, sum, quotients."""
-        shift, powers = (np.asarray(found[f"{prefix}_{part}{suffix}"]) for part in ("shift", "exp"))
-        total = found[f"{prefix}_expsum{suffix}"]
-        self.say(f"1. maximum:      {written(found[f'{prefix}_max{suffix}'])}",
-                 f"2. take it off:  {listed(shift)}      {scores} − maximum",
-                 f"3. exponentials: {listed(powers)}      exp of each",
-                 f"4. their sum:    {' + '.join(written(power) for power in powers)} = {written(total)}",
-                 f"5. divide:       {listed(powers / total)}      → {result}")
+    # ---- the lines of a derivation ------------------------------------------------------------------------------
+
+    def computed(self, steps: Stepper, *names: str, entries: bool = True) -> None:
+        """How named results were computed, entry by entry unless told otherwise; before each, the results without a
+        name that it is made of."""
+        for name in names:
+            self._forward(steps, steps[steps.find(name, "forward")], entries)
+
+    def _forward(self, steps: Stepper, one: Step, entries: bool) -> None:
+        if one in self._told:
+            return
+        self._told.add(one)
+        for x in one.node.parents:
+            if x.op is not None and not x.op.view and not x.name:
+                self._forward(steps, steps[steps.find(x, "forward")], entries=False)
+        for line in one.lines:
+            self._derived(one, line, entries=entries)
+
+    def received(self, steps: Stepper, *names: str) -> None:
+        """How named gradients come about: what each path adds, and, where several meet, what they come to."""
+        for name in names:
+            self._gradient(steps, steps.node(name))
+
+    def _gradient(self, steps: Stepper, node: Value, entries: bool = True) -> None:
+        paths = steps.ledger(node)
+        for path in paths:
+            if path not in self._told:
+                self._told.add(path)
+                if not path.step.node.name:  # what has no name is written on the way
+                    self._gradient(steps, path.step.node, entries=False)
+                self._contribution(path, entries)
+                if path.previous is not None:
+                    self.matrix(f"{path.step.words.slope(node)}, {path.path} of {path.paths} paths", path.summed.value)
+
+    def _contribution(self, path: Contribution, entries: bool) -> None:
+        for line in path.lines[:-1]:
+            if line.result not in self._told:  # rules of one op may share it
+                self._told.add(line.result)
+                self._derived(path.step, line, entries=entries)
+        assert path.line is not None
+        self._derived(path.step, path.line, path.own_symbols, entries)
+
+    def _derived(self, one: Step, line: Line, symbols: str = "", entries: bool = True) -> None:
+        """A line in symbols, each of its entries in numbers, and what it comes to."""
+        name, formula, value = line.result.name, one.words.names.written(line.formula), np.asarray(line.result.value)
+        symbols = symbols or (formula if formula == name else f"{name} = {formula}")
+        self.formula(f"{symbols}{f'   {line.says}' if line.says else ''}")
+        if not value.ndim:
+            self.say(f"{INDENT}{name} = {in_numbers(one.in_numbers(line))}")
+            return
+        if formula == name:
+            name = f"({name})"  # what has no name is called by its formula
+        if line.is_spelled and entries:
+            for index in np.ndindex(value.shape):
+                self.say(f"{INDENT}{name}{subscript(index)} = {in_numbers(one.entry_in_numbers(line, index))}")
+        self.matrix(name, value.reshape(-1, value.shape[-1]), written=one.digits.written(line.result))
 
     def compare(self, heading: str, rows: Iterable[tuple[str, float, float]]) -> None:
         """Before and after, with the change."""
@@ -178,18 +210,6 @@ def bracketed(number: float) -> str:
     return f"({text})" if text.startswith("−") else text
 
 
-def aligned(matrix: np.ndarray) -> list[str]:
-    """The rows of a matrix in brackets, every column lined up on its decimal point."""
-    decimals = decimals_for(matrix)
-    columns = []
-    for column in matrix.T:
-        parts = [written(number, decimals).partition(".") for number in column]
-        before = max(len(whole) for whole, _, _ in parts)
-        after = max(len(point + rest) for _, point, rest in parts)
-        columns.append([whole.rjust(before) + (point + rest).ljust(after) for whole, point, rest in parts])
-    return [f"[{'  '.join(row)}]" for row in zip(*columns)]
-
-
 def listed(entries: Iterable[float]) -> str:
     """A vector on one line.
 
@@ -200,19 +220,13 @@ def listed(entries: Iterable[float]) -> str:
     return "[" + ", ".join(written(number, decimals_for(numbers)) for number in numbers) + "]"
 
 
-def sum_of_products(left: Iterable[float], right: Iterable[float]) -> str:
-    """`1×0.1 + 0×0`: the arithmetic of a row times a column.
-
-    >>> sum_of_products([1, -2], [0.5, 3])
-    '1×0.5 + (−2)×3'
-    """
-    first, *rest = ((float(a), float(b)) for a, b in zip(left, right, strict=True))
-    return " + ".join((f"{written(first[0])}×{bracketed(first[1])}",
-                       *(f"{bracketed(a)}×{bracketed(b)}" for a, b in rest)))
+def in_numbers(pieces: Sequence[Piece]) -> str:
+    """Arithmetic and what it comes to; only that where it is all there is to say."""
+    *arithmetic, _, result = ["", "", *pieces]
+    before = plain_text(arithmetic)
+    return plain_text([result]) if before in ("", plain_text([result])) else plain_text(pieces)
 
 
-def subscript(index: tuple[int, ...], labels: Sequence[str] = ()) -> str:
-    """`[0][1]`, or `(B)` when the entries of a vector belong to tokens."""
-    if labels and len(index) == 1:
-        return f"({labels[index[0]]})"
+def subscript(index: tuple[int, ...]) -> str:
+    """`[0][1]`"""
     return "".join(f"[{i}]" for i in index)

@@ -13,6 +13,7 @@ import numpy as np
 from autograd.expr import UNKNOWN, Expr
 from autograd.formula.numbers import MINUS, Notation, cell, dimensions, shows_entries, table
 from autograd.formula.operands import literal
+from autograd.formula.scalars import NAMES, nested
 from autograd.formula.writer import ATOM, POWER, SAID, SIGN, Side, Writer, axis_words, from_the_front, times_sign
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -101,6 +102,12 @@ class Arithmetic(Writer):
 
     def look_bars(self, e: Expr) -> tuple[int, list[Piece]]:
         return ATOM, ["|", *self.write(e.args[0]), "|"]
+
+    def look_extreme(self, e: Expr) -> tuple[int, list[Piece]]:
+        """`max(0.1, 0.3, 0.2)`: the entries of a row in one list."""
+        assert e.op is not None
+        parts = [self.write(part) for part in nested(e)]
+        return ATOM, [f"{NAMES[e.op.name]}(", *parts[0], *(p for part in parts[1:] for p in (", ", *part)), ")"]
 
     def look_sum(self, e: Expr) -> tuple[int, list[Piece]]:
         return self._reduced("sum", e)

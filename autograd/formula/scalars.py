@@ -186,17 +186,16 @@ def _text(e: Expr) -> tuple[str, int]:
     if name == "relu":
         return f"max({python_text(e.args[0])}, 0)", ATOM
     if name in NAMES:  # max(max(a, b), c) is one list
-        return f"{NAMES[name]}({', '.join(map(python_text, _flat(e, name)))})", ATOM
+        return f"{NAMES[name]}({', '.join(map(python_text, nested(e)))})", ATOM
     if name == "where":
         condition, x, y = map(python_text, e.args)
         return f"({x} if {condition} else {y})", ATOM
     return f"{name}({', '.join(map(python_text, e.args))})", ATOM
 
 
-def _flat(e: Expr, name: str) -> list[Expr]:
-    if e.op is None or e.op.base.name != name:
-        return [e]
-    return [part for x in e.args for part in _flat(x, name)]
+def nested(e: Expr) -> list[Expr]:
+    """What `max(max(a, b), c)` is the largest of: a, b, c."""
+    return [part for x in e.args for part in (nested(x) if x.op is not None and x.op is e.op else [x])]
 
 
 def _inside(e: Expr, strength: int) -> str:

@@ -26,6 +26,7 @@ from examples import EXAMPLES, demo
 from examples.checking.sheet import load
 from examples.page import Page, wants_colour
 from notebooks.lessons import lessons, list_built
+from tests.autograd.formula.calculator import confirms
 
 HOME = Path(examples.__file__).parent.parent
 
@@ -56,21 +57,33 @@ def test_every_table_of_the_sheet_stands_on_the_page(example):
     for entry in load(example.name).entries:
         name = re.split(r"[\[(]", entry.what.lstrip("-"))[0]
         if not re.search(r"[*+]|^\d|sum", entry.what) and name not in ("onehot", "N"):
-            assert re.search(rf"(?<!\w){re.escape(_spoken(name))}", text), entry.what
+            assert re.search(rf"(?<!\w){_spoken(name)}", text), entry.what
 
 
 def _spoken(name):
-    """How the page says a name that it shows in words: the steps of a softmax, the scale, the target."""
+    """How the page says a name that it shows in words or in other symbols: the lines of a softmax, a gradient."""
+    if name.startswith("dL/d"):  # of one of several patterns, ∂L2/∂WO4
+        return rf"∂L\d?/∂{re.escape(name[4:].rstrip('0123456789'))}"
     inner = re.fullmatch(r"(?:attn|out)_(max|shift|exp|expsum)(?:_new)?", name)
     if inner:
-        return {"max": "maximum", "shift": "take it off", "exp": "exponentials", "expsum": "their sum"}[inner[1]]
-    return {"eta": "η", "d_k": "√", "relu_demo_in": "max(0, −0.5)", "relu_demo_out": "max(0, −0.5) = 0",
-            "final": "final"}.get(name, name)
+        return {"max": r"m = max\(", "shift": r"exp\(\w+ − m\)", "exp": r"e = exp\(", "expsum": r"z = sum\(e"}[inner[1]]
+    spoken = {"eta": "η", "d_k": "√", "relu_demo_in": "max(0, −0.5)", "relu_demo_out": "max(0, −0.5) = 0"}
+    return re.escape(spoken.get(name, name.replace("^T", ".T")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_every_line_of_arithmetic_confirms(example):
+    """Each line, done in decimal arithmetic with the digits shown, gives the digits shown."""
+    lines = re.findall(r"^        \S.*? = (.* [=≈] .*)$", worksheet(example), re.M)
+    numbers = [line for line in lines if not re.search(r" of |[\[\]]|[a-z_]\b(?!\()", line)]
+    assert len(numbers) > 15 or example.name == "example6"
+    assert [line for line in numbers if not confirms(line)] == []
 
 
 def test_changed_inputs_change_the_page_and_skip_the_comparison():
     text = worksheet(EXAMPLES[1], eta=0.2)
-    assert "0.1 − 0.2×0.0124867" in text
+    assert "WO4_new[0][0] = 0.1 − 0.2×0.0124867" in text
     assert "Skipped: eta not as on the worksheet" in text
 
 
@@ -80,7 +93,7 @@ def test_a_stream_without_mathematics_gets_plain_characters():
     EXAMPLES[0].module.main(Page(stream))
     stream.flush()
     text = raw.getvalue().decode("ascii")
-    assert "Q[0][0] = 1x0.1 + 0x0 = 0.1" in text and "?" not in text.replace("sense?", "").replace("better?", "")
+    assert "Q[0][0] = 1 x 0.1 + 0 x 0 = 0.1" in text and "?" not in text.replace("sense?", "").replace("better?", "")
 
 
 def test_colours_only_on_a_terminal(monkeypatch):
