@@ -29,8 +29,5 @@
     if (asked === "state") parent.postMessage(state(), "*");
   });
   for (const id of ["hg-theme", "hg-home"]) document.getElementById(id)?.remove();   // the page around has them
-  // Over the graph, the wheel and a finger scroll the page around; with Ctrl, or two fingers, they zoom the graph.
-  addEventListener("wheel", event => { if (!event.ctrlKey) event.stopImmediatePropagation(); }, { capture: true, passive: true });
-  document.getElementById("hg-stage").style.touchAction = "pan-y";
   parent.postMessage(state(), "*");
 })();

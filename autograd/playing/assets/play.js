@@ -25,8 +25,8 @@
     const values = Object.fromEntries(Object.entries(known).filter(([name]) => formula.includes(name)).slice(-64));
     let answer;
     try {
-      const reply = await fetch("formula", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ formula, values }) });
-      answer = await reply.json();
+      const body = JSON.stringify({ formula, values }), headers = { "Content-Type": "application/json" };
+      answer = await (await fetch("formula", { method: "POST", headers, body })).json();
     } catch { ended(); return; }
     if (number !== asked) return;              // something else was typed meanwhile
     complain(formula, answer);
@@ -45,8 +45,9 @@
     const mark = document.createElement("mark");
     mark.textContent = formula.slice(at, Math.max(end, at + 1)) || " ";
     $("play-where").replaceChildren(formula.slice(0, at), mark, formula.slice(Math.max(end, at + 1)));
-    $("play-message").textContent = formula.trim() && error !== "it is empty" ? `${error} (character ${at + 1})` : "Type a formula, such as x*y + sin(x).";
-    $("play-where").hidden = !formula.trim();
+    const isEmpty = !formula.trim();
+    $("play-message").textContent = isEmpty ? "Type a formula, such as x*y + sin(x)." : `${error} (character ${at + 1})`;
+    $("play-where").hidden = isEmpty;
   }
   function write() { $("play-code").textContent = code.length ? panel.filled(code) : ""; }
   function remember() {

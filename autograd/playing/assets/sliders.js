@@ -3,6 +3,7 @@
 const sliders = ({ frames, box, remake = () => {}, told = () => {} }) => {
   const REACH = 5, STEPS = 200;                // a slider goes from -5 to 5, or twice as far as its number
   let frame = null, coming = null, rows = new Map(), leaves = [], theme = "";
+  let asked = {};                              // numbers that a page with fixed ones cannot follow: another is on its way
   const element = (tag, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
@@ -14,6 +15,7 @@ const sliders = ({ frames, box, remake = () => {}, told = () => {} }) => {
 
   // Load a page; the one before stays in sight until the new one speaks.
   function show(address, title) {
+    asked = {};
     coming?.remove();
     coming = element("iframe", { title, className: "play-coming", src: address });
     coming.setAttribute("sandbox", "allow-scripts allow-forms");
@@ -37,7 +39,7 @@ const sliders = ({ frames, box, remake = () => {}, told = () => {} }) => {
   // --- the sliders -----------------------------------------------------------------------------------------------
 
   function follow(state) {
-    leaves = state.leaves;
+    leaves = state.fixed ? state.leaves.map(leaf => ({ ...leaf, value: asked[leaf.name] ?? leaf.value })) : state.leaves;
     const names = leaves.map(leaf => leaf.name).join();
     if (names !== [...rows.keys()].join()) {
       rows = new Map(leaves.map(leaf => [leaf.name, row(leaf.name)]));
@@ -82,7 +84,7 @@ const sliders = ({ frames, box, remake = () => {}, told = () => {} }) => {
   function set(name, value) {
     const leaf = leaves.find(one => one.name === name);
     if (!leaf || !Number.isFinite(value)) return;
-    leaf.value = value;
+    leaf.value = asked[name] = value;
     tell({ play: "set", name, value });
     remake();
   }

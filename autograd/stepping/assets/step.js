@@ -58,7 +58,9 @@
       if (own >= 0 || view.cards[key].made) {
         group.setAttribute("tabindex", "0");
         group.setAttribute("role", "button");
-        const go = () => jump(own >= 0 ? own + 1 : view.cards[key].made);
+        const { made } = view.cards[key];
+        // Going forward, a card leads to the step that makes it; from the last of these on, to its backward step.
+        const go = () => jump(own < 0 || (position < view.forward && view.forward < view.steps.length) ? made || position : own + 1);
         group.addEventListener("click", () => { if (!dragged) go(); });
         group.addEventListener("keydown", event => { if (event.key === "Enter") { event.preventDefault(); go(); } });
       }
@@ -354,7 +356,10 @@
     look(held = { ...drag.box, x: drag.box.x - dx * scale, y: drag.box.y - dy * scale });
   });
   addEventListener("pointerup", () => { drag = null; stage.classList.remove("hg-dragging"); });
+  const isFramed = parent !== window;      // then the wheel and a finger scroll the page around; with Ctrl they zoom
+  if (isFramed) stage.style.touchAction = "pan-y";
   stage.addEventListener("wheel", event => {
+    if (isFramed && !event.ctrlKey) return;
     event.preventDefault();
     const factor = Math.exp(clamp(event.deltaY, -60, 60) / 300), area = stage.getBoundingClientRect();
     const px = (event.clientX - area.left) / area.width, py = (event.clientY - area.top) / area.height;

@@ -222,6 +222,10 @@ def test_cards_take_focus_and_enter(page):
     assert [key.partition(",")[0].partition(" =")[0] for key in keys[:3]] == ["Q", "K", "V"]
     at.js("document.querySelector('.hg-card[tabindex]').focus()")
     at.key("Enter")
+    assert at.js(WHERE) == "Forward 1 of 14"  # before the backward pass, a card leads to the step that makes it
+    at.js("handgrad.goto(14)")
+    at.js("document.querySelector('.hg-card[tabindex]').focus()")
+    at.key("Enter")
     assert at.js(WHERE) == "Backward 14 of 14"
     at.click(".hg-card[tabindex]:nth-last-of-type(1)")
     assert at.js("handgrad.position") in (15, 28)
