@@ -1,5 +1,6 @@
 """What every test shares: one thread, the hypothesis profiles, and the browser."""
 
+import gc
 import os
 
 # Before anything imports NumPy: sums in a fixed order, and no fight among test workers.
@@ -9,23 +10,35 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.price import Prices
+from tests.sweep import answer_keywords
+
 # HYPOTHESIS_PROFILE chooses: `dev` while working, `ci` (the same examples every time), `intense` overnight.
 SLOW_IS_FINE = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-settings.register_profile("dev", max_examples=20, **SLOW_IS_FINE)
+settings.register_profile("dev", max_examples=10, **SLOW_IS_FINE)
 settings.register_profile("ci", max_examples=60, derandomize=True, print_blob=True, **SLOW_IS_FINE)
 settings.register_profile("intense", max_examples=2000, **SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Prices())
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever drives a browser is a `page` test; what tries an op on more than one of its samples is `slow`."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whatever drives a browser is a `page` test; `-k` also finds the cases of a sweep."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("page")
-        given = item.callspec.params if hasattr(item, "callspec") else {}
-        if "sample" in given and "op" in given and given["sample"] not in given["op"].samples[:1]:
-            item.add_marker("slow")
+    if config.option.keyword:
+        answer_keywords(items, config.option.keyword)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays: without this, each full garbage collection of a test would walk through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -59,12 +59,14 @@ def test_a_command_error_is_one_sentence_and_status_2(tmp_path, capsys):
     assert text.startswith("handgrad docs: cannot write") and "Traceback" not in text
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error():
     command = f"{sys.executable} -m autograd docs | head -n 1"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
     assert (answer.stdout, answer.stderr) == ("# API reference\n", "")
 
 
+@pytest.mark.slow
 def test_a_pipe_that_nobody_reads_is_no_error():
     command = f"{sys.executable} -m autograd errata | true; {sys.executable} -m autograd errata >&-"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
@@ -125,6 +127,7 @@ def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monke
         assert spelled != whole or command not in ("step", "play", "docs")
 
 
+@pytest.mark.slow
 def test_a_pipe_in_ascii_is_written_to():
     settings = {**os.environ, "PYTHONIOENCODING": "ascii"}
     words = [sys.executable, "-m", "autograd", "play", "x*y", "x=-2", "y=3", "--text"]

@@ -11,6 +11,7 @@ import numpy as np
 from autograd import Value, vjp
 from autograd.op import OPS, Op, Sample
 from autograd.ops import _blocks, _rows, linear
+from tests.sweep import sweep
 
 Function = Callable[..., Any]
 
@@ -109,6 +110,16 @@ def cases(which: Callable[[Op], bool] = lambda op: True) -> list[tuple[Op, Sampl
     return [(op, sample) for op in OPS.values() if which(op) for sample in op.samples]
 
 
+def every_sample(which: Callable[[Op], bool] = lambda op: True) -> Callable[[Function], Function]:
+    """Test an op and a sample: the first sample of every op in one test, all the others in a slow one."""
+    return sweep("op, sample", cases(which), ids=case_name, slow=lambda op, sample: sample is not op.samples[0])
+
+
+def every_op(which: Callable[[Op], bool] = lambda op: True) -> Callable[[Function], Function]:
+    """Test an op, all of them in one test."""
+    return sweep("op", [op for op in OPS.values() if which(op)], ids=case_name)
+
+
 def case_name(case: Any) -> str:
     return case.name if isinstance(case, Op) else " ".join(repr(case).split()) if isinstance(case, Sample) else ""
 
@@ -126,17 +137,14 @@ def judge_first_order(op: Op, sample: Sample) -> None:
 
 
 def judge_second_order(op: Op, sample: Sample) -> None:
-    """The gradient of the gradient against finite differences of the gradient."""
+    """The gradient of the gradient against finite differences of the gradient: of all its entries, unevenly weighed."""
     f, xs = of_the_reals(*op.on(sample))
+
+    def weighed(u: Any, *xs: Any) -> Any:
+        gradients = vjp(f, *xs)[1](u)
+        return sum((g * uneven(np.shape(g), seed=7 + i)).sum() for i, g in enumerate(gradients))
+
     u = uneven(np.shape(vjp(f, *xs)[0]))
-
-    for i in range(len(xs)):
-
-        def gradient_of(u: Any, *xs: Any, i: int = i) -> Any:
-            return vjp(f, *xs)[1](u)[i]
-
-        got, pull = vjp(gradient_of, u, *xs)
-        w = uneven(np.shape(got), seed=7)
-        expected = numeric_gradients(gradient_of, [u, *xs], w)
-        for j, (second, numeric) in enumerate(zip(pull(w), expected, strict=True)):
-            assert_close(second, numeric, f"{op.name}: gradient {i} by {'u' if j == 0 else j - 1}", tolerance=1e-7)
+    _, pull = vjp(weighed, u, *xs)
+    for j, (second, numeric) in enumerate(zip(pull(1.0), numeric_gradients(weighed, [u, *xs], 1.0), strict=True)):
+        assert_close(second, numeric, f"{op.name}: gradient by {'u' if j == 0 else j - 1}", tolerance=1e-7)

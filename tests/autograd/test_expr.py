@@ -8,6 +8,7 @@ import pytest
 from autograd import OPS, Expr, Op, Value
 from autograd.errors import DataError
 from autograd.expr import UNKNOWN, rule
+from tests.sweep import sweep
 
 
 @pytest.mark.parametrize("name, printed", [
@@ -63,7 +64,7 @@ class TestRuleOfANode:
         assert [e.value for e in rule(self.a * self.b)] == [3.0, 2.0]
         assert [e.value for e in rule(self.a * self.b, g=10.0)] == [30.0, 20.0]
 
-    @pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.differentiable])
+    @sweep("name", [name for name, op in OPS.items() if op.differentiable])
     def test_every_op_prints_its_rule_or_says_how_to(self, name):
         op = OPS[name]
         for sample in op.samples:

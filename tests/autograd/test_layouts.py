@@ -1,10 +1,10 @@
 """Every op of the table on arrays that lie in memory in another order: the numbers and gradients are the same."""
 
 import numpy as np
-import pytest
 
 from autograd import OPS, Value
 from autograd.op import Sample
+from tests.sweep import sweep
 
 DEEPER = {  # shapes of rank 3, where flattening the rows of such an array makes a copy
     "softmax": ["3,4,5"], "log_softmax": ["3,4,5"], "layer_norm": ["3,4,5 5 5"], "rms_norm": ["3,4,5 5"],
@@ -45,7 +45,7 @@ def gradients(op, sample, lay):
     return [out.data, *(x.grad for x in inputs if isinstance(x, Value))]
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.differentiable])
+@sweep("name", [name for name, op in OPS.items() if op.differentiable])
 def test_the_order_in_memory_changes_nothing(name):
     op = OPS[name]
     more = CROSS_ENTROPY if name == "cross_entropy" else [Sample(s) for s in DEEPER.get(name, ())]

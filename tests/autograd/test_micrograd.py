@@ -164,6 +164,7 @@ GPT = Path(__file__).with_name("fixtures") / "scalar_gpt.txt"
 OWN_CLASS = re.compile(r"# >>> the class to replace.*?# <<< the class to replace\n", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_a_scalar_gpt_runs_with_only_its_class_replaced():
     script = GPT.read_text(encoding="utf-8")
     own, ours = {}, {}

@@ -11,7 +11,8 @@ from autograd import OPS, Expr, Op, Value, grad, softmax
 from autograd.errors import DataError, ShapeError
 from autograd.expr import rule
 from autograd.op import Sample, as_plain, nothing, samples, template, with_settings
-from tests.autograd.judges import is_real, judge_first_order, judge_second_order
+from tests.autograd.judges import every_op, is_real, judge_first_order, judge_second_order
+from tests.sweep import sweep
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_names_come_from_the_rule():
     assert (OPS["stack"].names, OPS["stack"].variadic) == (("xs",), True)
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
+@every_op()
 def test_an_op_says_its_inputs_and_its_settings_apart(op):
     """Names are of inputs alone, and `reads` has a place for every setting: a label would lose what it leaves out."""
     said = {node.id for node in ast.walk(template(op.reads)) if isinstance(node, ast.Name)}
@@ -155,7 +156,7 @@ class TestCarriers:
     def test_an_expr_in_text_out(self):
         assert str(OPS["where"](Expr("m"), Expr("x") + 1, 0.0)) == "where(m, x + 1, 0.0)"
 
-    @pytest.mark.parametrize("name", sorted(OPS))
+    @sweep("name", sorted(OPS))
     def test_integers_are_promoted(self, name):
         """The same numbers as whole-number arrays and as floats give the same result."""
         op = OPS[name]
@@ -239,7 +240,7 @@ class TestSamples:
         assert Sample(mask, "2").inputs()[0] is mask
 
 
-@pytest.mark.parametrize("op", [op for op in OPS.values() if op.view], ids=lambda op: op.name)
+@every_op(lambda op: op.view)
 def test_a_view_only_moves_numbers(op):
     for sample in op.samples:
         f, (x,) = op.on(sample)

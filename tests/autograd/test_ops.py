@@ -15,7 +15,8 @@ from autograd.program.replay import Replay
 from tests.autograd.judges import (
     assert_close,
     case_name,
-    cases,
+    every_op,
+    every_sample,
     everything_is_large,
     is_real,
     judge_first_order,
@@ -25,10 +26,7 @@ from tests.autograd.judges import (
     plain,
     uneven,
 )
-
-
-def every(which=lambda op: True):
-    return pytest.mark.parametrize("op, sample", cases(which), ids=case_name)
+from tests.sweep import slow_but, sweep
 
 
 def inputs_and_op(op, sample):
@@ -38,22 +36,22 @@ def inputs_and_op(op, sample):
     return [plain(x) for x in node.inputs], node.op, node.data
 
 
-@pytest.mark.parametrize("op", OPS.values(), ids=case_name)
+@every_op()
 def test_an_op_has_samples(op):
     assert op.samples, f"{op.name} says nowhere how to test it: give it samples"
 
 
-@every(lambda op: op.differentiable)
+@every_sample(lambda op: op.differentiable)
 def test_the_gradient_agrees_with_finite_differences(op, sample):
     judge_first_order(op, sample)
 
 
-@every(lambda op: op.differentiable)
+@every_sample(lambda op: op.differentiable)
 def test_the_gradient_of_the_gradient_agrees_with_finite_differences(op, sample):
     judge_second_order(op, sample)
 
 
-@every(lambda op: op.differentiable)
+@every_sample(lambda op: op.differentiable)
 def test_forward_mode_agrees_with_finite_differences(op, sample):
     f, xs = of_the_reals(*op.on(sample))
     directions = [uneven(np.shape(x), seed=i) for i, x in enumerate(xs)]
@@ -68,7 +66,7 @@ def test_forward_mode_agrees_with_finite_differences(op, sample):
     assert_close(np.sum(u * tangent), slope, op.name)
 
 
-@every(lambda op: not op.differentiable)
+@every_sample(lambda op: not op.differentiable)
 def test_an_op_without_gradient_stops_the_flow(op, sample):
     f, xs = op.on(sample)
     out = f(*[Value(x) if is_real(x) else x for x in xs])
@@ -76,7 +74,7 @@ def test_an_op_without_gradient_stops_the_flow(op, sample):
         assert not out.requires_grad
 
 
-@every()
+@every_sample()
 def test_values_arrays_and_floats_give_the_same_numbers(op, sample):
     f, xs = op.on(sample)
     numbers = f(*xs)
@@ -88,7 +86,7 @@ def test_values_arrays_and_floats_give_the_same_numbers(op, sample):
         assert_close(np.ravel(arrays), np.ravel(numbers), op.name, tolerance=1e-15)
 
 
-@every()
+@every_sample()
 def test_a_scalar_result_is_no_array(op, sample):
     """A float64 scalar is a Python float, another one a NumPy scalar: never an array of no axes."""
     for dtype in (np.float64, np.float32):
@@ -99,7 +97,7 @@ def test_a_scalar_result_is_no_array(op, sample):
             assert not isinstance(out, np.float64)
 
 
-@every(lambda op: op.differentiable)
+@every_sample(lambda op: op.differentiable)
 def test_float32_stays_float32(op, sample):
     f, xs = of_the_reals(*op.on(sample))
     narrow = [np.asarray(x, np.float32)[()] for x in xs]
@@ -114,7 +112,7 @@ def test_float32_stays_float32(op, sample):
         assert_close(got, expected, op.name, tolerance=1e-5)
 
 
-@every(lambda op: op.differentiable)
+@every_sample(lambda op: op.differentiable)
 def test_a_copied_graph_gives_the_same_gradients(op, sample):
     """A copy has none of what a fused forward function kept for its rule."""
     f, xs = op.on(sample)
@@ -129,8 +127,18 @@ def test_a_copied_graph_gives_the_same_gradients(op, sample):
             assert_close(copied.grad, own.grad, op.name, tolerance=1e-14)
 
 
-@every(lambda op: op.definition is not None)
+@every_sample(lambda op: op.definition is not None)
 def test_a_fused_op_equals_its_definition(op, sample):
+    assert_equals_its_definition(op, sample)
+
+
+@every_sample(lambda op: op.definition is not None)
+def test_a_fused_op_on_a_large_array_equals_its_definition(op, sample):
+    with everything_is_large():
+        assert_equals_its_definition(op, sample)
+
+
+def assert_equals_its_definition(op, sample):
     fused, xs = of_the_reals(*op.on(sample))
     parts, _ = of_the_reals(lambda *xs: op.definition(*xs, **sample.settings), op.on(sample)[1])
     out, pull = vjp(fused, *xs)
@@ -141,13 +149,7 @@ def test_a_fused_op_equals_its_definition(op, sample):
         assert_close(got, expected, f"{op.name} gradient", tolerance=1e-12)
 
 
-@every(lambda op: op.definition is not None)
-def test_a_fused_op_on_a_large_array_equals_its_definition(op, sample):
-    with everything_is_large():
-        test_a_fused_op_equals_its_definition(op, sample)
-
-
-@every(lambda op: op.differentiable)
+@every_sample(lambda op: op.differentiable)
 def test_the_printed_rule_is_the_rule(op, sample):
     inputs, bound, out = inputs_and_op(op, sample)
     g = uneven(np.shape(out)) if np.ndim(out) else 1.7
@@ -174,8 +176,8 @@ ELEMENTWISE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("op", ELEMENTWISE, ids=case_name)
+@pytest.mark.parametrize("dtype", slow_but([np.float64, np.float32], [np.float64]))
+@sweep("op", ELEMENTWISE, ids=case_name)
 def test_a_large_array_gives_what_its_pieces_give(op, dtype):
     """Large arrays are worked on in blocks; a stride is another path again."""
     low, high = op.samples[0].low, op.samples[0].high
@@ -192,7 +194,7 @@ def test_a_large_array_gives_what_its_pieces_give(op, dtype):
         same(gradient[65_530:65_541], piece)
 
 
-@every()
+@every_sample()
 def test_the_batched_replay_equals_a_loop(op, sample):
     """All real inputs perturbed at once, and each one alone: rows of one replay, and as many single runs."""
     f, xs = op.on(sample)

@@ -140,6 +140,7 @@ def test_the_generated_tests_reject_a_wrong_rule(what, monkeypatch):
     assert rejects(judge_first_order, op)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", WRONG)
 def test_the_check_calls_a_wrong_rule_wrong_and_names_the_op(what, monkeypatch):
     name, rule = WRONG[what]

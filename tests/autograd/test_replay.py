@@ -6,7 +6,7 @@ import pytest
 import autograd as ag
 from autograd import OPS, Value
 from autograd.program.replay import Replay
-from tests.autograd.judges import case_name, cases, is_real, of_the_reals
+from tests.autograd.judges import every_sample, is_real, of_the_reals
 
 ROWS = 3
 
@@ -24,7 +24,7 @@ def called(f, arrays):
     return np.stack([np.asarray(f(*(Value(row) for row in rows)).data) for rows in zip(*arrays)])
 
 
-@pytest.mark.parametrize("op, sample", cases(lambda op: True), ids=case_name)
+@every_sample()
 def test_every_op_on_every_sample(op, sample):
     f, xs = of_the_reals(*op.on(sample))
     if not xs:
@@ -34,7 +34,7 @@ def test_every_op_on_every_sample(op, sample):
     np.testing.assert_allclose(replayed(f, arrays), called(f, arrays), rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("op, sample", cases(lambda op: op.differentiable), ids=case_name)
+@every_sample(lambda op: op.differentiable)
 def test_only_one_input_carries_the_axis(op, sample):
     """The others have no batch axis; they must broadcast as if they had."""
     f, xs = of_the_reals(*op.on(sample))

@@ -14,6 +14,7 @@ from autograd import grad, relu, vjp
 from autograd.expr import rule
 from autograd.op import OPS
 from tests.autograd.judges import case_name, cases, of_the_reals
+from tests.sweep import sweep
 
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0)
 ORDINARY = (1.0, -2.0, 3.0)  # beside a special value, in ops of several inputs; by themselves they round as they like
@@ -28,7 +29,6 @@ def on_floats(sample):
 
 
 SWEPT = [(op, sample) for op, sample in cases() if on_floats(sample)]
-every = pytest.mark.parametrize("op, sample", SWEPT, ids=case_name)
 
 
 def swept(op, sample):
@@ -66,13 +66,13 @@ def test_the_sweep_reaches_the_arithmetic_and_the_elementwise_ops():
     assert len(reached) > 50
 
 
-@every
+@sweep("op, sample", SWEPT, ids=case_name)
 @pytest.mark.parametrize("carrier", CARRIERS)
 def test_floats_and_arrays_give_the_same_result(op, sample, carrier):
     assert_alike(*swept(op, sample), CARRIERS[carrier])
 
 
-@pytest.mark.parametrize("op, sample", [case for case in SWEPT if case[0].differentiable], ids=case_name)
+@sweep("op, sample", [case for case in SWEPT if case[0].differentiable], ids=case_name)
 def test_floats_and_arrays_give_the_same_gradients(op, sample):
     f, points = swept(op, sample)
     for i in range(len(points[0])):

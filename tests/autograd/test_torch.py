@@ -9,11 +9,12 @@ import pytest
 from autograd import vjp
 from tests.autograd.judges import assert_close, of_the_reals, uneven
 from tests.autograd.make_fixtures import FIXTURES, keyed_cases
+from tests.sweep import sweep
 
 RECORDED = json.loads(FIXTURES.read_text())["cases"]
 TABLE = {key: (op, sample) for key, op, sample in keyed_cases()}
 
-every_op = pytest.mark.parametrize("name", sorted({TABLE[key][0].name for key in RECORDED.keys() & TABLE.keys()}))
+every_op = sweep("name", sorted({TABLE[key][0].name for key in RECORDED.keys() & TABLE.keys()}))
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="NOT TESTED: torch is not installed (pip install torch==2.13.0)"
 )

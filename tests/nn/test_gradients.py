@@ -6,6 +6,7 @@ import pytest
 import nn
 from nn import functional as F
 from tests.nn.derivatives import judge, pure
+from tests.sweep import slow_but
 
 RNG = np.random.default_rng(0)
 
@@ -77,7 +78,10 @@ def test_a_formula(name):
     judge(f, xs, name)
 
 
-@pytest.mark.parametrize("name", LAYERS)
+SLOW = {"MultiHeadAttention, rotary", "TransformerBlock, post-norm"}
+
+
+@pytest.mark.parametrize("name", slow_but(LAYERS, LAYERS.keys() - SLOW))
 def test_a_layer(name):
     make, xs = LAYERS[name]
     f, parameters = pure(make())

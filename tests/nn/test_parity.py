@@ -8,10 +8,11 @@ import pytest
 from nn import io
 from tests.nn.cases import CASES, ours, theirs
 from tests.nn.make_fixtures import FIXTURES
+from tests.sweep import sweep
 
 TOLERANCE = 1e-10
 
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+every_case = sweep("case", CASES, ids=lambda case: case.name)
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="NOT TESTED: torch is not installed (pip install torch==2.13.0)"
 )

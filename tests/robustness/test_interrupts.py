@@ -290,7 +290,7 @@ def test_ctrl_c_during_fit(tmp_path, times):
         assert training.numbers() == expected
 
 
-@pytest.mark.parametrize("every", [701, pytest.param(29, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [4001, pytest.param(29, marks=pytest.mark.slow)])
 def test_a_stepper_that_is_interrupted(every):
     graph = Watched(square())
     graph.reset()

@@ -74,6 +74,7 @@ def test_the_average_of_the_gradients_is_the_gradient_of_the_average():
     np.testing.assert_allclose(result["average"], result["of_mean"], **CLOSE)
 
 
+@pytest.mark.slow
 def test_losses_over_the_epochs():
     """The losses the sheet lists, up to epoch 1000, with WO alone."""
     losses = answer("4", "loss_over_time")[0]
@@ -142,6 +143,7 @@ def test_example_6_verification_can_fail(monkeypatch):
     assert find("6").module.verify()
 
 
+@pytest.mark.slow
 def test_example_6_gamma_and_beta_have_gradients_and_two_features_have_none():
     result, _ = answer("6", "full_backprop")
     for block in (0, 1):

@@ -11,6 +11,7 @@ import autograd as ag
 from autograd.capturing.aten import ATEN, rule_for
 from autograd.errors import DataError
 from tests.autograd.capturing.make_recording import RECORDING, decoded
+from tests.sweep import sweep
 
 CALLS = json.loads(RECORDING.read_text())["calls"]
 
@@ -21,7 +22,7 @@ def test_the_recording_covers_most_of_the_table():
     assert len(names) > 80
 
 
-@pytest.mark.parametrize("number", range(len(CALLS)), ids=lambda n: f"{CALLS[n]['op']}-{n}")
+@sweep("number", range(len(CALLS)), ids=lambda n: f"{CALLS[n]['op']}-{n}")
 def test_a_recorded_call_gives_the_results_and_gradients_of_torch(number):
     call = CALLS[number]
     leaves = []

@@ -1,11 +1,12 @@
 """Lines: one rule told alike by every face, in words a learner knows, with numbers that a calculator confirms."""
 
+import functools
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import examples
 import nn
@@ -15,6 +16,7 @@ from autograd.formula.arithmetic import has_numbers, plain_text
 from autograd.formula.numbers import cell
 from tests.autograd.formula.calculator import FUNCTIONS, confirms
 from tests.autograd.programs import OURS, programs
+from tests.sweep import slow_but, sweep
 
 WORDS = Path(__file__).parents[3] / "docs" / "formulas.md"
 
@@ -51,6 +53,7 @@ def test_attention_is_written_in_its_steps():
 # --- words a learner knows --------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def known_words():
     table = re.findall(r"^\| (.*?) \|", WORDS.read_text(encoding="utf-8"), re.M)
     return {word for row in table for word in functions_in(row)}
@@ -63,6 +66,7 @@ def functions_in(text):
 SAMPLES = [(name, i) for name, op in OPS.items() if op.differentiable for i in range(len(op.samples))]
 
 
+@functools.cache
 def stepped(name, i):
     f, inputs = OPS[name].on(OPS[name].samples[i])
     values = [
@@ -74,7 +78,7 @@ def stepped(name, i):
     return step(out, grad=rng.normal(size=out.shape) if out.shape else 1.7)
 
 
-@pytest.mark.parametrize(("name", "i"), SAMPLES, ids=str)
+@sweep("name, i", SAMPLES, slow=lambda name, i: i > 0)
 def test_rules_use_words_that_are_explained(name, i):
     for one in stepped(name, i):
         for contribution in one.contributions:
@@ -130,7 +134,7 @@ def test_the_calculator_itself():
     assert not confirms("0.07065 × (−3) = −0.2120") and confirms("2.4577×10⁻⁵ × (−3) ≈ −7.373×10⁻⁵")
 
 
-@pytest.mark.parametrize("name", [example.name for example in examples.EXAMPLES])
+@pytest.mark.parametrize("name", slow_but([example.name for example in examples.EXAMPLES], ["example2", "example3"]))
 def test_every_line_of_the_examples_confirms(name):
     root = examples.find(name).module.graph()
     count, wrong = unconfirmed(step(root, grad=np.arange(1.0, root.size + 1).reshape(root.shape)))
@@ -152,19 +156,18 @@ def saturated():
     return (x.tanh() * 3 + (x / 2).sigmoid()) * x.tanh()
 
 
-@pytest.mark.parametrize("graph", [scalar_mlp, block, saturated])
+@pytest.mark.parametrize("graph", slow_but([scalar_mlp, block, saturated], [scalar_mlp, saturated]))
 def test_every_line_of_models_confirms(graph):
     count, wrong = unconfirmed(step(graph()))
     assert count > 10 and not wrong, wrong[:5]
 
 
-@pytest.mark.parametrize(("name", "i"), SAMPLES, ids=str)
+@sweep("name, i", SAMPLES, slow=lambda name, i: i > 0)
 def test_every_line_of_an_op_confirms(name, i):
     _, wrong = unconfirmed(stepped(name, i))
     assert not wrong, wrong[:5]
 
 
-@settings(max_examples=25, deadline=None)
 @given(programs())
 def test_every_line_of_random_graphs_confirms(program):
     root = program.run(OURS, [Value(x, name=f"x{i}") for i, x in enumerate(program.leaves)])

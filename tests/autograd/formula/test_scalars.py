@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 
 import nn
-from autograd import OPS, Value, layer_norm, softmax
+from autograd import Value, layer_norm, softmax
 from autograd.errors import DataError
 from autograd.formula.scalar_program import scalar_program
 from autograd.formula.scalars import VOCABULARY
 from examples import EXAMPLES
-from tests.autograd.judges import uneven
+from tests.autograd.judges import every_sample, uneven
 from tests.autograd.programs import OURS, programs
 
 PYTHON = {  # the vocabulary in plain Python, written for this test
@@ -68,13 +68,7 @@ def assert_agrees(root, leaves=(), grad=None):
     return program
 
 
-def sampled():
-    for op in OPS.values():
-        for sample in op.samples:
-            yield pytest.param(op, sample, id=f"{op.name} {sample}")
-
-
-@pytest.mark.parametrize(("op", "sample"), list(sampled()))
+@every_sample()
 def test_every_op_is_spelled_out(op, sample):
     f, inputs = op.on(sample)
     leaves = [Value(x) if np.asarray(x).dtype.kind == "f" else x for x in inputs]

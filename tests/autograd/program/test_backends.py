@@ -19,7 +19,7 @@ from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.passes import optimised
 from autograd.program.trace import trace
-from tests.autograd.judges import case_name, cases
+from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, weighed
 
 JAX = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed: pip install 'handgrad[jax]'")
@@ -31,7 +31,6 @@ backends = pytest.mark.parametrize("backend", [*OTHERS, *compiled])
 on_every_op = pytest.mark.parametrize(  # XLA takes a tenth of a second to compile any program
     "backend", [*OTHERS, pytest.param("jax", marks=[JAX, pytest.mark.slow])]
 )
-every = pytest.mark.parametrize("op, sample", cases(), ids=case_name)
 dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
 
 
@@ -55,7 +54,7 @@ def assert_agrees(backend, program, inputs, ulps=64.0):
 
 
 @on_every_op
-@every
+@every_sample()
 @dtypes
 def test_a_backend_runs_every_op(backend, op, sample, dtype):
     loss, xs = weighed(op, sample, dtype)
@@ -67,7 +66,7 @@ def test_a_backend_runs_every_op(backend, op, sample, dtype):
 
 
 @on_every_op
-@every
+@every_sample()
 def test_a_backend_gives_the_op_itself_too(backend, op, sample):
     """Not only its sum: a result that is a view, an input or a constant is given as an array of its own."""
     f, xs = op.on(sample)
@@ -78,7 +77,7 @@ def test_a_backend_gives_the_op_itself_too(backend, op, sample):
 
 
 @on_every_op
-@every
+@every_sample()
 def test_a_backend_has_the_nans_and_infinities_of_the_interpreter(backend, op, sample):
     f, xs = op.on(sample)
     real = [i for i, x in enumerate(xs) if isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.size]

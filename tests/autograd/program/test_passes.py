@@ -16,10 +16,9 @@ from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.passes import drop_dead, fold, join, open_fused, optimised, share, simplify
 from autograd.program.trace import trace
-from tests.autograd.judges import case_name, cases
+from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
 
-every = pytest.mark.parametrize("op, sample", cases(), ids=case_name)
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 700.0, -700.0)
 
 
@@ -65,7 +64,7 @@ def test_a_lowering_keeps_its_digits_from_the_smallest_numbers_to_the_largest(op
     np.testing.assert_allclose(got[usual], want[usual], rtol=1e-13, atol=0)
 
 
-@every
+@every_sample()
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
 def test_a_lowering_gives_what_the_op_gives(op, sample, dtype):
     f, xs = op.on(sample)
@@ -77,7 +76,7 @@ def test_a_lowering_gives_what_the_op_gives(op, sample, dtype):
         assert_near(got, want)
 
 
-@every
+@every_sample()
 def test_a_lowering_has_the_nans_and_infinities_of_the_op(op, sample):
     """Each special number in each place of each real input, in turn."""
     f, xs = op.on(sample)
@@ -101,7 +100,7 @@ def test_a_lowering_has_the_nans_and_infinities_of_the_op(op, sample):
             np.testing.assert_allclose(got[usual], want[usual], rtol=1e-12, atol=1e-300)
 
 
-@every
+@every_sample()
 def test_every_pass_keeps_value_and_gradients(op, sample):
     if not op.differentiable:
         pytest.skip("no gradient flows")

@@ -8,14 +8,12 @@ import pytest
 
 import autograd as ag
 import nn
-from autograd import OPS, compile
+from autograd import compile
 from autograd.cli import main
 from autograd.program.core import is_core
 from autograd.program.source import identifier, literal
-from tests.autograd.judges import case_name, cases
+from tests.autograd.judges import every_op, every_sample
 from tests.autograd.program.programs import assert_near, bits, weighed
-
-every = pytest.mark.parametrize("op, sample", cases(), ids=case_name)
 
 
 def run(source, name, *args, **more):
@@ -24,13 +22,13 @@ def run(source, name, *args, **more):
     return namespace[name](*args, **more)
 
 
-@pytest.mark.parametrize("op", [op for op in OPS.values() if is_core(op)], ids=case_name)
+@every_op(is_core)
 def test_a_core_op_has_words_in_numpy(op):
     known = op.written or op.numpy or hasattr(np, op.name) or op.name == "getitem"
     assert known, f"{op.name}: say in `numpy` or `written` what it is in NumPy"
 
 
-@every
+@every_sample()
 def test_the_printed_program_gives_what_the_compiled_one_gives(op, sample):
     loss, xs = weighed(op, sample)
     g = compile(loss if op.differentiable else op.on(sample)[0], gradients=op.differentiable)

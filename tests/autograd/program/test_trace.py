@@ -15,10 +15,8 @@ from autograd.program import trace as tracing
 from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.trace import trace
-from tests.autograd.judges import case_name, cases, is_real
+from tests.autograd.judges import every_sample, is_real
 from tests.autograd.program.programs import bits, weighed
-
-every = pytest.mark.parametrize("op, sample", cases(lambda op: op.differentiable), ids=case_name)
 
 
 def traced(f, *args, gradients=True):
@@ -28,7 +26,7 @@ def traced(f, *args, gradients=True):
     return found, interpret.run(found.program, fetched_aside(found.origins, leaves))
 
 
-@every
+@every_sample(lambda op: op.differentiable)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
 def test_a_trace_has_the_bits_of_the_engine(op, sample, dtype):
     loss, xs = weighed(op, sample, dtype)

@@ -8,6 +8,7 @@ import pytest
 
 import nn
 from autograd import Value, step
+from tests.sweep import slow_but
 
 CAUSAL = "causal"
 LAYERS = {
@@ -30,8 +31,8 @@ def panels(stepper):
     return [one["panel"] for one in data["views"][0]["steps"]]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("shape", slow_but(SHAPES, ["rank 2"]))
+@pytest.mark.parametrize("layer", slow_but(LAYERS, ["linear", "feed forward", "attention"]))
 def test_a_layer(layer, shape):
     make, how = LAYERS[layer]
     module = make()
@@ -45,6 +46,7 @@ def test_a_layer(layer, shape):
     assert (len(panels(stepper)) == len(stepper) and "softmax" in str(stepper)) or "attention" not in layer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_layers", [1, 2])
 def test_a_gpt(n_layers):
     gpt = nn.GPT(vocab_size=5, block_size=3, d_model=4, n_heads=2, n_layers=n_layers, rng=0)

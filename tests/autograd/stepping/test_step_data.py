@@ -14,6 +14,7 @@ from autograd import OPS, Value, explain, step
 from autograd.backprop import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
 from autograd.graph import topological
+from tests.sweep import sweep
 
 
 def bits(x):
@@ -203,13 +204,13 @@ def test_hooks_run_as_in_backward():
 # --- every op of the table, every example, random graphs ------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.differentiable])
+@sweep("name", [name for name, op in OPS.items() if op.differentiable])
 def test_every_op(name):
     assert_steps(OPS[name], 0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name, op in OPS.items() if op.differentiable])
+@sweep("name", [name for name, op in OPS.items() if op.differentiable])
 def test_every_op_on_its_other_samples(name):
     for i in range(1, len(OPS[name].samples)):
         assert_steps(OPS[name], i)

@@ -85,6 +85,7 @@ def test_ten_thousand_honest_sheets(kind):
             assert marks.first_wrong is None, (number, seed, marks.first_wrong, marks.entries[marks.first_wrong])
 
 
+@pytest.mark.slow
 def test_the_marker_has_power():
     """Where a pupil wrote four digits everywhere else; `python -m tools.marker` prints the shares of all examples."""
     counts = [power(name) for name in SMALL]
