@@ -6,7 +6,7 @@ TORCH_MODULES = ("calls", "recorder", "tensors", "torch", "torch_backward", "wat
 NEEDS = {
     "torch": [*(f"autograd/capturing/{name}.py" for name in TORCH_MODULES),
               "tests/autograd/in_torch.py", "tests/autograd/capturing/gpt.py",
-              "tests/autograd/capturing/models.py",
+              "tests/autograd/capturing/models.py", "tests/autograd/capturing/zoo.py",
               "tests/autograd/capturing/against_torch.py"],
     "jax": [f"autograd/capturing/{name}.py" for name in ("jax", "jaxpr", "recognise")],
 }  # fmt: skip

@@ -71,7 +71,7 @@ class Value(value.Value):
 
 
 def _as_ours(node: Any) -> Any:
-    """A result as a node of this class. It was made just now, and nobody else holds it."""
+    """A result as a node of this class. It is new, and nothing else refers to it yet."""
     if node.__class__ is value.Value:
         node.__class__ = Value
         node.zero_grad()
@@ -80,8 +80,8 @@ def _as_ours(node: Any) -> Any:
 
 def _giving_ours(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
-    def wrapped(*args: Any) -> Any:
-        return _as_ours(method(*args))
+    def wrapped(*args: Any, **settings: Any) -> Any:
+        return _as_ours(method(*args, **settings))
 
     return wrapped
 

@@ -42,8 +42,7 @@ _OF_STORAGE = {"casting", "subok", "copy", "device", "optimize"}
 
 _INSTEAD = {
     "out": "A Value is never written into an array, because its gradient would be lost: use the result, y = {name}(v).",
-    "where": "Select before: {name}(autograd.where(mask, v, 0.0)), 0.0 or whatever number changes nothing.",
-    "initial": "Combine it with the result: {name}(v) + initial for a sum, np.maximum({name}(v), initial) for max.",
+    "where": "Select in the result: autograd.where(mask, {name}(v), v), with what the others should be in place of v.",
 }
 
 

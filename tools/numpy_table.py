@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograd.cli.docs import PARTS, part_of
 from autograd.numpy_calls import BY_NUMPY, BY_SCIPY, Answer, OnData
-from autograd.op import Op
+from autograd.op import OPS, Op
 from autograd.ops import rounding
 
 PAGE = Path(__file__).parents[1] / "docs" / "numpy.md"
@@ -23,8 +23,9 @@ page to it.
 
 Call NumPy's function on a Value and you get a Value, recorded like everything else: `np.sum(v, axis=0)`,
 `np.linalg.inv(v)`, `np.where(v > 0, v, 0.0)`. A call is read by NumPy's own signature: its names and its order of
-arguments hold. `dtype` casts the inputs first, as in NumPy. `out`, `where` and `initial` are not taken, nor is a
-function that is not here: the error says so by name, and what to write instead.
+arguments hold. `dtype` casts the inputs first, as in NumPy; reductions take `where` and `initial`. `out` is not taken,
+nor `where` in a function of each number, nor a function that is not here: the error says so by name, and what to write
+instead.
 """
 
 PLAIN = "About the numbers or their shape: the answer is plain"
@@ -53,7 +54,8 @@ def _row(answer: Answer) -> str:
     by = answer.by
     if isinstance(answer, OnData) or answer.name == "np.nonzero":
         return PLAIN
-    if (isinstance(by, Op) and not by.differentiable) or by in rounding.BITWISE.values():
+    op = by if isinstance(by, Op) else OPS.get(by.__name__)
+    if (op is not None and not op.differentiable) or by in rounding.BITWISE.values():
         return CONSTANT
     return PARTS["ops.arithmetic" if getattr(by, "__module__", "") == "autograd.ops" else part_of(by)]
 

@@ -46,6 +46,7 @@ PARTS = {
     "ops.join": "Ops: joining and cutting",
     "ops.arrange": "Ops: arranging",
     "ops.reduce": "Ops: reductions",
+    "ops.selected": "Ops: reductions",
     "ops.rounding": "Ops: rounding, remainders, truths",
     "ops.linear": "Ops: products of vectors and matrices",
     "ops.linalg": "Ops: linear algebra",

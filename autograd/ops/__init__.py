@@ -29,6 +29,7 @@ from . import (
     rounding,
     rows,
     running,
+    selected,
     shape,
     special,
 )  # fmt: skip
@@ -37,7 +38,7 @@ from ._functions import FUNCTIONS, METHODS
 __all__ = [
     "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",
     "convolution", "dense", "eigen", "elementwise", "fused", "heads", "interpolation", "join", "linalg", "linear",
-    "norm", "placing", "pooling", "reduce", "rounding", "rows", "running", "shape", "special",
+    "norm", "placing", "pooling", "reduce", "rounding", "rows", "running", "selected", "shape", "special",
 ]  # fmt: skip
 
 ONE_BY_ONE = (arithmetic, elementwise, angles, rounding, special)  # families of functions of each number by itself

@@ -71,7 +71,7 @@ def check_not_empty(who, x, axis):
 sum_ = Op("sum", "sum(x, axis=axis, keepdims=keepdims)", normalize=reduction("sum"),
           forward=lambda x, *, axis, keepdims: np.add.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims),),
-          samples=(*REDUCED, Sample("0,3", axis=0)), numpy=np.sum, batch="align", look="sum",
+          samples=(*REDUCED, Sample("0,3", axis=0)), batch="align", look="sum",
           about=About(rule="A sum hands the same gradient to every number that was added."),
           doc="The sum over an axis, several, or all.")
 
@@ -86,7 +86,7 @@ mean = Op("mean", "mean(x, axis=axis, keepdims=keepdims)", normalize=reduction("
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g / count(x, axis), x, axis, keepdims),),
           definition=lambda x, axis=None, keepdims=False: (
               sum_(x, axis, keepdims) / count(x, negative_axes("mean", x, axis))), lower=True, look="mean",
-          samples=REDUCED, numpy=np.mean, batch="align",
+          samples=REDUCED, batch="align",
           about=About(rule="A mean hands every number an equal share of the gradient.", opens=False),
           doc="The mean over an axis, several, or all.")
 
@@ -126,7 +126,7 @@ var = Op("var", "var(x, axis=axis, ddof=ddof, keepdims=keepdims)", normalize=nor
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(2 * g / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
          definition=_var_defined, lower=True,
-         samples=VARIED, numpy=np.var, batch="align",
+         samples=VARIED, batch="align",
          doc="The mean squared distance from the mean; `ddof` is taken from the number that it divides by.")
 
 std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", normalize=normalize_spread("std"),
@@ -134,7 +134,7 @@ std = Op("std", "std(x, axis=axis, ddof=ddof, keepdims=keepdims)", normalize=nor
          vjp=lambda g, out, x, *, axis, keepdims, ddof: (
              spread(over(g, out) / (count(x, axis) - ddof), x, axis, keepdims) * centred(x, axis),),
          definition=lambda x, axis=None, ddof=0, keepdims=False: _var_defined(x, axis, ddof, keepdims) ** 0.5,
-         lower=True, samples=[s for s in VARIED if s.parts != ["."]], numpy=np.std, batch="align",
+         lower=True, samples=[s for s in VARIED if s.parts != ["."]], batch="align",
          doc="The square root of var; its derivative is 0 where all numbers are equal.")
 
 
@@ -226,7 +226,7 @@ def _others_lowered(x, axis):
 prod = Op("prod", "prod(x, axis=axis, keepdims=keepdims)", normalize=reduction("prod"),
           forward=lambda x, *, axis, keepdims: np.multiply.reduce(x, axis=axis, keepdims=keepdims),
           vjp=lambda g, out, x, *, axis, keepdims: (spread(g, x, axis, keepdims) * product_of_others(x, axis=axis),),
-          samples=REDUCED, numpy=np.prod, batch="align", doc="The product over an axis, several, or all.")
+          samples=REDUCED, batch="align", doc="The product over an axis, several, or all.")
 
 product_of_others = Op("product_of_others", "product_of_others(x, axis=axis)",
                  normalize=lambda x, axis=None: ((x,), {"axis": negative_axes("product_of_others", x, axis)}),
@@ -256,14 +256,14 @@ def _share(g, out, x, *, axis, keepdims):
 
 max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", normalize=reduction("max"),
           forward=_extreme(np.maximum), vjp=_share,
-          samples=REDUCED, numpy=(np.max, np.amax), batch="align",
+          samples=REDUCED, batch="align",
           about=About(rule="Only the largest entry gets the gradient.",
                       small=chosen),
           doc="The largest; ties share the gradient evenly.")
 
 min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", normalize=reduction("min"),
           forward=_extreme(np.minimum), vjp=_share,
-          samples=REDUCED, numpy=(np.min, np.amin), batch="align",
+          samples=REDUCED, batch="align",
           about=About(rule="Only the smallest entry gets the gradient.",
                       small=chosen),
           doc="The smallest; ties share the gradient evenly.")
@@ -294,12 +294,12 @@ argmin = Op("argmin", "argmin(x, axis=axis, keepdims=keepdims)", normalize=_norm
 any_ = Op("any", "any(x, axis=axis, keepdims=keepdims)", normalize=reduction("any"),
           forward=lambda x, *, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims),
           vjp=nothing, lower=lambda x, axis, keepdims: count_nonzero(x, axis, keepdims) > 0,
-          samples=REDUCED, numpy=np.any, batch="align", doc="Whether any number is true, that is not 0.")
+          samples=REDUCED, batch="align", doc="Whether any number is true, that is not 0.")
 
 all_ = Op("all", "all(x, axis=axis, keepdims=keepdims)", normalize=reduction("all"),
           forward=lambda x, *, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims),
           vjp=nothing, lower=lambda x, axis, keepdims: equal(count_nonzero(equal(x, 0), axis, keepdims), 0),
-          samples=REDUCED, numpy=np.all, batch="align", doc="Whether all numbers are true, that is not 0.")
+          samples=REDUCED, batch="align", doc="Whether all numbers are true, that is not 0.")
 
 count_nonzero = Op("count_nonzero", "count_nonzero(x, axis=axis, keepdims=keepdims)",
                    normalize=reduction("count_nonzero"),
@@ -378,47 +378,3 @@ def _as_border(x, values, axis):
 def trace(x, offset=0, axis1=0, axis2=1):
     """The sum of the diagonal; see `diagonal`."""
     return sum_(diagonal(x, offset, axis1, axis2), axis=-1)
-
-
-@function(np.average)
-def average(x, axis=None, weights=None, keepdims=False):
-    """The mean, where each number counts as much as its weight says."""
-    if weights is None:
-        return mean(x, axis, keepdims)
-    axes = negative_axes("average", x, axis)
-    if shape_of(weights) != shape_of(x):
-        if shape_of(weights) != tuple(shape_of(x)[a] for a in axes):
-            raise ShapeError(f"average: weights need the shape of x, {shape_of(x)}, or of its axes {axis}; got "
-                             f"{shape_of(weights)}")
-        weights = reshape(weights, tuple(n if i - rank_of(x) in axes else 1 for i, n in enumerate(shape_of(x))))
-    return sum_(x * weights, axis, keepdims) / sum_(broadcast_to(weights, shape_of(x)), axis, keepdims)
-
-
-@function(np.ptp)
-def ptp(x, axis=None, keepdims=False):
-    """The largest minus the smallest."""
-    return max_(x, axis, keepdims) - min_(x, axis, keepdims)
-
-
-@function(np.nansum)
-def nansum(x, axis=None, keepdims=False):
-    """The sum of the numbers that are not NaN."""
-    return sum_(where(equal(x, x), x, 0.0), axis, keepdims)
-
-
-@function(np.nanmean)
-def nanmean(x, axis=None, keepdims=False):
-    """The mean of the numbers that are not NaN."""
-    return nansum(x, axis, keepdims) / sum_(equal(x, x) * 1.0, axis, keepdims)
-
-
-@function(np.nanmax)
-def nanmax(x, axis=None, keepdims=False):
-    """The largest of the numbers that are not NaN."""
-    return max_(where(equal(x, x), x, -np.inf), axis, keepdims)
-
-
-@function(np.nanmin)
-def nanmin(x, axis=None, keepdims=False):
-    """The smallest of the numbers that are not NaN."""
-    return min_(where(equal(x, x), x, np.inf), axis, keepdims)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import autograd
-from autograd import OPS, Value, errors, grad, no_grad
+from autograd import Value, errors, grad, no_grad
 from autograd.errors import AxisError, BackwardError, DataError, HandgradError, ShapeError, StaleDataError
-from tests.autograd.judges import is_real
+from tests.autograd.judges import every_op, is_real
 
 
 def m():
@@ -102,7 +102,8 @@ TABLE = [
     (lambda: Value([]).var(), ShapeError, ["var of no numbers", "(0,)"]),
     (lambda: Value([1.0]).std(ddof=1), ShapeError, ["ddof=1", "more than 1"]),
     # calls
-    (lambda: m().sum(axes=0), TypeError, ["sum(x, axis=None, keepdims=False)", "unexpected", "'axes'"]),
+    (lambda: m().cumsum(axes=0), TypeError, ["cumsum(x, axis=None)", "unexpected", "'axes'"]),
+    (lambda: m().sum(axes=0), TypeError, ["sum()", "unexpected", "'axes'"]),
     (lambda: autograd.exp(m(), m()), TypeError, ["exp takes 1 input, as in exp(x)", "got 2"]),
     (lambda: autograd.gelu(m(), approximate="sigmoid"), ValueError, ['"none" (exact) or "tanh"', "'sigmoid'"]),
     (lambda: np.linalg.norm(m(), ord="no"), ValueError, ["of a matrix ord is", "'no'"]),
@@ -159,7 +160,7 @@ def test_errors_inside_no_grad_are_the_same():
         m() + np.ones(2)
 
 
-@pytest.mark.parametrize("op", [op for op in OPS.values() if len(op.samples[0].parts) > 1], ids=lambda op: op.name)
+@every_op(lambda op: len(op.samples[0].parts) > 1)
 def test_an_op_refuses_text_beside_a_value(op):
     """Whatever the op, text in place of numbers never becomes a result in silence."""
     f, xs = op.on(op.samples[0])

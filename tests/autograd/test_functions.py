@@ -8,7 +8,8 @@ import pytest
 
 import autograd
 from autograd import Value, assert_grads
-from autograd.errors import DataError
+from autograd.errors import DataError, ShapeError
+from tests.sweep import sweep
 
 RNG = np.random.default_rng(1)
 A = RNG.normal(size=(2, 3))  # entries are far enough apart that no difference step meets a tie
@@ -48,6 +49,16 @@ CALLS = [
     "np.cumprod(U)", "np.cumprod(A)", "np.cumprod(C, axis=-2)", "np.cumprod(C, 2)", "np.average(A, weights=B**2 + 1)",
     "np.average(A, 0, weights=np.array([1.0, 3.0]))", "np.average(A, axis=1, keepdims=True)", "np.ptp(A, axis=1)",
     "np.nansum(A, axis=0)", "np.nanmean(A)", "np.nanmax(A, axis=1)", "np.nanmin(A)",
+    # of selected numbers, from a start
+    "np.sum(A, where=B > 0)", "np.sum(A, axis=1, where=B > 0, initial=2.0)", "np.sum(A, 0, keepdims=True, initial=S)",
+    "np.sum(A, where=[True, False, True])", "np.prod(A, axis=0, where=B > 0, initial=1.5)", "np.prod(A, initial=S)",
+    "np.mean(A, where=B > 0)", "np.mean(C, axis=(0, 2), where=C > -1.0)", "np.mean(A, 0, keepdims=True, where=B > -9)",
+    "np.max(A, axis=0, initial=0.1)", "np.max(A, axis=1, initial=-9.0, where=B > 0)",
+    "np.min(A, initial=9.0, where=B > 0)",
+    "np.min(A, axis=0, initial=-0.2)", "np.max(C[:, :0], axis=1, initial=2.0) + C[:, 0]", "np.var(A, where=B > -0.9)",
+    "np.var(C, axis=2, ddof=1, where=C > -1.0)", "np.std(C, axis=-1, keepdims=True, where=C > -1.0)",
+    "np.std(A, axis=1, correction=1, where=A > -9)", "np.nansum(A, axis=1, where=B > 0, initial=1.0)",
+    "np.nanmean(A, where=B > 0)", "np.nanmax(A, initial=0.1, where=B > 0)", "np.nanmin(A, 0, initial=0.5)",
     # products
     "np.dot(C.transpose(0, 2, 1), A.T)", "np.dot(A, C)", "np.inner(A, B)", "np.inner(U, C.transpose(0, 2, 1))",
     "np.inner(S, A)",
@@ -84,7 +95,7 @@ def names(values):
 NAMES, ARRAYS = "ABCUVSM", [A, B, C, U, V, S, M]
 
 
-@pytest.mark.parametrize("call", CALLS)
+@sweep("call", CALLS)
 def test_the_numbers_are_numpys(call):
     expected = eval(call, names(ARRAYS))
     got = eval(call, names([Value(x) for x in ARRAYS]))
@@ -93,7 +104,7 @@ def test_the_numbers_are_numpys(call):
     np.testing.assert_allclose(got.data, expected, rtol=1e-13, atol=1e-15)
 
 
-@pytest.mark.parametrize("call", CALLS)
+@sweep("call", CALLS)
 def test_the_gradients_are_right_to_second_order(call):
     used = [i for i, name in enumerate(NAMES) if name in call.replace("np.", "").replace("None", "")]
 
@@ -159,10 +170,10 @@ STEPS = ["np.floor(A)", "np.ceil(A)", "np.trunc(A)", "np.fix(A)", "np.rint(A)", 
          "(B.data > 0) | (A > 0)", "(A > 0) ^ (B > 0)", "~(A > 0)", "True & (A > 0)", "np.logical_not(A)",
          "np.count_nonzero(A > 0, axis=1)",
          "np.argsort(A, axis=0)", "np.logical_xor(A > 0, B)", "np.invert(A > 0)",
-         "np.logical_or(A, 0.0)"]
+         "np.logical_or(A, 0.0)", "np.any(A, axis=0, where=B > 0)", "np.all(A > 0, axis=1, where=B > 0)"]
 
 
-@pytest.mark.parametrize("call", STEPS)
+@sweep("call", STEPS)
 def test_steps_are_numpys_and_send_nothing_back(call):
     expected = eval(call.replace(".data", ""), names(ARRAYS))
     got = eval(call, names([Value(x) for x in ARRAYS]))
@@ -282,3 +293,37 @@ class TestScipy:
     def test_scipy_is_not_imported_by_us(self):
         code = "import sys, numpy as np, autograd; np.exp(autograd.Value(1.0)); sys.exit('scipy' in sys.modules)"
         assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- reductions of selected numbers -----------------------------------------------------------------------------------
+
+
+def test_selected_numbers_alone_get_a_gradient():
+    v = Value(A)
+    np.max(v, axis=1, initial=-9.0, where=A < 0).sum().backward()
+    assert (v.grad[A >= 0] == 0).all() and v.grad.sum() == (A < 0).any(axis=1).sum()
+
+
+def test_where_may_be_a_comparison_of_values_and_initial_a_value():
+    v, start = Value(A), Value(0.5)
+    np.sum(v, where=v > 0, initial=start).backward()
+    assert start.grad == 1.0 and (v.grad == (A > 0)).all()
+    assert v.sum(where=v > 0).data == autograd.sum(A, where=A > 0) == pytest.approx(A[A > 0].sum())
+
+
+def test_float32_stays_float32_where_numbers_are_selected():
+    v = Value(A.astype(np.float32))
+    for f in (np.sum, np.mean, np.var, np.std, np.prod):
+        assert f(v, axis=0, where=B > -9).dtype == f(v, where=B > 0).dtype == np.float32
+
+
+@pytest.mark.parametrize("wrong, kind, said", [
+    (lambda v: np.sum(v, where=[1, 0, 1]), TypeError, "sum: where is True or False for each number"),
+    (lambda v: np.sum(v, where=[True, False]), ShapeError, r"where has shape \(2,\), which does not broadcast"),
+    (lambda v: np.max(v, where=v > 0), ValueError, "max: with where .* initial=-inf"),
+    (lambda v: np.mean(v, axis=0, where=False), ShapeError, "mean: where selects too few numbers"),
+    (lambda v: np.var(v, ddof=6, where=A > -99), ShapeError, "var: where selects too few numbers .* more than 6"),
+])  # fmt: skip
+def test_a_selection_that_makes_no_sense_is_refused(wrong, kind, said):
+    with pytest.raises(kind, match=said):
+        wrong(Value(A))
