@@ -100,13 +100,8 @@ def take_turns_in_processes(
 
 
 def report_steps(step: Callable[[], Any], answer: Callable[[], Any], *, at_least: int = 5) -> None:
-    """Print, as JSON, the answer after three steps, the seconds of the first and the median of those that follow.
-
-    A compiler that the first step calls counts too.
-    """
-    begin = sum(os.times()[:4])
-    step()
-    first = sum(os.times()[:4]) - begin
+    """Print, as JSON, the answer after three steps, the seconds of the first and the median of those that follow."""
+    first = first_step(step)[0]
     for _ in range(2):
         step()
     after_three = answer()
@@ -118,12 +113,28 @@ def report_steps(step: Callable[[], Any], answer: Callable[[], Any], *, at_least
     print(json.dumps({"seconds": statistics.median(seconds), "first": first, "answer": after_three}))
 
 
-def call_process(module: str, *arguments: str) -> Any:
-    """Run `python -m module arguments` and read the JSON it prints; with no cache of libraries built before."""
-    command = [sys.executable, "-m", module, *arguments]
+def first_step(step: Callable[[], Any]) -> tuple[float, Any]:
+    """The processor seconds of a first call, a C compiler that it starts included, and what it gives.
+
+    Libraries that were built before do not count: the cache is an empty folder.
+    """
+    kept = os.environ.get("XDG_CACHE_HOME")
     with tempfile.TemporaryDirectory() as empty:
-        env = {**os.environ, "XDG_CACHE_HOME": empty}
-        return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env).stdout)
+        os.environ["XDG_CACHE_HOME"] = empty
+        begin = sum(os.times()[:4])
+        result = step()
+        seconds = sum(os.times()[:4]) - begin
+    if kept is None:
+        del os.environ["XDG_CACHE_HOME"]
+    else:
+        os.environ["XDG_CACHE_HOME"] = kept
+    return seconds, result
+
+
+def call_process(module: str, *arguments: str) -> Any:
+    """Run `python -m module arguments` and read the JSON it prints."""
+    command = [sys.executable, "-m", module, *arguments]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
 def memory_now(what: str) -> int:

@@ -132,8 +132,10 @@ def handgrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable
         return compile(both, backend, gradients=False)
 
     return {
-        **{f"{COMPILED} {backend}": CompiledBlock(compiled(packed, backend), pack(arrays), cotangent)
-           for backend in harness.backends()},
+        **{
+            f"{COMPILED} {backend}": CompiledBlock(compiled(packed, backend), pack(arrays), cotangent)
+            for backend in harness.backends()
+        },
         f"{US}, composed": Block(composed, leaves(arrays), cotangent),
         f"{US}, fused": Block(fused, leaves(arrays), cotangent),
         PACKED: Block(packed, leaves(pack(arrays)), cotangent),
@@ -408,6 +410,10 @@ def main() -> None:
             harness.aim(f"fused, packed, of {TORCH_PACKED}", timings.ratio(PACKED, to=TORCH_PACKED), at_most=FUSED_MARK)
             for rival in (TORCH_LAYER, mark):
                 harness.aim(f"our layer, of {rival}", timings.ratio(LAYER, to=rival), at_most=LAYER_MARK)
+            for backend, most in (("numpy", 0.20), ("c", 0.04)):
+                if f"{COMPILED} {backend}" in timings:
+                    share = timings.ratio(f"{COMPILED} {backend}", to=TORCH_PACKED)
+                    harness.aim(f"compiled, {backend}, of {TORCH_PACKED}", share, at_most=most)
             print()
 
 

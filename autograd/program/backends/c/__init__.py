@@ -2,7 +2,7 @@
 
     ops.py       each op as steps: loops over numbers, and calls (steps.py); views are places (places.py)
     groups.py    loops over the same numbers, together
-    kernels.py   a group as the text of a function; products.py: matrix products
+    kernels.py   a group as the text of a function; products.py: matrix products; tape.py: very many single numbers
     memory.py    where each array lies in the work space
     source.py    the text of a whole library; prelude.c and real.c are its fixed part
     compiler.py  the compiler, and the cache of what it built; blas.py: NumPy's own matrix product

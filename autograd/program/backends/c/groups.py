@@ -72,7 +72,8 @@ def _joined(
     sources = {n for place in step.reads for n in writers.get(place.root, ())}
     near = [groups[n] for n in sorted(sources, reverse=True)]
     for group in (*near, *reversed(of_domain.get(step.domain, [])[-LOOK_BACK:])):
-        if group.call is None and len(group.steps) < MOST and _fits(step, group, writers):
+        small = len(group.steps) < MOST or not group.domain  # single numbers may become a tape
+        if group.call is None and small and _fits(step, group, writers):
             return group
     return None
 

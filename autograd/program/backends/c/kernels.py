@@ -27,7 +27,7 @@ class Kernel:
 
     def __init__(
         self, group: Group, dtype: Callable[[int], Dtype], in_memory: Callable[[int], bool],
-        row_buffer: Callable[[int, Dtype, int], int],
+        buffer: Callable[[int, Dtype], int],
     ) -> None:  # fmt: skip
         self.group, self._dtype, self._in_memory = group, dtype, in_memory
         self.arguments: list[Place] = []
@@ -36,13 +36,13 @@ class Kernel:
         self._variables: dict[int, str] = {}  # roots that are made here
         self._count = 0
         self._phase = _phases(group)
-        self._buffers = self._row_buffers(row_buffer)
+        self._buffers = self._row_buffers(buffer)
         self._axes = self._merged_axes()
         self.body = self._written()
 
     # --- places and axes ------------------------------------------------------------------------------------
 
-    def _row_buffers(self, make: Callable[[int, Dtype, int], int]) -> dict[int, Place]:
+    def _row_buffers(self, make: Callable[[int, Dtype], int]) -> dict[int, Place]:
         """Buffers for what a later loop of the row reads and nothing outside of it."""
         n = self.group.domain[-1] if self.group.domain else 1
         buffers: dict[int, Place] = {}
@@ -52,7 +52,7 @@ class Kernel:
                 wide = maker is not None and not maker.reduce and maker.domain == self.group.domain
                 later = wide and self._phase[step.target.root] > self._phase[place.root]
                 if later and place.root not in buffers and not self._in_memory(place.root):
-                    root = make(place.root, self._dtype(place.root), n)
+                    root = make(n, self._dtype(place.root))
                     strides = (0,) * (len(self.group.domain) - 1) + (1 if n > 1 else 0,)
                     buffers[place.root] = Place(root, 0, self.group.domain, strides)
         return buffers

@@ -12,6 +12,14 @@ typedef int64_t i64;
 #define EXPORT __attribute__((visibility("default")))
 #endif
 
+#if defined(__AVX512F__)
+#define VECTOR 64  // bytes
+#elif defined(__AVX__)
+#define VECTOR 32
+#else
+#define VECTOR 16
+#endif
+
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define madd(a, b, c) __builtin_fma(a, b, c)
 #define maddf(a, b, c) __builtin_fmaf(a, b, c)

@@ -22,20 +22,46 @@ INLINE real floor_divide_R(real x, real y) {
     return d - whole > (real)0.5 ? whole + 1 : whole;
 }
 
-// c = a b, in blocks that stay in the cache. The columns of b and c lie side by side.
+// Several numbers at once, as many as the processor takes; they may lie anywhere in memory.
+typedef real vector_R __attribute__((vector_size(VECTOR), aligned(sizeof(real)), may_alias));
+
+// c = a b. The columns of b and c lie side by side: as many as fit a vector, and four rows, are computed together.
 INLINE void product_R(const real *a, i64 ai, i64 ak, const real *b, i64 bk, real *c, i64 ci, i64 m, i64 k, i64 n) {
-    for (i64 i = 0; i < m; i++)
-        for (i64 j = 0; j < n; j++) c[i * ci + j] = 0;
-    for (i64 j0 = 0; j0 < n; j0 += 512)
-        for (i64 p0 = 0; p0 < k; p0 += 64) {
-            i64 j1 = j0 + 512 < n ? j0 + 512 : n, p1 = p0 + 64 < k ? p0 + 64 : k;
-            for (i64 i = 0; i < m; i++)
-                for (i64 p = p0; p < p1; p++) {
-                    const real x = a[i * ai + p * ak];
-#pragma omp simd
-                    for (i64 j = j0; j < j1; j++) c[i * ci + j] = madd_R(x, b[p * bk + j], c[i * ci + j]);
-                }
+    const i64 width = VECTOR / sizeof(real);
+    i64 j = 0;
+    for (; j + width <= n; j += width) {
+        i64 i = 0;
+        for (; i + 4 <= m; i += 4) {
+            const real *x = a + i * ai;
+            vector_R s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+            for (i64 p = 0; p < k; p++) {
+                const vector_R y = *(const vector_R *)(b + p * bk + j);
+                s0 += x[p * ak] * y;
+                s1 += x[p * ak + ai] * y;
+                s2 += x[p * ak + 2 * ai] * y;
+                s3 += x[p * ak + 3 * ai] * y;
+            }
+            real *z = c + i * ci + j;
+            *(vector_R *)z = s0;
+            *(vector_R *)(z + ci) = s1;
+            *(vector_R *)(z + 2 * ci) = s2;
+            *(vector_R *)(z + 3 * ci) = s3;
         }
+        for (; i < m; i++) {
+            vector_R s = {0};
+            for (i64 p = 0; p < k; p++) s += a[i * ai + p * ak] * *(const vector_R *)(b + p * bk + j);
+            *(vector_R *)(c + i * ci + j) = s;
+        }
+    }
+    if (j == n) return;
+    for (i64 i = 0; i < m; i++) {
+        for (i64 l = j; l < n; l++) c[i * ci + l] = 0;
+        for (i64 p = 0; p < k; p++) {
+            const real x = a[i * ai + p * ak];
+#pragma omp simd
+            for (i64 l = j; l < n; l++) c[i * ci + l] += x * b[p * bk + l];
+        }
+    }
 }
 
 // The same where b has few columns: dot products.

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+import numpy as np
+
 from ...program import Program
 from .groups import Group, grouped, is_row_reduction
 from .kernels import Kernel
@@ -16,6 +18,7 @@ from .memory import ALIGN, Span, arranged
 from .ops import steps_of
 from .places import Place
 from .steps import C_TYPES, Check, Dtype
+from .tape import Tape, is_tape
 
 
 @dataclass
@@ -117,13 +120,15 @@ class _Run:
         shape, dtype = self.steps.types[root]
         return math.prod(shape) * dtype.itemsize
 
-    def _kernel(self, group: Group) -> Kernel:
-        def row_buffer(of: int, dtype: Dtype, n: int) -> int:
+    def _kernel(self, group: Group) -> Kernel | Tape:
+        def buffer(n: int, dtype: Dtype = np.dtype(np.float64)) -> int:
             root = self.steps.fresh((n,), dtype)
             self._spans[root] = Span(group.number, group.number, self._bytes(root))
             return root
 
-        return Kernel(group, self.steps.dtype, self._memory.__contains__, row_buffer)
+        if is_tape(group, self.steps.dtype):
+            return Tape(group, self._memory.__contains__, buffer)
+        return Kernel(group, self.steps.dtype, self._memory.__contains__, buffer)
 
     # --- the text -------------------------------------------------------------------------------------------
 
@@ -144,6 +149,8 @@ class _Run:
         if group.call is not None:
             return group.call.lines(self)
         kernel = self._kernels[group.number]
+        if isinstance(kernel, Tape):
+            return kernel.lines(self)
         name = self.function(kernel.parameters, kernel.body)
         return [f"{name}({', '.join(map(self.pointer, kernel.arguments))});"]
 
