@@ -185,7 +185,12 @@ class _Entry:
     def _places(self, differentiated: Sequence[bool]) -> list[str]:
         """For each leaf, the text of its gradient among the results r, of which the first is the value."""
         places = iter(range(1, len(differentiated) + 1))
-        return [f"plain(r[{next(places)}])" if wanted else "None" for wanted in differentiated]
+        return [self._result(next(places)) if wanted else "None" for wanted in differentiated]
+
+    def _result(self, n: int) -> str:
+        """The text of result n: an array as it is, a number as the engine keeps it."""
+        program = self.traced.program
+        return f"r[{n}]" if program.types[program.outputs[n]][0] else f"plain(r[{n}])"
 
     def _roll(self, first: Traced, rolled: Rolled, leaves: list[Any]) -> Traced:
         """Trace the function of vectors that scalar code became, and find each scalar's gradient in theirs."""
@@ -207,7 +212,7 @@ class _Entry:
         names = Names()
         names.known["plain"] = _plain
         values = len(self.program.outputs) - (sum(self.traced.differentiated) if self.gradients else 0)
-        texts = iter([f"plain(r[{n}])" for n in range(values)])
+        texts = iter([self._result(n) for n in range(values)])
         returned = mirrored(unflatten(self.traced.structure, [0.0] * values), texts, names)
         if not self.gradients:
             return eval(f"lambda r: {returned}", names.known)

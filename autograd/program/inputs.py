@@ -7,6 +7,7 @@ number (a whole number of Python's, a truth, a text, None, a function) is fixed:
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -133,21 +134,33 @@ def mirrored(x: Any, leaves: Iterator[str], names: Names) -> str:
     if isinstance(x, dict):
         return "{" + "".join(f"{names.of(key)}: {mirrored(part, leaves, names)}, " for key, part in x.items()) + "}"
     if isinstance(x, (list, tuple)):
-        inside = "".join(f"{mirrored(part, leaves, names)}, " for part in x)
+        texts = [mirrored(part, leaves, names) for part in x]
+        inside = "".join(f"{text}, " for text in texts)
         if hasattr(x, "_fields"):
             return f"{names.of(type(x))}({inside})"
-        return f"[{inside}]" if isinstance(x, list) else f"({inside})"
+        return (_slice(texts) or f"[{inside}]") if isinstance(x, list) else f"({inside})"
     if hasattr(x, "named_parameters"):
         return "{" + "".join(f"{names.of(path)}: {next(leaves)}, " for path, _ in x.named_parameters()) + "}"
     return next(leaves) if is_leaf(x) else "None"
 
 
+def _slice(texts: list[str]) -> str | None:
+    """`l[3:6]` for l[3], l[4] and l[5]; None if that is not what these texts are."""
+    found = [re.fullmatch(r"(\w+)\[(\d+)\]", text) for text in texts]
+    if len(texts) < 2 or not all(found):
+        return None
+    of, start = found[0][1], int(found[0][2])  # type: ignore[index]
+    in_order = texts == [f"{of}[{start + n}]" for n in range(len(texts))]
+    return f"{of}[{start}:{start + len(texts)}]" if in_order else None
+
+
 def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] | None]:
     """A function that takes arguments like these apart, much faster than `take_apart`; None if they are not alike."""
     names = Names()
-    names.known["ndarray"] = np.ndarray
+    names.known |= {"ndarray": np.ndarray, "floats": {float}}
     lines: list[str] = []
     leaves: list[str] = []
+    rows: list[str] = []  # lists of floats, which are checked all at once
 
     def look(x: Any, at: str) -> bool:
         """Write the lines that check and take what is reached by `at`; whether that can be done."""
@@ -168,13 +181,20 @@ def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] |
         else:
             return False
         lines.append(f"if {here}.__class__ {checks}: return None")
+        if x.__class__ is list and len(x) > 1 and all(part.__class__ is float for part in x):
+            leaves.append(f"*{here}")
+            rows.append(f"*{here}")
+            return True
         if x.__class__ is dict:
             return all(look(part, f"{here}[{names.of(key)}]") for key, part in x.items())
         return x.__class__ not in (list, tuple) or all(look(part, f"{here}[{n}]") for n, part in enumerate(x))
 
     if not look(tuple(args), "args"):
         return lambda args: None
-    body = "\n    ".join([*lines, f"return [{', '.join(leaves)}]"])
+    if rows:
+        lines.append(f"numbers = [{', '.join(rows)}]")
+        lines.append("if {*map(type, numbers)} != floats: return None")
+    body = "\n    ".join([*lines, "return numbers" if rows == leaves and rows else f"return [{', '.join(leaves)}]"])
     exec(f"def leaves(args):\n    {body}", names.known)
     return names.known["leaves"]
 

@@ -56,14 +56,15 @@ class Origin:
             return self.draw(self.held)  # type: ignore[misc]
         return self.held._data if isinstance(self.held, Value) else self.held
 
-
     def pack(self, leaves: Sequence[Any]) -> Any:
         """One vector of several scalars."""
         if self.take is None:
             self.take = lambda leaves: [origin.fetch(leaves) for origin in self.held]
             if len(self.held) > 1 and all(origin.kind == "given" for origin in self.held):
-                self.take = operator.itemgetter(*(origin.place for origin in self.held))
-        return np.array(self.take(leaves), np.float64)
+                places = [origin.place for origin in self.held]
+                in_order = places == list(range(len(leaves)))
+                self.take = (lambda leaves: leaves) if in_order else operator.itemgetter(*places)
+        return np.fromiter(self.take(leaves), np.float64, len(self.held))
 
 
 @dataclass
@@ -230,9 +231,7 @@ def _around(
     return values, [rebuild(x, made, module) for x in args]
 
 
-def gradients_of(
-    f: Any, outs: list[Any], sources: list[Value], walked: Walked
-) -> list[Any]:
+def gradients_of(f: Any, outs: list[Any], sources: list[Value], walked: Walked) -> list[Any]:
     """The walk back from a scalar result, on Values: one gradient a source, zeros where no path leads."""
     if len(outs) != 1 or np.size(getattr(outs[0], "_data", outs[0])) != 1:
         shapes = [np.shape(getattr(out, "_data", out)) for out in outs]

@@ -242,6 +242,18 @@ def test_long_rows_are_added_up_in_blocks(quickly):
     assert abs(total - exact) < bound and np.abs(rows - exact / 3).max() < bound
 
 
+def test_many_ops_on_single_numbers_are_a_tape(quickly):
+    def f(x, y):
+        for n in range(1, 240):  # no two alike, so that nothing is re-rolled
+            x, y = ag.where(x > y, x - 0.01 * n, (x * y).tanh()), y * 0.9 + x / (n + y * y)
+        return x * y
+
+    program, inputs = built(f, [0.3, 0.7])
+    text = Source([program], "int64_t").text
+    assert "static const int32_t tape[]" in text and text.count("noinline)) void f") < 5
+    assert disagreement(c.build(program), program, inputs) == ""
+
+
 def test_fit_trains_through_c(quickly):
     def trained(compiled):
         rng = np.random.default_rng(0)

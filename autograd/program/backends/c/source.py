@@ -17,7 +17,7 @@ from .kernels import Kernel
 from .memory import ALIGN, Span, arranged
 from .ops import steps_of
 from .places import Place
-from .steps import C_TYPES, Check, Dtype
+from .steps import C_TYPES, Check
 from .tape import Tape, is_tape
 
 
@@ -121,7 +121,7 @@ class _Run:
         return math.prod(shape) * dtype.itemsize
 
     def _kernel(self, group: Group) -> Kernel | Tape:
-        def buffer(n: int, dtype: Dtype = np.dtype(np.float64)) -> int:
+        def buffer(n: int, dtype: Any = np.float64) -> int:
             root = self.steps.fresh((n,), dtype)
             self._spans[root] = Span(group.number, group.number, self._bytes(root))
             return root

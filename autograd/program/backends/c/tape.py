@@ -36,7 +36,8 @@ class Tape:
         self._lines: list[int] = []
         self._results: list[tuple[Place, int]] = []
         for step in group.steps:
-            reads = [self._slot(x.root if isinstance(x, Place) and x.root in group.makers else x) for x in step.operands]
+            made = [isinstance(x, Place) and x.root in group.makers for x in step.operands]
+            reads = [self._slot(x.root if here else x) for x, here in zip(step.operands, made)]  # type: ignore[union-attr]
             op = self._cases.setdefault(step.c, len(self._cases))
             out = self._slot(step.target.root)
             self._lines += [op, out, *reads, *(0,) * (_WIDTH - 2 - len(reads))]
