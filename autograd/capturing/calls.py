@@ -35,6 +35,14 @@ class Call:
     numbers: list[int] = field(default_factory=list)  # which of the call's results each output is
     parameters: list[Any] = field(default_factory=list)  # of a module: tensors whose Values are the last of the inputs
 
+    @property
+    def checkpointed(self) -> tuple[Any, tuple[Any, ...]] | None:
+        """Of a reentrant checkpoint, the function that it runs and its inputs; torch sees it as one call."""
+        if getattr(self.function, "__module__", "") != "torch.utils.checkpoint":
+            return None
+        function, _, *inputs = self.again[1]
+        return function, tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
+
     def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
         """What torch sends to an input for these gradients of the outputs, by making the call once more by itself."""
         function, args, kwargs = self.again

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from tqdm import tqdm
 
 from ..backprop import reach, reach_from, walk
 from ..check import Report, check_formula, check_grads
@@ -132,9 +133,10 @@ def compare(run: Run) -> Comparison:
     if differing:
         found.agreed = order.index(differing[0])
         found.first = located(differing[0], users, ours, theirs, alike)
-    for call in reversed(recorder.compiled):
-        if found.first is None:
-            compare_compiled(call, found, ours, theirs, alike)
+    if found.first is None and recorder.compiled:
+        for call in tqdm(recorder.compiled[::-1], desc="compile", unit=" modules", leave=False, disable=None):
+            if found.first is None:
+                compare_compiled(call, found, ours, theirs, alike)
     return found
 
 
@@ -225,14 +227,35 @@ def located(
             found = described(call, value, sent, returned)
             found.path = f"path {number} of {len(calls)}" if len(calls) > 1 else ""
             judge(found, call, ours, theirs)
-            return found
+            return inside_checkpoint(call, found)
     suspects = untried or calls or [None]
     found = described(suspects[0], value, ours.get(value), theirs[value])
     if not untried:
         found.path = AGREES_ALONE
     elif len(calls) == 1:
         judge(found, calls[0], ours, theirs)
+        found = inside_checkpoint(calls[0], found)
     return found
+
+
+def inside_checkpoint(call: Any, found: Difference) -> Difference:
+    """Where in a reentrant checkpoint a gradient goes wrong: what it runs, captured and compared by itself."""
+    checkpointed = getattr(call, "checkpointed", None)
+    if checkpointed is None:
+        return found
+    from . import capture
+
+    function, inputs = checkpointed
+    try:
+        inner = capture(function, *inputs).compare().first
+    except Exception:  # what cannot be run by itself is named as a whole
+        return found
+    if inner is None:
+        return found
+    around = call.scope.path if call.scope is not None else ""
+    inner.module = ".".join(part for part in (around, inner.module) if part)
+    inner.path = ", ".join(part for part in (inner.path, "inside of a checkpoint") if part)
+    return inner
 
 
 def described(call: Any, value: Value, sent: Any, returned: Any) -> Difference:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,8 @@ def record(model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Run
             parameters[name] = recorder.add_leaf(p, name, Parameter)
     given, named = prepared(recorder, model, inputs, keywords)
     recorder.namer.reserve(named)
+    recorder.notes += [f"{name} is compiled: it ran as it was written, and its compiled backward was not compared. "
+                       "Compile a module that calls it instead." for name in compiled_functions(model)]  # fmt: skip
     run = Run(title_of(model), recorder, parameters, named)
     try:
         with tqdm(desc=f"capture {run.title}", unit=" ops", delay=2.0, leave=False, disable=None) as recorder.ticks:
@@ -57,8 +60,8 @@ def record(model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Run
 def watched_run(recorder: Recorder, model: Any, args: Any, keywords: Any) -> Any:
     """The run itself. What torch.compile made runs as it was written: compiled code has no operators to see."""
     eager = contextlib.nullcontext()
-    if any(hasattr(module, "_orig_mod") for module in recorder.modules):
-        eager = torch.compiler.set_stance("force_eager")  # else torch would give up compiling it for good
+    if "torch._dynamo" in sys.modules:  # something may be compiled, and torch would give up compiling it for good
+        eager = torch.compiler.set_stance("force_eager")
     with eager, torch.enable_grad(), watching(recorder), torch._C._AutoDispatchBelowADInplaceOrView(), recorder:
         return model(*args, **keywords)
 
@@ -88,6 +91,13 @@ def spoken_of(function: Any) -> Iterator[tuple[str, Any]]:
     except TypeError:
         return
     yield from {**variables.globals, **variables.nonlocals}.items()
+
+
+def compiled_functions(model: Any) -> list[str]:
+    """What torch.compile made of functions, not modules: there is no module whose call could be made once more."""
+    own = [(title_of(model), model)]
+    return [name for name, x in (*own, *spoken_of(model)) if hasattr(x, "_torchdynamo_orig_callable")
+            and not isinstance(x, torch.nn.Module)]  # fmt: skip
 
 
 def outside_names(model: Any) -> dict[int, str]:

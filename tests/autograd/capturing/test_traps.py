@@ -317,15 +317,17 @@ def test_a_checkpointed_block(reentrant):
     assert before == {n: p.grad for n, p in model.named_parameters()}
 
 
-@pytest.mark.parametrize("reentrant, op", [(False, "RowNorm"), (True, "CheckpointFunction")])
-def test_a_wrong_function_in_a_checkpointed_block(reentrant, op):
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_wrong_function_in_a_checkpointed_block(reentrant):
     model = GPT()
     model.transformer.h[0].ln_2 = Norm(RowNorm)
     model.transformer.h[0] = Checkpointed(model.transformer.h[0], reentrant)
-    first = captured(model, *tokens()).compare().first
-    assert first.op == op
-    assert first.module.startswith("transformer.h.0")
-    assert first.wrong == "torch"
+    found = captured(model, *tokens()).compare()
+    first = found.first
+    assert (first.op, first.wrong) == ("RowNorm", "torch")
+    assert first.module == ("transformer.h.0.ln_2" if reentrant else "transformer.h.0.inner.ln_2")
+    assert first.left_out.says == "leaves out what flows back through"
+    assert "RowNorm" in found.html()
 
 
 def compiled_with_a_wrong_backward(module):
@@ -359,6 +361,13 @@ def test_a_compiled_module_with_a_wrong_backward():
     first = captured(model, *tokens()).compare().first
     assert (first.op, first.module, first.wrong) == ("compile(MLP)", "transformer.h.1.mlp", "torch")
     np.testing.assert_allclose(first.theirs, 1.5 * first.ours)
+
+
+def test_a_compiled_function_runs_as_it_was_written_and_says_so():
+    double = torch.compile(lambda x: 2 * x, backend="eager")
+    run = captured(lambda x: double(x).sum(), torch.randn(3))
+    assert run.compare().ok
+    assert "double is compiled: it ran as it was written" in str(run.compare())
 
 
 class NumpySine(torch.autograd.Function):
