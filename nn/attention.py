@@ -34,6 +34,11 @@ class KeyValues:
     def __len__(self) -> int:
         return 0 if self.keys is None else self.keys.shape[-2]
 
+    @property
+    def start(self) -> int:
+        """The position of the next token."""
+        return len(self)
+
     def extend(self, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Add those of new tokens (plain numbers: no gradient flows through a cache); give all so far."""
         k, v = getattr(k, "_data", k), getattr(v, "_data", v)
@@ -119,7 +124,7 @@ class MultiHeadAttention(Module):
         q = F.split_heads(q, self.n_heads)
         k, v = F.split_heads(k, self.n_kv_heads), F.split_heads(v, self.n_kv_heads)
         if self.positions is not None:
-            start = 0 if cache is None else len(cache)
+            start = 0 if cache is None else cache.start
             q, k = self.positions(q, start), self.positions(k, start)
         if cache is not None:
             k, v = cache.extend(k, v)

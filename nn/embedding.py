@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+import autograd as ag
 from autograd.errors import HandgradError, ShapeError
+from autograd.ops.rows import is_whole
 
 from . import functional as F
 from . import init
@@ -69,12 +71,14 @@ class LearnedPositions(Module):
         width = whole_size("LearnedPositions", "width", width)
         self.weight = Parameter(init.normal(rng, (block_size, width), std, dtype))
 
-    def forward(self, x: Any, start: int = 0) -> Any:
+    def forward(self, x: Any, start: Any = 0) -> Any:
         """x plus the vectors of its positions, which count from `start`."""
         block_size, width = self.weight.shape
         x = as_input(x, self.weight.dtype)
         _check_tokens(self, x, width)
         tokens = x.shape[-2]
+        if is_whole(start):  # in a program, which is given the position
+            return x + ag.take(self.weight, start + np.arange(tokens), axis=0)
         if start + tokens > block_size:
             self._refuse(f"at most {block_size} tokens of width {width}", x, f"It begins at position {start}.")
         return x + self.weight[start : start + tokens]
@@ -94,7 +98,7 @@ class SinusoidalPositions(Module):
     def __init__(self, width: int) -> None:
         self.width = whole_size("SinusoidalPositions", "width", width)
 
-    def forward(self, x: Any, start: int = 0) -> Any:
+    def forward(self, x: Any, start: Any = 0) -> Any:
         """x plus the sines and cosines of its positions, which count from `start`."""
         if not isinstance(x, np.ndarray) or x.dtype.kind != "f":  # floats keep their dtype: no weight has another
             x = as_input(x, np.float64)
@@ -115,7 +119,7 @@ class RotaryPositions(Module):
     def __init__(self, base: float = 10000.0) -> None:
         self.base = base
 
-    def forward(self, x: Any, start: int = 0) -> Any:
+    def forward(self, x: Any, start: Any = 0) -> Any:
         """x with each token turned by its position; positions count from `start`."""
         return F.rotate(x, start, self.base)
 

@@ -173,21 +173,18 @@ def one_hot(ids: Any, n: int, dtype: Any = np.float64) -> np.ndarray:
     return np.eye(n, dtype=dtype)[as_ids("one_hot", ids, n)]
 
 
-def sinusoidal_positions(tokens: int, width: int, start: int = 0) -> np.ndarray:
+def sinusoidal_positions(tokens: int, width: int, start: Any = 0) -> Any:
     """The fixed position table of "Attention is all you need": sin and cos of t / 10000^(2i/width), side by side.
 
     >>> sinusoidal_positions(2, 4).round(4)
     array([[0.    , 1.    , 0.    , 1.    ],
            [0.8415, 0.5403, 0.01  , 1.    ]])
     """
-    angles = np.arange(start, start + tokens)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
-    table = np.empty((tokens, width))
-    table[:, 0::2] = np.sin(angles)
-    table[:, 1::2] = np.cos(angles[:, : width // 2])
-    return table
+    angles = (start + np.arange(tokens))[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(tokens, -1)[:, :width]
 
 
-def rotate(x: Array, start: int = 0, base: float = 10000.0) -> Array:
+def rotate(x: Array, start: Any = 0, base: float = 10000.0) -> Array:
     """Rotary positions: token t's pairs (xᵢ, xᵢ₊d/2) turned by the angle t / base^(2i/d), t counted from `start`.
 
     x (..., tokens, d), d even. The product of a turned query and a turned key depends only on how far apart they are.
@@ -203,7 +200,7 @@ def rotate(x: Array, start: int = 0, base: float = 10000.0) -> Array:
     if width % 2:
         raise ShapeError(f"rotate: rotary positions turn pairs, so the width must be even; got {np.shape(x)}")
     half = width // 2
-    angles = np.arange(start, start + tokens)[:, None] / base ** (np.arange(half) / half)
+    angles = (start + np.arange(tokens))[:, None] / base ** (np.arange(half) / half)
     cos, sin = np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
     a, b = x[..., :half], x[..., half:]
     return ag.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)

@@ -57,6 +57,7 @@ class Module:
     """
 
     training = True
+    beside = ("_home", "_programs")  # attributes that its calls do not depend on, and that are not kept in a copy
     _home: tuple[weakref.ref[Module], Way, str] | None = None  # the last caller, and where in it this is
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -184,7 +185,7 @@ class Module:
         return printed(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_home"}
+        return {name: value for name, value in vars(self).items() if name not in self.beside}
 
     # --- checks and errors for layers -----------------------------------------------------------------------
 

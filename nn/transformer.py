@@ -18,6 +18,7 @@ from .attention import KeyValues, MultiHeadAttention
 from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
+from .generation import CompiledReader, Reader
 from .linear import Linear
 from .module import Module, as_input, evaluating, whole_size
 from .norm import LayerNorm, RMSNorm
@@ -137,15 +138,19 @@ class GPT(Module):
                 f"ids of shape (..., tokens) with at most {self.block_size} tokens (block_size)",
                 f"ids of shape {ids.shape}{after}",
             )
+        return self._logits(ids, start, cache)
+
+    def _logits(self, ids: Any, start: Any, caches: Sequence[Any] | None, mask: Any = None) -> Any:
+        """The logits of ids whose positions count from `start`, which may be a Value in a program."""
         x = self._embedded(ids, start)
         if self.training and self.dropout.p:
             x = self.dropout(x)
         for i, block in enumerate(self.blocks):
-            x = block(x, cache=None if cache is None else cache[i])
+            x = block(x, mask, None if caches is None else caches[i])
         x = self.norm(x)
         return x @ self.tokens.weight.mT if self.head is None else self.head(x)
 
-    def _embedded(self, ids: Any, start: int = 0) -> Any:
+    def _embedded(self, ids: Any, start: Any = 0) -> Any:
         """The vectors of the tokens, with their positions (which count from `start`) if these are added."""
         x = self.tokens(ids)
         return x if self.positions is None else self.positions(x, start)
@@ -176,14 +181,15 @@ class GPT(Module):
 
     def generate(
         self, ids: Any, n: int, *, temperature: float = 1.0, top_k: int | None = None, seed: int | None = None,
-        rng: Any = None, use_cache: bool = True, stop: int | None = None,
+        rng: Any = None, use_cache: bool = True, stop: int | None = None, compile: bool | str = False,
     ) -> np.ndarray:  # fmt: skip
         """The ids followed by n more, each drawn from what the model expects next.
 
         ids (tokens,), or (batch, tokens) for several at once. Temperature 0 takes the likeliest token; top_k
         draws among the k likeliest; a sequence that has produced `stop` goes on with it, and generation ends
         when all have. Beyond `block_size` tokens the model sees the last ones. The same `seed` draws the same tokens;
-        `rng`, a Generator, goes on from where it stands.
+        `rng`, a Generator, goes on from where it stands. compile: True, or the name of a backend: each further token is
+        one run of a program (`autograd.compile`), which is made at the first call and serves all lengths.
         """
         if seed is not None and rng is not None:
             raise TypeError("generate: give seed=, a whole number, or rng=, a Generator; got both")
@@ -196,34 +202,28 @@ class GPT(Module):
                 f"got {ids.dtype} of shape {ids.shape}"
             )
         rng = init.generator(rng if seed is None else seed)
+        read = CompiledReader(self, use_cache, compile) if compile else Reader(self, use_cache)
         with evaluating(self), ag.no_grad():
-            return self._extended(ids, n, temperature, top_k, rng, use_cache, stop)
-
-    def _extended(
-        self, ids: np.ndarray, n: int, temperature: float, top_k: int | None, rng: np.random.Generator,
-        use_cache: bool, stop: int | None,
-    ) -> np.ndarray:  # fmt: skip
-        cache = self.new_cache() if use_cache and self.blocks else None
-        ended = np.zeros(ids.shape[:-1], dtype=bool)
-        new = ids[..., -self.block_size :]
-        for _ in range(n):
-            if cache is not None and len(cache[0]) + new.shape[-1] > self.block_size:
-                cache = None  # positions shift from here on, so nothing cached stays true
-            if cache is None:
-                new = ids[..., -self.block_size :]
-            logits = self(new, cache).data[..., -1, :]
-            new = draw(logits, temperature, top_k, rng)[..., None]
-            if stop is not None:
-                new[ended] = stop
-                ended |= new[..., 0] == stop
-            ids = np.concatenate([ids, new], axis=-1)
-            if stop is not None and ended.all():
-                break
-        return ids
+            return _extended(read, ids, n, lambda logits: draw(logits, temperature, top_k, rng), stop)
 
     def extra(self) -> str:
         vocab_size, d_model = self.tokens.weight.shape
         return f"{vocab_size} tokens, block {self.block_size}, width {d_model}, {len(self.blocks)} layers"
+
+
+def _extended(
+    read: Reader, ids: np.ndarray, n: int, chosen: Callable[[np.ndarray], np.ndarray], stop: int | None
+) -> np.ndarray:
+    ended = np.zeros(ids.shape[:-1], dtype=bool)
+    for _ in range(n):
+        new = chosen(read(ids))[..., None]
+        if stop is not None:
+            new[ended] = stop
+            ended |= new[..., 0] == stop
+        ids = np.concatenate([ids, new], axis=-1)
+        if stop is not None and ended.all():
+            break
+    return ids
 
 
 def _norm_kind(who: str, norm: Any) -> Any:

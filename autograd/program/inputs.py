@@ -83,9 +83,14 @@ def module_key(module: Any) -> tuple[Any, ...]:
     for path, part in module.named_modules():
         parts += [path, type(part), part.training]
         for name, value in vars(part).items():
-            if name != "_home" and not isinstance(value, Value) and not hasattr(value, "named_parameters"):
+            if name not in _beside(part) and not isinstance(value, Value) and not hasattr(value, "named_parameters"):
                 parts.append((name, value if isinstance(value, (*FIXED, float)) else _identity(value)))
     return tuple(parts)
+
+
+def _beside(part: Any) -> Sequence[str]:
+    """The attributes that a module's calls do not depend on, as it says itself."""
+    return getattr(part, "beside", ())
 
 
 def _identity(value: Any) -> Any:
@@ -166,7 +171,7 @@ def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] |
         """Write the lines that check and take what is reached by `at`; whether that can be done."""
         here = f"a{len(lines)}"
         lines.append(f"{here} = {at}")
-        if x.__class__ is np.ndarray and x.ndim:
+        if x.__class__ is np.ndarray and (x.ndim or x.dtype.kind in "iu"):  # a real one of no axes becomes a float
             checks = f"is not ndarray or {here}.shape != {x.shape} or {here}.dtype is not {names.of(x.dtype)}"
             leaves.append(here)
         elif x.__class__ is float:
@@ -178,6 +183,11 @@ def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] |
             checks = f"is not {names.of(x.__class__)} or len({here}) != {len(x)}"
         elif isinstance(x, FIXED):
             checks = f"is not {names.of(x.__class__)} or {here} != {names.of(x)}"
+        elif hasattr(x, "named_parameters"):
+            lines.append(f"if {here} is not {names.of(x)}: return None")
+            lines.extend(_unchanged(x, names))
+            leaves.extend(f"{names.of(parameter)}._data" for _, parameter in x.named_parameters())
+            return True
         else:
             return False
         lines.append(f"if {here}.__class__ {checks}: return None")
@@ -197,6 +207,43 @@ def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] |
     body = "\n    ".join([*lines, "return numbers" if rows == leaves and rows else f"return [{', '.join(leaves)}]"])
     exec(f"def leaves(args):\n    {body}", names.known)
     return names.known["leaves"]
+
+
+def _unchanged(module: Any, names: Names) -> Iterator[str]:
+    """Lines that return None if anything that a module's calls depend on is not as it is now, its parameters' numbers
+    apart. The attributes of each part are compared as a dict, in which what is the same object is equal at once.
+    """
+    for _, part in module.named_modules():
+        yield f"if {names.of(_Attributes(part))}.have_changed(): return None"
+    for _, p in module.named_parameters():
+        data = f"{names.of(p)}._data"
+        kind = f"{data}.__class__ is not {names.of(p._data.__class__)}"
+        if isinstance(p._data, np.ndarray):
+            kind += f" or {data}.shape != {p.shape} or {data}.dtype is not {names.of(p.dtype)}"
+        yield f"if {kind} or {names.of(p)}.requires_grad is not {p.requires_grad}: return None"
+
+
+class _Attributes:
+    """The attributes of an object as they are now, lists and dicts among them copied."""
+
+    def __init__(self, owner: Any) -> None:
+        self.now, self.beside = vars(owner), _beside(owner)
+        self.then = {name: _copied(value) for name, value in self.now.items() if name not in self.beside}
+
+    def have_changed(self) -> bool:
+        now = self.now
+        if len(now) - sum([name in now for name in self.beside]) != len(self.then):
+            return True
+        try:
+            return any([now[name] is not value and now[name] != value for name, value in self.then.items()])
+        except (KeyError, ValueError):  # one is gone; an array was replaced
+            return True
+
+
+def _copied(x: Any) -> Any:
+    if isinstance(x, dict):
+        return {key: _copied(part) for key, part in x.items()}
+    return type(x)(map(_copied, x)) if type(x) in (list, tuple) else x
 
 
 def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:

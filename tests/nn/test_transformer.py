@@ -1,5 +1,8 @@
 """GPT: no look into the future, weight tying, seeds, generation with and without a cache, attention maps."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -200,3 +203,27 @@ def test_an_attention_map_has_a_row_of_weights_for_each_token(kind):
         assert weights.shape == (2, 3, 3)
         np.testing.assert_allclose(weights.sum(axis=-1), 1.0, rtol=1e-14)
         assert not np.triu(weights, 1).any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [
+    {}, {"positions": "rotary", "n_kv_heads": 2}, {"positions": "sinusoidal", "norm": "rms", "dropout": 0.3},
+], ids=["learned", "rotary", "sinusoidal"])  # fmt: skip
+def test_generation_by_a_program_draws_the_same_tokens(options):
+    model = nn.GPT(11, 10, 8, 4, 2, rng=0, **options)
+    for prompt, settings in (([1, 2, 3], {}), ([[1, 2], [3, 4]], {"temperature": 0}), ([5], {"use_cache": False}),
+                             (np.arange(11), {"top_k": 3}), ([[1], [2]], {"stop": 4})):  # fmt: skip
+        want = model.generate(prompt, 14, seed=1, **settings)  # beyond the block too
+        np.testing.assert_array_equal(model.generate(prompt, 14, seed=1, compile=True, **settings), want)
+    shapes = {f.__name__: len(program._entries) for (f, _), program in vars(model)["_programs"].items()}
+    assert shapes == {"_one_more": 2, "_whole_block": 2}  # one for a sequence, one for a batch of two; none a token
+
+
+def test_generation_by_a_program_follows_the_weights_and_leaves_copies_alone():
+    model = nn.GPT(11, 10, 8, 2, 1, rng=0)
+    model.generate([1], 5, seed=0, compile=True)
+    for parameter in model.parameters():
+        parameter.data = parameter.data * 3.0
+    np.testing.assert_array_equal(model.generate([1], 5, seed=0, compile=True), model.generate([1], 5, seed=0))
+    twin = pickle.loads(pickle.dumps(copy.deepcopy(model)))
+    np.testing.assert_array_equal(twin.generate([1], 5, seed=0, compile=True), model.generate([1], 5, seed=0))

@@ -415,3 +415,51 @@ def test_a_hook_may_keep_its_gradient():
 
     compile(f)(np.zeros(5000))
     assert all((g.data == 2.0).all() for g in kept if isinstance(g, Value)) and kept
+
+
+def test_a_module_that_was_changed_is_traced_anew():
+    """The quick look at a module's attributes sees what its calls depend on, also inside lists."""
+
+    class Scaled(nn.Module):
+        def __init__(self):
+            self.inner, self.factor, self.factors = nn.Linear(2, 2, rng=0), 2.0, [1.0, 3.0]
+            self.table = np.ones(2)
+
+        def forward(self, x):
+            return self.inner(x) * self.factor * sum(self.factors) * self.table
+
+    model, x = Scaled(), np.array([[1.0, -2.0]])
+    g = compile(lambda m, x: m(x).sum())
+
+    def agrees():
+        value, (grads, _) = g(model, x)
+        want, slopes = value_and_grad(lambda w: _with(model, w, x))(model.inner.weight.data)
+        assert value == pytest.approx(want, rel=1e-14)
+        frozen = not model.inner.weight.requires_grad
+        assert frozen or np.allclose(grads["inner.weight"], slopes, rtol=1e-14)
+        return len(g._entries)
+
+    assert agrees() == agrees() == 1
+    model.inner.weight.data = model.inner.weight.data * 1.5  # other numbers: the same program
+    assert agrees() == 1
+    model.factor = 5.0
+    assert agrees() == 2
+    model.factors.append(4.0)
+    assert agrees() == 3
+    model.table = np.array([2.0, 3.0])
+    assert agrees() == 4
+    model.table[0] = 7.0  # an array from outside is read at each call
+    assert agrees() == 4
+    model.inner.freeze()
+    assert agrees() == 5
+    model.inner = nn.Linear(2, 2, rng=1)
+    agrees()
+    model.inner.bias = None
+    agrees()
+    del model.factors[0]
+    agrees()
+
+
+def _with(model, weight, x):
+    out = x @ weight if model.inner.bias is None else x @ weight + model.inner.bias.data
+    return (out * model.factor * sum(model.factors) * model.table).sum()
