@@ -6,15 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from autograd.cli import CommandError, Subparsers
 from autograd.errors import HandgradError
 
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet
 
-LONG = 10  # characters of a given number
 KINDS = (".html", ".md", ".csv", ".xlsx", ".xml", ".pdf")
 
 
@@ -62,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}; give another file to -o") from None
     kind = "key" if arguments.key else "sheet"
-    if any(len(sheet.given_text(t, i)) > LONG for t in sheet.givens for i in np.ndindex(t.shape)):
+    if sheet.is_long:
         print("some given numbers are too long for hands: --round 1 rounds them, --variant 1 draws short ones")
     score = f" ({sheet.score})" if sheet.score else ""
     print(f"{path}: {kind} {sheet.identity}, {len(sheet.steps)} steps, {len(sheet.blanks)} blanks{score}")
@@ -88,9 +85,10 @@ def make_sheet(what: str, *, variant: int = 0, **options: Any) -> Worksheet:
 
 
 def title_of(what: str) -> str:
-    """`Example 3: Full backpropagation`, or the file's name."""
+    """`Example 3: Full backpropagation`, or the file's name and what was taken from it."""
     if ".py" in what:
-        return what
+        file, _, name = what.partition(":")
+        return f"{Path(file).stem}: {name}" if name else Path(file).stem
     from examples import find
 
     example = find(what)

@@ -14,10 +14,11 @@ from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Table
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
-from autograd.op import apply
+from autograd.op import OPS, apply
 from autograd.recording import enable_grad
 from autograd.value import Value
 
+TINY = 1e-30  # a bound below it guards against 0 and changes nothing else
 MOST_SHOWN = 64  # numbers of a plain array that a sheet prints
 
 
@@ -26,12 +27,22 @@ def prepared(root: Value, names: Mapping[str, Any] | None, decimals: int | None 
     nodes = topological(Unfolded(root).root)
     found = Names(nodes, names, nest=False)
     data = {id(x): x for node in nodes for x in node.inputs if _is_data(x)}
-    if not data and decimals is None:
+    idle = {node: x for node in nodes if not found.name(node) for x in _clamped(node)}
+    if not data and not idle and decimals is None:
         return nodes[-1], found
     numbers = {} if decimals is None else {leaf: _rounded(leaf.data, decimals) for leaf in nodes if leaf.op is None}
     leaves = _as_leaves(list(data.values()), found, {found.name(node) for node in nodes}, decimals)
-    again = topological(rebuilt(nodes, numbers, found, leaves))
+    again = topological(rebuilt(nodes, numbers, found, leaves, idle))
     return again[-1], Names(again, nest=False)
+
+
+def _clamped(node: Value) -> list[Value]:
+    """The operand of a clamp that changes nothing here, at a bound that nobody writes: max(p, 1e-44) inside a loss."""
+    if node.op is None or node.op.base is not OPS["maximum"]:
+        return []
+    values = [x for x in node.inputs if isinstance(x, Value)]
+    bounds = [x for x in node.inputs if isinstance(x, float) and 0 < x < TINY]
+    return values if len(values) == len(bounds) == 1 and np.all(np.greater(values[0].data, bounds[0])) else []
 
 
 def _is_data(x: Any) -> bool:
@@ -53,9 +64,13 @@ def _rounded(data: Any, decimals: int) -> Any:
 
 
 def rebuilt(
-    nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Value] | None = None
-) -> Value:
-    """The graph computed again from other numbers, its names kept; `leaves` take the places of plain arrays, by id."""
+    nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Value] | None = None,
+    idle: Mapping[Value, Value] | None = None,
+) -> Value:  # fmt: skip
+    """The graph computed again from other numbers, its names kept.
+
+    `leaves` take the places of plain arrays, by id; `idle` nodes are left out, their operand standing for them.
+    """
     twins: dict[Value, Value] = {}
 
     def twin_of(x: Any) -> Any:
@@ -63,6 +78,9 @@ def rebuilt(
 
     with enable_grad(), np.errstate(all="ignore"):
         for node in nodes:
+            if idle and node in idle:
+                twins[node] = twins[idle[node]]
+                continue
             if node.op is None:
                 twin = type(node)(numbers.get(node, node.data))  # a parameter of nn stays one
                 twin.requires_grad = node.requires_grad

@@ -197,10 +197,13 @@ def _blank(sheet: Worksheet, blank: Any, answers: bool, fields: bool) -> str:
     return f'<td class="blank"><input data-id="{name}" aria-label="{label}" autocomplete="off" spellcheck="false"></td>'
 
 
+LINE = ': <span class="line short"></span>'
+
+
 def _checks(sheet: Worksheet) -> str:
     if not sheet.checks:
         return ""
     items = "".join(
-        f"<li>☐ each row of <code>{xml(label)}</code> adds up to {total:g}</li>" for label, total in sheet.checks
+        f"<li>☐ each row of <code>{xml(label)}</code> adds up to {total:g}{LINE}</li>" for label, total in sheet.checks
     )
     return f'<div class="checks"><b>Check yourself</b><ul>{items}</ul></div>'

@@ -33,6 +33,7 @@ ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
 OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIES, "eta": 0.1, "only": None,
            "decimals": None}  # which numbers are asked: a file says what differs from this
 MOST_BLANKS = 20_000
+LONG = 10  # characters of a given number that nobody works with by hand
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
 
 
@@ -259,6 +260,11 @@ class Worksheet:
             return shown(self.rounded[name].middle, self.digits + MORE_DIGITS)
         exact = Decimal(repr(value))
         return shown(exact, max(1, len(exact.as_tuple().digits)))
+
+    @property
+    def is_long(self) -> bool:
+        """Are some given numbers too long for hands?"""
+        return any(len(self.given_text(t, i)) > LONG for t in self.givens for i in np.ndindex(t.shape))
 
     # --- what is on it -------------------------------------------------------------------------------------------
 
