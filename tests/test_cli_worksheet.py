@@ -48,6 +48,13 @@ def test_a_class_is_one_table_and_a_bad_file_stops_nobody(tmp_path, capsys):
     assert run("grade", tmp_path) == 1
     told = capsys.readouterr().out
     assert "carl.csv: not marked" in told and "anna  100.0%" in told
+    assert run("grade", tmp_path, "-o", tmp_path / "class.txt") == 1
+    assert "most common slip" in (tmp_path / "class.txt").read_text("utf-8-sig")
+    assert run("grade", tmp_path, "-o", tmp_path / "class.html") == 2
+    (tmp_path / "=1+1.csv").write_text(out.getvalue())
+    assert run("grade", tmp_path / "anna.csv", tmp_path / "=1+1.csv", "-o", tmp_path / "class.csv") == 0
+    rows = list(csv.reader(io.StringIO((tmp_path / "class.csv").read_text("utf-8-sig"))))
+    assert rows[0][:3] == ["who", "score", "step"] and rows[2][:4] == ["'=1+1", rows[2][1], "5", "scaled[0][0]"]
     assert "ben" in told and "scaled[0][0]" in told and "most common slip: 1/√d forgotten (1 of 2)" in told
 
 

@@ -29,7 +29,8 @@ def register(subparsers: Subparsers) -> None:
                         help="what the sheet was made from; files written by an example's sheet know it")  # fmt: skip
     parser.add_argument("--digits", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
     parser.add_argument("--variant", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
-    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="write the report: .html, .json or .txt")
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH",
+                        help="write the report: .html, .json or .txt; the table of a class: .csv or .txt")  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     files = found_files(arguments.files)
     sheets: dict[tuple[str, int, int, str], Worksheet] = {}
     marks: list[Marks] = []
-    failed = 0
+    failed: list[str] = []
     for path in _with_progress(files):
         try:
             answers = read(path)
@@ -49,12 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
                 raise CommandError(str(error)) from error
             if len(files) == 1:
                 raise
-            failed += 1
-            print(printable(f"{path.name}: not marked. {error}"))
+            failed.append(f"{path.name}: not marked. {error}")
     if len(files) == 1:
         report(marks[0], arguments.output)
-    elif marks:
-        print(printable(class_table(marks)))
+    else:
+        report_class(marks, failed, arguments.output)
     return 1 if failed else 0
 
 
@@ -138,12 +138,36 @@ def report(marks: Marks, output: Path | None) -> None:
     print(f"{output}: {marks.score:.1%}")
 
 
-def class_table(marks: list[Marks]) -> str:
-    """Who, score, first wrong number, slip; and what happened most often."""
-    rows = [("who", "score", "first wrong", "slip")]
+def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> None:
+    """Print what could not be marked and the table of the class, or write the table: .csv or .txt."""
+    text = class_table(marks) if marks else "no file could be marked"
+    if output is None:
+        print(printable("\n".join([*failed, text])))
+        return
+    from autograd.files import check_folder, write_whole
+    from autograd.worksheets.plain import csv_rows
+
+    forms = {".csv": lambda: csv_rows(class_rows(marks)), ".txt": lambda: "\n".join([*failed, text, ""])}
+    if output.suffix.lower() not in forms:
+        raise CommandError(f"{output}: the table of a class is written as {', '.join(forms)}")
+    check_folder(output)
+    write_whole(output, forms[output.suffix.lower()]().encode("utf-8-sig"))
+    print(printable("\n".join([*failed, f"{output}: {len(marks)} marked"])))
+
+
+def class_rows(marks: list[Marks]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip")]
     for each in marks:
-        rows.append((each.who, f"{each.score:.1%}", each.first_wrong or "", str(each.mistake or "")))
-    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        first = each.first_wrong
+        step = "" if first is None else str(each.sheet.by_id[first].part.step.number)
+        rows.append((each.who, f"{each.score:.1%}", step, first or "", str(each.mistake or "")))
+    return rows
+
+
+def class_table(marks: list[Marks]) -> str:
+    """Who, score, first wrong step and number, slip; and what happened most often."""
+    rows = class_rows(marks)
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     slips = Counter(name for each in marks if each.mistake for name in each.mistake.names)
     if slips:

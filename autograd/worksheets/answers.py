@@ -210,6 +210,8 @@ def _from_json(path: Path) -> Answers:
     pairs = whole.get("answers", data)
     if not isinstance(pairs, _Pairs):
         raise AnswersError(f'{path.name}: "answers" must be an object from id to number')
+    if len(pairs) > MOST_ROWS:
+        raise AnswersError(f"{path.name} has more than {MOST_ROWS:,} answers; a sheet has far fewer")
     found = _collected([(str(name), x) for name, x in pairs])
     if pairs is not data:
         found.labels = {label: str(whole.get(label) or "") for label in LABELS}

@@ -28,7 +28,8 @@ from autograd.worksheets.plain import PHASES, blank_rows, given_rows
 from autograd.worksheets.sheet import Part, Step, Worksheet
 from autograd.worksheets.texts import as_slope
 
-COLUMNS_IN_HALF, LETTERS_IN_HALF = 2, 36  # blanks beside one another, and letters, in half the width of A4
+HALF_WIDTH, BLANK_WIDTH, LETTER_WIDTH = 74, 20.5, 2  # mm, on A4 and Letter: half of it without the step's number
+LETTERS_IN_HALF = 36
 
 SCRIPTS = ("decimals.js", "intervals.js", "answers.js", "marking.js", "sheet.js", "marks.js")  # to mark itself
 SOURCE_NOTE = (
@@ -161,8 +162,10 @@ def _step(sheet: Worksheet, step: Step, answers: bool, fields: bool) -> str:
 
 def _is_wide(step: Step, hows: list[str]) -> bool:
     """Does it need the whole width of the paper?"""
-    columns = sum((part.table.shape or (1,))[-1] for part in step.parts)
-    return columns > COLUMNS_IN_HALF or len(step.parts) > 1 or sum(map(len, hows)) > LETTERS_IN_HALF
+    if len(step.parts) > 1 or sum(map(len, hows)) > LETTERS_IN_HALF:
+        return True
+    part = step.parts[0]
+    return (part.table.shape or (1,))[-1] * BLANK_WIDTH + len(part.label) * LETTER_WIDTH > HALF_WIDTH
 
 
 def _part(sheet: Worksheet, part: Part, answers: bool, fields: bool) -> str:

@@ -115,6 +115,13 @@ def csv_text(sheet: Worksheet, answers: bool) -> str:
     return out.getvalue()
 
 
+def csv_rows(rows: list[tuple[str, ...]]) -> str:
+    """A table of text as CSV."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerows([list(map(harmless, row)) for row in rows])
+    return out.getvalue()
+
+
 def harmless(text: str) -> str:
     """Text that no spreadsheet runs as a formula: one that begins like it gets an apostrophe."""
     text = visible(text)

@@ -118,8 +118,9 @@ def write(path, content):
         ("a.json", "[1]", "an object from id to number"), ("a.xlsx", b"PK nonsense", "no xlsx"), ("a.pdf", "x", ".pdf"),
         ("a.json", "[" * 100_000, "no JSON"), ("a.json", '{"answers": 3}', "must be an object"),
         ("a.csv", "id,answer\n" + "x,1\n" * 200_100, "rows"),
+        ("a.json", "{" + ",".join(f'"x{i}":1' for i in range(200_100)) + "}", "answers"),
     ],
-    ids=lambda text: str(text[:20]),
+    ids=lambda x: str(x)[:12],
 )  # fmt: skip
 def test_files_that_cannot_be_read_say_why(tmp_path, name, content, message):
     with pytest.raises(AnswersError, match=message):
@@ -137,6 +138,43 @@ def test_a_zip_bomb_is_not_unpacked(tmp_path):
         packed.writestr("xl/worksheets/sheet1.xml", b"0" * 30_000_000)
     with pytest.raises(AnswersError, match="unpacks to"):
         read(path)
+
+
+def with_rows(path, *rows, head=""):
+    """A workbook of ours whose sheet has other rows."""
+    pytest.importorskip("xlsxwriter")
+    sheet().xlsx(path)
+    with zipfile.ZipFile(path) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    cells = ["".join(f"<c t='inlineStr'><is><t>{cell}</t></is></c>" for cell in row) for row in rows]
+    body = "".join(f"<row>{each}</row>" for each in cells)
+    parts["xl/worksheets/sheet2.xml"] = (
+        f'{head}<worksheet xmlns="{space}"><sheetData>{body}</sheetData></worksheet>'.encode()
+    )
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, content in parts.items():
+            new.writestr(name, content)
+    return path
+
+
+def test_xml_that_grows_without_end_is_refused(tmp_path):
+    pytest.importorskip("openpyxl")
+    entities = '<!ENTITY a0 "1111111111">'
+    for i in range(1, 10):
+        entities += f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">'
+    head = f"<?xml version='1.0'?><!DOCTYPE worksheet [{entities}]>"
+    with pytest.raises(AnswersError, match="cannot be read"):
+        read(with_rows(tmp_path / "a.xlsx", ("id", "answer"), ("x[0]", "&a9;"), head=head))
+
+
+@pytest.mark.slow
+def test_workbooks_with_formulas_and_with_a_million_rows(tmp_path):
+    pytest.importorskip("openpyxl")
+    found = read(with_rows(tmp_path / "a.xlsx", ("id", "answer"), ("x[0]", "0.60"), ("x[1]", "=1/3")))
+    assert found.by_id["x[0]"].text == "0.60" and "is a formula" in found.by_id["x[1]"].problem
+    with pytest.raises(AnswersError, match="rows"):
+        read(with_rows(tmp_path / "a.xlsx", ("id", "answer"), *[()] * 1_000_000))
 
 
 def test_an_id_written_twice_is_a_problem_of_that_id(tmp_path):
