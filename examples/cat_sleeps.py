@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from autograd import Value, relu, sigmoid, step
-from autograd.graph import scope
+from autograd.graph import leaves, scope
 from examples.checking.judge import second_opinion
 from examples.mini_transformer import Steps, Tables, attend, parameter, slopes
 from examples.page import Page, listed, written
@@ -93,6 +93,11 @@ def graph(**given: Any) -> Value:
     loss = forward(weights(**{name: given.pop(name) for name in WEIGHTS if name in given}), **given)["L"]
     loss.backward()
     return loss
+
+
+def optimizer(loss: Value) -> optim.AdamW:
+    """What the training section uses, for a page that shows its updates."""
+    return optim.AdamW([leaf for leaf in leaves(loss) if isinstance(leaf, Parameter)], lr=0.01)
 
 
 # ---- the worksheet --------------------------------------------------------------------------------------------------

@@ -112,7 +112,8 @@ def _pictures(example: Example, folder: Path) -> Iterator[Path]:
         root = module.graph()
         stepped = module.stepped() if hasattr(module, "stepped") else root
     yield from _drawings(root, module.DRAWINGS, folder)
-    _write_stepper(stepped, module.TITLE, folder / "step.html", back="../index.html")
+    optimizer = module.optimizer(stepped) if hasattr(module, "optimizer") else None
+    _write_stepper(stepped, module.TITLE, folder / "step.html", "../index.html", optimizer)
     yield folder / "step.html"
 
 
@@ -127,8 +128,9 @@ def _first(out: Path) -> Iterator[First]:
     list_built(out / "notebooks")
 
 
-def _write_stepper(root: autograd.Value, title: str, path: Path, back: str = "") -> None:
-    path.write_text(stepper_page.write(autograd.step(root, title=title), back), encoding="utf-8")
+def _write_stepper(root: autograd.Value, title: str, path: Path, back: str = "", optimizer: Any = None) -> None:
+    stepper = autograd.step(root, title=title, optimizer=optimizer)
+    path.write_text(stepper_page.write(stepper, back), encoding="utf-8")
 
 
 def _drawings(root: autograd.Value, drawings: Mapping[str, dict[str, Any]], folder: Path) -> Iterator[Path]:

@@ -21,7 +21,7 @@ import numpy as np
 
 import nn
 from autograd import Value, no_grad, relu, softmax, step
-from autograd.graph import scope, topological
+from autograd.graph import leaves, scope, topological
 from examples.example4_multiple_patterns import BATCH, Pattern, first_all_right
 from examples.mini_transformer import TOKENS, Steps, Tables, attend, slopes, without
 from examples.page import Page, listed, written
@@ -159,6 +159,11 @@ def graph(*, batch: Sequence[Pattern] = BATCH[:1], **given: Any) -> Value:
     loss = Transformer(**without(given, "eta", "epochs"))(batch)["L"]
     loss.backward()
     return loss
+
+
+def optimizer(loss: Value) -> nn.optim.Adam:
+    """What the worksheet trains with, for a page that shows its updates."""
+    return nn.optim.Adam([leaf for leaf in leaves(loss) if isinstance(leaf, nn.Parameter)], lr=0.05)
 
 
 def verify(step: float = 1e-6, **model: Any) -> list[str]:

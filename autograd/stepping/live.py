@@ -31,6 +31,7 @@ from autograd.value import Value
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
+USUAL_RATE = 0.1  # of gradient descent, to begin with
 MOST_SCALARS = 20_000  # of a page whose numbers can be changed
 KINDS = {"f": "", "i": "whole", "u": "whole", "b": "truth"}
 
@@ -315,6 +316,7 @@ class Live:
             "names": {self.words.name(n): [self.value_block(n), self.gradient_block(n)] for n in named},
             "root": self.value_block(self.stepper.root),
             "top": self.words.top,
+            "optimizer": self.stepper.update,
             "forward": self.forward,
             "sends": self.sends,
             "lines": self.lines,
@@ -373,6 +375,23 @@ def build(stepper: Stepper) -> Live | str:
         return Live(stepper)
     except NotLive as reason:
         return str(reason)
+
+
+def update_of(optimizer: Any) -> dict[str, Any]:
+    """What a page needs to update as an optimizer of `nn.optim` does, from its first step on."""
+    if optimizer is None:
+        return {"name": "SGD", "rate": USUAL_RATE}
+    name, rate = type(optimizer).__name__, getattr(optimizer, "rate", None)
+    if rate is None:
+        raise TypeError(f"step: expected optimizer=nn.optim.SGD(…), Adam(…) or AdamW(…), got {name}")
+    if hasattr(optimizer, "betas") and not optimizer.amsgrad:
+        return {"name": name, "rate": rate, "betas": list(optimizer.betas), "eps": optimizer.eps,
+                "decay": optimizer.weight_decay, "decoupled": optimizer.decoupled}  # fmt: skip
+    if name == "SGD" and not optimizer.momentum and not optimizer.weight_decay:
+        return {"name": name, "rate": rate}
+    raise ValueError(
+        f"step: a page updates by SGD without momentum and weight decay, by Adam or AdamW without amsgrad; got {name}"
+    )
 
 
 def _terms(node: Value) -> int:

@@ -33,7 +33,7 @@ Break = Callable[[Step], bool]
 
 def step(
     root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
-    names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "",
+    names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", optimizer: Any = None,
 ) -> Stepper:  # fmt: skip
     """Every step of the forward pass that made `root` and of backprop from it, without touching any `.grad`.
 
@@ -42,6 +42,7 @@ def step(
     collapse    modules to take as one step, as in `draw`; by default none, in graphs of over 1000 steps enough
     names       more names, such as `locals()`
     inputs      leaves (or their names) to show as inputs
+    optimizer   of `nn.optim`, whose update the page shows and trains with: SGD, Adam or AdamW; by default SGD
 
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
     >>> steps = step((a * b).tanh())
@@ -55,7 +56,8 @@ def step(
         to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
             2.4577×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
     """
-    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title)
+    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title,
+                   optimizer=optimizer)  # fmt: skip
 
 
 class Stepper:
@@ -68,7 +70,9 @@ class Stepper:
     def __init__(
         self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
         names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
+        optimizer: Any = None,
     ) -> None:  # fmt: skip
+        self.update = _update_of(optimizer)
         self.title, self.inputs = title, as_inputs(inputs)
         self.walk = Walk(root, grad, backward)
         self.root = root = self.walk.root
@@ -367,6 +371,12 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
         for contribution in step.contributions:
             found.setdefault(contribution.parent, []).append(contribution)
     return found
+
+
+def _update_of(optimizer: Any) -> dict[str, Any]:
+    from autograd.stepping.live import update_of
+
+    return update_of(optimizer)
 
 
 def _is_inside(node: Value, module: str) -> bool:

@@ -1,10 +1,10 @@
 "use strict";
-// Taking hold of a number: click, drag or arrow keys on a leaf's number, a field in the panel, and the training loop.
-const editor = (numbersOf, refresh) => {
+// Taking hold of a number: click, drag or arrow keys on a leaf's number, and a field in the panel.
+const editor = (numbersOf, refresh, forgetTraining) => {
   const $ = id => document.getElementById(id);
   const box = $("hg-edit"), stage = $("hg-stage");
   const { page, leaves, root, original } = numbersOf, { top } = page.data;
-  const PIXELS = 8, CHART = { width: 360, height: 110 }, MOST_ROWS = 6, PAINT_MS = 100;
+  const PIXELS = 8, MOST_ROWS = 6;
   let held = null;                             // { leaf, offset }: the number in the field
 
   const register = one => page.blocks[one.leaf.value].start + one.offset;
@@ -56,7 +56,7 @@ const editor = (numbersOf, refresh) => {
     if (held) box.append(fieldRow());
     box.append(element("table", { className: "hg-was" }), element("p", { className: "hg-edit-note" }));
     const button = element("button", { type: "button", id: "hg-reset", textContent: "reset all" });
-    button.onclick = () => { numbersOf.reset(); held = null; trained.length = 0; refresh(); };
+    button.onclick = () => { numbersOf.reset(); held = null; forgetTraining(); refresh(); };
     box.append(button);
     refreshTable();
   }
@@ -156,95 +156,5 @@ const editor = (numbersOf, refresh) => {
     hold(numberAt(text));
   }
 
-  // --- the loop --------------------------------------------------------------------------------------------------------
-
-  const trained = [];                          // the loss before and after each update
-  let eta = 0.1, running = 0;
-  const parameters = leaves.filter(leaf => leaf.role === "parameter" && leaf.gradient >= 0);
-  const canTrain = parameters.length > 0 && page.blocks[root].size === 1;
-  const loss = () => page.read(root)[0];
-
-  function advance() {
-    if (!trained.length) trained.push(loss());
-    numbersOf.update(eta);
-    trained.push(loss());
-  }
-  function train(count) {
-    cancelAnimationFrame(running);
-    let left = count, painted = 0;
-    const tick = now => {
-      const until = performance.now() + 12;
-      while (left > 0 && performance.now() < until) { advance(); left--; }
-      if (left > 0) running = requestAnimationFrame(tick); else running = 0;
-      if (!left || now - painted > PAINT_MS) { painted = now; refresh(); }
-    };
-    running = requestAnimationFrame(tick);
-  }
-  // The update, after the last backward step: in symbols, in numbers, and the training.
-  function loop(panel) {
-    if (!canTrain) return;
-    const box = element("section", { className: "hg-to hg-loop" });
-    box.innerHTML = "<h3>the update: each parameter moves against its gradient</h3>" +
-      '<div class="hg-sym"><math><mi>w</mi><mo>←</mo><mi>w</mi><mo>−</mo><mi>η</mi><mo>·</mo>' +
-      '<mfrac><mrow><mo>∂</mo><mi class="hg-top"></mi></mrow><mrow><mo>∂</mo><mi>w</mi></mrow></mfrac></math></div>';
-    box.querySelector(".hg-top").textContent = top;
-    for (const leaf of parameters.slice(0, MOST_ROWS)) box.append(updateLine(leaf));
-    const more = parameters.length - MOST_ROWS;
-    if (more > 0) box.append(element("p", { className: "hg-lab", textContent: `and ${more} more parameters` }));
-    const slider = element("input", { type: "range", min: -3, max: 0, step: 0.01, value: Math.log10(eta), id: "hg-eta-slider" });
-    const field = element("input", { value: eta, size: 6, id: "hg-eta", inputMode: "decimal", autocomplete: "off" });
-    slider.setAttribute("aria-label", "step size η");
-    field.setAttribute("aria-label", "step size η as a number");
-    slider.oninput = () => { eta = Number((10 ** slider.value).toPrecision(2)); refresh(); $("hg-eta-slider").focus(); };
-    field.onchange = () => { const asked = parsed(field.value); if (Number.isFinite(asked)) eta = asked; refresh(); };
-    box.append(element("div", { className: "hg-eta" }, element("label", { htmlFor: "hg-eta", textContent: "η = " }), field, slider));
-    const act = (text, run, id) => element("button", { type: "button", textContent: text, onclick: run, id });
-    box.append(element("div", { className: "hg-eta" },
-      act("update, then forward again", () => { advance(); refresh(0); }, "hg-update"), act("train 100", () => train(100), "hg-train")));
-    box.append(chart());
-    panel.append(box);
-  }
-  // One parameter's update in numbers, with the digits that make it come out.
-  function updateLine(leaf) {
-    const { size, shape } = page.blocks[leaf.value], row = element("div", { className: "hg-line" });
-    row.append(element("b", { className: "hg-op", textContent: leaf.name }));
-    if (!lines.shows(shape)) { row.append(`${shape.join("×")} numbers`); return row; }
-    const [VALUE, GRADIENT, ETA, MOVED] = [0, 1, 2, 3];
-    const block = (start, own = shape, many = size) => ({ start, shape: own, size: many, kind: "" });
-    const sheet = { blocks: [block(0), block(size), block(3 * size, [], 1), block(2 * size)], start: new Float64Array(3 * size + 1) };
-    const move = v => { for (let i = 0; i < size; i++) v[2 * size + i] = v[i] - v[3 * size] * v[size + i]; };
-    const registers = Float64Array.from([...page.read(leaf.value), ...page.gradient(leaf.gradient), ...Array(size).fill(0), eta]);
-    move(registers);
-    const line = { result: MOVED, uses: [VALUE, GRADIENT, ETA], terms: [], work: move };
-    const search = new digits.Digits(sheet, registers, [line]);
-    const shownAs = (number, tint, brackets = 0) =>
-      lines.html(lines.quantity(sheet, registers, number, search.notations.get(number)), tint, { brackets });
-    const group = (sign, html) => `<span class="hg-q"><span class="hg-op">${sign}</span>${html}</span>`;
-    row.insertAdjacentHTML("beforeend", group("←", shownAs(VALUE, "")) +
-      group("−", `${shownAs(ETA, "")}<span class="hg-op">×</span>${shownAs(GRADIENT, "hg-gr", 1)}`) +
-      group(search.confirms(line) ? search.sign(line) : "≈", shownAs(MOVED, "hg-new")));
-    for (const one of row.querySelectorAll("[data-r]")) delete one.dataset.r;  // these are no registers of the page
-    return row;
-  }
-  function chart() {
-    const losses = trained.length ? trained : [loss()], { width, height } = CHART;
-    let room = 8;
-    while (room < losses.length - 1) room *= 2;
-    const finite = losses.filter(Number.isFinite), high = Math.max(...finite), low = Math.min(0, ...finite);
-    const x = i => 8 + i / room * (width - 16), y = v => 20 + (high - v) / (high - low || 1) * (height - 34);
-    const points = losses.map((v, i) => (Number.isFinite(v) ? `${x(i).toFixed(1)},${y(v).toFixed(1)}` : "")).filter(Boolean);
-    const says = `${top} after ${losses.length - 1} updates: ${shown(losses.at(-1))}, at the start ${shown(losses[0])}`;
-    const figure = element("div", { className: "hg-chart" });
-    const dot = point => { const [cx, cy] = point.split(","); return `<circle cx="${cx}" cy="${cy}" r="2.2"/>`; };
-    const dots = losses.length <= 33 ? points.map(dot).join("") : "";
-    figure.innerHTML = `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="">` +
-      `<path d="M8,${height - 14}H${width - 8}" class="hg-axis"/><polyline points="${points.join(" ")}"/>${dots}` +
-      `<text x="8" y="13">${shown(losses[0])}</text>` +
-      `<text x="${width - 8}" y="13" text-anchor="end">now ${shown(losses.at(-1))}</text></svg>`;
-    figure.querySelector("svg").setAttribute("aria-label", says);
-    figure.append(element("p", { className: "hg-lab", textContent: says }));
-    return figure;
-  }
-
-  return { paint, next, loop, advance, forget: () => { trained.length = 0; held = null; }, get eta() { return eta; } };
+  return { paint, next, forget: () => { held = null; } };
 };

@@ -112,6 +112,7 @@ const live = data => {
     for (const text of group.querySelectorAll(":scope > text[data-fact]")) {
       text.dataset.was ??= text.textContent;
       text.textContent = edits() === "" ? text.dataset.was : fact(text.dataset.fact, value, gradient);
+      fit(text);
     }
     for (const table of group.querySelectorAll(".hg-table")) {
       const number = block(table.dataset.kind);
@@ -161,10 +162,14 @@ const live = data => {
     const cell = numbers.cell(entriesOf(number, value)[0], undefined, page.blocks[number].kind);
     if (write(text, cell)) {
       if (cell.kind === "zero") text.classList.remove("hg-f-muted");
-      const before = text.previousElementSibling, room = text.getAttribute("x") - (before?.getAttribute("x") ?? 0) - 34;
-      text.style.fontSize = cell.text.length * CHARACTER > room ? `${Math.max(8, NUMBER * room / (cell.text.length * CHARACTER))}px` : "";
+      fit(text);
     }
     mark(text, number, 0, value, "");
+  }
+  function fit(text) {                         // smaller, if there is no room beside its caption
+    const before = text.previousElementSibling, room = text.getAttribute("x") - (before?.getAttribute("x") ?? 0) - 34;
+    const wide = text.textContent.length * CHARACTER;
+    text.style.fontSize = wide > room ? `${Math.max(8, NUMBER * room / wide)}px` : "";
   }
   function matrix(group, number, value) {
     const { shape, kind } = page.blocks[number], entries = entriesOf(number, value);

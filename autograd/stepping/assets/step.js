@@ -20,7 +20,8 @@
   let quiz = false, hidden = false, score = { right: 0, asked: 0 };
   let timer = 0;
   const changing = live(data);            // null: the numbers stay as they are
-  const hand = changing && editor(changing, refresh), pointer = changing && pointing(changing);
+  const trainer = changing && training(changing, refresh);
+  const hand = changing && editor(changing, refresh, trainer.forget), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
 
   // --- views -----------------------------------------------------------------------------------------------
@@ -179,7 +180,7 @@
     panel.innerHTML = step ? step.panel : view.start;
     if (isLive()) {
       changing.fill(panel, step?.numbers);
-      if (position === view.steps.length && view.forward < view.steps.length) hand.loop(panel);
+      if (position === view.steps.length && view.forward < view.steps.length) trainer.loop(panel);
     }
     if (changing) { hand.paint(); pointer.prepare(); }
     if (data.fixed && !step) panel.append(note(`The numbers of this page are fixed: ${data.fixed}.`));
@@ -457,7 +458,7 @@
     get: name => numbersOf().nested(changing.blockOf(name)[0]),
     grad: name => numbersOf().nested(changing.blockOf(name)[1]),
     set: (name, value) => { numbersOf().set(name, value); refresh(); },
-    reset: () => { numbersOf().reset(); hand.forget(); refresh(); },
+    reset: () => { numbersOf().reset(); hand.forget(); trainer.forget(); refresh(); },
     update: eta => { numbersOf().update(eta); refresh(); },
     text: () => panel.innerText,
   };

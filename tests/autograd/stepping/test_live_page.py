@@ -18,6 +18,7 @@ from examples import (
     example3_full_backprop,
     example4_multiple_patterns,
     example5_feed_forward,
+    example6_complete_transformer,
 )
 
 EXAMPLES = {"2": example2_single_step, "3": example3_full_backprop,
@@ -80,9 +81,9 @@ def with_leaves(root, numbers):
 def open_page(browser, tmp_path):
     browser.errors.clear()
 
-    def open_it(root, fragment="", **window):
+    def open_it(root, fragment="", optimizer=None, **window):
         path = tmp_path / "live.html"
-        step(root).save(path)
+        step(root, optimizer=optimizer).save(path)
         browser.open("about:blank")
         browser.open(path.as_uri() + fragment, **window)
         browser.wait("!!window.handgrad")
@@ -240,6 +241,61 @@ def test_training_on_is_the_worksheets(open_page):
     one = "if (i) handgrad.update(0.1); return handgrad.get('L_mean');"
     found = at.js(f"Array.from({{length: 101}}, (_, i) => {{ {one} }})")
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("make", [
+    lambda ps: nn.optim.Adam(ps, lr=0.05), lambda ps: nn.optim.AdamW(ps, lr=0.02, weight_decay=0.3),
+    lambda ps: nn.optim.Adam(ps, lr=0.1, betas=(0.5, 0.9), eps=1e-3, weight_decay=0.2),
+    lambda ps: nn.optim.SGD(ps, lr=0.3),
+])  # fmt: skip
+def test_the_page_updates_as_the_optimizer_does(open_page, make):
+    def graph(w, b):
+        return (((np.array([[1.0, 2.0], [0.5, -1.0]]) @ w + b).tanh() - 0.3) ** 2).sum()
+
+    w, b = nn.Parameter([0.2, -0.4], name="w"), nn.Parameter(0.1, name="b")
+    optimizer = make([w, b])
+    at = open_page(graph(w, b), "#step=99", optimizer=optimizer)
+    for _ in range(5):
+        optimizer.zero_grad()
+        graph(w, b).backward()
+        optimizer.step()
+        at.js("handgrad.goto(99)")
+        at.click("#hg-update")
+        np.testing.assert_allclose(at.js("handgrad.get('w')"), w.data, rtol=1e-13)
+        np.testing.assert_allclose(at.js("handgrad.get('b')"), b.data, rtol=1e-13)
+
+
+def test_adams_moments_are_lines(open_page):
+    a = Value(2.0, name="a")
+    at = open_page(a * a, "#step=2", optimizer=nn.optim.Adam([a], lr=0.1))
+    lines = at.js("[...document.querySelectorAll('.hg-loop .hg-line')].map(e => e.innerText)")
+    told = [" ".join(line.split()) for line in lines]
+    assert told == ["a: m ← 0.9 × 0 + 0.1 × 4 = 0.4", "v ← 0.999 × 0 + 0.001 × 4 ² = 0.016", "m̂ = 0.4 / (1 − 0.91) = 4",
+                    "v̂ = 0.016 / (1 − 0.9991) = 16", "w ← 2 − 0.1 × 4 / (√ 16 + ε) ≈ 1.900"]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_example_6_trains_as_its_worksheet_does(open_page):
+    """On one pattern, since the page's graph has one."""
+    module = example6_complete_transformer
+    root = module.graph()
+    at = open_page(root, optimizer=module.optimizer(root))
+    transformer = module.Transformer()
+    expected = module.train(transformer, module.BATCH[:1], 0.05, 20)["losses"]
+    at.js("handgrad.goto(handgrad.length)")
+    losses = [at.js("handgrad.get('L')")]
+    for _ in range(20):
+        at.js("document.getElementById('hg-update').click(); handgrad.goto(handgrad.length)")
+        losses.append(at.js("handgrad.get('L')"))
+    np.testing.assert_allclose(losses, expected, rtol=1e-9)
+
+
+def test_an_optimizer_that_a_page_cannot_follow():
+    a = Value(2.0, name="a")
+    with pytest.raises(ValueError, match="without momentum"):
+        step(a * a, optimizer=nn.optim.SGD([a], momentum=0.9))
+    with pytest.raises(TypeError, match=r"optimizer=nn\.optim\.SGD\(…\)"):
+        step(a * a, optimizer="Adam")
 
 
 def test_the_buttons_train(open_page):
