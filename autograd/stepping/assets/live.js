@@ -244,7 +244,7 @@ const live = data => {
   const wordFor = entries => (entries.some(Number.isNaN) ? "NaN" : "infinite");
   const sentBad = step => step.sends.map(number => page.data.sends[number].added).find(isBad);
   function badWord(step) {
-    const block = step.arrives < 0 ? page.data.lines[step.lines.at(-1)].result : sentBad(step);
+    const block = step.arrives < 0 ? page.data.lines[step.lines.at(-1)]?.result : sentBad(step);  // none of a module
     return block >= 0 && isBad(block) ? wordFor(page.read(block)) : "";
   }
   function badNumber(step) {                   // the first NaN or infinity, forward or back

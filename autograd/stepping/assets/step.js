@@ -453,7 +453,10 @@
   };
   window.handgrad = {
     get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
-    goto: at => { if (viewNumber) openView(0, at); else jump(at); },
+    goto: at => {
+      if (!Number.isInteger(at)) throw new Error(`goto: expected a whole number of steps, 0 to ${data.views[0].steps.length}, got ${at}`);
+      if (viewNumber) openView(0, at); else jump(at);
+    },
     names: () => Object.keys(numbersOf().names),
     get: name => numbersOf().nested(changing.blockOf(name)[0]),
     grad: name => numbersOf().nested(changing.blockOf(name)[1]),

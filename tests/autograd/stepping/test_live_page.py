@@ -389,6 +389,115 @@ def test_scripts_are_told_what_is_wrong(open_page):
     assert "backward() leaves" in at.js("handgrad.text()")
 
 
+def test_every_sentence_about_the_api(open_page):
+    """DESIGN: names, get, grad, set, reset, goto, update, text; what is wrong throws and changes nothing."""
+    x, w = Value([[1.0, 2.0]], name="x", requires_grad=False), nn.Parameter([[0.5], [-1.5]], name="w")
+    h = x @ w
+    h.name = "h"
+    loss = (h * h).sum() * 0.5
+    loss.name = "L"
+    at = open_page(loss)
+    assert at.js("handgrad.names()") == ["x", "w", "h", "L"]  # leaves and named results
+    assert at.js("handgrad.get('w')") == [[0.5], [-1.5]] and at.js("handgrad.get('L')") == 3.125
+    assert at.js("handgrad.grad('w')") == [[-2.5], [-5.0]] and at.js("handgrad.grad('L')") == 1
+    assert at.js("handgrad.grad('x')") is None
+    at.js("handgrad.set('x', [[2, 0.1]])")  # an input can be set as well, whole, in its own shape
+    assert at.js("handgrad.get('h')") == [[2 * 0.5 + 0.1 * -1.5]]
+    at.js("handgrad.reset()")
+    assert at.js("[handgrad.get('x'), handgrad.get('L'), handgrad.length]") == [[[1, 2]], 3.125, 8]
+    at.js("handgrad.goto(0)")
+    assert at.js("handgrad.position") == 0 and "First forward" in at.js("handgrad.text()")
+    at.js("handgrad.goto(8)")
+    assert at.js("handgrad.position") == 8 and "Backward 4 of 4" in at.js("handgrad.text()")
+    at.js("handgrad.goto(99)")
+    assert at.js("handgrad.position") == 8
+    at.js("handgrad.update(0.1)")  # on the leaves whose role is "parameter", then forward and backward again
+    assert at.js("handgrad.get('w')") == [[0.75], [-1.0]] and at.js("handgrad.get('x')") == [[1, 2]]
+    assert at.js("handgrad.get('L')") == 0.5 * (0.75 - 2.0) ** 2
+    for call, said in {
+        "get('y')": "nothing here is called y; there are x, w, h, L", "grad()": "nothing here is called",
+        "set('w', 3)": "shape 2×1", "set('w', [[1], [NaN]])": "finite number", "set('w', [[1], ['2']])": "finite",
+        "set('h', [[1]])": "is computed, so it cannot be set", "set('w', [[1], [2], [3]])": "shape 2×1",
+        "update()": "finite step size", "update(Infinity)": "finite step size", "goto(1.5)": "whole number of steps",
+        "goto('a')": "whole number of steps",
+    }.items():  # fmt: skip
+        tried = f"try {{ handgrad.{call}; return ''; }} catch (e) {{ return e instanceof Error && e.message; }}"
+        error = at.js(f"(() => {{ {tried} }})()")
+        assert said in error, call
+        assert at.js("handgrad.get('w')") == [[0.75], [-1.0]] and at.js("handgrad.position") == 8
+
+
+def test_the_first_example_of_the_readme(open_page, tmp_path):
+    """Drag b from −3 past −4: a.grad changes its sign. Train: the loss falls. Send the page to a friend."""
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    at = open_page((a * b + a**2).tanh())
+    at.key("End")
+
+    def drag(by):
+        box = f"document.querySelector('{NUMBER_B}').getBoundingClientRect()"
+        x, y = at.js(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
+        moves = [("mouseMoved", by * i / 8) for i in range(1, 9)]
+        for kind, dx in [("mousePressed", 0), *moves, ("mouseReleased", by)]:
+            at.call("Input.dispatchMouseEvent", type=kind, x=x + dx, y=y, button="left", buttons=1, clickCount=1)
+
+    shown = "document.querySelector('[data-name=a][data-kind=grad]').textContent"
+    assert at.js(shown) == "0.07065" and at.js("handgrad.get('b')") == -3
+    drag(-104)  # 8 px a tenth
+    assert at.js("handgrad.get('b')") == -4.3 and at.js("handgrad.grad('a')") < 0
+    assert at.js(shown).startswith("−")
+    drag(80)
+    assert at.js("handgrad.get('b')") == -3.3
+    before = at.js("handgrad.get('L')")
+    at.click("#hg-train")
+    at.wait("document.querySelector('.hg-chart .hg-lab').innerText.includes('100 updates')")
+    assert at.js("handgrad.get('L')") < before
+    assert at.js("document.querySelectorAll('.hg-chart polyline')[0].getAttribute('points').split(' ').length") == 101
+    numbers, address = at.js("[handgrad.get('a'), handgrad.get('b'), handgrad.grad('a')]"), at.js("location.href")
+    at.open("about:blank")
+    at.open(address)  # the friend's browser
+    at.wait("!!window.handgrad")
+    assert at.js("[handgrad.get('a'), handgrad.get('b'), handgrad.grad('a')]") == numbers
+    at.click("#hg-reset")
+    assert at.js(shown) == "0.07065"
+
+
+def test_whys_follow(open_page):
+    x, y = Value(2.0, name="x"), Value(0.5, name="y")
+    at = open_page(ag.log(x) * y.tanh(), "#step=6")
+    asked = "[...document.querySelectorAll('#hg-text details:not([hidden]) summary')].map(e => e.textContent)"
+    told = "[...document.querySelectorAll('#hg-text details:not([hidden]) p')].map(e => e.textContent).join(' ')"
+    assert "why infinite?" not in at.js(asked) and "why so little?" not in at.js(asked)
+    put(at, {"y": 9.0})
+    at.js("handgrad.goto(5)")
+    assert "why so little?" in at.js(asked) and "a slope of about 6.09×10⁻⁸" in at.js(told)
+    put(at, {"x": 0.0})
+    assert "why infinite?" in at.js(asked) and "the first is made by log, from x = 0" in at.js(told)
+    assert "first ∞" in at.js("[...document.querySelectorAll('#hg-stage text')].map(e => e.textContent)")
+    put(at, {"x": -1.0})
+    assert "why NaN?" in at.js(asked) and "NaN" in at.js("document.getElementById('hg-status').textContent")
+    at.js("handgrad.reset()")
+    assert "first" not in at.js("document.querySelector('#hg-stage svg').textContent")
+    assert "why NaN?" not in at.js(asked) and "why so little?" not in at.js(asked)
+
+
+def test_the_inside_of_a_module_is_not_shown_after_a_change(open_page, tmp_path):
+    x = Value(np.ones((2, 4)), name="x")
+    with ag.scope("feed", kind="FeedForward"):
+        h = nn.FeedForward(4, 8, rng=0)(x)
+    path = tmp_path / "closed.html"
+    step(h.sum(), collapse=1).save(path)
+    at = open_page(Value(1.0, name="a") * 2.0)
+    at.open(path.as_uri() + "#step=1")
+    at.wait("!!window.handgrad")
+    assert at.js("!!document.querySelector('[data-view]')")
+    at.click("[data-view]")
+    at.js("handgrad.set('x', [[1, 2, 3, 4], [5, 6, 7, 8]])")  # from inside
+    assert at.js("handgrad.view") == 0 and not at.js("!!document.querySelector('[data-view]')")
+    assert "does not follow changed numbers" in at.js("handgrad.text()")
+    at.js("handgrad.reset()")
+    assert at.js("!!document.querySelector('[data-view]')")
+
+
 def test_numbers_on_cards_say_what_they_are(open_page):
     at = open_page(example3_full_backprop.graph(), "#step=28")
     one = "document.querySelector('[data-name=WQ][data-kind=grad][data-index=\"1,0\"]').textContent"
