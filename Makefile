@@ -22,7 +22,7 @@ help:  ## this list
 demo: $(VENV)/.installed-plot  ## set up, then run the main job: results go to out/
 	$(PY) -m examples.demo
 
-test: $(VENV)/.installed-$(EXTRAS) chromium  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
+test: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n $(JOBS) --dist loadfile
@@ -76,6 +76,15 @@ $(PY):
 # One stamp for each set of extras; a change of pyproject.toml makes it stale.
 $(VENV)/.installed-%: pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+# The pages' JavaScript is linted, and pages are checked for people who cannot see them, with tools from npm.
+$(VENV)/node/.installed: tests/package.json | $(PY)
+	@mkdir -p $(@D) && cp tests/package.json $(@D)
+	@if command -v npm >/dev/null; then \
+	    npm install --prefix $(@D) --silent --no-audit --no-fund >/dev/null 2>&1 \
+	        || echo "npm could not install eslint and axe-core; the tests that use them will be skipped"; \
+	fi
 	@touch $@
 
 # Tests marked `page` drive a real browser. Root on a Debian system gets one; elsewhere those tests say why they skip.

@@ -174,7 +174,9 @@ def _part(sheet: Worksheet, part: Part, answers: bool, fields: bool) -> str:
     rows = "".join(
         f"<tr>{''.join(_blank(sheet, blank, answers, fields) for blank in row)}</tr>" for row in blank_rows(part)
     )
-    return f'<span class="quantity"><span class="name">{xml(part.label)}</span><table class="m">{rows}</table></span>'
+    reach = "" if fields and not answers else ' tabindex="0"'  # what scrolls can be scrolled by keys, too
+    name = f'<span class="name">{xml(part.label)}</span>'
+    return f'<span class="quantity"{reach}>{name}<table class="m">{rows}</table></span>'
 
 
 def _one_blank(part: Part, fields: bool) -> str:

@@ -26,7 +26,11 @@ from examples import EXAMPLES, demo
 from examples.checking.sheet import load
 from examples.page import Page, wants_colour
 from notebooks.lessons import lessons, list_built
+<<<<<<< HEAD
 from tests.autograd.formula.calculator import confirms
+=======
+from tests.node import serious_faults
+>>>>>>> 8eb8a3a (Check pages with axe-core and eslint where npm is; name cards in words without calling them buttons)
 
 HOME = Path(examples.__file__).parent.parent
 
@@ -266,6 +270,10 @@ def first_page(out, browser):
 
 
 @pytest.mark.slow
+def test_the_first_page_is_for_everybody(first_page):
+    assert serious_faults(first_page) == []
+
+
 def test_the_first_expression_can_be_changed(first_page):
     """Dragging b past -4 changes the sign of a's gradient; the code that is copied says the same."""
     slope = "document.querySelector('.play-slope').textContent"

@@ -112,8 +112,9 @@
     const card = cards[key], module = data.modules[key];
     const kind = card.words ? " hg-way-out" : module ? " hg-can-open" : "";
     const says = card.words ? card.words + "; press to go there" : card.title + (module ? "; press to open" : "");
+    const acts = kind && { "aria-roledescription": "card" };
     const node = make("g", { class: "hg-node" + kind, transform: `translate(${box.x},${box.y})`, tabindex: 0,
-      role: kind ? "button" : "img", "aria-label": says, "data-key": key }, world);
+      role: kind ? "group" : "img", ...acts, "aria-label": says, "data-key": key }, world);
     if (card.words) {
       make("rect", { width: card.w, height: card.h, rx: 12, class: "hg-f-constant-fill hg-s-constant-line" }, node);
       make("text", { x: card.w / 2, y: 16.5, "text-anchor": "middle", "font-size": 12, class: "hg-f-muted", "xml:space": "preserve" }, node)
@@ -170,7 +171,7 @@
     }
     for (const [key, frame] of drawn.reverse()) {
       frames.push(frame);
-      const group = make("g", { class: "hg-frame", tabindex: 0, role: "button", "aria-label": "close " + data.modules[key].name, "data-close": key }, world);
+      const group = make("g", { class: "hg-frame", tabindex: 0, role: "group", "aria-roledescription": "frame", "aria-label": "close " + data.modules[key].name, "data-close": key }, world);
       make("rect", { x: frame.x, y: frame.y, width: frame.w, height: frame.h, rx: 12, class: "hg-f-scope-fill hg-s-scope-line", "stroke-width": 1.3 }, group);
     }
   }

@@ -84,7 +84,8 @@ const training = (numbersOf, refresh) => {
     const how = optimizer.betas ? "by its mean gradient m over the root of its mean square v" : "against its gradient";
     const name = optimizer.betas ? ` by ${optimizer.name}` : "";
     box.append(element("h3", { textContent: `the update${name}: each parameter moves ${how}` }));
-    for (const symbols of SYMBOLS) box.insertAdjacentHTML("beforeend", `<div class="hg-sym"><math displaystyle="true">${symbols}</math></div>`);
+    const formula = symbols => `<div class="hg-sym"><math displaystyle="true">${symbols}</math></div>`;
+    box.insertAdjacentHTML("beforeend", SYMBOLS.map(formula).join(""));
     for (const one of box.querySelectorAll(".hg-top")) one.textContent = top;
     if (optimizer.betas) {
       const decay = optimizer.decay ? `, weight decay ${optimizer.decay}${optimizer.decoupled ? " before each move" : " in g"}` : "";
@@ -101,11 +102,13 @@ const training = (numbersOf, refresh) => {
     const rows = parameters.filter(leaf => lines.shows(page.blocks[leaf.value].shape)).slice(0, most);
     for (const leaf of rows) box.append(...(optimizer.betas ? adamLines(leaf) : [descentLine(leaf)]));
     const more = parameters.length - rows.length;
-    if (more > 0) box.append(element("p", { className: "hg-lab", textContent: `and ${more} more parameter${more > 1 ? "s" : ""}` }));
+    const rest = `and ${more} more parameter${more > 1 ? "s" : ""}`;
+    if (more > 0) box.append(element("p", { className: "hg-lab", textContent: rest }));
     panel.append(box);
   }
   function stepSize() {
-    const slider = element("input", { type: "range", min: SLIDER[0], max: SLIDER[1], step: 0.01, value: Math.log10(eta), id: "hg-eta-slider" });
+    const [min, max] = SLIDER, value = Math.log10(eta);
+    const slider = element("input", { type: "range", min, max, step: 0.01, value, id: "hg-eta-slider" });
     const field = element("input", { value: eta, size: 6, id: "hg-eta", inputMode: "decimal", autocomplete: "off" });
     slider.setAttribute("aria-label", "step size η");
     slider.setAttribute("aria-valuetext", String(eta));
@@ -175,7 +178,8 @@ const training = (numbersOf, refresh) => {
       { result: NEW_V, uses: [V, G], f: (square, g) => beta2 * square + (1 - beta2) * g * g },
       { result: M_HAT, uses: [NEW_M], f: mean => mean / (1 - beta1 ** t) },
       { result: V_HAT, uses: [NEW_V], f: square => square / (1 - beta2 ** t) },
-      { result: MOVED, uses: [VALUE, ETA, M_HAT, V_HAT], f: (w, step, mean, square) => w - step * mean / (Math.sqrt(square) + optimizer.eps) },
+      { result: MOVED, uses: [VALUE, ETA, M_HAT, V_HAT],
+        f: (w, step, mean, square) => w - step * mean / (Math.sqrt(square) + optimizer.eps) },
     ]);
     const share = beta => String(Number((1 - beta).toPrecision(12)));
     return [

@@ -9,7 +9,7 @@
 //
 // Places count the given numbers, then the lines; formulas are written as intervals.js reads them.
 const marking = (() => {
-  const { ZERO, whole, parse, add, subtract, multiply, divide, negate, magnitude, compare, min, max, adjusted, isZero,
+  const { ZERO, whole, parse, subtract, multiply, divide, negate, magnitude, compare, min, max, adjusted, isZero,
     plain } = decimals;
   const { CannotJudge, exactly, middle, width, size, wider, contains, evaluate } = intervals;
   const { filled } = answers;

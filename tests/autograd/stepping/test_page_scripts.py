@@ -1,5 +1,6 @@
 """The page's JavaScript: small files, no framework, nothing that runs text; and it parses where there is a node."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -8,6 +9,7 @@ from importlib.resources import files
 import pytest
 
 from autograd.stepping.page import SCRIPTS
+from tests.node import ROOT, installed
 
 ASSETS = files("autograd.stepping").joinpath("assets")
 FORBIDDEN = {
@@ -38,6 +40,23 @@ def test_scripts_are_plain(name):
 def test_scripts_parse(name):
     done = subprocess.run(["node", "--check", str(ASSETS.joinpath(name))], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_page_script_is_without_faults():
+    """All pages of the project, by eslint."""
+    eslint = installed("eslint/bin/eslint.js")
+    if shutil.which("node") is None:
+        pytest.skip("NOT TESTED: no node on this machine")
+    scripts = sorted(path for folder in ("autograd", "examples", "notebooks") for path in (ROOT / folder).rglob("*.js"))
+    assert len(scripts) > 10
+    declared = re.compile(r"^(?:const|let|function|class) (?:\{ ?([^}]*)\}|(\w+))", re.M)
+    shared = {name for path in scripts for found in declared.finditer(path.read_text(encoding="utf-8"))
+              for name in re.findall(r"\w+", found[1] or found[2])} | {"lessons"}  # fmt: skip  # of notebooks/built.js
+    done = subprocess.run(
+        ["node", eslint, "--no-config-lookup", "-c", ROOT / "tests" / "eslint.config.mjs", *scripts],
+        capture_output=True, text=True, cwd=ROOT, env=os.environ | {"HANDGRAD_SHARED": " ".join(sorted(shared))},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_every_script_is_used():

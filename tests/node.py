@@ -1,0 +1,28 @@
+"""Tools from npm that tests of pages use: eslint and axe-core. `make test` installs them where npm is."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+MODULES = ROOT / ".venv" / "node" / "node_modules"
+
+
+def installed(path):
+    """The file of a package; without it the test is skipped and the summary says so."""
+    found = MODULES / path
+    if not found.exists():
+        package = path.partition("/")[0]
+        pytest.skip(f"NOT TESTED: {package} is not installed (`make test` does it where npm is)")
+    return found
+
+
+def serious_faults(browser):
+    """What axe-core finds wrong with the open page, for people who cannot see it or use no mouse."""
+    browser.js(installed("axe-core/axe.min.js").read_text(encoding="utf-8") + "; 0")
+    faults = browser.js(
+        "axe.run(document, {resultTypes: ['violations']}).then(found => JSON.stringify(found.violations.map("
+        "one => [one.impact, one.id, one.help, one.nodes.slice(0, 4).map(node => node.html.slice(0, 160))])))"
+    )
+    return [fault for fault in json.loads(faults) if fault[0] in ("serious", "critical")]

@@ -1,0 +1,62 @@
+"""Pages for everybody: axe-core finds no serious fault, light or dark, wide or on a phone."""
+
+import numpy as np
+import pytest
+
+import autograd as ag
+import nn
+from autograd import Value, draw, step
+from examples import example3_full_backprop
+from tests.node import serious_faults
+
+
+def small_graph():
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    return (a * b + a**2).tanh()
+
+
+def block():
+    return nn.TransformerBlock(8, 2, rng=0)(Value(np.ones((1, 3, 8)), name="x")).sum()
+
+
+PAGES = {
+    "a stepper": lambda: step(small_graph()).html(),
+    "a stepper of matrices": lambda: step(example3_full_backprop.graph()).html(),
+    "a stepper of modules": lambda: step(block(), collapse=1).html(),
+    "a drawing": lambda: draw(example3_full_backprop.graph()).html(),
+    "a drawing that opens": lambda: draw(block(), collapse=1).html(),
+    "a sheet": lambda: ag.worksheet(small_graph()).html(),
+    "a sheet with answers": lambda: ag.worksheet(example3_full_backprop.graph()).html(answers=True),
+}
+# What is done before a page is judged: the last step with its update, a number held, an entry pointed at.
+THEN = {
+    "a stepper": """handgrad.goto(handgrad.length); document.querySelector('.hg-can').dispatchEvent(
+        new KeyboardEvent('keydown', { key: 'ArrowUp', bubbles: true })); document.getElementById('hg-quiz').click()""",
+    "a stepper of matrices": "handgrad.goto(22); document.querySelectorAll('details').forEach(d => { d.open = true })",
+}
+
+
+WINDOWS = {"light": {}, "dark": {"dark": True}, "phone": {"width": 390, "height": 844, "phone": True}}
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """The address of a page, written once."""
+    folder = tmp_path_factory.mktemp("access")
+
+    def write(name):
+        path = folder / f"{name.replace(' ', '_')}.html"
+        if not path.exists():
+            path.write_text(PAGES[name](), encoding="utf-8")
+        return path.as_uri()
+
+    return write
+
+
+@pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
+@pytest.mark.parametrize("name", PAGES)
+def test_no_serious_fault(browser, written, name, window):
+    browser.open("about:blank")
+    browser.open(written(name), **window)
+    browser.js(THEN.get(name, "0"))
+    assert serious_faults(browser) == []
