@@ -26,11 +26,8 @@ from examples import EXAMPLES, demo
 from examples.checking.sheet import load
 from examples.page import Page, wants_colour
 from notebooks.lessons import lessons, list_built
-<<<<<<< HEAD
 from tests.autograd.formula.calculator import confirms
-=======
 from tests.node import serious_faults
->>>>>>> 8eb8a3a (Check pages with axe-core and eslint where npm is; name cards in words without calling them buttons)
 
 HOME = Path(examples.__file__).parent.parent
 

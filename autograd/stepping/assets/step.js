@@ -58,16 +58,11 @@
       const own = view.cards[key].step;
       if (own >= 0 || view.cards[key].made) {
         group.setAttribute("tabindex", "0");
-<<<<<<< HEAD
-        group.setAttribute("role", "button");
+        group.setAttribute("role", "group");  // no button: its name is said in words, not as it is printed
+        group.setAttribute("aria-roledescription", "card, Enter goes to its step");
         const { made } = view.cards[key];
         // Going forward, a card leads to the step that makes it; from the last of these on, to its backward step.
         const go = () => jump(own < 0 || (position < view.forward && view.forward < view.steps.length) ? made || position : own + 1);
-=======
-        group.setAttribute("role", "group");  // no button: its name is said in words, not as it is printed
-        group.setAttribute("aria-roledescription", "card, Enter goes to its step");
-        const go = () => jump(own >= 0 ? own + 1 : view.cards[key].made);
->>>>>>> 8eb8a3a (Check pages with axe-core and eslint where npm is; name cards in words without calling them buttons)
         group.addEventListener("click", () => { if (!dragged) go(); });
         group.addEventListener("keydown", event => { if (event.key === "Enter") { event.preventDefault(); go(); } });
       }
