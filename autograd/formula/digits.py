@@ -22,6 +22,7 @@ MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
+FURTHER = 64.0  # times as far, to tell rounding errors from a jump
 SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
 ROUNDS = 80
 COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may grow by to come out with equal decimals
@@ -253,21 +254,34 @@ def without_noise(value: Any, noise: Any) -> Any:
 
 
 def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None = None) -> Any:
-    """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float."""
-    rng = np.random.default_rng(0)
+    """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float.
+
+    A comparison may jump then, of two numbers that are equal. That is no rounding error: moved further, a result with
+    rounding errors moves further too, and a jump is as large as before.
+    """
     with np.errstate(all="ignore"):
         result = compute(*values)
-        moved = np.zeros(np.shape(result))
-        for _ in range(JITTERS):
-            shaken = [_shaken(x, None if noises is None else noises[i], rng) for i, x in enumerate(values)]
-            moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
+        moved = _moved(compute, values, noises, result, 1.0)
+        small = (result != 0) & (np.abs(result) <= NOISE * moved)
+        if np.any(small):
+            jumps = _moved(compute, values, noises, result, FURTHER) < FURTHER / 8 * moved
+            moved = np.where(small & jumps, 0.0, moved)
     return moved
 
 
-def _shaken(x: Any, noise: Any, rng: np.random.Generator) -> Any:
+def _moved(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None, result: Any, times: float) -> Any:
+    rng = np.random.default_rng(0)
+    moved = np.zeros(np.shape(result))
+    for _ in range(JITTERS):
+        shaken = [_shaken(x, None if noises is None else noises[i], rng, times) for i, x in enumerate(values)]
+        moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
+    return moved
+
+
+def _shaken(x: Any, noise: Any, rng: np.random.Generator, times: float) -> Any:
     array = np.asarray(x)
     if array.dtype.kind != "f":
         return x
     size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
-    shaken = array + size * rng.choice(SHAKES, array.shape)
+    shaken = array + times * size * rng.choice(SHAKES, array.shape)
     return shaken if array.ndim else float(shaken)

@@ -125,7 +125,8 @@ class Writer:
         return found
 
     def goes_without_saying(self, e: Expr, name: str) -> bool:
-        return name == "keepdims" or is_default(e, name)
+        assert e.op is not None
+        return name == "keepdims" or is_default(e, name) or (name == "axis" and e.op.settings[name] == ())
 
     def listed(self, parts: list[Any]) -> list[Any]:
         written: list[Any] = []

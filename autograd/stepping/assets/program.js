@@ -1,7 +1,7 @@
 "use strict";
 // The program that Python wrote (stepping/live.py), run: lines of scalar instructions over one row of registers.
 const program = (() => {
-  const JITTERS = 3, NOISE = 8, LARGEST_SHAKEN = 64;
+  const JITTERS = 3, FURTHER = 64, NOISE = 8, LARGEST_SHAKEN = 64;
 
   function erf(x) {
     const size = Math.abs(x);
@@ -110,8 +110,15 @@ const program = (() => {
       return this.noise;
     }
     // How much a result moves when the blocks it is computed from move by their rounding errors, or by the `noise` of
-    // one of them. `v` is a copy of the registers `from`, to work in.
+    // one of them; 0 where a comparison jumps, which is no rounding error. `v` is a copy of the registers `from`.
     shaken(lines, uses, result, from, v, noise = null, noisy = -1) {
+      const there = this.read(result, from), moved = this.moved(1, lines, uses, result, from, v, noise, noisy);
+      const small = i => there[i] !== 0 && Math.abs(there[i]) <= NOISE * moved[i];
+      if (!there.some((_, i) => small(i))) return moved;
+      const far = this.moved(FURTHER, lines, uses, result, from, v, noise, noisy);
+      return moved.map((x, i) => (small(i) && far[i] < FURTHER / 8 * x ? 0 : x));
+    }
+    moved(times, lines, uses, result, from, v, noise, noisy) {
       const sign = shaker(), moved = new Float64Array(this.blocks[result].size);
       for (let round = 0; round < JITTERS; round++) {
         for (const use of uses) {
@@ -119,7 +126,7 @@ const program = (() => {
           if (kind) continue;
           for (let i = 0; i < size; i++) {
             const slack = Math.abs(from[start + i]) * 2.3e-16;
-            v[start + i] = from[start + i] + sign() * (use === noisy && noise ? Math.max(noise[i], slack) : slack);
+            v[start + i] = from[start + i] + times * sign() * (use === noisy && noise ? Math.max(noise[i], slack) : slack);
           }
         }
         for (const line of lines) this.execute(this.data.lines[line].code, v);

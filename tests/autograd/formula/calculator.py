@@ -77,7 +77,8 @@ def _by_float(function):
 FUNCTIONS = {
     "exp": Decimal.exp, "log": Decimal.ln, "sqrt": Decimal.sqrt, "abs": abs,
     "tanh": lambda x: ((2 * x).exp() - 1) / ((2 * x).exp() + 1), "sigmoid": lambda x: 1 / (1 + (-x).exp()),
-    "max": max, "min": min, "where": lambda c, x, y: x if c else y, "equal": lambda x, y: Decimal(x == y),
+    "max": lambda *xs: max(xs), "min": lambda *xs: min(xs),
+    "where": lambda c, x, y: x if c else y, "equal": lambda x, y: Decimal(x == y),
     "not_equal": lambda x, y: Decimal(x != y), "relu": lambda x: max(x, Decimal(0)),
     "sign": lambda x: Decimal((x > 0) - (x < 0)),
     **{name: _by_float(getattr(math, name)) for name in ("sin", "cos", "tan", "sinh", "cosh", "erf", "expm1", "log1p")},

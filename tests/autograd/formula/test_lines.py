@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import autograd as ag
 import examples
 import nn
 from autograd import OPS, Value, draw, step
@@ -186,6 +187,28 @@ def test_a_ledger_of_equal_halves_needs_few_digits():
     count, wrong = unconfirmed(stepper)
     assert count > 10 and not wrong, wrong
     assert not re.search(r"\d\.\d{8}", str(stepper))
+
+
+TIES = {
+    "maximum": lambda x: ag.maximum(x, 2.3).sum(),
+    "max": lambda x: x.max() * 3,
+    "median": lambda x: ag.abs(x - x.mean()).max(),
+    "a scalar": lambda x: x[0].max() * x[1].sum(),
+}
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_a_tie_is_no_rounding_noise(name):
+    """Moved by a rounding error, equal numbers are no longer equal; the gradient that they share stays one."""
+    x = Value(np.array([2.3, 2.3, 1.1]), name="x")
+    root = TIES[name](x)
+    root.backward()
+    steps = step(root)
+    np.testing.assert_allclose(steps.ledger("x")[-1].summed.value, x.grad)
+    for one in steps:
+        for line in one.lines:
+            np.testing.assert_allclose(line.result.value, np.asarray(line.formula.value, dtype=float), atol=1e-15)
+    assert "axes )" not in str(steps)
 
 
 def test_rounding_noise_is_no_gradient():

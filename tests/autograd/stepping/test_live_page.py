@@ -146,6 +146,18 @@ def test_a_ledger_of_equal_halves_agrees(open_page):
         assert_same_digits(at, graph(number))
 
 
+def test_a_tie_agrees(open_page):
+    def graph(x):
+        x = Value(np.array(x), name="x")
+        return ag.maximum(x, 2.3).sum() + x.max() * 3
+
+    at = open_page(graph([1.0, 2.0, 3.0]))
+    for numbers in ([2.3, 2.3, 1.1], [2.3, 0.1, 5.0]):
+        put(at, {"x": numbers})
+        assert_same_digits(at, graph(numbers))
+        assert_same_numbers(at, graph(numbers))
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_agrees_after_every_edit(open_page, name):
     root, rng = EXAMPLES[name].graph(), np.random.default_rng(1)
