@@ -95,7 +95,8 @@ class Op:
     loss        True for an op whose result is there to be made small
     unfolds     it exists for speed or safety: readers see its definition in its place, in "rules" or also as a node
                 of a graph ("graph")
-    look        how formulas show it, where that is not as it reads: "root", "transpose", "placed" ...
+    look        how formulas show it, where that is not as it reads: "root", "transpose", "placed" ..., or as another
+                expression, "x @ weight + bias"
     about       what there is to say about it to a learner
     """
 

@@ -41,6 +41,8 @@ class Writer:
     def looked(self, e: Expr) -> tuple[int, Any] | None:
         """The look that the op's block asks for, if this writer knows it."""
         assert e.op is not None
+        if e.op.look and not e.op.look.isidentifier():
+            return self.filled(template(e.op.look), e, bindings(e))
         look = getattr(self, f"look_{e.op.look}", None)
         return None if look is None else look(e)
 
@@ -52,6 +54,8 @@ class Writer:
                 return self.unbracketed(bound[name])
             case ast.Name(id=name) if name in bound:
                 return ATOM, self.setting(self.setting_text(e, name, bound[name]))
+            case ast.BinOp(left=left, right=ast.Name(id=name)) if is_missing(bound.get(name)):
+                return self.filled(left, e, bound)
             case ast.BinOp(left=left, op=op, right=right):
                 return self.infix(op, Side(self, left, e, bound), Side(self, right, e, bound))
             case ast.UnaryOp(op=ast.USub(), operand=inner):
@@ -308,6 +312,11 @@ def from_the_front(e: Expr, axis: Any) -> tuple[int, ...]:
     rank = axes_of(e)
     axes = axis if isinstance(axis, tuple) else (axis,)
     return tuple(a % rank if rank else a for a in axes)
+
+
+def is_missing(operand: Any) -> bool:
+    """Is it None in the place of an operand, as the bias of a layer without one?"""
+    return isinstance(operand, Expr) and operand.op is None and not operand.name and operand.value is None
 
 
 def axis_words(axes: tuple[int, ...], rank: int) -> str:

@@ -210,6 +210,7 @@ linear = Op("linear", "linear(x, weight, bias)", normalize=lambda x, weight, bia
             forward=_linear,
             vjp=(_linear_dx, _linear_dweight, _linear_dbias),
             definition=lambda x, weight, bias=None: x @ weight if bias is None else x @ weight + bias, lower=True,
+            look="x @ weight + bias",
             samples=[Sample("2,3 3,4 4"), Sample("3 3,4 4"), Sample("5,2,3 3,4 4"), Sample("2,3 3,4", None)],
             batch=lambda op, n, x, weight, bias: None if weight.ndim > 3 else np.matmul(
                 x.reshape(n, -1, x.shape[-1]), weight).reshape(*x.shape[:-1], -1) + (

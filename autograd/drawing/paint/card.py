@@ -139,7 +139,7 @@ def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
         parts.append(text(right, y + 1, times, anchor="end", size=geometry.COPIES_TEXT, weight=700))
         right -= mono_width(times, geometry.COPIES_TEXT) + geometry.HEADER_GAP
     if card.corner_word or card.open_word:
-        mark = " data-word" if card.open_word else ""
+        mark = ' data-word=""' if card.open_word else ""
         parts.append(caption(right, y - 0.5, card.corner_word, look.word, anchor="end", weight=600, more=mark))
     return "".join(parts)
 
