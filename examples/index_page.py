@@ -167,11 +167,12 @@ def _errata() -> str:
     return f"""<section id="errata"><h2>Errata of the printed worksheets</h2>
 <p class="lead">Where the hand slipped, how many printed numbers are wrong by it, and how many of those are right
 arithmetic on wrong numbers. (As a page of text: <a href="errata.md">errata.md</a>.)</p>
-<div class="scroll"><table><thead><tr><th></th><th>slip</th><th>wrong</th><th>of these merely follow</th></tr></thead>
+<div class="scroll"><table>
+<thead><tr><th>no.</th><th>slip</th><th>wrong</th><th>of these merely follow</th></tr></thead>
 <tbody>{rows}</tbody></table></div>
 <details><summary>Every wrong number, printed and right</summary><div class="scroll"><table>
-<thead><tr><th></th><th>number</th><th>printed</th><th>right</th><th>why</th><th>author’s own numbers</th></tr></thead>
-<tbody>{"".join(_wrong_numbers())}</tbody></table></div></details></section>"""
+<thead><tr><th>no.</th><th>number</th><th>printed</th><th>right</th><th>why</th><th>author’s own numbers</th></tr>
+</thead><tbody>{"".join(_wrong_numbers())}</tbody></table></div></details></section>"""
 
 
 def _errata_rows() -> Iterable[str]:

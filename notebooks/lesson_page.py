@@ -25,7 +25,8 @@ SMALLEST = 0.62  # of its own size, that a drawing may shrink to
 def lesson_page(notebook: Any, path: Path) -> str:
     """A notebook that was run, as a page."""
     body = "\n".join(_cell(cell) for cell in notebook.cells if cell.source.strip())
-    return _page(title_of(path), f"{_ways(path)}<main>{body}</main>{_ways(path)}", _asset("lesson.js"))
+    around = _ways(path, "other lessons"), _ways(path, "where to go next")
+    return _page(title_of(path), f"{around[0]}<main>{body}</main>{around[1]}", _asset("lesson.js"))
 
 
 def contents_page(built: list[Path]) -> str:
@@ -47,13 +48,13 @@ def _page(title: str, body: str, script: str = "") -> str:
     )
 
 
-def _ways(path: Path) -> str:
+def _ways(path: Path, label: str) -> str:
     """Links to the lesson before, to all, and to the lesson after."""
     every = lessons()
     place = every.index(path)
     before = _link(every[place - 1], "‹ ") if place else "<span></span>"
     after = _link(every[place + 1], after=" ›") if place + 1 < len(every) else "<span></span>"
-    return f'<nav>{before}<a href="index.html">all lessons</a>{after}</nav>'
+    return f'<nav aria-label="{label}">{before}<a href="index.html">all lessons</a>{after}</nav>'
 
 
 def _link(path: Path, before: str = "", after: str = "") -> str:

@@ -61,7 +61,7 @@
     let values = {};
     try { values = JSON.parse(state.get("values") || "{}"); } catch { /* an address that was cut */ }
     panel.start(values && typeof values === "object" ? values : {});
-    samples.value = field.value;               // none is chosen if it is no sample
+    samples.value = field.value;               // none is chosen if there is no such sample
     read();
   }
   function choose() {
@@ -72,13 +72,13 @@
   }
   function ended() { $("play-ended").hidden = false; }
 
-  field.oninput = () => later(TYPING_MS);
+  field.oninput = () => { samples.value = field.value; later(TYPING_MS); };
   field.onkeydown = event => { if (event.key === "Enter") later(0); };
   samples.onchange = choose;
   $("play-copy").onclick = event => copied(event.currentTarget, panel.filled(code), () => { $("play-python").open = true; });
   $("play-save").onclick = () => {
     const query = new URLSearchParams({ formula: field.value, values: JSON.stringify(panel.values()) });
-    location.assign(`save?${query}`);
+    Object.assign(document.createElement("a"), { href: `save?${query}`, download: "" }).click();
   };
   $("play-reset").onclick = () => panel.reset();
   $("play-theme").onclick = () => {

@@ -27,7 +27,7 @@ def page(browser):
         browser.wait(f"{READY} && document.querySelector('.play-slope')?.textContent")
         yield browser
         assert browser.errors == []
-        outside = [url for url in browser.requests if not url.startswith((server.address, "data:", "about:", "blob:"))]
+        outside = [url for url in browser.requests if not url.startswith((server.address, "data:", "about:", "file:"))]
         assert outside == []
         browser.open("about:blank")
         server.shutdown()
@@ -134,6 +134,19 @@ def test_the_address_holds_formula_and_numbers(page):
     page.wait("location.hash.includes('p*q')")
     page.js("location.reload()")
     page.wait(f"document.getElementById('play-formula')?.value === 'p*q' && {READY}")
+
+
+def test_saving_gives_a_page_with_the_numbers_as_they_are(page, tmp_path):
+    page.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    page.js("(() => { const s = document.querySelectorAll('.play-slider')[1]; s.value = -4.5; s.oninput(); })()")
+    page.wait("document.querySelector('.play-slope').textContent.includes('−')")
+    page.click("#play-save")
+    saved = tmp_path / "tanh-a-b-a-2.html"
+    page.wait_until(saved.exists, "the saved page")
+    formula, numbers = page.text("#play-result"), "document.getElementById('hg-root').textContent"
+    page.open(saved.as_uri())
+    page.wait("!!window.handgrad")
+    assert page.js("[handgrad.get('a'), handgrad.get('b')]") == [2, -4.5] and formula == f"= {page.js(numbers)}"
 
 
 def test_copy_and_theme(page):
