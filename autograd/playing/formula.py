@@ -42,7 +42,7 @@ COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 SUMS = {"+": "add", "-": "sub"}
 PRODUCTS = {"*": "mul", "/": "truediv", "@": "matmul"}
 POWERS = {"**": "pow"}
-ALSO = {"^": "**", "×": "*", "·": "*", "⋅": "*", "÷": "/", "−": "-", "≤": "<=", "≥": ">="}
+ALSO = {"^": "**", "×": "*", "·": "*", "⋅": "*", "÷": "/", "−": "-", "≤": "<=", "≥": ">=", "π": "pi"}
 SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 TOKEN = re.compile(
@@ -157,12 +157,8 @@ def tokens(text: str) -> list[Token]:
     found: list[Token] = []
     at = 0
     while not found or found[-1].kind != "end":
-        match = TOKEN.match(text, at)
-        kind = match.lastgroup if match else None
-        word = Token(kind, match[kind], match.start(kind)) if match and kind else None
-        if word is not None and word.kind == "name":
-            word = replace(word, text=_identifier(word.text))
-        if word is None or not (word.text or word.kind == "end"):
+        word = _token_at(text, at)
+        if word is None:
             at += len(text[at:]) - len(text[at:].lstrip())
             raise FormulaError(f"cannot use {text[at]!r} in a formula", at)
         found.append(word)
@@ -170,11 +166,14 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def _identifier(word: str) -> str:
-    """The part of a word that is a name: `x` of `x²`."""
-    while word and not word.isidentifier():
+def _token_at(text: str, at: int) -> Token | None:
+    match = TOKEN.match(text, at)
+    if match is None or match.lastgroup is None:
+        return None
+    kind, word = match.lastgroup, match[match.lastgroup]
+    while kind == "name" and word and not word.isidentifier():  # x² is the name x and a power
         word = word[:-1]
-    return word
+    return Token(kind, word, match.start(kind)) if word or kind == "end" else None
 
 
 # --- the parser -----------------------------------------------------------------------------------------------------
@@ -272,14 +271,14 @@ class _Parser:
 
     def product(self) -> None:
         self.unary()
-        divided = None  # the sign of a division just before
+        divided = False  # by what stands just before
         while True:
             symbol, token = self.symbol(), self.next
             if symbol in PRODUCTS:
                 self.take()
-                divided = token if symbol == "/" else None
+                divided = symbol == "/"
             elif token.kind == "name" or symbol == "(":  # 2x
-                if divided is not None:
+                if divided:
                     two = "after / it can be read in two ways: write * before it, or brackets around the divisor"
                     raise FormulaError(two, token.at, token.end)
                 symbol = "*"
@@ -348,11 +347,10 @@ class _Parser:
             raise self.unexpected()
 
     def name(self, token: Token) -> Part:
-        name = unicodedata.normalize("NFKC", token.text)
+        name = unicodedata.normalize("NFKC", ALSO.get(token.text, token.text))
         if name in self.given:
             return Name(name, token.at)
-        if name in CONSTANTS or token.text == "π":
-            name = name if name in CONSTANTS else "pi"
+        if name in CONSTANTS:
             return Number(CONSTANTS[name], token.at, name)
         if name in OPS:
             raise FormulaError(f"{name} is a function: write {name}(...)", token.at, token.end)

@@ -45,6 +45,8 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     op = OPS[part.op]
     if part.symbol and part.op != "neg" and all(isinstance(x, int | float) for x in inputs):
         inputs = list(map(float, inputs))  # 9**9**9 must not become a whole number of 369 million digits
+    if op.normalize is None and not op.variadic and len(inputs) != len(op.names):
+        raise FormulaError(f"{part.op} takes {len(op.names)}, as in {op.reads}; got {len(inputs)}", part.at, end)
     if not (part.symbol or op.pointwise) and _asked_for([inputs, part.settings]) > MOST_ENTRIES:
         raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
     try:

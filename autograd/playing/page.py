@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +10,11 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from autograd.drawing.graph_page import embedded
 from autograd.drawing.paint.theme import MONO, SANS, variables_css
-from autograd.errors import HandgradError
+from autograd.errors import HandgradError, StepError
 from autograd.formula.numbers import short
 from autograd.graph import topological
 from autograd.playing.code import Piece, code, result_name
@@ -80,24 +81,25 @@ class Play:
 
     def page(self, back: str = "") -> str:
         """The stepper's page, with an ear for the page around it. `back` is the address of a page that it links to."""
-        stepper = self.stepper()
-        leaves = [self._shown(stepper, name) for name in self.values]
-        told = embedded({"leaves": leaves, "result": self._shown(stepper, self.root.name)})
+        with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
+            stepper = self.stepper()
+            text = stepper_page.write(stepper, back)
+        leaves = [{"name": name, "value": x, **_shown(stepper, x, name)} for name, x in self.values.items()]
+        result = {"name": self.root.name, **_shown(stepper, self.root.data, self.root.name or "")}
+        told = embedded({"leaves": leaves, "result": result})
         data = f'<script id="play-numbers" type="application/json">{told}</script>'
-        before, body, after = stepper_page.write(stepper, back).rpartition("</body>")
+        before, body, after = text.rpartition("</body>")
         return f"{before}{data}<script>{asset('bridge.js')}</script>{body}{after}"
 
-    def _shown(self, stepper: Stepper, name: str | None) -> dict[str, Any]:
-        """A node as sliders show it; a page that is live finds these by itself."""
-        node = stepper.node(name or "")
-        single = node.size == 1
-        grad = stepper.ledger(node).total if single else None
-        return {
-            "name": name,
-            "value": float(node.data) if single and math.isfinite(node.data) else None,
-            "shownValue": short(node.data) if single else "",
-            "shownGrad": "" if grad is None else short(grad),
-        }
+
+def _shown(stepper: Stepper, value: Any, name: str) -> dict[str, str]:
+    """A number and its gradient as sliders show them; a page that is live finds these by itself."""
+    try:
+        grad = stepper.ledger(name).total
+    except StepError:  # the name stands in the formula, but nothing is computed from it
+        grad = None
+    numbers = {"shownValue": value, "shownGrad": grad}
+    return {key: "" if x is None or np.size(x) != 1 else short(np.ravel(x)[0].item()) for key, x in numbers.items()}
 
 
 def play(text: str, values: Mapping[str, float]) -> Play:

@@ -163,6 +163,14 @@ class Handler(BaseHTTPRequestHandler):
             answer = self._computed(asked, self._played)
         except FormulaError as error:
             answer = {"error": str(error), "at": error.at, "end": error.end}
+        except Refused:
+            raise
+        except Exception as error:  # a fault of ours; the page stays, and says so
+            answer = {
+                "error": f"handgrad failed here, which is a bug: {type(error).__name__}: {error}",
+                "at": 0,
+                "end": 1,
+            }
         self._send(json.dumps(answer), "application/json")
 
     def _played(self, found: Play) -> dict[str, Any]:

@@ -104,6 +104,7 @@ REFUSED = [
     ("(" * 300 + "x" + ")" * 300, "nested too deeply", "("),
     ("x^" * 300 + "x", "nested too deeply", "x"),
     ("x+" * LONGEST + "x", "too long", None),
+    ("fmax(x, y, z)", "fmax takes 2, as in fmax(x, y); got 3", "fmax"),
     ("broadcast_to(x, shape=(9999, 9999))", "entries at most", "broadcast_to"),
 ]  # fmt: skip
 

@@ -63,6 +63,23 @@ def test_what_has_no_gradient_is_shown_forward(server):
     assert "forward pass alone" in formula(server, "x > y")["note"]
 
 
+@pytest.mark.parametrize(
+    "text", ["[x]", "astype([x, y].mean(), z)", "(z ** y) ** (x / z)", "log(-x) / (0.0x)", "x.T > y"]
+)
+def test_a_page_for_unusual_formulas(server, text):
+    """An array of one entry, a name from which nothing is computed, numbers that are none: warnings are errors here."""
+    answer = formula(server, text, x=0.0, y=-2.5, z=-1.0)
+    assert "error" not in answer
+    _, _, page = ask(server, answer["page"])
+    numbers = json.loads(page.partition('id="play-numbers" type="application/json">')[2].partition("<")[0])
+    assert [leaf["name"] for leaf in numbers["leaves"]] == list(answer["values"])
+
+
+def test_a_fault_of_ours_is_told(server, monkeypatch):
+    monkeypatch.setattr(served, "play", lambda *given: 1 / 0)
+    assert "which is a bug: ZeroDivisionError" in formula(server, "x*y")["error"]
+
+
 def test_saving_gives_one_file(server):
     query = urlencode({"formula": "x*y/2", "values": '{"x": 3}'})
     status, headers, page = ask(server, f"save?{query}")
