@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import gc
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -149,6 +151,11 @@ class _Entry:
 
     def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         begin = time.perf_counter()
+        with _no_collection():
+            self._trace(owner, args, leaves)
+        self.seconds = time.perf_counter() - begin
+
+    def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         first, outside = check_faithful(owner.f, args, leaves)
         self.rolled, self.roll_note = reroll(fold(drop_dead(with_outside(first, outside).program)))
         self.gradients = owner.gradients
@@ -165,7 +172,6 @@ class _Entry:
         self._given_only = all(o.kind == "given" for o in self.origins)
         self.leaves = quick_leaves(args)
         self._nested = self._nest(args)
-        self.seconds = time.perf_counter() - begin
 
     def notes(self) -> list[str]:
         """What became of the function."""
@@ -220,6 +226,20 @@ class _Entry:
         lists = {f"l{k}": f"r[{k + 1}].tolist()" for k, o in enumerate(self.origins) if o.kind == "packed"}
         inner = f"lambda r, {', '.join(lists)}: {returned}" if lists else f"lambda r: {returned}"
         return eval(f"lambda r: ({inner})(r, {', '.join(lists.values())})" if lists else inner, names.known)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """While inside, Python does not look for cycles: a trace makes many objects and no cycles, and looking through
+    them again and again takes as long as making them.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _plain(x: Any) -> Any:

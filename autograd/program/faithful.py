@@ -27,7 +27,7 @@ def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[
     reaches from outside: what was the same object at each call, others may edit, so a program must read it again.
     """
     first = call(f, args, leaves)
-    recorded, looked, structure = first.record(), first.tracer.looked, first.structure
+    recorded, looked, structure = first.recorded, first.tracer.looked, first.structure
     traced, given = first.traced(gradients=False), _plain(first)
     constants = {r: copy_array(data) for r, data in recorded.constants.items()}
     outside = {r: data for r, data in recorded.constants.items() if isinstance(data, np.ndarray)}
@@ -36,7 +36,7 @@ def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[
     widths = (1e-6, -1e-6) if not looked else (1e-6, -1e-6, 0.5, -0.5, 2.0, -2.0)
     for seed, width in enumerate(widths):
         other = _called_elsewhere(f, args, leaves, width, seed, bool(looked))
-        again = other.record()
+        again = other.recorded
         difference = difference_of(recorded, again, constants)
         if difference is None and recorded.captured != again.captured:
             difference = "it uses other Values from outside"

@@ -13,6 +13,7 @@ digits of a result. So may `simplify`. The others keep every bit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any
@@ -329,8 +330,7 @@ def fold(program: Program, largest: int = 1 << 16) -> Program:
     constants = dict(program.constants)
     code = []
     for i in program.code:
-        size = int(np.prod(program.types[i.out][0], dtype=np.int64))
-        if i.inputs and all(r in constants for r in i.inputs) and size <= largest:
+        if i.inputs and all([r in constants for r in i.inputs]) and math.prod(program.types[i.out][0]) <= largest:
             with np.errstate(all="ignore"):
                 data = i.op.compute(*(constants[r] for r in i.inputs))
             is_array = isinstance(data, np.ndarray)  # of its type, where a plain number had a wider one

@@ -138,16 +138,14 @@ def renumbered(
 ) -> Program:  # fmt: skip
     """A program whose registers are numbered from 0 without gaps: inputs, constants, results in order."""
     inputs, code = tuple(inputs), tuple(code)
-    place = {r: i for i, r in enumerate([*inputs, *constants, *(instruction.out for instruction in code)])}
+    place = {r: i for i, r in enumerate([*inputs, *constants, *[instruction.out for instruction in code]])}
     return Program(
         inputs=tuple(place[r] for r in inputs),
         constants={place[r]: data for r, data in constants.items()},
-        code=tuple(
-            i._replace(
-                inputs=tuple(place[r] for r in i.inputs), out=place[i.out], of=None if i.of is None else place.get(i.of)
-            )
-            for i in code
-        ),
+        code=tuple([
+            Instruction(op, tuple([place[r] for r in read]), place[out], place.get(of), part, scope)  # type: ignore[arg-type]
+            for op, read, out, of, part, scope in code
+        ]),
         outputs=tuple(place[r] for r in outputs),
         types=tuple(types[r] for r in place),
         names={place[r]: name for r, name in names.items() if r in place},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import functools
 import operator
 import re
 from collections.abc import Callable, Sequence
@@ -162,9 +163,10 @@ class Call:
     outs: list[Any]
     structure: Any
 
-    def record(self) -> Recorded:
+    @functools.cached_property
+    def recorded(self) -> Recorded:
         """What it computed."""
-        return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start)
+        return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start, _scope)
 
     def traced(self, gradients: bool) -> Traced:
         """What it computed and, if asked, the gradient of each leaf, as a program."""
@@ -174,7 +176,8 @@ class Call:
             sources = [x for x, wanted in zip(self.values, differentiated) if wanted]
             with enable_grad(), trace_with(self.tracer):
                 outs = [*outs, *gradients_of(self.f, outs, sources, walked)]
-        program, origins = program_of(outs, self.values, self.names, self.tracer, walked)
+        recorded = None if gradients else self.recorded
+        program, origins = program_of(outs, self.values, self.names, self.tracer, walked, recorded)
         return Traced(program, origins, self.structure, differentiated, self.tracer.looked)
 
 
@@ -300,17 +303,18 @@ def trace_graph(root: Value) -> tuple[Traced, list[Value]]:
 
 
 def program_of(
-    outs: Sequence[Any], values: Sequence[Any], names_of_values: Sequence[str], tracer: Tracer, walked: Walked
-) -> tuple[Program, list[Origin]]:
+    outs: Sequence[Any], values: Sequence[Any], names_of_values: Sequence[str], tracer: Tracer, walked: Walked,
+    recorded: Recorded | None = None,
+) -> tuple[Program, list[Origin]]:  # fmt: skip
     """The graph behind some results as a program whose inputs are `values`, what was drawn, and what is captured."""
     drawn = tracer.drawn_values
     stamps = [stamp for stamp, _ in walked.rules]
 
     def about(node: Value) -> tuple[Any, ...]:
         place = bisect.bisect(stamps, node.stamp) - 1
-        return walked.rules[place][1] if place >= 0 else None, "", "" if node.scope is None else node.scope.path
+        return walked.rules[place][1] if place >= 0 else None, *_scope(node)[1:]
 
-    recorded = record(outs, [*values, *drawn], tracer.start, about)
+    recorded = recorded or record(outs, [*values, *drawn], tracer.start, about)
     program, register = recorded.program(), recorded.register
     code = [i._replace(of=register.get(i.of)) if i.of is not None else i for i in program.code]
     assigned = assigned_names(recorded.nodes)
@@ -323,6 +327,10 @@ def program_of(
         *(Origin("captured", held=x) for x in recorded.captured),
     ]  # fmt: skip
     return renumbered(program.inputs, program.constants, code, program.outputs, program.types, names, slopes), origins
+
+
+def _scope(node: Value) -> tuple[Any, ...]:
+    return None, "", "" if node.scope is None else node.scope.path
 
 
 def assigned_names(nodes: Sequence[Value]) -> dict[Value, str]:
