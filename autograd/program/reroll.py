@@ -169,11 +169,8 @@ class _Roll:
 
     def _view(self, i: Instruction, level: dict[int, int]) -> None:
         """An entry or a part of an input array: places in it, and no op."""
-        number, places = (
-            self.views[i.inputs[0]]
-            if i.inputs[0] in self.views
-            else (self.group_of[i.inputs[0]], np.array(self.place_of[i.inputs[0]]))
-        )
+        number, places = self.views[i.inputs[0]] if i.inputs[0] in self.views else (
+            self.group_of[i.inputs[0]], np.array(self.place_of[i.inputs[0]]))
         part = np.asarray(i.op.compute(places.astype(np.float64))).astype(np.int64)
         level[i.out] = 0
         if part.ndim:

@@ -325,3 +325,4 @@ def nested(structure: Any, outputs: Iterator[str]) -> str:
     if isinstance(structure, tuple):
         return "(" + ", ".join(nested(part, outputs) for part in structure) + ("," if len(structure) == 1 else "") + ")"
     return next(outputs)
+
