@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,8 +19,39 @@ from .steps import C_TYPES, Dtype, Loop
 
 BLOCK = 256  # numbers of a long row that are added up before they join the others, so that few digits are lost
 
-_START = {"sum": "0", "count_nonzero": "0", "any": "0", "all": "1", "prod": "1"}
-_SIGN = {"sum": "+", "count_nonzero": "+", "any": "|", "all": "&", "prod": "*", "max": "max", "min": "min"}
+_START = {"sum": "0", "prod": "1"}
+_SIGN = {"sum": "+", "prod": "*", "max": "largest", "min": "smallest"}
+
+
+@dataclass
+class _RowLoop:
+    """A loop over the n numbers of a row, and what stands around it; a long row is added up in blocks."""
+
+    n: int
+    before: list[str] = field(default_factory=list)
+    block_before: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+    block_after: list[str] = field(default_factory=list)
+    after: list[str] = field(default_factory=list)
+    clauses: list[str] = field(default_factory=list)
+
+    @property
+    def is_long(self) -> bool:
+        return self.n > 2 * BLOCK
+
+    def lines(self) -> list[str]:
+        if not self.inner:
+            return []
+        if self.n == 1:
+            return [*self.before, "{", "const i64 j = 0;", *self.inner, "}", *self.after]
+        pragma = " ".join(["#pragma omp simd", *self.clauses])
+        if not self.block_before:
+            return [*self.before, pragma, f"for (i64 j = 0; j < {self.n}; j++) {{", *self.inner, "}", *self.after]
+        return [
+            *self.before, f"for (i64 b = 0; b < {self.n}; b += {BLOCK}) {{", *self.block_before,
+            f"const i64 end = b + {BLOCK} < {self.n} ? b + {BLOCK} : {self.n};", pragma,
+            "for (i64 j = b; j < end; j++) {", *self.inner, "}", *self.block_after, "}", *self.after,
+        ]  # fmt: skip
 
 
 class Kernel:
@@ -120,39 +152,20 @@ class Kernel:
         return [*self._top, *loops, *self._rows, *["}"] * len(loops)]
 
     def _write_phase(self, phase: int) -> None:
-        steps = [step for step in self.group.steps if self._phase[step.target.root] == phase]
-        self._inner: list[str] = []
+        self._loop = loop = _RowLoop(self._axes[-1][0])
         self._loaded_here: dict[Place, str] = {}
-        before: list[str] = []
-        part: list[str] = []
-        joined: list[str] = []
-        after: list[str] = []
-        clauses: list[str] = []
-        long_row = self._axes[-1][0] > 2 * BLOCK
-        for step in steps:
+        for step in self.group.steps:
+            if self._phase[step.target.root] != phase:
+                continue
             if step.domain != self.group.domain:  # a number of the row
                 self._write_point(step, self._rows)
             elif not step.reduce:
-                self._write_point(step, self._inner)
-            elif self._strides(step.target)[-1] or (self._axes[-1][0] == 1 and not is_row_reduction(step)):
-                place = self._index(step.target)
-                self._inner.append(_combined(step.reduce, place, self._value(step)))
+                self._write_point(step, loop.inner)
+            elif self._strides(step.target)[-1] or (loop.n == 1 and not is_row_reduction(step)):
+                loop.inner.append(_combined(step.reduce, self._index(step.target), self._value(step)))
             else:
-                self._write_row_reduction(step, before, part if long_row else before, joined, after, clauses)
-        if not self._inner:
-            return
-        n = self._axes[-1][0]
-        if n == 1:
-            self._rows += [*before, "{", "const i64 j = 0;", *self._inner, "}", *after]
-        elif part:
-            self._rows += [
-                *before, f"for (i64 b = 0; b < {n}; b += {BLOCK}) {{", *part,
-                f"const i64 end = b + {BLOCK} < {n} ? b + {BLOCK} : {n};", " ".join(["#pragma omp simd", *clauses]),
-                "for (i64 j = b; j < end; j++) {", *self._inner, "}", *joined, "}", *after,
-            ]  # fmt: skip
-        else:
-            pragma = " ".join(["#pragma omp simd", *clauses])
-            self._rows += [*before, pragma, f"for (i64 j = 0; j < {n}; j++) {{", *self._inner, "}", *after]
+                self._write_row_reduction(step, loop)
+        self._rows += loop.lines()
 
     def _write_point(self, step: Loop, lines: list[str]) -> None:
         root = step.target.root
@@ -164,40 +177,29 @@ class Kernel:
         elif root in self._buffers:
             lines.append(f"{self._index(self._buffers[root])} = {name};")
 
-    def _write_row_reduction(
-        self, step: Loop, before: list[str], start: list[str], joined: list[str], after: list[str], clauses: list[str]
-    ) -> None:
+    def _write_row_reduction(self, step: Loop, loop: _RowLoop) -> None:
         root = step.target.root
         dtype = self._dtype(root)
-        kind = "int" if dtype.kind == "b" else C_TYPES[dtype.name]
-        total = self._new()
-        wide = "double" if start is not before and step.reduce == "sum" and dtype.kind == "f" else kind
-        before.append(f"{wide} {total} = {_start(step.reduce, dtype)};")
-        name = total
-        if start is not before:
+        kind, start = C_TYPES[dtype.name], _start(step.reduce, dtype)
+        total = name = self._new()
+        wide = "double" if loop.is_long and step.reduce == "sum" and dtype.kind == "f" else kind
+        loop.before.append(f"{wide} {total} = {start};")
+        if loop.is_long:
             name = self._new()
-            start.append(f"{kind} {name} = {_start(step.reduce, dtype)};")
-            joined.append(_combined(step.reduce, total, name))
-        value = self._new()
-        self._inner.append(f"const {kind} {value} = {self._value(step)};")
-        clauses.append(f"reduction({_SIGN[step.reduce]} : {name})")
-        if step.reduce in ("max", "min"):
-            sign = ">" if step.reduce == "max" else "<"
-            self._inner.append(f"{name} = {value} {sign} {name} ? {value} : {name};")
-            if dtype.kind == "f":
-                nan = self._new()  # which a comparison passes over
-                start.append(f"{kind} {nan} = 0;")
-                clauses.append(f"reduction(+ : {nan})")
-                self._inner.append(f"{nan} += {value} != {value} ? {value} : 0;")
-                (joined if start is not before else after).append(f"if ({nan} != {nan}) {total} = {nan};")
-        else:
-            self._inner.append(_combined(step.reduce, name, value))
+            loop.block_before.append(f"{kind} {name} = {start};")
+            loop.block_after.append(_combined(step.reduce, total, name))
+        sign = _SIGN[step.reduce] if dtype.kind == "f" or step.reduce in _START else step.reduce
+        loop.clauses.append(f"reduction({sign} : {name})")
+        loop.inner.append(_combined(step.reduce, name, self._value(step)))
         if not is_row_reduction(step):
-            after.append(_combined(step.reduce, self._index(step.target), total))
+            loop.after.append(_combined(step.reduce, self._index(step.target), total))
             return
+        if wide != kind:
+            exact, total = total, self._new()
+            loop.after.append(f"const {kind} {total} = {exact};")
         self._variables[root] = total
         if self._in_memory(root):
-            after.append(f"{self._index(step.target)} = {total};")
+            loop.after.append(f"{self._index(step.target)} = {total};")
 
     def _value(self, step: Loop) -> str:
         """The expression of a step, its operands loaded."""
@@ -226,7 +228,7 @@ class Kernel:
         known = self._loaded_here if along else self._loaded
         if place not in known:
             known[place] = name = self._new()
-            lines = self._inner if along else self._rows if any(strides) else self._top
+            lines = self._loop.inner if along else self._rows if any(strides) else self._top
             kind = C_TYPES[self._dtype(place.root).name]
             lines.append(f"const {kind} {name} = {self._index(place)};")
         return known[place]
@@ -256,5 +258,5 @@ def _start(reduce: str, dtype: Dtype) -> str:
 def _combined(reduce: str, total: str, value: str) -> str:
     if reduce in ("max", "min"):
         sign = ">" if reduce == "max" else "<"
-        return f"{{ const __typeof__({total}) y = {value}; {total} = y {sign} {total} || y != y ? y : {total}; }}"
+        return f"{{ const __typeof__({total}) y = {value}; {total} = (y {sign} {total}) | (y != y) ? y : {total}; }}"
     return f"{total} {_SIGN[reduce]}= {value};"

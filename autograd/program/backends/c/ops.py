@@ -31,8 +31,11 @@ def runs_in_c(program: Program, i: Instruction) -> bool:
         return False
     name, (_, out) = i.op.base.name, types[-1]
     if i.op.base.c:
-        whole_numbers = "(" not in re.sub(r"(?<![a-z])\(", "", i.op.base.c)  # no function, which would be of reals
-        return out.kind == "f" or (whole_numbers and _kind(program, i).kind != "b") or name in ("where", "equal")
+        if out.kind == "f":
+            return True
+        if _kind(program, i).kind == "b" and re.search(r"[+-]", i.op.base.c):  # a sum of truths is a truth
+            return False
+        return not re.search(r"[a-z]\(", i.op.base.c)  # a function would be one of reals
     if name in ("matmul", "put_rows", "cumsum"):
         return out.kind == "f"
     if name in ("argmax", "argmin"):
@@ -145,9 +148,7 @@ def _reduce(s: Steps, i: Instruction) -> None:
     kept = tuple(1 if a in axes else n for a, n in enumerate(domain))
     s.made(i.out)
     target = Place(i.out, 0, domain, tuple(0 if a in axes else t for a, t in enumerate(contiguous(kept))))
-    c = "{0} != 0" if i.op.base.name in ("any", "all", "count_nonzero") else "{0}"
-    kind = s.dtype(x) if c != "{0}" else dtype
-    s.steps.append(Loop(c, kind, (s.operand(x, kind),), target, domain, i.op.base.name))
+    s.steps.append(Loop("{0}", dtype, (s.operand(x, dtype),), target, domain, i.op.base.name))
 
 
 def _call(s: Steps, i: Instruction, name: str, reads: tuple[Place, ...], *numbers: int) -> None:

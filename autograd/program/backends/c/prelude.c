@@ -28,6 +28,12 @@ typedef int64_t i64;
 #define maddf(a, b, c) ((a) * (b) + (c))
 #endif
 
+// OpenMP's own max starts at the largest finite number in some compilers, and passes over NaN.
+#pragma omp declare reduction(largest : double, float : omp_out = (omp_in > omp_out) | (omp_in != omp_in) ? \
+                              omp_in : omp_out) initializer(omp_priv = -INFINITY)
+#pragma omp declare reduction(smallest : double, float : omp_out = (omp_in < omp_out) | (omp_in != omp_in) ? \
+                              omp_in : omp_out) initializer(omp_priv = INFINITY)
+
 // --- exp and tanh, without branches, so that a loop over them is vectorised --------------------------------------
 //
 // x = k ln 2 + r with |r| <= ln 2 / 2. Adding 1.5 * 2^52 rounds to whole numbers and leaves k in the last bits. The

@@ -1,27 +1,5 @@
 // Once for double and once for float: `real` is the type, and a name that ends in _R gets C's ending for it.
 
-INLINE real logaddexp_R(real x, real y) {
-    if (x == y) return x + (real)0.693147180559945309417;
-    real d = x - y;
-    return d > 0 ? x + log1p_R(exp_R(-d)) : d <= 0 ? y + log1p_R(exp_R(d)) : d;
-}
-
-// The remainder with the sign of y, as Python and NumPy have it.
-INLINE real floor_mod_R(real x, real y) {
-    real m = fmod_R(x, y);
-    if (m != 0) return (y < 0) != (m < 0) ? m + y : m;
-    return y == y && m == m ? copysign_R(0, y) : m;
-}
-
-INLINE real floor_divide_R(real x, real y) {
-    if (y == 0) return x / y;
-    real m = fmod_R(x, y), d = (x - m) / y;
-    if (m != 0 && (y < 0) != (m < 0)) d -= 1;
-    if (d == 0) return copysign_R(0, x / y);
-    real whole = floor_R(d);
-    return d - whole > (real)0.5 ? whole + 1 : whole;
-}
-
 // Several numbers at once, as many as the processor takes; they may lie anywhere in memory.
 typedef real vector_R __attribute__((vector_size(VECTOR), aligned(sizeof(real)), may_alias));
 

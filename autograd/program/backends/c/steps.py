@@ -19,7 +19,7 @@ C_TYPES = {
     "float64": "double", "float32": "float", "bool": "uint8_t",
     **{f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
-REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "count_nonzero")
+REDUCTIONS = ("sum", "prod", "max", "min")
 
 
 @dataclass
