@@ -323,7 +323,16 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> Any:
         carrier = getattr(x, "__apply__", None)
         if carrier is not None:
             return carrier(op, inputs)
-    return op.compute(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+    return op.compute(*map(_as_array, inputs))
+
+
+def _as_array(x: Any) -> Any:
+    """A caller's plain input: a list becomes an array, and arrays with arithmetic of their own are refused."""
+    if isinstance(x, (list, tuple)):
+        return np.asarray(x)
+    if isinstance(x, np.ndarray) and x.__class__ is not np.ndarray:
+        check_array_class(x)
+    return x
 
 
 def shape_of(x: Any) -> tuple[int, ...]:

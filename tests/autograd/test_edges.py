@@ -26,7 +26,7 @@ class TestOtherKindsOfArrays:
         "where": lambda v, x: ag.where(v > 0, v, x), "stack": lambda v, x: ag.stack([x, v]),
         "a cotangent": lambda v, x: (v * 1.0).backward(x), "data": lambda v, x: setattr(v, "data", x),
         "grad": lambda v, x: grad(lambda w: (w * w).sum())(x), "plain": lambda v, x: OPS["mul"](x, x),
-        "linear": lambda v, x: ag.linear(x, v, np.zeros(2)),
+        "linear": lambda v, x: ag.linear(x, v, np.zeros(2)), "fused, plain": lambda v, x: ag.softmax(x),
     }  # fmt: skip
 
     @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # NumPy's own, about np.matrix
