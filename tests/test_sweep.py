@@ -62,6 +62,6 @@ def test_few_cases_stay_quick():
 
 
 def test_dear_tests_are_listed_dearest_first():
-    total, *listed = summary({"cheap": 0.1, "dear": LISTED + 0.1, "too dear": REFUSED + 1})
-    assert total.startswith("3 tests took 7 s")
-    assert "  too dear: FAILED" in listed[0] and "  dear: more than" in listed[1] and len(listed) == 2
+    total, files, *listed = summary({"cheap": 0.1, "dear": LISTED["quick"] + 0.1, "too dear": REFUSED + 1}, "quick")
+    assert total.startswith("3 tests took 9 s") and files.startswith("dearest files: too dear 6.0 s, dear 2.6 s")
+    assert "  too dear: FAILED, make" in listed[0] and "  dear: make" in listed[1] and len(listed) == 2
