@@ -68,11 +68,25 @@ def tests_in(module: str) -> Iterator[tuple[str, Callable[..., Any], tuple[Any, 
         if not name.startswith("test_"):
             continue
         marks = [m for m in getattr(test, "pytestmark", ()) if m.name == "parametrize"]
-        named = [arg.strip() for mark in marks for arg in mark.args[0].split(",")]
+        named = [arg.strip() for mark in marks for arg in names_in(mark)]
+        cases = [getattr(case, "values", case) for case in marks[0].args[1]] if marks else [()]
+        if named == ["swept"]:  # a test of many cases (tests/sweep.py): here, many tests
+            test, cases = test.__wrapped__, [case for (part,) in cases for case in part.cases]
+            named = list(test.__code__.co_varnames[: len(cases[0])])
         if len(named) != test.__code__.co_argcount or len(marks) > 1:
             continue
-        for case in marks[0].args[1] if marks else [()]:
+        for case in cases:
             yield name, test, case if isinstance(case, tuple) else (case,)
+
+
+def names_in(mark: Any) -> list[str]:
+    """The arguments that a `parametrize` gives: "x, y", or ("x", "y")."""
+    names = mark.args[0]
+    return names.split(",") if isinstance(names, str) else list(names)
+
+
+MEANINGS = ("tests.robustness.test_hard_inputs", "tests.nn.test_functional", "tests.autograd.test_pitfalls",
+            "tests.autograd.test_functions")  # fmt: skip
 
 
 def tests_of_ops(owner: str) -> Tests:
@@ -85,7 +99,7 @@ def tests_of_ops(owner: str) -> Tests:
                 yield name, lambda test=test, case=case: test(*case)
 
     def meanings() -> Iterator[Test]:
-        for module in ("tests.robustness.test_hard_inputs", "tests.nn.test_functional", "tests.autograd.test_pitfalls"):
+        for module in MEANINGS:
             for name, test, case in tests_in(module):
                 yield name, lambda test=test, case=case: test(*case)
 
@@ -103,8 +117,9 @@ def _formula_tests() -> Iterator[Test]:
             yield name, lambda test=test, case=case: test(*case)
     parity = importlib.import_module("tests.nn.test_parity")
     recorded = parity.io.read(parity.FIXTURES)[0]
+    test = parity.test_agrees_with_the_recorded_answer_of_torch.__wrapped__  # of one case
     for case in parity.CASES:
-        yield case.name, lambda case=case: parity.test_agrees_with_the_recorded_answer_of_torch(case, recorded)
+        yield case.name, lambda case=case: test(case, recorded)
     yield "doctests", lambda: _doctests("nn.functional")
 
 
