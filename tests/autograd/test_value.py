@@ -3,15 +3,18 @@
 import copy
 import math
 import pickle
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import autograd
-from autograd import OPS, Value, name, no_grad
+from autograd import OPS, Value, name, no_grad, value
 from autograd.errors import BackwardError, DataError, ShapeError, StaleDataError
 from autograd.graph import topological
+from autograd.op import OPERATORS
 
 
 class Leaf(Value):
@@ -301,6 +304,13 @@ class TestPython:
 
 
 class TestOperators:
+    def test_the_class_says_where_each_rule_is_written(self):
+        source = Path(value.__file__).read_text(encoding="utf-8")
+        said = re.findall(r"def __(\w+)__\(.*# ops/(\w+)\.py: (\w+)", source)
+        assert OPERATORS.items() <= {method: op for method, _, op in said}.items()
+        for _, family, op in said:
+            assert f'Op("{op}"' in Path(autograd.ops.__path__[0], f"{family}.py").read_text(encoding="utf-8")
+
     CASES = [(lambda a, b: a + b, 1), (lambda a, b: a - b, 2), (lambda a, b: a * b, 3), (lambda a, b: a / b, 4),
              (lambda a, b: a**b, 5)]  # fmt: skip
     LEFT = [2, 2.0, np.float64(2), np.float32(2), np.int64(2), np.array(2.0), np.full((2, 3), 2.0), np.full(3, 2),
