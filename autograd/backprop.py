@@ -21,8 +21,9 @@ import numpy as np
 from .errors import BackwardError, ShapeError, StaleDataError
 from .graph import by_stamp, edited_inputs
 from .op import OPS
+from .plain import as_data, copy_array
 from .recording import check_finite_gradient, modes
-from .value import Value, as_data, copy_array, edits
+from .value import Value, edits
 
 ndarray = np.ndarray
 Watch = Callable[[Value, Any, Value, Any, Any, Any], None]

@@ -6,8 +6,9 @@ from copy import deepcopy
 from typing import Any
 
 from .graph import edited_inputs, topological
+from .plain import copy_array
 from .recording import Note
-from .value import Value, copy_array, counter, new
+from .value import Value, counter, new
 
 
 def deep_copy(root: Value, memo: dict[int, Any]) -> Value:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .errors import BackwardError, DataError
 from .op import OPS, Op, Sample, template
-from .value import copy_array
+from .plain import copy_array
 
 __all__ = ["custom_op"]
 

@@ -17,10 +17,11 @@ import numpy as np
 from .backprop import cotangent_for, reach_from, walk
 from .errors import BackwardError, LostGradientWarning, ShapeError
 from .graph import topological
-from .op import OPS, as_plain, rank_of
+from .op import OPS, rank_of
+from .plain import as_data, as_plain
 from .recording import Running, enable_grad, frames_of_ours, running
 from .tree import flatten, leaves_like, unflatten
-from .value import Value, as_data
+from .value import Value
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 

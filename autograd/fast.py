@@ -13,9 +13,10 @@ from typing import Any
 from . import backprop
 from .backprop import conform, contributions, cotangent_for, refuse_stale, run_hooks, write
 from .graph import by_stamp
-from .op import Op, as_plain, nothing
+from .op import Op, nothing
+from .plain import as_operand, as_plain
 from .recording import apply_modes, modes, opened
-from .value import Value, as_operand, counter, ndarray, new, new_node
+from .value import Value, counter, ndarray, new, new_node
 
 # --- operators ------------------------------------------------------------------------------------------------
 

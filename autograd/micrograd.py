@@ -19,7 +19,8 @@ from . import value
 from .backprop import contributions
 from .op import OPS, Op
 from .ops import OPERATORS
-from .value import as_data, counter
+from .plain import as_data
+from .value import counter
 
 __all__ = ["Value"]
 

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from .errors import DataError, HandgradError, ShapeError
+from .plain import as_array, as_plain
 
 OPS: dict[str, Op] = {}
 
@@ -323,16 +324,7 @@ def apply(op: Op, inputs: tuple[Any, ...]) -> Any:
         carrier = getattr(x, "__apply__", None)
         if carrier is not None:
             return carrier(op, inputs)
-    return op.compute(*map(_as_array, inputs))
-
-
-def _as_array(x: Any) -> Any:
-    """A caller's plain input: a list becomes an array, and arrays with arithmetic of their own are refused."""
-    if isinstance(x, (list, tuple)):
-        return np.asarray(x)
-    if isinstance(x, np.ndarray) and x.__class__ is not np.ndarray:
-        check_array_class(x)
-    return x
+    return op.compute(*map(as_array, inputs))
 
 
 def shape_of(x: Any) -> tuple[int, ...]:
@@ -356,22 +348,6 @@ def dtype_of(x: Any) -> np.dtype[Any]:
     return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 
 
-def as_plain(data: Any) -> Any:
-    """Plain data as the engine keeps it: float64 scalars as Python floats, other scalars in their own dtype."""
-    if data.__class__ is np.float64:
-        return float(data)
-    if isinstance(data, np.ndarray):
-        check_array_class(data)
-        return data if data.ndim else as_plain(data[()])
-    if data.__class__ is np.bool_:
-        return bool(data)
-    if isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
-    if not isinstance(data, bool | np.generic):
-        raise DataError(f"an op's forward function gives a number or an array; this one gave {data!r:.60}")
-    return data
-
-
 class _Naming(threading.local):
     """Whether `let` names nodes in this thread: on while an op is opened into the steps of its definition."""
 
@@ -388,20 +364,6 @@ def let(name: str, x: Any, says: str = "") -> Any:
     """
     named = getattr(x, "__let__", None)
     return x if named is None else named(name, says)
-
-
-MASKED = (
-    "a masked array's mask would be lost, and what is masked would count. Write x.filled(0.0) for plain numbers in "
-    "place of what is masked, or where(mask, 0.0, v) to leave those entries out"
-)
-
-
-def check_array_class(x: Any) -> None:
-    """Refuse arrays whose arithmetic is not that of arrays: `np.matrix`, whose `*` is `@`, and masked arrays."""
-    if isinstance(x, np.matrix):
-        raise DataError("np.matrix multiplies by other rules than arrays do. Write np.asarray(x), and @ for products")
-    if isinstance(x, np.ma.MaskedArray):
-        raise DataError(MASKED)
 
 
 def nothing(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[None, ...]:

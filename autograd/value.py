@@ -14,7 +14,8 @@ import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
 from .numpy_calls import BY_NUMPY, answer_to, called
-from .op import MASKED, Op, as_plain, check_array_class, naming, nothing
+from .op import Op, naming, nothing
+from .plain import MASKED, as_data, as_operand, as_plain, copy_array
 from .recording import Note, Scope, apply_modes, notice_read, opened
 
 ndarray = np.ndarray
@@ -466,63 +467,11 @@ def check_name(name: Any) -> None:
         raise TypeError(f"a Value's name is text; got {name!r}. For several numbers write Value([1.0, 2.0]).")
 
 
-def copy_array(data: Any) -> Any:
-    """A copy of an array; anything else as it is."""
-    return data.copy() if isinstance(data, ndarray) else data
-
-
 def no_gradient(function: str) -> TypeError:
     """The error for a NumPy function (or its operator) that no op stands for."""
     return TypeError(
         f"{function} of a Value has no gradient here. Write it with autograd's ops, or use v.data for plain numbers."
     )
-
-
-def as_data(data: Any) -> Any:
-    """A caller's data as a Value keeps it: a float, or an array of its own; integers become float64."""
-    if data.__class__ is float:
-        return data
-    if data.__class__ is ndarray and data.ndim and data.dtype.kind == "f":
-        return data.copy("K")  # `p.data -= ...` must never edit the caller's array
-    if isinstance(data, Value):
-        raise DataError("a Value cannot hold a Value. Write v.detach() for a copy, or use v itself.")
-    check_array_class(data)
-    try:
-        if isinstance(data, int):
-            return float(data)
-        array = np.array(data)
-    except (TypeError, OverflowError) as error:
-        raise DataError(f"a Value holds real numbers that fit into a float; {data!r:.60} does not: {error}") from None
-    except ValueError:
-        raise ShapeError(
-            f"a Value needs a number or a rectangular array of numbers; the rows of {data!r:.60} differ in length"
-        ) from None
-    if array.dtype.kind in "iub":
-        array = array.astype(np.float64)
-    if array.dtype.kind != "f":
-        raise DataError(
-            f"a Value holds real numbers; got {type(data).__name__} of dtype {array.dtype}: {data!r:.60}. "
-            "Write Value(2.0), or Value([[1.0, 2.0], [3.0, 4.0]])."
-        )
-    return array if array.ndim else as_plain(array)
-
-
-def as_operand(x: Any) -> Any:
-    """A plain operand beside a Value: a real number or array of them.
-
-    NumPy's float64 and whole numbers become Python's, so that `v * np.sqrt(2)` leaves a float32 v in float32.
-    """
-    if x.__class__ is not ndarray and isinstance(x, ndarray):
-        check_array_class(x)
-        x = np.asarray(x)  # a memory map, say
-    if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "fiub":
-        own_precision = x.ndim or (x.dtype.kind == "f" and x.dtype != np.float64)
-        return x if own_precision else x.item()
-    if x is None or isinstance(x, bool | int | float):
-        return x
-    if isinstance(x, list | tuple):
-        return as_operand(as_data(x))
-    raise DataError(f"an operand is a Value, a real number or an array of them; got {type(x).__name__}: {x!r:.60}")
 
 
 def name(names: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from ..backprop import refuse_stale, run_leaf_hooks, walk
 from ..derivatives import Trace
 from ..errors import DataError
 from ..graph import made_from
-from ..op import as_plain
+from ..plain import as_plain
 from ..program.replay import Replay
 from ..recording import enable_grad, modes
 from ..tree import LEAF, flatten, paths, unflatten

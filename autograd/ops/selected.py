@@ -7,7 +7,8 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numpy_calls import data_of
-from ..op import as_plain, dtype_of, rank_of, shape_of
+from ..op import dtype_of, rank_of, shape_of
+from ..plain import as_plain
 from . import reduce
 from ._axes import negative_axes
 from ._functions import function

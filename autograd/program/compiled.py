@@ -15,7 +15,7 @@ import numpy as np
 
 from ..derivatives import hvp, jvp
 from ..errors import DataError
-from ..op import as_plain
+from ..plain import as_plain
 from ..tree import unflatten
 from .backends import Runner, builder_of
 from .faithful import check_faithful, fetched_aside

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import HandgradError, TraceError
-from ..op import as_plain
-from ..value import Value, copy_array
+from ..plain import as_plain, copy_array
+from ..value import Value
 from .inputs import rebuild
 from .record import difference_of, same
 from .trace import Call, Origin, Traced, call

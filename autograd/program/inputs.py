@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..op import as_plain
+from ..plain import as_plain
 from ..value import Value
 
 FIXED = (bool, int, str, bytes, type(None), type(Ellipsis))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..op import Op, as_plain, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..plain import as_plain
 from ..value import Value
 from .program import Instruction
 from .record import record

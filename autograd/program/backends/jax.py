@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import DataError
 from ...numpy_calls import called
-from ...op import as_plain
+from ...plain import as_plain
 from .. import interpret
 from ..passes import drop_dead
 from ..program import Instruction, Program, is_weak

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...op import as_plain
 from ...ops.rows import _check_rows, _check_within, _put_rows
+from ...plain import as_plain
 from ..program import Instruction
 from .plan import Array, Plan
 

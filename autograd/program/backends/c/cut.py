@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....op import as_plain
+from ....plain import as_plain
 from ...program import Instruction, Program, renumbered
 from .. import Runner
 from .ops import runs_in_c
