@@ -48,7 +48,7 @@ def mutants_of(module: str) -> Iterator[Mutant]:
     """Every mutant of a module: of its rules if it declares ops, of all its functions else."""
     tree = ast.parse(path_of(module).read_text())
     places = {node: place for place, node in enumerate(ast.walk(tree))}
-    for owner, root, inputs in _targets(tree, rules_only=module.startswith("autograd.ops.")):
+    for owner, root, inputs in _targets(tree):
         for node in _mutable(root):
             for kind, replacement in _changes(node, inputs):
                 if ast.dump(replacement) == ast.dump(node):
@@ -68,21 +68,21 @@ class _Replace(ast.NodeTransformer):
 # --- where --------------------------------------------------------------------------------------------------
 
 
-def _targets(tree: ast.Module, rules_only: bool) -> Iterator[tuple[str, ast.AST, list[str]]]:
-    """(owner, code, names of its inputs): each rule, and each function that rules are built from."""
+def _targets(tree: ast.Module) -> Iterator[tuple[str, ast.AST, list[str]]]:
+    """(owner, code, names of its inputs): each rule, and each function that rules are built from; else all functions."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if not rules_only:
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
+    ops = [call for call in calls if call.func.id == "Op"]  # type: ignore[attr-defined]
+    if not ops:
         for name, function in functions.items():
             yield name, function, _inputs(function)
         return
     done: set[str] = set()
-    for statement in tree.body:
-        for call in ast.walk(statement):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Op":
-                owner = call.args[0].value if isinstance(call.args[0], ast.Constant) else "?"
-                rule = next((k.value for k in call.keywords if k.arg == "vjp"), None)
-                if rule is not None:
-                    yield from _rule_code(str(owner), rule, functions, done)
+    for call in ops:
+        owner = call.args[0].value if isinstance(call.args[0], ast.Constant) else "?"
+        rule = next((k.value for k in call.keywords if k.arg == "vjp"), None)
+        if rule is not None:
+            yield from _rule_code(str(owner), rule, functions, done)
 
 
 def _rule_code(
