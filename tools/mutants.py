@@ -69,7 +69,7 @@ class _Replace(ast.NodeTransformer):
 
 
 def _targets(tree: ast.Module) -> Iterator[tuple[str, ast.AST, list[str]]]:
-    """(owner, code, names of its inputs): each rule, and each function that rules are built from; else all functions."""
+    """(owner, code, names of its inputs): each rule, and each function that rules are built from; or all."""
     functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name))
     ops = [call for call in calls if call.func.id == "Op"]  # type: ignore[attr-defined]
