@@ -242,9 +242,11 @@ class JaxRecorder:
                         data[slot] = x + extra[slot] if slot in extra else x
             return [data[slot] for slot in starts.values()]
 
+        def pulled(zeros: list[Any], weights: list[Any]) -> Any:
+            return jax.vjp(run, zeros)[1](weights)
+
         zeros = [jnp.zeros(v.shape, v.dtype) for v in names]
-        _, pull = jax.vjp(run, zeros)
-        (grads,) = pull([jnp.asarray(seeds[v], v.dtype) for v in starts])
+        (grads,) = jax.jit(pulled)(zeros, [jnp.asarray(seeds[v], v.dtype) for v in starts])  # else each step compiles
         return {v: np.asarray(g) for v, g in zip(names, grads)}
 
     @property
@@ -355,6 +357,7 @@ def named_leaves(
         if not is_real(x):
             continue
         parts = [str(getattr(step, "key", getattr(step, "idx", getattr(step, "name", step)))) for step in rest]
+        parts = parts[:-1] if len(parts) > 1 and parts[-1] == "value" else parts  # of a Variable of flax.nnx
         name = ".".join(parts if len(nests) == 1 else [argument, *parts]) if rest else argument
         value = (Parameter if rest else Value)(np.asarray(x), name=name)
         (parameters if rest else named)[name] = value

@@ -8,9 +8,8 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax._src import source_info_util
 
-from .places import Place
+from .places import OURS, Place, libraries
 
 INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat2": "jaxpr",
            "checkpoint": "jaxpr", "remat": "jaxpr", "custom_lin": "jaxpr", "xla_call": "call_jaxpr"}  # fmt: skip
@@ -78,7 +77,7 @@ class Flat:
             return self._while(params, given)
         if name == "scan":
             return self._scan(params, given)
-        about = {"params": params, "place": place_of(eqn), "scope": str(eqn.source_info.name_stack),
+        about = {"params": params, "place": place_of(eqn), "scope": scope_of(eqn),
                  "calls": calls_of(eqn)}  # fmt: skip
         if name in CUSTOM:
             closed = params.get("call_jaxpr") or params["fun_jaxpr"]
@@ -123,9 +122,18 @@ def as_function(eqn: Any) -> Callable[..., Any]:
 
 
 def place_of(eqn: Any) -> Place | None:
-    """The user's line that an equation stands for."""
-    frame = source_info_util.user_frame(eqn.source_info.traceback)
-    return None if frame is None else Place(frame.file_name, frame.start_line)
+    """The user's line that an equation stands for: the innermost that is none of a library's."""
+    traceback, theirs = eqn.source_info.traceback, libraries()
+    for frame in () if traceback is None else traceback.frames:
+        if not frame.file_name.startswith((OURS, "<frozen", *theirs)):
+            return Place(frame.file_name, frame.line_num)
+    return None
+
+
+def scope_of(eqn: Any) -> str:
+    """The named scopes around an equation, outermost first; those that JAX adds (`ij,jk->ik`) are no modules."""
+    parts = str(eqn.source_info.name_stack).split("/")
+    return "/".join(part for part in parts if part.isidentifier())
 
 
 def calls_of(eqn: Any) -> tuple[tuple[str, int], ...]:

@@ -16,9 +16,12 @@ from ..value import Value
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
+LIBRARIES = ("torch", "jax", "jaxlib", "flax", "optax", "equinox", "contextlib", "functools")
+
+
 def libraries() -> tuple[str, ...]:
     """The folders of the libraries whose frames are none of the user's."""
-    found = [sys.modules.get(name) for name in ("torch", "jax", "jaxlib", "contextlib", "functools")]
+    found = [sys.modules.get(name) for name in LIBRARIES]
     files = [module.__file__ or "" for module in found if module is not None]
     return tuple(os.path.join(os.path.dirname(f), "") if f.endswith("__init__.py") else f for f in files)
 

@@ -23,7 +23,8 @@ def plain_name(function: str) -> str:
     return name.strip("_<>").lower().replace("_", "")
 
 
-KNOWN = ("softmax", "logsoftmax", "logsumexp", "layernorm", "rmsnorm", "relu", "gelu", "silu", "swish", "softplus")
+KNOWN = ("softmax", "logsoftmax", "logsumexp", "layernorm", "rmsnorm", "relu", "gelu", "silu", "swish", "softplus",
+         "mean")  # fmt: skip
 
 
 def call_of(step: Step) -> tuple[Any, ...] | None:
@@ -75,6 +76,10 @@ def candidates(name: str, values: list[Value], small: list[float]) -> Iterator[A
     elif name == "logsumexp" and len(values) == 1:
         for axis, keep in itertools.product((-1, *range(-2, -x.ndim - 1, -1), None), (False, True)):
             yield lambda axis=axis, keep=keep: ag.logsumexp(x, axis=axis, keepdims=keep)
+    elif name == "mean" and len(values) == 1:
+        several = itertools.combinations(range(-x.ndim, 0), max(x.ndim - 1, 0))  # all but one
+        for axis, keep in itertools.product((None, *range(-1, -x.ndim - 1, -1), *several), (False, True)):
+            yield lambda axis=axis, keep=keep: ag.mean(x, axis=axis, keepdims=keep)
     elif name in ("relu", "silu", "swish", "softplus") and len(values) == 1:
         yield lambda: ag.OPS["silu" if name == "swish" else name](x)
     elif name == "gelu" and len(values) == 1:
