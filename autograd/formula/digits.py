@@ -97,7 +97,7 @@ class Digits:
         self.lines = [line for line in lines if line.is_shown]
         self.values: dict[Any, Any] = {}
         self.shortest: dict[Any, Notation] = {}
-        self._kept = lines  # ids stay their own
+        self._kept = lines  # kept alive, so that no other object gets its id
         for line in self.lines:
             for e in (line.result, *line.quantities):
                 key = quantity(e)

@@ -26,7 +26,7 @@ NESTED_LEVELS = 3  # of unnamed operands in one another
 SPELLED_MOST = 36  # characters of a rule that spells out a result without a name
 LONGEST_LABEL = 48  # characters of a rule on an edge
 LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
-GRADIENT_WORDS = ("g", "grad", "gradient")  # what a rule calls the gradient that arrives: the first no node is named
+GRADIENT_WORDS = ("g", "grad", "gradient")  # of the gradient that arrives in a rule: the first that no node has
 PRIME = "′"  # after the name of an op whose rule is too long to write: layer_norm′(g)
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
 

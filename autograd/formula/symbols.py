@@ -33,7 +33,7 @@ def _with_lines(e: Expr, write: Callable[[Expr], str], called: Callable[[str], s
 
 
 class Symbols(Writer):
-    """One line of text in the manner of Python: `g * (1 − out ** 2)`.
+    """One line of text, written like Python: `g * (1 − out ** 2)`.
 
     `gradient` is what to call the gradient that arrives, instead of its own symbol; `array_name` tells the name of an
     array. In a rule (`as_rule`) ops that change nothing but a shape are left out; in what somebody wrote they are not.

@@ -142,7 +142,7 @@ def _its_gradient(stepper: Stepper, value: Value) -> str:
     ledger = stepper.ledger(value)
     words = stepper.words
     gradient = f"{words.slope(value)} = {_told(stepper.walk.gradient(value))}"
-    if words.names.is_made_up(value):  # nobody but us has heard of t1
+    if words.names.is_made_up(value):  # t1 is no name that the user gave
         gradient += f", with {words.name(value)} for this {'leaf' if value.op is None else 'result'}"
     if not ledger:
         return f"{gradient}: it is where backprop starts."
@@ -161,7 +161,7 @@ def _told(gradient: Any) -> str:
 
 
 def _live_values() -> Iterator[Value]:
-    """Every Value there is. `isinstance` would ask strangers for their `__class__`, and some warn when asked."""
+    """Every Value there is. `isinstance` would read the `__class__` of every object, and some warn when it is read."""
     return (x for x in gc.get_objects() if issubclass(type(x), Value))
 
 

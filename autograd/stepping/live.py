@@ -79,7 +79,7 @@ class Live:
         self._by_value: dict[Any, Block] = {}  # of plain numbers
         self._of: dict[Any, Block] = {}  # by quantity
         self._line_of: dict[int, int] = {}  # by the id of its result
-        self._kept: list[Any] = []  # so that ids stay their own
+        self._kept: list[Any] = []  # kept alive, so that no other object gets its id
         self._open = Opener(ALL_DIGITS, shorten=False)
         self.sends: list[dict[str, Any]] = []
         self.gradients: dict[Value, Block] = {}

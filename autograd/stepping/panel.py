@@ -1,4 +1,4 @@
-"""One step as HTML: what arrives, what goes to each input in symbols and numbers, the whys, the next question.
+"""One step as HTML: what arrives, what goes to each input in symbols and numbers, the explanations, the next question.
 
 Numbers are tables with drawn brackets; MathML carries fractions and indices only.
 """
@@ -52,8 +52,8 @@ class Panels:
             lines += [
                 f'<p>Then <b class="hg-grad-word">backward</b>: {_steps(backward)}. Each sends the gradient of '
                 f"{root} one card further up. Everything orange is a gradient.</p>",
-                f'<p class="hg-meaning">{slope} says how much {xml(self.words.top)} grows for each bit that x does. To '
-                "pass it on, a card needs only two things: the gradient that arrives, and its own numbers.</p>",
+                f'<p class="hg-meaning">{slope} says how much {xml(self.words.top)} changes when x changes a little. '
+                "To pass it on, a card needs only two things: the gradient that arrives, and its own numbers.</p>",
                 "<p>Where several paths meet at a card, their gradients are added up, one after the other.</p>",
             ]
         return "".join(lines) + self.next_up(0)
@@ -62,7 +62,7 @@ class Panels:
         """One step; `button` opens it up, where something smaller is inside."""
         body = self._backward(step) if step.kind == BACKWARD else self._forward(step)
         body = button + body if step.module is not None else body + button
-        return f"{self._where(step)}{body}{self._whys(step)}{self.next_up(step.index + 1)}"
+        return f"{self._where(step)}{body}{self._explanations(step)}{self.next_up(step.index + 1)}"
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class Panels:
             f"<td>{self._kept(number_html(total, tint, changed_from=before), blocks[1], tint, earlier)}</td></tr>"
         )
 
-    def _whys(self, step: Step) -> str:
+    def _explanations(self, step: Step) -> str:
         answers = [("why now?", questions.why_now(self.stepper, step))]
         if step.kind == BACKWARD:
             words = questions.in_words(step)

@@ -178,7 +178,7 @@ class Stepper:
             for contribution in step.contributions:
                 leaf = contribution.parent
                 if leaf.op is None and contribution.path == contribution.paths:
-                    shown = self.words.name(leaf)  # a hostile or long name is shown otherwise than it is written
+                    shown = self.words.name(leaf)  # a long name, or one with odd characters, is shown changed
                     for name in {shown, leaf.name or shown}:
                         places.setdefault(name, []).append(step.index)
         return places
