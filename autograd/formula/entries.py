@@ -63,7 +63,7 @@ class Entries:
         try:
             return Entries(op.forward(*arrays))
         except Exception as error:  # a forward function of somebody's own asks for real numbers
-            raise DataError(f"{op.name} cannot be spelled out in scalars: {error}") from error
+            raise DataError(f"{op.name} cannot be spelled out in scalars: it needs the numbers themselves") from error
 
 
 def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:

@@ -81,9 +81,11 @@ class Opener:
             if all(map(is_constant, args)):
                 return Expr.number(plain_number(e.op.compute(*(a.value for a in args))))
         if name not in self.vocabulary:
-            if e.op.definition is None:
+            ways = (e.op.definition, e.op.lower) if self.shorten else (e.op.lower, e.op.definition)
+            definition = ways[0] or ways[1]  # for people the shorter one, for code that with all digits
+            if definition is None:
                 raise DataError(f"{name} cannot be spelled out in scalars: it has no definition in simpler ops")
-            return self(e.op.definition(*args, **e.op.settings))
+            return self(definition(*args, **e.op.settings))
         return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr.applied(e.op, args)
 
 
