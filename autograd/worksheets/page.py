@@ -156,7 +156,7 @@ def _step(sheet: Worksheet, step: Step, answers: bool, fields: bool) -> str:
     return (
         f'<div class="{kind}{" gradient" * (step.phase == BACKWARD)}" id="step{step.number}">'
         f'<span class="number">{step.number}</span><div><div class="how">{how}</div>'
-        f'<div class="parts">{parts}</div></div><span class="verdict"></span></div>'
+        f'<div class="parts">{parts}</div><div class="said"></div></div><span class="verdict"></span></div>'
     )
 
 

@@ -30,11 +30,13 @@ def text(marks: Marks) -> str:
 
 
 def _from(marks: Marks, step: Any) -> str:
-    """` from your step 8`: the steps whose own numbers were used."""
+    """` from your step 8, 2 missing`: the steps whose own numbers were used, and how many blanks are empty."""
     used = {name for blank in step.blanks if marks.entries[blank.id].verdict == FOLLOWS
             for name in marks.entries[blank.id].used}  # fmt: skip
-    numbers = sorted({marks.sheet.by_id[name].part.step.number for name in used if name in marks.sheet.by_id})
-    return f" from your step{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
+    numbers = sorted({marks.sheet.by_id[name].part.step.number for name in used} - {step.number})
+    found = f" from your step{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}" if numbers else ""
+    missing = sum(marks.entries[blank.id].verdict == MISSING for blank in step.blanks)
+    return f"{found}, {missing} missing" if 0 < missing < len(step.blanks) else found
 
 
 def explained(marks: Marks) -> list[str]:
@@ -74,12 +76,13 @@ STYLE = """
 @media (prefers-color-scheme:dark){:root{--ink:#e8eaed;--muted:#9aa0a6;--right:#4fc3b5;--follows:#6db0f5;
 --wrong:#ff6b93;--soft:#3a1a24;--page:#15181c}}
 body{font:16px/1.45 system-ui,sans-serif;color:var(--ink);background:var(--page);max-width:56rem;margin:2rem auto;
-padding:0 1rem}
+padding:0 1rem;overflow-wrap:anywhere}
 h1{font-size:1.3rem}.score{font-size:2rem;font-weight:700}
 table{border-collapse:collapse}td,th{padding:.15rem .6rem .15rem 0;text-align:left;vertical-align:top}
-code{font-family:ui-monospace,monospace;font-size:.9em}
+code{font-family:ui-monospace,monospace;font-size:.9em;overflow-wrap:anywhere}
 .right{color:var(--right)}.follows{color:var(--follows)}.wrong{color:var(--wrong);font-weight:700}
-.missing{color:var(--muted)}
+.missing{color:var(--muted)}td code{display:inline-block;max-width:100%;margin-right:.5rem}.first p{margin:.3rem 0}
+@media (max-width:640px){tr{display:flex;flex-wrap:wrap}td:last-child{flex-basis:100%}}
 .first{border-left:4px solid var(--wrong);background:var(--soft);padding:.6rem 1rem;margin:1rem 0}
 footer{color:var(--muted);font-size:.85rem;margin-top:2rem}
 """
@@ -108,11 +111,14 @@ def html(marks: Marks) -> str:
 def _row(marks: Marks, step: Any) -> str:
     verdict = marks.of_step(step)
     cells = []
-    for blank in step.blanks:
-        entry = marks.entries[blank.id]
-        title = xml(f"{as_slope(blank.id)}: {entry.verdict}. {entry.note}{entry.problem}")
-        shown = f"{MARKS[entry.verdict]} {xml(entry.written)}"
-        cells.append(f'<code class="{entry.verdict}" title="{title}">{shown}</code>')
+    for part in step.parts:
+        if len(step.parts) > 1:
+            cells.append(f'<span class="missing">{xml(part.label)}:</span>')
+        for blank in part.blanks:
+            entry = marks.entries[blank.id]
+            title = xml(f"{as_slope(blank.id)}: {entry.verdict}. {entry.note}{entry.problem}")
+            shown = f"{MARKS[entry.verdict]} {xml(entry.written)}"
+            cells.append(f'<code class="{entry.verdict}" title="{title}">{shown}</code>')
     how = xml(f"{verdict}{_from(marks, step)}")
     return (
         f'<tr><td>{step.number}</td><td><code>{xml(step.title)}</code></td><td class="{verdict}">{how}</td>'

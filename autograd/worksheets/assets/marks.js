@@ -42,10 +42,11 @@
       const used = new Set(entries.filter((entry) => entry.verdict === marking.FOLLOWS).flatMap((entry) => entry.used));
       const from = new Set(sheet.blanks.filter((blank) => used.has(blank.id)).map((blank) => blank.part.step));
       from.delete(number);
-      return { number, verdict: left && verdict === "right" ? "missing" : verdict, left, count: entries.length, from: [...from] };
+      const said = new Set(entries.map((entry) => entry.problem || entry.note).filter(Boolean));
+      return { number, said: [...said], verdict: left && verdict === "right" ? "missing" : verdict, left, count: entries.length, from: [...from] };
     });
   }
-  function showStep({ number, verdict, left, count, from }, marks) {
+  function showStep({ number, verdict, said, left, count, from }, marks) {
     const box = $(`step${number}`), label = box.querySelector(".verdict");
     const isFirst = marks.firstWrong?.part.step === number;
     const own = from.length ? `follows from your step${from.length > 1 ? "s" : ""} ${from.join(", ")}` : "follows from your numbers";
@@ -53,6 +54,7 @@
       missing: left < count ? `${left} of ${count} left` : "not answered" }[verdict]}`;
     label.className = `verdict ${verdict}`;
     box.classList.toggle("first", isFirst);
+    box.querySelector(".said").textContent = said.join("; ");
   }
   function showScore(steps, marks) {
     const points = Math.round(marks.score * steps.length * 10) / 10;

@@ -167,6 +167,7 @@ def test_answers_are_marked_at_once_kept_and_exported(browser, tmp_path):
     write(browser, "H[0][2]", "1,295")
     assert verdict(browser, "H[0][1]") == "right" and verdict(browser, "H[0][2]") == "problem"
     assert browser.text("#step1 .verdict").endswith("first wrong step")
+    assert browser.text("#step1 .said").startswith("'1,295' may be 1.295 or 1295")
     assert "You wrote" in browser.text("#first").replace("you", "You") and "H[0][0]" in browser.text("#first")
     browser.open(path.as_uri())
     assert verdict(browser, "H[0][1]") == "right" and verdict(browser, "H[0][0]") == "wrong"  # kept over a reload
