@@ -11,7 +11,7 @@ terminal    a step as text, and stepping with keys
 picture     the graph while it is stepped through, laid out once
 panel       one step as HTML
 live        the steps as a program of scalars, which the page runs after an edit
-page        all of it as one file (assets/step.*)
+page        all of it as one file (assets/step.*); `packing`: its data made small
 notebook    the page in a frame over a picture and a table; the live widget
 slides      one slide a step, for lectures      latex   all lines as LaTeX
 export      files: the page, text, LaTeX, slides as PDF, GIF and pictures

@@ -15,6 +15,7 @@ from autograd.formula.text import xml
 from autograd.stepping.folding import inside
 from autograd.stepping.live import Live, build
 from autograd.stepping.notebook import step_table
+from autograd.stepping.packing import bare, packed
 from autograd.stepping.panel import Panels
 from autograd.stepping.picture import Source, View, describe_step
 from autograd.stepping.stepper import Stepper
@@ -49,7 +50,7 @@ def write(stepper: Stepper, back: str = "") -> str:
         "back": f'<a id="hg-home" href="{xml(back)}">all examples</a>' if back else "",
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
-        "data": embedded({"at": stepper.position, "views": views(stepper, view, live)} | _program(live)),
+        "data": bare(embedded({"at": stepper.position} | packed(views(stepper, view, live)) | _program(live))),
         "script": "".join(map(_file, SCRIPTS)),
         "fallback": step_table(stepper),
         "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",

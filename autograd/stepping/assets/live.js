@@ -137,7 +137,7 @@ const live = data => {
     text.dataset.index = index;
     text.dataset.kind = kind;
     text.dataset.r = start;
-    text.classList.toggle("hg-changed", !same(page.values[start], original[start]));
+    text.classList.toggle("hg-changed", wasChanged(start));
     const leaf = kind === "value" ? isLeaf.get(number) : null;
     if (!leaf) return;
     text.classList.add("hg-can");
@@ -148,7 +148,12 @@ const live = data => {
     text.setAttribute("aria-label", leaf.name + lines.placeOf(page.blocks[number].shape, offset));
     text.setAttribute("aria-valuenow", page.values[start]);
   }
-  const same = (x, y) => numbers.cell(x).text === numbers.cell(y).text;
+  const atFirst = new Map();                   // the text of an original number, by register
+  function wasChanged(register) {
+    if (Object.is(page.values[register], original[register])) return false;
+    if (!atFirst.has(register)) atFirst.set(register, numbers.cell(original[register]).text);
+    return numbers.cell(page.values[register]).text !== atFirst.get(register);
+  }
   function write(text, cell) {
     if (text.textContent === cell.text) return false;
     text.textContent = cell.text;

@@ -6,27 +6,31 @@ const numbers = (() => {
   const MINUS = "−", ALMOST_ZERO = "≈0";
   const SUPERSCRIPTS = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
 
-  // --- exact decimals ----------------------------------------------------------------------------------------
+  // --- decimals ------------------------------------------------------------------------------------------------
 
-  // A float as it is read: |x| is whole × 10 ** exponent, without the digits that rounding may have changed.
+  // A float as it is read: |x| is whole × 10 ** exponent, without the digits that rounding may have changed. A whole
+  // number of 13 digits is exact in a float, and so is its division by a power of ten with a remainder.
   function read(x) {
     const [mantissa, exponent] = Math.abs(x).toExponential(READ_DIGITS - 1).split("e");
-    return [BigInt(mantissa.replace(".", "")), Number(exponent) - READ_DIGITS + 1];
+    return [Number(mantissa.replace(".", "")), Number(exponent) - READ_DIGITS + 1];
   }
-  function scaled(x, places) {               // |x| × 10 ** places as the nearest integer, ties to even
+  // |x| × 10 ** places as the digits of the nearest integer, ties to even, and whether it is just that.
+  function scaled(x, places) {
     const [whole, exponent] = read(x), up = exponent + places;
-    if (up >= 0) return whole * 10n ** BigInt(up);
-    const by = 10n ** BigInt(Math.min(-up, 2 * READ_DIGITS)), rest = whole / by, twice = 2n * (whole % by);
-    return twice > by || (twice === by && rest & 1n) ? rest + 1n : rest;
+    if (up >= 0) return { digits: String(whole) + "0".repeat(up), exact: true };
+    const by = 10 ** Math.min(-up, 2 * READ_DIGITS), rest = Math.floor(whole / by), twice = 2 * (whole - rest * by);
+    const raised = twice > by || (twice === by && rest % 2 === 1);
+    return { digits: String(rest + raised), exact: twice === 0 };
   }
-  function decimal(whole, decimals) {        // an integer with so many of its digits after the point
-    const text = whole.toString().padStart(decimals + 1, "0");
-    return decimals ? `${text.slice(0, -decimals)}.${text.slice(-decimals)}` : text;
+  function decimal(digits, decimals) {       // an integer with so many of its digits after the point
+    if (!decimals) return digits;
+    const text = digits.padStart(decimals + 1, "0");
+    return `${text.slice(0, -decimals)}.${text.slice(-decimals)}`;
   }
   function rounded(x, places) {              // the number that a reader sees
     if (!Number.isFinite(x)) return x;
-    const whole = scaled(x, places);
-    return (Math.sign(x) || 1) * Number(places >= 0 ? decimal(whole, places) : `${whole}e${-places}`) + 0;
+    const { digits } = scaled(x, places);
+    return (Math.sign(x) || 1) * Number(places >= 0 ? decimal(digits, places) : `${digits}e${-places}`) + 0;
   }
 
   // --- notation: a power of ten taken out of all, and the decimals ---------------------------------------------
@@ -36,7 +40,7 @@ const numbers = (() => {
     for (const x of entries) if (Number.isFinite(x)) largest = Math.max(largest, Math.abs(x));
     if (largest === 0) return { exponent: 0, decimals: 0 };
     const first = READ_DIGITS - 1 + read(largest)[1];      // of its first digit
-    const leading = scaled(largest, digits - 1 - first) < 10n ** BigInt(digits) ? first : first + 1;  // 9.9996 leads at 10
+    const leading = first + scaled(largest, digits - 1 - first).digits.length - digits;  // 9.9996 leads at 10
     const exponent = PLAIN[0] <= first && first < PLAIN[1] ? 0 : leading;
     return { exponent, decimals: Math.max(0, digits - 1 - (leading - exponent)) };
   }
@@ -46,15 +50,11 @@ const numbers = (() => {
   function cellOf(x, { exponent, decimals }) {
     if (x === 0) return { text: "0", kind: "zero" };
     if (!Number.isFinite(x)) return { text: x !== x ? "NaN" : x > 0 ? "∞" : MINUS + "∞", kind: "bad" };
-    const places = decimals - exponent, whole = scaled(x, places);
-    if (whole === 0n) return { text: ALMOST_ZERO, kind: "number" };
-    let text = decimal(whole, decimals);
-    if (decimals && isExact(x, whole, places)) text = text.replace(/0+$/, "").replace(/\.$/, "");
+    const { digits, exact } = scaled(x, decimals - exponent);
+    if (digits === "0") return { text: ALMOST_ZERO, kind: "number" };
+    let text = decimal(digits, decimals);
+    if (decimals && exact) text = text.replace(/0+$/, "").replace(/\.$/, "");  // 0.1 × 0.1 is read as 0.01
     return { text: (x < 0 ? MINUS : "") + text, kind: "number" };
-  }
-  function isExact(x, whole, places) {       // just what is printed, as it is read: 0.1 × 0.1 prints 0.01
-    const [digits, exponent] = read(x), up = exponent + places;
-    return up >= 0 || digits === whole * 10n ** BigInt(-up);
   }
   function plainCell(x, kind) {              // whole numbers and truth values are never rounded
     if (kind === "truth") return { text: x ? "True" : "False", kind: "number" };

@@ -3,6 +3,7 @@
 // cards and wrote the panels; where it wrote the numbers as a program too (live.js), they are filled in here.
 (() => {
   const data = JSON.parse(document.getElementById("hg-data").textContent);
+  const unpacked = text => text.replace(/[\ue000-\uf8ff]/g, code => data.tags[code] ?? code);  // see stepping/packing.py
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
@@ -10,7 +11,7 @@
   const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
   const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
   const USUAL = [.62, .9, 1, 1.4], LARGE = [1, 1.6, 1.2, 2.2];  // scales of the graph: least, wanted, on a phone, most
-  const PLAY_MS = 1600, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
+  const PLAY_MS = 1600, NAMING_MS = 150, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
   let viewNumber = -1, view = null, position = 0;
   let shown = {};                 // what each card and edge shows now, so that only changes touch the page
@@ -30,7 +31,7 @@
     if (number !== viewNumber) {
       if (number !== 0 || viewNumber > 0) {
         if (viewNumber <= 0) mainGraph = stage.innerHTML;
-        stage.innerHTML = number === 0 ? mainGraph : data.views[number].svg;
+        stage.innerHTML = number === 0 ? mainGraph : unpacked(data.views[number].svg);
       }
       viewNumber = number;
       view = data.views[number];
@@ -133,7 +134,7 @@
       const state = cardState(key, card);
       const before = shown.cards[key] || {};
       if (before.face !== face) {
-        group.innerHTML = card.faces[face];
+        group.innerHTML = unpacked(card.faces[face]);
         group.setAttribute("aria-label", card.says[face]);
       }
       if (isLive() && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, key === keys[bad] ? word : "");
@@ -143,7 +144,7 @@
     for (const key in view.edges) {
       const state = edgeState(view.edges[key]);
       if (shown.edges[key] === state) continue;
-      elements.edges[key].innerHTML = view.edges[key].faces[FACES[state]];
+      elements.edges[key].innerHTML = unpacked(view.edges[key].faces[FACES[state]]);
       setState(elements.edges[key], state);
       shown.edges[key] = state;
     }
@@ -152,11 +153,18 @@
   const isLive = () => changing && viewNumber === 0;
   function renumber(group, card, face, word) {    // a card's numbers as they are now
     changing.card(group, card.numbers[face], word);
-    if (!changing.isChanged) { group.setAttribute("aria-label", card.says[face]); return; }
-    const [value, gradient] = card.numbers[face], says = [card.says[face].split(";")[0]];
-    if (value >= 0) says.push(`value ${changing.shown(value)}`);
-    if (gradient >= 0) says.push(`gradient ${changing.shown(gradient)}`);
-    group.setAttribute("aria-label", says.join("; "));
+    clearTimeout(naming);
+    naming = setTimeout(nameCards, NAMING_MS);
+  }
+  let naming = 0;
+  function nameCards() {                   // what screen readers say of the cards: a moment later, since it takes its time
+    for (const key in isLive() ? view.cards : {}) {
+      const card = view.cards[key], { face } = shown.cards[key], says = [card.says[face].split(";")[0]];
+      const [value, gradient] = card.numbers[face];
+      if (value >= 0) says.push(`value ${changing.shown(value)}`);
+      if (gradient >= 0) says.push(`gradient ${changing.shown(gradient)}`);
+      elements.cards[key].setAttribute("aria-label", changing.isChanged ? says.join("; ") : card.says[face]);
+    }
   }
   function renumbered() {
     stamp++;
@@ -178,7 +186,7 @@
     const step = position ? view.steps[position - 1] : null;
     paint();
     const open = stay ? [...panel.querySelectorAll("details")].map(one => one.open) : [];
-    panel.innerHTML = step ? step.panel : view.start;
+    panel.innerHTML = unpacked(step ? step.panel : view.start);
     if (isLive()) {
       changing.fill(panel, step?.numbers);
       if (position === view.steps.length && view.forward < view.steps.length) trainer.loop(panel);

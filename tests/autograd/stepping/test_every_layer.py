@@ -8,6 +8,7 @@ import pytest
 
 import nn
 from autograd import Value, step
+from autograd.stepping.packing import unpacked
 from tests.sweep import slow_but
 
 CAUSAL = "causal"
@@ -28,7 +29,7 @@ SHAPES = {"rank 2": (3, 4), "rank 3": (2, 3, 4)}
 def panels(stepper):
     page = stepper.html()
     data = json.loads(re.search(r'<script id="hg-data"[^>]*>(.*?)</script>', page, re.S)[1])
-    return [one["panel"] for one in data["views"][0]["steps"]]
+    return [one["panel"] for one in unpacked(data)[0]["steps"]]
 
 
 @pytest.mark.parametrize("shape", slow_but(SHAPES, ["rank 2"]))

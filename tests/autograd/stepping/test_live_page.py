@@ -12,6 +12,7 @@ from autograd import Value, step
 from autograd.graph import topological
 from autograd.op import apply
 from autograd.stepping.live import MOST_SCALARS, Live, build
+from autograd.stepping.packing import unpacked
 from examples import (
     cat_sleeps,
     example2_single_step,
@@ -50,7 +51,8 @@ READERS = """(() => {
 
 
 def data_of(page):
-    return json.loads(re.search(r'<script id="hg-data" type="application/json">(.*?)</script>', page, re.S)[1])
+    data = json.loads(re.search(r'<script id="hg-data" type="application/json">(.*?)</script>', page, re.S)[1])
+    return data | {"views": unpacked(data)}
 
 
 def small_graph(a=2.0, b=-3.0):

@@ -12,6 +12,7 @@ import autograd as ag
 import nn
 from autograd import Value, step
 from autograd.errors import StaleDataError, StepError
+from autograd.stepping.packing import unpacked
 from examples import example3_full_backprop
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&`${7*7}{{data}}\n\u202e"
@@ -25,7 +26,8 @@ def hostile_graph():
 
 def data_of(page):
     found = re.search(r'<script id="hg-data" type="application/json">(.*?)</script>', page, re.S)
-    return json.loads(found[1])
+    data = json.loads(found[1])
+    return data | {"views": unpacked(data)}
 
 
 def test_the_page_is_one_file():
