@@ -24,7 +24,7 @@ from autograd.stepping.steps import Step
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
     "numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "training.js", "pointing.js",
-    "step.js",
+    "states.js", "step.js",
 )  # fmt: skip
 MOST_OPENED = 40  # steps that can be opened up
 EDGE_FACES = (

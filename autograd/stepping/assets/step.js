@@ -8,9 +8,8 @@
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  const FACES = { todo: 0, plain: 0, done: 1, now: 2, forward: 3 };
-  const STATES = ["todo", "done", "receiving", "now", "forward", "operand"];
   const USUAL = [.62, .9, 1, 1.4], LARGE = [1, 1.6, 1.2, 2.2];  // scales of the graph: least, wanted, on a phone, most
+  const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
   const PLAY_MS = 1600, NAMING_MS = 150, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
   let viewNumber = -1, view = null, position = 0;
@@ -53,6 +52,8 @@
     const prefix = `hg-v${viewNumber}-`;
     elements = { svg, cards: {}, edges: {} };
     shown = { cards: {}, edges: {} };
+    area = null;
+    waiting.clear();
     for (const key in view.cards) {
       const group = $(prefix + key);
       elements.cards[key] = group;
@@ -96,59 +97,50 @@
 
   // --- one moment ------------------------------------------------------------------------------------------
 
-  const faceAt = (card, at) => {
-    let index = 0;
-    while (index + 1 < card.since.length && card.since[index + 1] <= at) index++;
-    return index;
-  };
-  const isBackward = at => at > 0 && view.steps[at - 1].kind === "backward";
-
-  function cardState(key, card) {
-    const step = position ? view.steps[position - 1] : null;
-    const backward = isBackward(position);
-    if (step && step.card === key) return backward ? "now" : "forward";
-    if (step && step.inputs.includes(key)) return backward ? "receiving" : "operand";
-    if (!backward) return card.made > position ? "todo" : "";
-    if (!card.wants) return "";
-    const first = card.since.findIndex(since => since > view.forward);
-    return first >= 0 && card.since[first] <= position ? "done" : "todo";
-  }
-
-  function edgeState(edge) {
-    const backward = isBackward(position);
-    const when = backward ? edge.sent : edge.used;
-    if (when && when === position) return backward ? "now" : "forward";
-    if (when && when < position) return backward ? "done" : "plain";
-    return "todo";
-  }
-
+  // Of a large graph only the cards in view are painted at once, the others when there is time, or when they come into view.
+  const waiting = new Set();
+  let troubled = ["", ""], catching = 0;       // the first card with a NaN or an infinity, and the word for it
   function paint() {
-    const veiled = hidden ? position - 1 : position;
     const keys = Object.keys(view.cards);
     const [bad, word] = isLive() ? changing.trouble(keys.map(key => view.cards[key].numbers.at(-1)[0])) : [-1, ""];
-    const step = position ? view.steps[position - 1] : null;
-    for (const key in view.cards) {
-      const card = view.cards[key], group = elements.cards[key];
-      const secret = hidden && step && (isBackward(position) ? step.inputs.includes(key) : step.card === key);
-      const face = faceAt(card, secret ? veiled : position);
-      const state = cardState(key, card);
-      const before = shown.cards[key] || {};
-      if (before.face !== face) {
-        group.innerHTML = unpacked(card.faces[face]);
-        group.setAttribute("aria-label", card.says[face]);
-      }
-      if (isLive() && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, key === keys[bad] ? word : "");
-      if (before.state !== state) setState(group, state);
-      shown.cards[key] = { face, state, stamp };
+    troubled = [keys[bad], word];
+    const near = keys.length > PAINTED_AT_ONCE && stageArea().width ? [target(), camera].filter(Boolean) : null;
+    for (const key of keys) {
+      if (!near || near.some(box => isIn(box, view.cards[key].box))) paintCard(key); else waiting.add(key);
     }
     for (const key in view.edges) {
-      const state = edgeState(view.edges[key]);
+      const state = states.ofEdge(view, position, view.edges[key]);
       if (shown.edges[key] === state) continue;
-      elements.edges[key].innerHTML = unpacked(view.edges[key].faces[FACES[state]]);
-      setState(elements.edges[key], state);
+      elements.edges[key].innerHTML = unpacked(view.edges[key].faces[states.EDGE_FACES[state]]);
+      states.mark(elements.edges[key], state);
       shown.edges[key] = state;
     }
+    catchUp(0);
   }
+  function paintCard(key) {
+    waiting.delete(key);
+    const card = view.cards[key], group = elements.cards[key], step = position ? view.steps[position - 1] : null;
+    const secret = hidden && step && (states.isBackward(view, position) ? step.inputs.includes(key) : step.card === key);
+    const face = states.faceAt(card, secret ? position - 1 : position);
+    const state = states.ofCard(view, position, key);
+    const before = shown.cards[key] || {};
+    if (before.face !== face) {
+      group.innerHTML = unpacked(card.faces[face]);
+      group.setAttribute("aria-label", card.says[face]);
+    }
+    const word = key === troubled[0] ? troubled[1] : "";
+    if (isLive() && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, word);
+    if (before.state !== state) states.mark(group, state);
+    shown.cards[key] = { face, state, stamp };
+  }
+  function catchUp(most) {                   // paint for so many milliseconds, and go on after the next frame
+    const until = performance.now() + most;
+    for (const key of most ? [...waiting] : []) if (performance.now() < until) paintCard(key);
+    clearTimeout(catching);
+    if (waiting.size) catching = setTimeout(catchUp, CATCH_UP_MS, SLICE_MS);
+  }
+  const isIn = (box, [x, y, width, height]) =>
+    x + width > box.x - NEAR && x < box.x + box.width + NEAR && y + height > box.y - NEAR && y < box.y + box.height + NEAR;
 
   const isLive = () => changing && viewNumber === 0;
   function renumber(group, card, face, word) {    // a card's numbers as they are now
@@ -159,6 +151,7 @@
   let naming = 0;
   function nameCards() {                   // what screen readers say of the cards: a moment later, since it takes its time
     for (const key in isLive() ? view.cards : {}) {
+      if (waiting.has(key)) continue;
       const card = view.cards[key], { face } = shown.cards[key], says = [card.says[face].split(";")[0]];
       const [value, gradient] = card.numbers[face];
       if (value >= 0) says.push(`value ${changing.shown(value)}`);
@@ -176,10 +169,6 @@
     if (viewNumber && changing.isChanged) { openView(0, view.from[1]); return; }  // nothing inside a module follows
     if (at !== position) { position = at; held = null; }
     render(true);
-  }
-
-  function setState(group, state) {
-    for (const name of STATES) group.classList.toggle(`hg-is-${name}`, name === state);
   }
 
   function render(stay = false) {
@@ -269,7 +258,7 @@
   }
   function largeType(on = !large) {
     large = on;
-    camera = held = null;
+    camera = held = area = null;
     body.classList.toggle("hg-large", large);
     $("hg-large").setAttribute("aria-pressed", large);
     keep("hg-large", large ? "yes" : "");
@@ -305,10 +294,11 @@
 
   // --- the camera ------------------------------------------------------------------------------------------
 
-  let camera = null, moving = 0;
+  let camera = null, moving = 0, area = null;
+  const stageArea = () => (area ??= stage.getBoundingClientRect());  // measured once: asking lays the page out anew
 
   function target() {
-    const area = stage.getBoundingClientRect();
+    const area = stageArea();
     if (held) return held;
     const all = Math.min(area.width / size.width, area.height / size.height);
     const step = position ? view.steps[position - 1] : view.steps[0];
@@ -335,11 +325,12 @@
   });
   function look(box) {                     // a transform: nothing in the drawing is laid out anew
     camera = box;
-    const scale = stage.clientWidth / box.width;
+    const scale = stageArea().width / box.width;
+    for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
     elements.svg.style.transform = `translate(${-box.x * scale}px, ${-box.y * scale}px) scale(${scale})`;
   }
   function aim() {
-    if (!elements.svg || !stage.clientWidth) return;
+    if (!elements.svg || !stageArea().width) return;
     const to = target(), from = camera;
     cancelAnimationFrame(moving);
     if (!from || calm.matches || held) { look(to); return; }
@@ -400,7 +391,7 @@
     openView(data.views[number] && !changing?.isChanged ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
-  addEventListener("resize", () => { camera = null; aim(); });
+  addEventListener("resize", () => { camera = area = null; aim(); });
 
   const actions = {
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
@@ -446,6 +437,7 @@
 
   let folded = [];
   addEventListener("beforeprint", () => {
+    for (const key of [...waiting]) paintCard(key);
     folded = [...panel.querySelectorAll("details:not([open])")];
     for (const one of folded) one.open = true;
   });

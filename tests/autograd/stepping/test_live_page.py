@@ -594,7 +594,7 @@ def test_a_fixed_page_still_steps(open_page):
     assert "numbers of this page are fixed: its numbers are float32" in at.text("#hg-panel")
 
 
-def test_closed_modules_follow(open_page, tmp_path):
+def test_closed_modules_follow():
     x = Value(np.ones((2, 4)), name="x")
     with ag.scope("feed", kind="FeedForward"):
         h = nn.FeedForward(4, 8, rng=0)(x)

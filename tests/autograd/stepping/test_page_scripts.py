@@ -42,6 +42,7 @@ def test_scripts_parse(name):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_every_page_script_is_without_faults():
     """All pages of the project, by eslint."""
     eslint = installed("eslint/bin/eslint.js")
