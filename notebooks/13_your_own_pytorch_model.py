@@ -90,11 +90,13 @@ class Norm(nn.Module):
 
 wrong = nn.Sequential(nn.Linear(2, 4), Norm(), nn.Tanh(), nn.Linear(4, 1)).double()
 found = capture(lambda x: wrong(x).square().mean(), x).compare()
-print(found)
+found
 
 # %% [markdown]
-# The gradients agree up to `RowNorm`, and from there on none does. The finite differences take sides. By hand: a
-# nudge of one $x_j$ moves the mean and the spread of its row too, so two terms are missing:
+# Read the picture upwards, from the loss. The gradients agree up to `RowNorm`, and from there on none does. The
+# finite differences take sides, and the report says which terms the line leaves out. (`print(found)` says the same
+# as text, `found.save("report.html")` writes it as a page.) By hand: a nudge of one $x_j$ moves the mean and the
+# spread of its row too, so two terms are missing:
 #
 # $$\frac{\partial L}{\partial x} = \frac{g - m_1 - h\, m_2}{s}$$
 #

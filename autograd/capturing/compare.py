@@ -172,7 +172,8 @@ def our_gradients(seeds: dict[Value, Any]) -> dict[Value, Any]:
     nodes = {node for root in seeds for node in reach(root)}
     order = sorted(nodes, key=lambda node: node.stamp, reverse=True)
     grads: dict[Value, Any] = {v: float(g) if v.data.__class__ is float else g for v, g in seeds.items()}
-    walked = dict(zip(order, walk(order, grads)))
+    shown: Any = tqdm(order, desc="backward", unit=" nodes", delay=2.0, leave=False, disable=None)
+    walked = dict(zip(order, walk(shown, grads)))
     return {**grads, **{node: g for node, g in walked.items() if g is not None}}
 
 
