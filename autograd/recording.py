@@ -254,12 +254,14 @@ def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
     return draw(generator) if modes.tracer is None else modes.tracer.drawn(draw, generator)
 
 
-def notice_read(value: Value, how: str) -> None:
-    """Note that a Value's numbers are read as plain ones: a program cannot see why, and a derivative ends there."""
+def notice_read(value: Value, how: str) -> Any:
+    """Note that a Value's numbers are read as plain ones: a program cannot see why, and a derivative ends there.
+
+    Gives the number as a tracer can follow it; None where there is none, or it cannot.
+    """
     for run in list(running.values()):
         run.note(value, how)
-    if modes.tracer is not None:
-        modes.tracer.read(value, how)
+    return None if modes.tracer is None else modes.tracer.read(value, how)
 
 
 def apply_modes(node: Value) -> None:

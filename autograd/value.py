@@ -14,9 +14,9 @@ import numpy as np
 
 from .errors import BackwardError, DataError, ShapeError
 from .numpy_calls import BY_NUMPY, answer_to, called
-from .op import Op, naming, nothing
+from .op import OPS, Op, naming, nothing
 from .plain import MASKED, as_data, as_operand, as_plain, copy_array
-from .recording import Note, Scope, apply_modes, notice_read, opened
+from .recording import Note, Scope, apply_modes, modes, notice_read, opened
 
 ndarray = np.ndarray
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
@@ -111,8 +111,8 @@ class Value:
     @property
     def data(self) -> Any:
         """The number: a Python float or a NumPy array. A leaf's may be set, to data of its own shape."""
-        if opened:
-            notice_read(self, ".data")
+        if opened and (traced := notice_read(self, ".data")) is not None:
+            return traced
         return self._data
 
     @data.setter
@@ -239,6 +239,8 @@ class Value:
 
     def detach(self) -> Value:
         """A leaf with a copy of the data, through which no gradient flows."""
+        if opened and modes.tracer is not None:
+            return OPS["detached"](self)  # a program computes it anew
         return Value(self._data, name=self.name, requires_grad=False)
 
     def zero_grad(self) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..numpy_calls import answers
-from ..op import OPS, About, Op, Sample, rank_of, shape_of
+from ..op import OPS, About, Op, Sample, nothing, rank_of, shape_of
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 from ._functions import METHODS, function
 from ._reasons import picked
@@ -18,6 +18,10 @@ alias = Op("alias", "x",
            lower=lambda x: x,
            samples=[Sample("2,3"), Sample(".")], batch="align", view=True, look="same",
            doc="x itself, as a node of its own: where an inner derivative starts.")
+
+detached = Op("detached", forward=lambda x: x, vjp=nothing, lower=lambda x: x,
+              samples=[Sample("2,3"), Sample(".")], batch="align", view=True, look="same",
+              doc="x itself, but no gradient flows: what `detach()` is in a program.")
 
 copy = Op("copy", forward=lambda x: np.array(x),
           vjp=lambda g, out, x: (g,), lower=lambda x: x,

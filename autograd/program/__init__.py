@@ -2,6 +2,7 @@
 
     record.py      a recorded graph as instructions; whether two calls did the same
     trace.py       one call of a function on Values, forward and backward, as a Program
+    reads.py       numbers that traced code reads through `.data`
     replay.py      a recorded graph on many inputs at once, for gradient checks
     inputs.py      nests of numbers, arrays and modules, taken apart and put together
     faithful.py    whether a program stands for its function

@@ -26,6 +26,7 @@ from ..tree import LEAF, flatten
 from ..value import Value, counter, new
 from .inputs import leaf_names, rebuild
 from .program import Program, renumbered
+from .reads import Read, read_of
 from .record import Recorded, record
 
 LOOKS = (".data", ".numpy()", "np.")  # reads that may ask for a shape only; all others decide something
@@ -96,6 +97,7 @@ class Tracer:
         self.looked: list[str] = []
         self.start = next(counter)
         self._states: list[tuple[Any, Any]] = []
+        self._reads: dict[Any, Value] = {}
 
     def drawn(self, draw: Callable[[Any], Any], generator: Any) -> Value:
         """Random numbers, as an input of the program; the generator is set back when the trace is done."""
@@ -114,14 +116,14 @@ class Tracer:
         for generator, state in self._states:
             generator.bit_generator.state = state
 
-    def read(self, value: Value, how: str) -> None:
-        """Numbers are read by Python code. What it does with them, no program can see."""
+    def read(self, value: Value, how: str) -> Read | None:
+        """Numbers are read by Python code. What it does with them, no program can see, but for a scalar's `.data`."""
         if not self._depends(value):
-            return
+            return None
         line = _user_line() or "unknown line"
         if how.startswith(LOOKS):
             self.looked.append(f"{line} ({how})")
-            return
+            return read_of(value, self._reads) if how == ".data" and value._data.__class__ is float else None
         raise TraceError(
             f"{line}\nreads a number that depends on the inputs ({how}). What Python decides by it is decided once, "
             "when the call is traced. Write where(condition, a, b) for a branch, ops for arithmetic; or give what "

@@ -463,3 +463,47 @@ def test_a_module_that_was_changed_is_traced_anew():
 def _with(model, weight, x):
     out = x @ weight if model.inner.bias is None else x @ weight + model.inner.bias.data
     return (out * model.factor * sum(model.factors) * model.table).sum()
+
+
+def shifted_softmax(scores):
+    largest = max(s.data for s in scores)
+    powers = [(s - largest).exp() for s in scores]
+    total = sum(powers)
+    return [p / total for p in powers]
+
+
+def test_the_largest_of_numbers_that_are_read_is_computed_at_each_call():
+    """microgpt's softmax: whichever score is the largest, and where no other shift would do."""
+
+    def f(xs):
+        return sum(p * p for p in shifted_softmax([x * 2.0 for x in xs])) + min(xs[0].data, xs[1].data) * xs[2]
+
+    g = compile(f)
+    for xs in ([1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [2.0, 2.0, 2.0], [-900.0, 900.0, 899.0]):
+        values = [Value(x) for x in xs]
+        want = f(values)
+        want.backward()
+        value, (grads,) = g(xs)
+        np.testing.assert_allclose(value, want.data, rtol=1e-14)
+        np.testing.assert_allclose(grads, [x.grad for x in values], rtol=1e-13, atol=1e-15)
+    assert len(g._entries) == 1 and len([i for i in g.program().code if i.op.name == "maximum"]) == 2
+
+
+def test_a_detached_value_is_computed_at_each_call_and_gets_no_gradient():
+    g = compile(lambda x, y: (x * y.detach()).tanh() + x * y.data - y.data / x)
+    for x, y in ((2.0, 0.25), (0.5, -1.5)):
+        value, (dx, dy) = g(x, y)
+        assert value == pytest.approx(np.tanh(x * y) + x * y - y / x, rel=1e-14)
+        assert dx == pytest.approx(y * (1 - np.tanh(x * y) ** 2) + y + y / x**2, rel=1e-14) and dy == 0.0
+    array = compile(lambda x: (x * x.detach()).sum())
+    np.testing.assert_array_equal(array(np.array([1.0, 3.0]))[1][0], [1.0, 3.0])
+
+
+@pytest.mark.parametrize("decide", [
+    lambda x, y: sorted([x.data, y.data, (x * y).data])[1], lambda x, y: max(x.data, 0.3), lambda x, y: float(y.data),
+    lambda x, y: y.data * 2.0, lambda x, y: max(x.data, y.data) + min(x.data, y.data), lambda x, y: abs(y.data),
+    lambda x, y: max(sorted([x.data, y.data, (x * y).data])),
+], ids=["median", "with a number", "float", "product", "sum", "abs", "after sorting"])  # fmt: skip
+def test_what_else_python_makes_of_a_number_it_reads_is_refused(decide):
+    with pytest.raises(TraceError, match="does not do the same at each call"):
+        compile(lambda x, y: x * decide(x, y))(1.0, 2.0)
