@@ -176,9 +176,9 @@ def test_stack_of_many_numbers_takes_linear_time():
         xs = [1] * n + [Value(1.0)]
         best = []
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             ag.stack(xs)
-            best.append(time.perf_counter() - start)
+            best.append(time.process_time() - start)
         return min(best)
 
     assert seconds(16_000) < 8 * max(seconds(4_000), 1e-4)  # 4 where it is linear, 16 where it is quadratic

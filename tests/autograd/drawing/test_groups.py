@@ -241,10 +241,10 @@ def test_a_large_graph_expands_in_seconds_and_few_bytes():
     for _ in range(100):
         layer = [layer[i] * layer[i - 1] + 0.1 for i in range(20)]
     root = reduce(add, layer)
-    begin = time.perf_counter()
+    begin = time.process_time()
     drawing = draw(root, max_nodes=10**6, chains=False)
     svg = drawing.svg
-    assert drawing.placement.engine == "layered" and time.perf_counter() - begin < 20
+    assert drawing.placement.engine == "layered" and time.process_time() - begin < 20
     assert len(svg.encode()) / len(drawing.scene.cards) < 300
     from xml.etree import ElementTree
 
