@@ -124,7 +124,7 @@ def walk(
 def contributions(
     node: Value, g: Any, wanted: set[Value] | None = None, taped: bool = False
 ) -> list[tuple[Value, Any]]:
-    """What `node` sends backwards: (input, gradient) for each input that wants one, in operand order."""
+    """What `node` sends backwards: (input, gradient) for each input that needs one, in operand order."""
     if taped:
         return sent(node, g, node, node.inputs, wanted, taped)
     data = [x._data if isinstance(x, Value) else x for x in node.inputs]
@@ -256,7 +256,7 @@ def cotangent_for(root: Value, cotangent: Any) -> Any:
 def write(order: list[Value], results: list[Any], leaves: dict[Value, Any]) -> None:
     """Write what a pass found into `.grad`: a result's is set, a leaf's is added to what it has. All or nothing.
 
-    Until the last line, no node knows of the pass: an exception, also a signal's (Ctrl-C) between any two
+    Until the last line, no node is changed: an exception, also a signal's (Ctrl-C) between any two
     instructions, leaves every `.grad` as it was. The last line is one call of functions written in C, and Python runs
     signal handlers only between its own instructions: so it is done for all nodes or for none.
     """

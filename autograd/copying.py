@@ -26,7 +26,7 @@ def deep_copy(root: Value, memo: dict[int, Any]) -> Value:
 
 
 def reduced(root: Value) -> Any:
-    """What pickle stores of a node: a leaf by itself; a result with its graph, leaves kept as objects of their own."""
+    """What pickle stores of a node: a leaf alone; a result with its graph, in which each leaf stays an object."""
     if root.op is None:
         return _leaf, _fields(root)
     nodes = topological(root)

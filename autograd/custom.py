@@ -106,7 +106,7 @@ def _check_reading(op: Op, settings: Iterable[str]) -> None:
     unknown = [name for name in dict.fromkeys(names) if name not in known]
     if unknown:
         raise DataError(
-            f"{op.name}: reads={op.reads!r} speaks of {', '.join(unknown)}; the rule calls its inputs and settings "
+            f"{op.name}: reads={op.reads!r} names {', '.join(unknown)}; the rule calls its inputs and settings "
             f"{', '.join(known)}"
         )
 

@@ -7,7 +7,7 @@
     ├── BackwardError      (RuntimeError)     a backward pass that cannot start or go on
     │   └── StaleDataError                    data edited between the forward pass and backward
     ├── NonFiniteError     (ArithmeticError)  detect_nan() met a NaN or an infinity
-    ├── TraceError         (TypeError)        a function that a compiled program cannot stand for
+    ├── TraceError         (TypeError)        a function that cannot be compiled
     ├── CompilerError      (RuntimeError)     no C compiler, or one that failed
     ├── StepError          (IndexError)       a step or a name that a stepper does not have
     ├── GradientError      (AssertionError)   a gradient that failed its check
@@ -56,7 +56,7 @@ class NonFiniteError(HandgradError, ArithmeticError):
 
 
 class TraceError(HandgradError, TypeError):
-    """A function that a compiled program cannot stand for: it decides, reads or draws numbers where nobody can see."""
+    """A function that cannot be compiled: it branches on numbers, reads them or draws them outside the graph."""
 
 
 class CompilerError(HandgradError, RuntimeError):

@@ -23,7 +23,7 @@ from .value import Value
 
 
 class _Unknown:
-    """The value of an Expr that nobody gave a number."""
+    """The value of an Expr that has no number."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -33,7 +33,7 @@ UNKNOWN: Any = _Unknown()
 
 
 class Expr:
-    """A formula: a symbol, a plain number, or an op applied to formulas; and its value, if somebody said.
+    """A formula: a symbol, a plain number, or an op applied to formulas; and its value, if it is known.
 
     name, formula  of a symbol: what it is called, and, of a line that `let` named, how it is computed
     op, args       of an application
@@ -105,7 +105,7 @@ class Expr:
         return self.op is None and bool(self.name)
 
     def symbols(self) -> Iterator[Expr]:
-        """The symbols that the formula itself speaks of, each time it does; lines are not looked into."""
+        """The symbols in the formula, as often as they occur; lines that it uses are not opened."""
         if self.op is None:
             if self.name:
                 yield self
@@ -190,7 +190,7 @@ class Expr:
 
     def _known(self) -> Any:
         if self.value is UNKNOWN:
-            raise DataError(f"nobody gave {str(self)!r} a number, so it has no size and no dtype")
+            raise DataError(f"{str(self)!r} has no number, so it has no size and no dtype")
         return self.value
 
     @property
@@ -330,7 +330,7 @@ def _names_of_inputs(node: Value) -> tuple[str, ...]:
     assert node.op is not None
     own = own_names(node.op, len(node.inputs))[: len(node.inputs)]
     names = [_readable(getattr(x, "name", None)) or name for x, name in zip(node.inputs, own, strict=True)]
-    called: dict[str, Any] = {"g": UNKNOWN, "out": UNKNOWN}  # what the rule speaks of besides
+    called: dict[str, Any] = {"g": UNKNOWN, "out": UNKNOWN}  # the other names in a rule
     clash = any(called.setdefault(name, x) is not x for name, x in zip(names, node.inputs, strict=True))
     return own if clash else tuple(names)
 
@@ -384,7 +384,7 @@ def _summed_parts(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> list[Exp
 
 
 def rule_or_its_name(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
-    """An op's rule run on Exprs; where a rule of somebody's own can only be run, `backward_clip(g, x)`."""
+    """An op's rule run on Exprs; a custom rule that needs numbers is written as a call, `backward_clip(g, x)`."""
     try:
         return rule_as_text(op, g, out, inputs)
     except DataError:

@@ -26,7 +26,7 @@ def check_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file; whoever reads it meanwhile sees the old one or the new one, never half of it.
+    """Write a file as a whole: a reader sees the old file or the new one, never half of it.
 
     It keeps its mode, and a link stays a link: what it leads to is written. A device or a pipe is written to directly.
     """
@@ -72,6 +72,6 @@ def _is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is somebody else's
+    except OSError:  # it belongs to another user
         return True
     return True

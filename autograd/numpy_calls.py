@@ -89,7 +89,7 @@ class Answer:
         return inputs, options
 
     def at_rest(self, name: str, value: Any) -> bool:
-        """Whether an argument asks for nothing: it is at its default, or says where to store the result."""
+        """Whether an argument changes nothing: it is at its default, or says where to store the result."""
         parameter = self.signature.parameters.get(name)
         default = _UFUNC.get(name) if parameter is None else parameter.default
         if value is default or value is np._NoValue or name in _OF_STORAGE:
@@ -127,7 +127,7 @@ def answers_scipy(*names: str) -> Callable[[Any], Any]:
 
 
 def answer_to(function: Any) -> Answer | None:
-    """What answers a function of NumPy, or of scipy.special where somebody has imported that."""
+    """What answers a function of NumPy, or of scipy.special, if that is imported."""
     return BY_NUMPY.get(function) or _of_scipy(function)
 
 

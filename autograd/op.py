@@ -54,7 +54,7 @@ class Slip:
 
 @dataclass(frozen=True)
 class About:
-    """What there is to say about an op to somebody who meets it for the first time.
+    """What a learner should know about an op.
 
     rule    its rule in words, one sentence
     small   why a gradient becomes small in it: a sentence, or a function of a `Passage` that reads one off the numbers
@@ -141,7 +141,7 @@ class Op:
         self.unfolds = unfolds
         self.look = look
         self.about = about or About()
-        self.pointwise = False  # a function of each number by itself; `ops/__init__.py` marks those families
+        self.pointwise = False  # works on each number alone; `ops/__init__.py` marks those families
         self.settings: dict[str, Any] = {}
         self.base = self
         self.names, self.variadic = _input_names(vjp, reads)
@@ -230,7 +230,7 @@ class Op:
         """
         if isinstance(error, HandgradError):
             raise type(error)(f"{error}{self._who(given)}") from error.__cause__
-        if isinstance(error, Warning | FloatingPointError):  # NumPy was told to raise them
+        if isinstance(error, Warning | FloatingPointError):  # the caller asked NumPy to raise them
             raise error
         if not isinstance(error, ArithmeticError | ValueError | TypeError | LookupError | AttributeError):
             raise error  # not of our inputs' making: a signal handler's exception, say, or MemoryError

@@ -81,7 +81,7 @@ class Note:
 
 
 class Switches(NamedTuple):
-    """What new nodes are asked for beside a note."""
+    """What is checked and recorded of each new node, besides its note."""
 
     recording: bool = True
     lines: bool = False
@@ -141,7 +141,7 @@ modes = _Thread()
 
 
 class Block(RLock):
-    """A `with` block that changes the modes. It is in force while this thread holds the lock that it is.
+    """A `with` block that changes the modes. The block is itself a lock, and in force while its thread holds it.
 
     Why a lock: `__exit__` written in Python can be interrupted (Ctrl-C) before its first line, and would then leave
     recording off for good. The `__exit__` of Python's lock is written in C: if the block was entered, it is left.

@@ -199,7 +199,7 @@ class Value:
 
     @property
     def _mask(self) -> Any:
-        """What `masked_array * v` asks for before it would take `v._data` and lose the graph."""
+        """Read by `masked_array * v` before it takes `v._data`, which would lose the graph."""
         raise DataError(MASKED)
 
     @property

@@ -1,6 +1,6 @@
 """What an optimizer moves: parameters by name, each gradient looked at first, and arrays of them with their state.
 
-An array parameter is a cell by itself. Scalar parameters are moved together, as one array: a step over a thousand of
+An array parameter is one cell. Scalar parameters are moved together, as one array: a step over a thousand of
 them is then a few NumPy calls, not a thousand.
 """
 

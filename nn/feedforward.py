@@ -1,4 +1,4 @@
-"""FeedForward: the layer that works on each token by itself."""
+"""FeedForward: the layer that works on each token alone."""
 
 from __future__ import annotations
 

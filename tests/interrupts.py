@@ -131,7 +131,7 @@ def at_random_moments(work, times, prepare=lambda: None, seed=0, action=strike):
 
     def handler(number, frame):
         nonlocal armed
-        if armed:  # a signal may come late, when nobody waits for it any more
+        if armed:  # a signal may come late, after the work has ended
             armed = False
             action()
 

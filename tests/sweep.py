@@ -78,7 +78,7 @@ def run_all(test, part):
 
 
 def answer_keywords(items, keyword):
-    """What `pytest -k` asks for also finds the names of cases; of a test found so, only these cases are run."""
+    """Let `pytest -k` find the names of cases too, and run only the cases that it finds."""
     words = re.findall(r"\w+", keyword.lower())
     for item in items:
         part = item.callspec.params.get("swept") if hasattr(item, "callspec") else None

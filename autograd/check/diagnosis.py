@@ -116,7 +116,7 @@ class _Compared:
 
 
 def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterator[str]:
-    """The likely stories, the most telling first."""
+    """Likely causes, the most specific first."""
     g, d = c.gradient, c.slope
     if not np.isfinite(g[c.wrong]).all():
         bad = c.wrong & ~np.isfinite(g)
@@ -194,7 +194,7 @@ class _Run:
         self._nodes = made_from(outs, stop=subject.sources)
 
     def trials(self, seed: int, order: int = 1) -> Iterator[_Trial]:
-        """Each op by itself, on the values it really saw, the oldest first."""
+        """Each op alone, on the values that it was given, the oldest first."""
         tried: dict[Any, int] = {}
         for node in self._nodes:
             key = (node.op, tuple(np.shape(getattr(x, "_data", x)) for x in node.inputs))
@@ -218,7 +218,7 @@ class _Run:
 
 
 class _Trial:
-    """The op of one node by itself, and a report on its own rule; to the order 2, on the gradient of that rule."""
+    """The op of one node alone, and a report on its own rule; to the order 2, on the gradient of that rule."""
 
     def __init__(self, node: Value, seed: int, order: int = 1) -> None:
         from .grads import check_subject

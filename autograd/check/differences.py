@@ -1,7 +1,7 @@
 """Derivatives from differences, with an honest error bound; and the search for kinks.
 
 A difference quotient errs twice: it truncates (more with a longer step) and it rounds (more with a shorter one). So
-the first look takes one central difference at the usual compromise, ε^⅓, and most entries are settled by it. An entry
+the first look takes one central difference at the usual compromise, ε^⅓, which is enough for most entries. An entry
 that is not gets a ladder of steps, from far too short to far too long:
 
     estimate     at each rung, Richardson's extrapolation of two central differences
@@ -70,7 +70,7 @@ def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> 
 
 @dataclass
 class Climb:
-    """What the ladder says of some entries."""
+    """What a ladder of steps gives for some entries."""
 
     slope: Array
     error: Array  # a bound on the error of the slope
@@ -122,7 +122,7 @@ def climb(probe: Probe, places: Array) -> Climb:
 
 
 def _endless(side: Array, upright: Array) -> Array:
-    """One-sided slopes, infinite where the function jumps or stands upright on that side."""
+    """One-sided slopes, infinite where the function jumps or is vertical on that side."""
     return np.where((upright != 0) & (np.abs(side) > 0.1 * np.abs(upright)), np.copysign(np.inf, side), side)
 
 
@@ -178,7 +178,7 @@ def kink(jumps: Array, bounds: Array) -> Array:
 
 
 def cliff(slopes: Array, bounds: Array) -> Array:
-    """For each row, the slope at the shortest step if the function jumps or stands upright there, else 0.
+    """For each row, the slope at the shortest step if the function jumps or is vertical there, else 0.
 
     Then the difference quotient grows and grows as the step shrinks, on each of the three shortest rungs.
     """

@@ -1,4 +1,4 @@
-"""Large inputs: not every entry by itself, but all of them at once along random directions of ±1.
+"""Large inputs: not entry by entry, but all at once along random directions of ±1.
 
 Whatever the error of a gradient is, one such direction shows at least its largest part with probability ½ or more (that
 part counts with either sign, and not both can cancel the rest), so n directions miss it with probability at most 2^-n.

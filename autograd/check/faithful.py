@@ -1,4 +1,4 @@
-"""Whether the recorded graph speaks for the function.
+"""Whether the recorded graph gives what the function gives.
 
 A replay freezes what Python decided, what was read through `.data`, and what was drawn at random. So the function is
 called again with every input moved a little, and once more with every input moved the other way: an entry that sits on

@@ -1,4 +1,4 @@
-"""check_formula: a gradient somebody derived by hand, held against the engine's and against differences."""
+"""check_formula: a gradient derived by hand, compared with the engine's and with differences."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _answer(my_gradient: Callable[..., Any], subject: Subject) -> Any:
 
 
 def _carriers() -> Iterator[Callable[[Any], Any]]:
-    """What a formula may want its inputs as, the likeliest first."""
+    """The forms in which a formula may expect its inputs, the likeliest first."""
     yield lambda x: x
     if (torch := sys.modules.get("torch")) is not None:
 

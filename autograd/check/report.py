@@ -116,7 +116,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether every entry passed; `if report:` asks the same."""
+        """Whether every entry passed; `if report:` means the same."""
         return self.verdict == "pass"
 
     def __bool__(self) -> bool:

@@ -103,7 +103,7 @@ class Subject(Trace):
         if is_float_array(x):
             source = Value(x)
             if x.ndim:
-                source._data.setflags(write=False)  # a copy that nobody else knows
+                source._data.setflags(write=False)  # a copy: nothing else refers to it
             return self._vary(source, name)
         if isinstance(x, (float, np.floating)):
             return self._vary(Value(x), name)
@@ -118,7 +118,7 @@ class Subject(Trace):
                 self.notes.append(f"{name} is the same Value as {other}: both vary together")
                 return x
             if isinstance(x._data, np.ndarray) and x._data.flags.writeable:
-                x._data = x._data.view()  # whoever checks gives it back: `gives_back`
+                x._data = x._data.view()  # undone after the check: `gives_back`
                 x._data.setflags(write=False)
             return self._vary(x, name)
         if isinstance(x, int | np.integer) and not isinstance(x, bool):
@@ -262,12 +262,12 @@ def is_float_array(x: Any) -> bool:
 
 
 def is_about_writing(error: BaseException | None) -> bool:
-    """Whether it was raised because somebody wrote into a locked array."""
-    return isinstance(error, ValueError) and "read-only" in str(error)  # says NumPy, and whoever passes it on
+    """Whether it was raised by writing into a locked array."""
+    return isinstance(error, ValueError) and "read-only" in str(error)  # the words of NumPy
 
 
 def names_of_inputs(f: Callable[..., Any], count: int) -> list[str]:
-    """What a function calls its inputs, where it tells; else their places."""
+    """The names that a function has for its inputs; else their positions."""
     code = getattr(f, "__code__", None)
     names = getattr(f, "names", ()) if code is None else code.co_varnames[inspect.ismethod(f) : code.co_argcount]
     if not isinstance(names, list | tuple):

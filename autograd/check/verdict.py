@@ -22,7 +22,7 @@ from .probe import EPS64, Probe, finite_or_zero
 
 Array = np.ndarray[Any, Any]
 
-# From best to worst: the worst entry speaks for all.
+# From best to worst: the report has the verdict of its worst entry.
 VERDICTS = ("pass", "precision", "kink", "wrong", "nondeterministic")
 PASS, PRECISION, KINK, WRONG, NONDETERMINISTIC = range(len(VERDICTS))
 
@@ -103,13 +103,13 @@ def _held(judged: Judged, probe: Probe) -> Array:
 
 
 def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array) -> None:
-    """Climb the ladder for entries that a first look did not settle."""
+    """Try all steps for the entries that the first difference did not decide."""
     places, g = judged.places[doubtful], judged.gradient[doubtful]
     climbed = climb(probe, places)
     slope, error = climbed.slope, climbed.error
     scales = _Scales(probe, places, gradient, climbed)
     verdict = _compare(g, slope, error, scales)
-    kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump is a bend that is too close by to be told from one
+    kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump cannot be told from a bend nearby
     verdict[kinked & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
     # log(1 - p) at p = 1 - 1e-11: every step is longer than the way to the edge, where the slope is larger still.

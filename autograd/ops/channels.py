@@ -69,7 +69,7 @@ def _joined(vector):
 
 
 def _batched_batch_norm(op, n, x, gamma, beta):
-    """A batch axis in front folded into the channels, each of which is by itself anyway."""
+    """A batch axis in front becomes part of the channels, which do not mix."""
     gamma, beta = _joined(gamma), _joined(beta)
     if gamma is None or beta is None:
         return None

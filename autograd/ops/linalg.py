@@ -36,7 +36,7 @@ def square(who):
 
 
 def lapack(who, f, x, *more):
-    """NumPy's function on these matrices; a failure is told in our words.
+    """NumPy's function on these matrices; a failure is explained in our own error.
 
     A matrix with a NaN or an infinity gives NaN and never reaches LAPACK, which may fail on it, or not come back.
     """

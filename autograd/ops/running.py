@@ -23,7 +23,7 @@ def _logcumsumexp_vjp(g, out, x, *, axis):
 
 
 def _logcumsumexp_lowered(x, axis=-1):
-    """Each result by itself, so that none loses its digits beside a larger one."""
+    """Each result is computed alone, so that a large one does not cost another its digits."""
     n = shape_of(x)[axis]
     rows = expand_dims(moveaxis(x, axis, -1), -2)
     return moveaxis(logsumexp(where(np.tril(np.ones((n, n), bool)), rows, -np.inf), axis=-1), -1, axis)

@@ -111,7 +111,7 @@ def test_it_survives_copies_and_pickles():
         ({"vjp": lambda g, x: (g,)}, r"the rule is vjp\(g, out, and these\); got vjp\(g, x\)"),
         ({"vjp": np.sin}, "Wrap it in a lambda"),
         ({"forward": lambda x, **more: x}, "cannot take"),
-        ({"reads": "y ** 3"}, r"speaks of y; the rule calls its inputs and settings x"),
+        ({"reads": "y ** 3"}, r"names y; the rule calls its inputs and settings x"),
         ({"reads": "x **"}, r"a Python expression, such as cube\(x\); got 'x \*\*'"),
     ],
 )
