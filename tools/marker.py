@@ -15,7 +15,7 @@ from autograd.worksheets import Worksheet, worksheet
 from autograd.worksheets.answers import as_answer, read
 from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
 from autograd.worksheets.marking import WRONG, _Marker
-from autograd.worksheets.sheet import Blank
+from autograd.worksheets.parts import Blank
 from examples import EXAMPLES
 
 UNITS = (2, 5, 10, 100)

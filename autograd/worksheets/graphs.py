@@ -15,7 +15,7 @@ from autograd.formula.scalar_tables import Table
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
 from autograd.op import OPS, apply
-from autograd.recording import enable_grad
+from autograd.recording import Note, enable_grad
 from autograd.value import Value
 
 TINY = 1e-30  # a bound below it guards against 0 and changes nothing else
@@ -88,8 +88,8 @@ def rebuilt(
                 twin = apply(node.op, tuple(map(twin_of, node.inputs)))
                 if not isinstance(twin, Value):
                     twin = Value(twin, requires_grad=False)
-            if names.name(node) and not names.is_made_up(node):
-                twin.name = names.name(node)
+            name = names.name(node) if not names.is_made_up(node) else None
+            twin._note = Note(name or None, node.scope, node.line)
             twins[node] = twin
     return twins[nodes[-1]]
 

@@ -24,8 +24,9 @@ from autograd.formula.scalar_program import BACKWARD
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import xml
 from autograd.worksheets.page_data import marking_data
+from autograd.worksheets.parts import Part, Step
 from autograd.worksheets.plain import PHASES, blank_rows, given_rows
-from autograd.worksheets.sheet import Part, Step, Worksheet
+from autograd.worksheets.sheet import Worksheet
 from autograd.worksheets.texts import as_slope
 
 HALF_WIDTH, BLANK_WIDTH, LETTER_WIDTH = 74, 20.5, 2  # mm, on A4 and Letter: half of it without the step's number

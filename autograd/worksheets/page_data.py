@@ -12,7 +12,8 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.worksheets import answers, intervals, marking, slips
-from autograd.worksheets.sheet import Blank, Worksheet, exact_text
+from autograd.worksheets.parts import Blank
+from autograd.worksheets.sheet import Worksheet, exact_text
 
 
 def marking_data(sheet: Worksheet) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -26,6 +25,7 @@ from autograd.version import __version__
 from autograd.worksheets.exact import as_text, fraction_of
 from autograd.worksheets.graphs import constants, prepared
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.parts import Blank, Part, Step
 from autograd.worksheets.texts import UPDATE, Texts, as_slope, shown
 
 LEVELS = ("steps", "ops")
@@ -35,72 +35,6 @@ OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIE
 MOST_BLANKS = 20_000
 LONG = 10  # characters of a given number that nobody works with by hand
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
-
-
-@dataclass
-class Blank:
-    """One number to work out.
-
-    id        `Q[0][1]`, `L`, `dL/dQ[0][1]`, `WQ_new[0][1]`, or a step's `P.e[0]`
-    what      the same in words
-    formula   arithmetic over the ids of its operands, in Python's notation
-    operands  those ids
-    answer    the number
-    fraction  the number exactly, where only + - * / and choices were used on the way to it; else None
-    """
-
-    id: str
-    what: str
-    formula: str
-    operands: tuple[str, ...]
-    answer: float
-    fraction: Fraction | None
-    expr: Expr = field(repr=False)
-    exact: Interval = field(repr=False)
-    part: Part = field(repr=False)
-    index: tuple[int, ...] = field(repr=False)
-
-    @functools.cached_property
-    def key(self) -> Decimal:
-        """The answer in decimal, to some 35 digits."""
-        return Decimal(0) if self.exact.low <= 0 <= self.exact.high else self.exact.middle
-
-
-@dataclass
-class Part:
-    """One table of blanks within a step: softmax's e, say. `symbols` tells how it is computed."""
-
-    table: Table
-    symbols: str
-    step: Step = field(repr=False)
-    blanks: list[Blank] = field(default_factory=list, repr=False)
-
-    @property
-    def name(self) -> str:
-        return self.table.name
-
-    @property
-    def is_matrix(self) -> bool:
-        return bool(self.table.shape)
-
-    @property
-    def label(self) -> str:
-        """What stands before its blanks: the short name inside a step, `∂L/∂Q` for a gradient."""
-        return self.table.label if self.table.kind == "step" else as_slope(self.table.name)
-
-
-@dataclass
-class Step:
-    """What is worked out at once, and counts once: a result with the named steps on the way to it."""
-
-    number: int
-    phase: str
-    title: str
-    parts: list[Part] = field(default_factory=list, repr=False)
-
-    @property
-    def blanks(self) -> list[Blank]:
-        return [blank for part in self.parts for blank in part.blanks]
 
 
 class Worksheet:
@@ -190,7 +124,9 @@ class Worksheet:
         wanted = self._forward if table.phase == FORWARD else self._backward
         if self._only is None or not wanted:
             return wanted
-        names = (table.name, self.program.words.name(table.owner))
+        name = self.program.words.name(table.owner)
+        path = table.owner.scope.path if table.owner.scope is not None else ""
+        names = (table.name, name, f"{path}.{name}")  # a result without a name belongs to the module that made it
         return any(fnmatchcase(name, pattern) for name in names for pattern in self._only)
 
     def _add_step(self, tables: list[tuple[Table, list[Scalar]]], texts: Texts) -> None:

@@ -22,7 +22,8 @@ from autograd.op import OPS, Slip
 from autograd.value import Value
 from autograd.worksheets.answers import Answer
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.sheet import Blank, Worksheet
+from autograd.worksheets.parts import Blank
+from autograd.worksheets.sheet import Worksheet
 from autograd.worksheets.texts import UPDATE, outline
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing

@@ -16,7 +16,8 @@ from autograd.graph import topological
 from autograd.value import Value
 from autograd.worksheets.graphs import prepared, rebuilt
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.sheet import Blank, Worksheet, worksheet
+from autograd.worksheets.parts import Blank
+from autograd.worksheets.sheet import Worksheet, worksheet
 from autograd.worksheets.slips import Alternatives
 
 TRIES = 4  # drafts for each variant, of which the best is taken

@@ -168,12 +168,23 @@ def test_a_model_of_a_few_lines_shows_its_data_and_targets():
     assert given["x"] == data.tolist() and given["y"] == [[0, 1], [1, 0]]
     assert all(len(sheet.given_text(t, i)) < 6 for t in sheet.givens for i in np.ndindex(t.shape))
     says = {part.label: part.symbols for step in sheet.steps for part in step.parts}
-    assert says["t1"] == "x @ layers.0.weight + layers.0.bias" and says["e"] == "exp(t3 − m)" and says["p"] == "e / z"
+    assert says["layers.0"] == "x @ layers.0.weight + layers.0.bias"
+    assert says["e"] == "exp(layers.2 − m)" and says["p"] == "e / z"
     assert all(says.values()) and grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
     exact = worksheet(loss)  # without rounding: the engine's own numbers
     loss.backward()
     found = [b.answer for b in exact.blanks if b.id.startswith("dL/dlayers.0.weight")]
     np.testing.assert_allclose(np.reshape(found, (2, 3)), model.layers[0].weight.grad, rtol=1e-9)
+
+
+def test_one_layer_is_asked_and_the_rest_given():
+    model = nn.Sequential(nn.Linear(2, 3, rng=0), nn.functional.tanh, nn.TransformerBlock(3, 1, rng=1))
+    loss = (model(np.array([[0.5, -1.0]])) ** 2).mean()
+    sheet = worksheet(loss, only=["layers.2.*"])
+    asked = {step.title for step in sheet.steps}
+    assert {"layers.2.norm1", "layers.2.attention.scores", "∂L/∂layers.2.norm2.gamma"} <= asked
+    assert not any("layers.0" in title for title in asked)
+    assert {"layers.0", "dL/dlayers.0.weight"} <= {table.name for table in sheet.givens}
 
 
 def test_results_that_are_given_are_printed_with_two_digits_more():

@@ -1,0 +1,79 @@
+"""What a sheet is made of: steps, their tables, and the blanks of a table."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+
+from autograd.expr import Expr
+from autograd.formula.scalar_tables import Table
+from autograd.worksheets.intervals import Interval
+from autograd.worksheets.texts import as_slope
+
+
+@dataclass
+class Blank:
+    """One number to work out.
+
+    id        `Q[0][1]`, `L`, `dL/dQ[0][1]`, `WQ_new[0][1]`, or a step's `P.e[0]`
+    what      the same in words
+    formula   arithmetic over the ids of its operands, in Python's notation
+    operands  those ids
+    answer    the number
+    fraction  the number exactly, where only + - * / and choices were used on the way to it; else None
+    """
+
+    id: str
+    what: str
+    formula: str
+    operands: tuple[str, ...]
+    answer: float
+    fraction: Fraction | None
+    expr: Expr = field(repr=False)
+    exact: Interval = field(repr=False)
+    part: Part = field(repr=False)
+    index: tuple[int, ...] = field(repr=False)
+
+    @functools.cached_property
+    def key(self) -> Decimal:
+        """The answer in decimal, to some 35 digits."""
+        return Decimal(0) if self.exact.low <= 0 <= self.exact.high else self.exact.middle
+
+
+@dataclass
+class Part:
+    """One table of blanks within a step: softmax's e, say. `symbols` tells how it is computed."""
+
+    table: Table
+    symbols: str
+    step: Step = field(repr=False)
+    blanks: list[Blank] = field(default_factory=list, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def is_matrix(self) -> bool:
+        return bool(self.table.shape)
+
+    @property
+    def label(self) -> str:
+        """What stands before its blanks: the short name inside a step, `∂L/∂Q` for a gradient."""
+        return self.table.label if self.table.kind == "step" else as_slope(self.table.name)
+
+
+@dataclass
+class Step:
+    """What is worked out at once, and counts once: a result with the named steps on the way to it."""
+
+    number: int
+    phase: str
+    title: str
+    parts: list[Part] = field(default_factory=list, repr=False)
+
+    @property
+    def blanks(self) -> list[Blank]:
+        return [blank for part in self.parts for blank in part.blanks]
