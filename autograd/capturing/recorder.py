@@ -82,6 +82,7 @@ class Recorder(TorchDispatchMode):
         self.met_inside: dict[Value, None] = {}  # the leaves that the Function being called has used
         self._constants: dict[int, tuple[Any, int, Any]] = {}
         self.ticks: Any = None  # a progress bar
+        self.refused: DataError | None = None  # why the run was not gone on with
         self.frame: Any = None  # the user's line that the latest call is on
 
     def gradients(self, roots: list[tuple[Value, Any]], seeds: dict[Value, Any]) -> dict[Value, Any]:
@@ -104,7 +105,13 @@ class Recorder(TorchDispatchMode):
     # --- one operator ---------------------------------------------------------------------------------------
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        try:
+            return self._dispatched(func, args, kwargs or {})
+        except DataError as error:  # a TypeError, which torch's operators (`a * b`) turn into one that says nothing
+            self.refused = error
+            raise
+
+    def _dispatched(self, func: Any, args: Any, kwargs: Any) -> Any:
         if self.ticks is not None:
             self.ticks.update()
         with self.as_usual():
@@ -128,6 +135,7 @@ class Recorder(TorchDispatchMode):
             results = tensors_in(out)
             for x in results:
                 refuse_coarse(x)
+                refuse_sparse(x)
             if not self.inside and not any(x.requires_grad for x in (*results, *written)):
                 if written:
                     self._hide(written)
@@ -368,6 +376,12 @@ class Recorder(TorchDispatchMode):
         call.numbers.append(number)
         if tensor.requires_grad and not self.inside and not self.memory.tangled(tensor):
             self.edges.setdefault(value, edge_of(tensor))
+
+
+def refuse_sparse(tensor: Any) -> None:
+    """Memory is followed entry by entry, which a sparse tensor does not have."""
+    if tensor.layout is not torch.strided and tensor.requires_grad:
+        raise DataError("capture follows dense tensors; here a sparse one carries a gradient. Write x.to_dense().")
 
 
 def refuse_coarse(tensor: Any, name: str = "") -> None:

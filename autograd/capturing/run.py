@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .compare import Comparison
 
 
+LATEST = 20  # results before an error, among which the last whole one is
+
+
 class Run:
     """One run of a model, recorded with our ops.
 
@@ -40,8 +43,8 @@ class Run:
     def failed(self, error: BaseException, place: Place | None) -> None:
         """The model raised: what was recorded so far stays, with the line that failed."""
         self.error, self.place = error, place
-        made = [value for call in self._recorder.calls for value in call.outputs]
-        self.result = made[-1] if made else None
+        made = [value for call in self._recorder.calls for value in call.outputs][-LATEST:]
+        self.result = max(made, key=lambda value: len(topological(value)), default=None)  # what most was computed for
         if not isinstance(error, Exception):
             return
         where = f" at {place}: {place.text}" if place else ""
@@ -55,7 +58,7 @@ class Run:
     @property
     def notes(self) -> list[str]:
         """What else there is to know: operators that were left to torch, and why."""
-        return list(dict.fromkeys(self._recorder.notes))
+        return list(dict.fromkeys(self._recorder.notes)) if self.error is None else []
 
     @property
     def gap(self) -> float:
@@ -76,7 +79,8 @@ class Run:
     @property
     def nodes(self) -> list[Value]:
         """Every node that the results were made from, oldest first."""
-        found = {node: None for root, _ in self.roots for node in topological(root)}
+        roots = [root for root, _ in self.roots] if self.error is None else [self.result]
+        found = {node: None for root in roots if isinstance(root, Value) for node in topological(root)}
         return sorted(found, key=lambda node: node.stamp)
 
     @property

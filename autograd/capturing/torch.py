@@ -45,7 +45,10 @@ def record(model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Run
         with tqdm(desc=f"capture {run.title}", unit=" ops", delay=2.0, leave=False, disable=None) as recorder.ticks:
             out = watched_run(recorder, model, *given)
     except BaseException as error:
-        run.failed(error, failing_place(error, LIBRARIES))
+        reason = recorder.refused or error
+        run.failed(reason, failing_place(error, LIBRARIES))
+        if reason is not error:
+            raise reason from None
         raise
     finally:
         recorder.ticks = None

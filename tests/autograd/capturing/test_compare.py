@@ -12,13 +12,7 @@ from torch import nn  # noqa: E402
 import autograd as ag  # noqa: E402
 from tests.autograd.capturing.gpt import GPT, tokens  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 
 class RowNorm(torch.autograd.Function):

@@ -8,13 +8,7 @@ from tests.autograd.capturing.against_torch import assert_same_run, captured  # 
 from tests.autograd.capturing.models import MODELS  # noqa: E402
 from tests.autograd.capturing.zoo import ZOO  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 
 QUICK = ("CNN", "ResNet", "Llama block", "mixture of experts", "LSTM by hand")

@@ -14,13 +14,7 @@ import autograd as ag  # noqa: E402
 from tests.autograd.capturing.gpt import GPT, tokens  # noqa: E402
 from tests.autograd.capturing.test_compare import GoodRowNorm, Linear, Norm, RowNorm, line_of  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 
 def compared(*layers, inputs=3):

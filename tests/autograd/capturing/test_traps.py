@@ -18,13 +18,7 @@ from tests.autograd.capturing.gpt import GPT, tokens  # noqa: E402
 from tests.autograd.capturing.models import ResNet  # noqa: E402
 from tests.autograd.capturing.test_compare import Norm, RowNorm  # noqa: E402
 
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    torch.set_default_dtype(torch.float64)
-    torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(torch.float32)
+pytestmark = pytest.mark.usefixtures("in_float64")
 
 
 # --- numbers ------------------------------------------------------------------------------------------------
@@ -285,6 +279,20 @@ def test_what_was_recorded_before_an_error_can_be_drawn():
     assert "stopped by RuntimeError" in str(run)
 
 
+def test_what_is_drawn_after_an_error_is_the_last_whole_result():
+    def f(x):
+        h = torch.relu(x)
+        out = F.linear(h, torch.ones(2, 5, requires_grad=True))
+        return out
+
+    with pytest.raises(RuntimeError) as caught:
+        ag.capture(f, torch.randn(2, 3))
+    run = caught.value.run
+    assert run.result.name == "h"
+    assert str(run).startswith("f: 1 nodes, 0 parameters, 1 real input")
+    assert run.notes == []
+
+
 def test_the_callers_input_is_not_written_to():
     x = torch.randn(3)
     ag.capture(lambda x: F.relu_(x) * 2, x.clone())
@@ -428,6 +436,11 @@ def test_a_kernel_that_writes_into_a_buffer():
 # --- what stays outside -------------------------------------------------------------------------------------
 
 
+def within_autocast(x):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return (x @ x).sum()
+
+
 def test_what_stays_outside_is_said_in_a_sentence():
     x = torch.randn(4)
     with pytest.raises(DataError, match="complex"):
@@ -436,6 +449,13 @@ def test_what_stays_outside_is_said_in_a_sentence():
         ag.capture(nn.Linear(4, 2).bfloat16(), x.bfloat16())
     with pytest.raises(DataError, match="bfloat16"):
         ag.capture(lambda x: x.bfloat16().sum().double(), x)
+    with pytest.raises(DataError, match="real numbers only") as caught:
+        ag.capture(lambda x: (torch.view_as_complex(x.view(2, 2)) * torch.tensor(1j)).abs().sum(), x)
+    assert "test_traps.py" in caught.value.__notes__[0]
+    with pytest.raises(DataError, match="dense"):
+        ag.capture(lambda x: x.to_sparse().sum(), x)
+    with pytest.raises(DataError, match="bfloat16"):
+        ag.capture(within_autocast, torch.randn(4, 4).float())
     with pytest.raises(DataError, match="autocast"), torch.autocast("cpu"):
         ag.capture(nn.Linear(4, 2), x)
     with pytest.raises(DataError, match="module or a function"):
