@@ -241,8 +241,9 @@ def join(program: Program) -> Program:
     readers = program.readers()
     made = {i.out: i for i in program.code}
     builder = Builder(program)
+    whole = _sums_of_scatters(program, made, readers)
     for i in program.code:
-        parts = _parts_of(program, i, made, readers)
+        parts = _parts_of(program, i, made, readers) if i.out in whole else None
         if parts is None:
             builder.add(i)
         else:
@@ -250,6 +251,19 @@ def join(program: Program) -> Program:
             op = OPS["concatenate"].bind({"axis": axis})
             builder.add(i._replace(op=op, inputs=registers, part=i.part or "split"))
     return builder.program()
+
+
+def _sums_of_scatters(program: Program, made: dict[int, Instruction], readers: list[int]) -> set[int]:
+    """The sums whose terms are all scatters; of one inside another the outer one."""
+    sums: set[int] = set()
+    inner: set[int] = set()
+    for i in program.code:
+        if i.op.base.name == "add":
+            own = [r for r in i.inputs if r in sums and readers[r] == 1]
+            if all(r in own or (r in made and made[r].op.base.name == "scatter") for r in i.inputs):
+                sums.add(i.out)
+                inner.update(own)
+    return sums - inner
 
 
 def _parts_of(

@@ -293,15 +293,16 @@ def _let_go(used: Sequence[Any], begun: int, grads: dict[Value, Any], root: Valu
 
 
 def trace_graph(root: Value) -> tuple[Traced, list[Value]]:
-    """A graph that is recorded already, and the walk back from it, as a program of its leaves; and these leaves."""
+    """A graph that is recorded already, and the walk back from a scalar, as a program of its leaves; and these."""
     inputs = [x for x in leaves_of(root) if x.requires_grad]
     tracer, walked = Tracer(), Walked()
     tracer.start = 0
+    whole = np.size(root._data) == 1  # of several numbers there is no one gradient: the forward pass alone
     with enable_grad():
-        outs = [root, *gradients_of(root, [root], inputs, walked)]
+        outs = [root, *(gradients_of(root, [root], inputs, walked) if whole else ())]
     names = [x.name or f"x{n}" for n, x in enumerate(inputs, 1)]
     program, origins = program_of(outs, inputs, names, tracer, walked)
-    return Traced(program, origins, LEAF, [True] * len(inputs), []), inputs
+    return Traced(program, origins, LEAF, [whole] * len(inputs), []), inputs
 
 
 def program_of(

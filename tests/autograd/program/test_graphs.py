@@ -3,6 +3,7 @@
 import threading
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 from autograd import Value, compile, value_and_grad
@@ -85,3 +86,19 @@ def test_changing_shapes_back_and_forth_traces_no_shape_twice():
         assert value == 2.0 * n and dx.shape == (n,)
     assert calls.count((2,)) == calls.count((3,))
     assert "2 program(s)" in repr(g)
+
+
+@pytest.mark.slow
+def test_a_long_chain_compiles_in_time_that_grows_with_its_length():
+    """20,000 ops one after the other, and 60,000 back: no pass may look at all of them for each of them."""
+
+    def chain(x, a):
+        for _ in range(5_000):
+            x = x * a + 0.001 * x.tanh()
+        return x
+
+    g = compile(chain)
+    value, (dx, da) = g(0.5, 0.999)
+    want, grads = value_and_grad(chain, wrt=(0, 1))(0.5, 0.999)
+    np.testing.assert_allclose([value, dx, da], [want, *grads], rtol=1e-12)
+    assert len(g.program()) > 50_000
