@@ -121,9 +121,9 @@ def first_step(step: Callable[[], Any]) -> tuple[float, Any]:
     kept = os.environ.get("XDG_CACHE_HOME")
     with tempfile.TemporaryDirectory() as empty:
         os.environ["XDG_CACHE_HOME"] = empty
-        begin = sum(os.times()[:4])
+        begin = time.process_time() + sum(os.times()[2:4])
         result = step()
-        seconds = sum(os.times()[:4]) - begin
+        seconds = time.process_time() + sum(os.times()[2:4]) - begin
     if kept is None:
         del os.environ["XDG_CACHE_HOME"]
     else:

@@ -118,6 +118,7 @@ SPECIAL = [0.0, -0.0, 1e-320, -1e-320, 1e-9, 0.5, -0.5, 1.0, 20.0, -20.0, 88.0, 
            -708.0, -740.0, -746.0, -1e6, 1e6, math.inf, -math.inf, math.nan]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_exp_is_within_one_unit_of_the_last_place_and_tanh_within_two_and_a_half():
     rng = np.random.default_rng(0)
     spread = np.concatenate(
@@ -170,6 +171,7 @@ def some_inputs(seed=0):
     return [rng.normal(size=shape) for shape in ((5, 4), (5, 4), (5, 4), (4,))]
 
 
+@pytest.mark.slow
 def test_a_new_shape_and_another_dtype_are_built_anew():
     g = compile(lambda x: (x * x).sum(), "c")
     for x in (np.arange(3.0), np.arange(4.0), np.arange(3.0).astype(np.float32), np.arange(3.0)):
@@ -179,6 +181,7 @@ def test_a_new_shape_and_another_dtype_are_built_anew():
     assert "3 program(s)" in repr(g)
 
 
+@pytest.mark.slow
 def test_many_threads_at_once():
     g = compile(block, "c")
     many = [some_inputs(seed) for seed in range(6)]
@@ -218,6 +221,7 @@ def test_ids_out_of_range_are_refused_as_by_numpy(quickly):
         targets(logits, np.array([0, 3]))
 
 
+@pytest.mark.slow
 def test_what_c_cannot_do_numpy_does_in_between(quickly):
     cube = ag.custom_op("cube_in_c", forward=lambda x: x**3, vjp=lambda g, out, x: (3 * g * x**2,))
     a = np.array([[2.0, 1.0], [1.0, 3.0]])
@@ -250,7 +254,7 @@ def test_long_rows_are_added_up_in_blocks(quickly):
 
 def test_many_ops_on_single_numbers_are_a_tape(quickly):
     def f(x, y):
-        for n in range(1, 240):  # no two alike, so that nothing is re-rolled
+        for n in range(1, 60):  # no two alike, so that nothing is re-rolled
             x, y = ag.where(x > y, x - 0.01 * n, (x * y).tanh()), y * 0.9 + x / (n + y * y)
         return x * y
 
@@ -300,6 +304,7 @@ def test_equal_loops_are_written_once():
     assert len(calls) > 2 * len(set(calls))
 
 
+@pytest.mark.slow
 def test_large_products_go_to_the_blas_of_numpy_and_work_without_it(quickly, monkeypatch):
     from autograd.program.backends.c import library
 
@@ -335,7 +340,7 @@ def test_a_library_is_built_once_and_found_again(cache, monkeypatch, quickly):
     assert list(cache.iterdir()) == [library]
 
 
-@pytest.mark.parametrize("damage", [b"", b"not a library", None], ids=["empty", "text", "cut short"])
+@pytest.mark.parametrize("damage", [b"", None], ids=["empty", "cut short"])
 def test_a_damaged_library_is_built_again(cache, damage, quickly):
     square()
     (library,) = cache.iterdir()
