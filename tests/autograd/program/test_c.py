@@ -243,6 +243,17 @@ def test_numbers_of_each_kind_go_in_and_out(quickly):
     assert disagreement(c.build(program), program, given) == ""
 
 
+def test_bytes_in_another_order_and_numbers_at_odd_addresses(quickly):
+    swapped, ids = np.arange(1.0, 4.0).astype(">f8"), np.array([2, 0]).astype(">i4")
+    g = compile(lambda x, ids: (ag.take(x, ids, axis=0) * x[1:]).sum(), "c")
+    value, (dx, _) = g(swapped, ids)
+    assert value == 3.0 * 2.0 + 1.0 * 3.0
+    np.testing.assert_array_equal(dx, [3.0, 3.0, 3.0])
+    odd = np.zeros(25, np.uint8)[1:].view(np.float64)
+    odd[:] = swapped
+    assert g(odd, ids.astype(np.int64))[0] == value
+
+
 def test_long_rows_are_added_up_in_blocks(quickly):
     x = np.full(300_000, 0.1, np.float32)
     run = c.build(built(lambda x: (x.sum(), x.reshape(3, 100_000).sum(axis=1)), [x], gradients=False)[0])

@@ -21,7 +21,7 @@ _API = ("PyList_GetItem", "PyObject_GetBuffer", "PyBuffer_Release", "PyFloat_AsD
 def library_of(programs: Sequence[Program]) -> list[Runner]:
     """One runner a program, all from one library."""
     blas = find_blas()
-    source = Source(programs, blas.whole if blas else None)
+    source = Source([_native(program) for program in programs], blas.whole if blas else None)
     library = loaded(source.text)
     pointers = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _API]
     pointers += [blas.double, blas.single] if blas else [None, None]
@@ -32,13 +32,26 @@ def library_of(programs: Sequence[Program]) -> list[Runner]:
     return [_Runner(call, n, program, run.planned) for n, (program, run) in enumerate(zip(programs, source.runs))]
 
 
+def _native(program: Program) -> Program:
+    """With all numbers in this machine's order of bytes."""
+    types = tuple((shape, dtype.newbyteorder("=")) for shape, dtype in program.types)
+    constants = {
+        r: data.astype(types[r][1]) if isinstance(data, np.ndarray) and not data.dtype.isnative else data
+        for r, data in program.constants.items()
+    }
+    return program.but(types=types, constants=constants)
+
+
 class _Runner:
     """A program in a library. A call takes a work space that nobody uses and puts it back, so threads may share it."""
 
     def __init__(self, call: Any, number: int, program: Program, planned: Planned) -> None:
         self._call, self._number, self._planned = call, number, planned
-        self._inputs = [program.types[r] for r in program.inputs]
-        self._outputs = [program.types[r] for r in program.outputs]
+        self._inputs, self._outputs = (
+            [(shape, dtype.newbyteorder("=")) for shape, dtype in (program.types[r] for r in registers)]
+            for registers in (program.inputs, program.outputs)
+        )
+        self._foreign = any(not program.types[r][1].isnative for r in program.inputs)  # bytes in another order
         self._fixed = (ctypes.c_void_p * len(planned.fixed))(*(array.ctypes.data for array in planned.fixed))
         self._spaces: list[tuple[int, Any]] = []
 
@@ -48,14 +61,14 @@ class _Runner:
             space = self._spaces.pop()
         except IndexError:
             space = self._new_space()
-        given = inputs if inputs.__class__ is list else list(inputs)
+        given = inputs if inputs.__class__ is list and not self._foreign else self._laid_out(inputs)
         try:
             found = self._call(self._number, given, outputs, self._fixed, space[0])
         except (BufferError, TypeError, ValueError):  # an input whose numbers do not lie one after the other
             found = -1
         if found:
             if found < 0:
-                found = self._call(self._number, self._contiguous(given), outputs, self._fixed, space[0])
+                found = self._call(self._number, self._laid_out(given), outputs, self._fixed, space[0])
             if found:
                 self._fail(found, space[1])
         self._spaces.append(space)
@@ -67,11 +80,10 @@ class _Runner:
         start = -memory.ctypes.data % 64
         return memory.ctypes.data + start, memory[start:]
 
-    def _contiguous(self, inputs: Sequence[Any]) -> list[Any]:
-        return [
-            np.array(x, dtype, order="C", copy=None).reshape(shape)
-            for x, (shape, dtype) in zip(inputs, self._inputs, strict=True)
-        ]  # fmt: skip
+    def _laid_out(self, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs as C reads them: one number after the other, aligned, in this machine's order of bytes."""
+        types = zip(inputs, self._inputs, strict=True)
+        return [np.require(x, dtype, ["C", "A"]).reshape(shape) for x, (shape, dtype) in types]
 
     def _fail(self, found: int, space: Any) -> None:
         """Raise the error of a check, for the whole number that failed it."""

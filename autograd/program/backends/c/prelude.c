@@ -183,12 +183,12 @@ static int pointer_to(void *object, i64 bytes, void **out) {
     View view;
     if (given.get_buffer(object, &view, 0)) return 0;
     *out = view.buf;
-    int fits = view.len == bytes;
+    int fits = view.len == bytes && (uintptr_t)view.buf % (uintptr_t)view.itemsize == 0;
     given.release_buffer(&view);  // the list that it is in keeps it alive
     return fits;
 }
 
-// 0; -1 if an input is no contiguous array of its size; or what a failed check left, see `run`.
+// 0; -1 if an input is no contiguous, aligned array of its size; or what a failed check left, see `run`.
 static i64 call_program(const Program *p, void *inputs, void *outputs, void *const *fixed, char *work) {
     void **in = (void **)work, **out = in + p->inputs;
     double *numbers = (double *)(out + p->outputs);
