@@ -1,6 +1,7 @@
 """Pages whose numbers can be changed: page and Python agree on every number and every printed digit."""
 
 import json
+import os
 import re
 
 import numpy as np
@@ -24,6 +25,10 @@ from examples import (
 
 EXAMPLES = {"2": example2_single_step, "3": example3_full_backprop,
             "4": example4_multiple_patterns, "5": example5_feed_forward, "cat": cat_sleeps}  # fmt: skip
+
+# How many changes of numbers each graph is tried on, if not a few. All 1,000, in an hour or two:
+#   HANDGRAD_EDITS=1000 pytest tests/autograd/stepping/test_live_page.py -k agree
+EDITS = int(os.environ.get("HANDGRAD_EDITS", "0"))
 
 # What a page shows at every position: the numbers of its panel, and all texts of its cards.
 READERS = """(() => {
@@ -128,7 +133,7 @@ def assert_same_numbers(at, root, rtol=1e-13):
 
 def test_a_scalar_graph_agrees_after_every_edit(open_page):
     at, rng = open_page(small_graph()), np.random.default_rng(0)
-    for edit in range(15):
+    for edit in range(EDITS or 15):
         a, b = rng.normal(scale=2, size=2).round(1 if edit % 2 else 12).tolist()
         put(at, {"a": a, "b": b})
         assert_same_digits(at, small_graph(a, b))
@@ -165,7 +170,7 @@ def test_an_example_agrees_after_every_edit(open_page, name):
     root, rng = EXAMPLES[name].graph(), np.random.default_rng(1)
     at, start = open_page(root), named_leaves(root)
     assert_same_digits(at, root)
-    for _ in range(2):
+    for _ in range(EDITS or 2):
         numbers = {name: data + 0.3 * rng.normal(size=np.shape(data)) for name, data in start.items()}
         put(at, numbers)
         assert_same_digits(at, with_leaves(root, numbers))
@@ -196,7 +201,7 @@ def test_ops_agree_after_every_edit(open_page, name):
         return root
 
     at = open_page(graph(*rng.normal(size=(2, 2, 2))))
-    for _ in range(3):
+    for _ in range(EDITS or 3):
         x, y = rng.normal(size=(2, 2, 2))
         put(at, {"x": x, "y": y})
         assert_same_numbers(at, graph(x, y))
@@ -230,7 +235,7 @@ def test_random_graphs_agree_after_every_edit(open_page, seed):
         return {name: rng.normal(size=shape) for name, shape in shapes.items()}
 
     at = open_page(random_graph(seed, numbers()))
-    for _ in range(3):
+    for _ in range(EDITS or 3):
         edited = numbers()
         put(at, {name: edited[name] for name in at.js("handgrad.names()") if name in edited})
         assert_same_digits(at, random_graph(seed, edited))
