@@ -165,7 +165,14 @@ class Op:
                 op = self.bind(settings)
         elif settings:
             raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
+        elif len(args) != len(self.names) and not self.variadic:
+            raise self._miscounted(args)  # before a ufunc takes one more for the array to write into
         return apply(op, inputs)
+
+    def _miscounted(self, inputs: Sequence[Any]) -> TypeError:
+        """The error of a call with too few or too many inputs."""
+        wanted = f"{len(self.names)} input{'s' * (len(self.names) > 1)}, as in {self.reads}"
+        return TypeError(f"{self.name} takes {wanted}; got {len(inputs)}")
 
     def _misused(self, error: TypeError) -> TypeError:
         """An error of a call that does not fit `normalize`, in the op's own name."""
@@ -235,8 +242,7 @@ class Op:
         if not isinstance(error, ArithmeticError | ValueError | TypeError | LookupError | AttributeError):
             raise error  # not of our inputs' making: a signal handler's exception, say, or MemoryError
         if self.normalize is None and not self.variadic and len(inputs) != len(self.names):
-            wanted = f"{len(self.names)} input{'s' * (len(self.names) > 1)}, as in {self.reads}"
-            raise TypeError(f"{self.name} takes {wanted}; got {len(inputs)}") from None
+            raise self._miscounted(inputs) from None
         if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
             with contextlib.suppress(OverflowError):  # an int of more than 308 digits
                 return self.forward(*map(np.float64, inputs))

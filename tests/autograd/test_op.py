@@ -246,3 +246,13 @@ def test_a_view_only_moves_numbers(op):
     for sample in op.samples:
         f, (x,) = op.on(sample)
         assert np.isin(f(x), x).all()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if op.normalize is None and not op.variadic))
+def test_one_input_too_many_is_refused_and_left_alone(name):
+    """A ufunc would take it for `out=` and write the result into it."""
+    op = OPS[name]
+    given = [Value(np.array([1.0, 2.0])) for _ in range(len(op.names) + 1)]
+    with pytest.raises(TypeError, match=f"{name} takes {len(op.names)} input"):
+        op(*given)
+    assert given[-1].tolist() == [1.0, 2.0]
