@@ -184,7 +184,7 @@ def trace_gradient(page: Page, **given: Any) -> Tables:
 
 def residual_helps(page: Page, depth: int = 20, **given: Any) -> Tables:
     """Exercise 4: the same block stacked: how much gradient arrives at the bottom, with the residual and without."""
-    sizes = {residual: depth_gradients(depth, residual, **given) for residual in (True, False)}
+    sizes = {residual: depth_gradients(depth, residual, given) for residual in (True, False)}
     page.say(f"{'blocks':>7}{'with residual':>16}{'without':>14}")
     for blocks in (1, 2, 5, 10, 20):
         if blocks <= depth:
@@ -193,7 +193,7 @@ def residual_helps(page: Page, depth: int = 20, **given: Any) -> Tables:
     return {"with": sizes[True], "without": sizes[False]}
 
 
-def depth_gradients(depth: int, residual: bool, **given: Any) -> list[float]:
+def depth_gradients(depth: int, residual: bool, given: Mapping[str, Any]) -> list[float]:
     """The norm of d(sum)/d(attention output) through 1, 2, ... blocks."""
     found = run(**given)
 
@@ -234,7 +234,7 @@ EXERCISES = (
 
 def plots(*, depth: int = 12, **given: Any) -> dict[str, str]:
     """How much gradient reaches the bottom of a stack of blocks, in powers of ten."""
-    curves = {label: [float(np.log10(size)) for size in depth_gradients(depth, residual, **given)]
+    curves = {label: [float(np.log10(size)) for size in depth_gradients(depth, residual, given)]
               for label, residual in (("with residual", True), ("without", False))}
     return {"residual.svg": curve_svg(curves, "Gradient reaching the bottom of a stack of blocks",
                                       "blocks", "log10 of its norm", start=1)}

@@ -88,6 +88,15 @@ def test_changed_inputs_change_the_page_and_skip_the_comparison():
     assert "Skipped: eta not as on the worksheet" in text
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "given"), [
+    ("example3", {"causal": True}), ("example2", {"update": "full"}), ("example5", {"row0": "copied"}),
+    ("example5", {"residual": False}), ("example6", {"pre_norm": True}), ("cat_sleeps", {"reduction": "sum"})])
+def test_other_conventions_print_a_sheet_too(name, given):
+    text = worksheet(examples.find(name), **given)
+    assert "Exercises" in text and "nan" not in text.lower()
+
+
 def test_a_stream_without_mathematics_gets_plain_characters():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
