@@ -21,7 +21,7 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
     inputs = [table for table in sheet.givens if table.kind == "input"]
     given = [(name, exact_text(float(x))) for t in inputs for name, x in zip(t.ids.flat, t.values.flat)]
     places = {name: place for place, name in enumerate([*(name for name, _ in given), *sheet.exprs])}
-    lines = [[name, _line(sheet, name, e, places)] for name, e in sheet.exprs.items()]
+    lines = [_line(sheet, name, e, places) for name, e in sheet.exprs.items()]
     known: dict[tuple[str, str], int] = {}
     parts = [
         {
@@ -48,9 +48,10 @@ def _place(blank: Blank) -> int:
     return int(np.ravel_multi_index(blank.index, blank.part.table.shape)) if blank.index else 0
 
 
-def _line(sheet: Worksheet, name: str, e: Expr, places: dict[str, int]) -> Any:
-    """The formula of a line; the number itself where intervals cannot compute it."""
-    return str(sheet.numbers[name].low) if name in sheet.not_computed else as_data(e, places)
+def _line(sheet: Worksheet, name: str, e: Expr, places: dict[str, int]) -> list[Any]:
+    """Its id and formula; and the number itself where intervals cannot compute it."""
+    number = [str(sheet.numbers[name].low)] if name in sheet.not_computed else []
+    return [name, as_data(e, places), *number]
 
 
 def _slips(sheet: Worksheet, blank: Blank, places: dict[str, int], known: dict[tuple[str, str], int]) -> list[Any]:

@@ -3,7 +3,7 @@
 // with the key is right, one that follows from their own numbers follows, any other is wrong.
 //
 //   sheet.digits   significant digits asked for         sheet.given    [[id, number as text]]
-//   sheet.lines    [[id, formula or number]]            sheet.parts    [{ step, name, shape, places, blanks: [[place, slips]] }]
+//   sheet.lines    [[id, formula, number]]              sheet.parts    [{ step, name, shape, places, blanks: [[place, slips]] }]
 //   sheet.slips    [[name, what it teaches]]            sheet.rounded  [[place, low, high]] of lines that are given
 //   sheet.rules    the words and numbers of the Python files
 //
@@ -26,9 +26,9 @@ const marking = (() => {
       numbers.push(exactly(parse(text)));
       formulas.push(null);
     }
-    for (const [id, formula] of sheet.lines) {
+    for (const [id, formula, number] of sheet.lines) {
       names.push(id);
-      numbers.push(evaluate(formula, numbers, exactly));
+      numbers.push(number === undefined ? evaluate(formula, numbers, exactly) : exactly(parse(number)));
       formulas.push(formula);
     }
     const parts = sheet.parts.map((part) => ({ ...part, blanks: part.blanks.map(([place, slips]) => {

@@ -104,6 +104,7 @@ def sheets_of_all_sorts():
     yield worksheet((x.sin() * y.sqrt() + x.maximum(y).exp() / (1.0 + y**2.5)).sum())
     yield worksheet((softmax(x * y).log() * (x.sigmoid() - y.arctan())).mean() + x.gelu().sum())
     yield worksheet(cross_entropy(x * y, 2))
+    yield worksheet((Value(np.array([0.0, 2.0]), name="x") ** 1.5).sum())  # 0 ** 1.5 has no interval of its own
     yield sheet_of("example2")
 
 
