@@ -173,6 +173,7 @@ STEPS = ["np.floor(A)", "np.ceil(A)", "np.trunc(A)", "np.fix(A)", "np.rint(A)", 
          "np.logical_or(A, 0.0)", "np.any(A, axis=0, where=B > 0)", "np.all(A > 0, axis=1, where=B > 0)"]
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 @sweep("call", STEPS)
 def test_steps_are_numpys_and_send_nothing_back(call):
     expected = eval(call.replace(".data", ""), names(ARRAYS))

@@ -67,6 +67,7 @@ OPTIONAL = {
     "nan": [0.0, 1.0], "posinf": [None, 2.0], "neginf": [None, 2.0], "default": [0, 2.5],
     "n": [1, 0, 2], "prepend": [NONE, 1.0, OTHER], "append": [NONE, 1.0], "offset": [0, 1, -1], "decimals": [0, 1],
     "axis1": [0, 1, -1, 5], "axis2": [1, 0, -1], "kind": [None, "stable"], "stable": [None, True],
+    "descending": [False, True],
     "upper": [False, True], "UPLO": ["L", "U", "X"], "full_matrices": [True, False], "compute_uv": [True, False],
     "hermitian": [False, True], "rcond": [None, 0.1], "rtol": [NONE, 1e-5, 2.0], "axisa": [-1, 1], "axisb": [-1, 1],
     "num": [50, 3, 1], "endpoint": [True, False], "retstep": [False, True], "tol": [100],
@@ -90,7 +91,7 @@ TRIED = {  # where a function has its own meaning for a name
 
 # The only parameters that an answer may lack. Another one is a parameter that somebody forgot.
 MAY_LACK = {"out", "casting", "subok", "signature", "copy", "device", "mean",
-            "hermitian", "rcond", "rtol", "returned", "retstep"}
+            "hermitian", "rcond", "rtol", "returned", "retstep", "descending"}
 
 
 LENIENT = {np.clip}  # one bound may be left out
@@ -150,6 +151,7 @@ def name_of(function):
 
 
 @pytest.mark.filterwarnings("ignore:'where' used without 'out'")
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 @sweep("function", BY_NUMPY, ids=name_of)
 def test_a_call_means_what_numpy_means(function):
     for parameter, args, kwargs in calls(function):

@@ -10,6 +10,7 @@ from autograd import Value, cross_entropy, layer_norm, softmax
 from autograd.errors import DataError
 from autograd.worksheets import grade, worksheet
 from examples import EXAMPLES
+from tests.sweep import slow_but
 from tools.marker import power, pupil, sheet_of, written
 
 NAMES = [example.name for example in EXAMPLES]
@@ -43,7 +44,7 @@ def honest(sheet, kind, seed):
 
 @pytest.mark.parametrize("digits", [2, 4])
 @pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_but(NAMES, ["example1", "example2"]))
 def test_honest_pupils_are_never_called_wrong(name, kind, digits):
     sheet = sheet_of(name, digits)
     marks = grade(sheet, honest(sheet, kind, 0))
@@ -66,6 +67,7 @@ def drawn_graph(seed):
     return cross_entropy(h, np.array([0, 2])) if seed % 3 else (softmax(h)[:, 1] ** 2).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
 def test_honest_pupils_on_other_sheets(kind):
     for seed in range(25):
