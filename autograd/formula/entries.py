@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.errors import DataError
+from autograd.errors import DataError, HandgradError
 from autograd.expr import Expr
 from autograd.op import OPERATORS, OPS, Op, apply
 
@@ -63,7 +63,8 @@ class Entries:
         try:
             return Entries(op.forward(*arrays))
         except Exception as error:  # a forward function of somebody's own asks for real numbers
-            raise DataError(f"{op.name} cannot be spelled out in scalars: it needs the numbers themselves") from error
+            why = error if isinstance(error, HandgradError) else "it needs the numbers themselves"
+            raise DataError(f"{op.name} cannot be spelled out in scalars: {why}") from error
 
 
 def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
