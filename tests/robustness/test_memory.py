@@ -115,6 +115,9 @@ def test_checks_leave_nothing_behind(no_collector):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    sys.version_info[:3] == (3, 13, 0), reason="NOT TESTED: Python 3.13.0 crashes here on any long chain of objects"
+)
 def test_deep_graphs_are_freed_without_recursion_on_a_small_stack():
     freed = []
 
