@@ -27,7 +27,8 @@ those it was made of. Plain numbers and arrays are constants in the formulas; no
 1.
 
     ids     an entry of a value `Q[0][1]`, a scalar `L`; of a step `P.e[0]`; of a gradient `dL/dQ[0][1]`; of one of
-            several contributions to a gradient `dL/dx:y`, the one that comes through y (a second one: `dL/dx:y#2`)
+            several contributions to a gradient `dL/dx:y`, the one that comes through y (a second one: `dL/dx:y#2`);
+            of the gradient of a slice `dL/d(x[0])`, which is not that of the entry
 """
 
 from __future__ import annotations
@@ -91,8 +92,9 @@ class _Book:
         self._owner: Any = None
         self._through: Value | None = None
         self._open = Opener()
+        self._plain = {self.words.name(node) for node in nodes}
         for node in nodes:  # results come before steps in the choice of names
-            self._used[self.words.name(node)] += 1
+            self._used[self._name(node)] += 1
 
     def _is_hidden(self, node: Value) -> bool:
         """Does it only move numbers, without a name? Then it reads as its short expression, `K.T`, and has no table."""
@@ -103,10 +105,15 @@ class _Book:
             self.names.settle((), {node: text})
         return True
 
+    def _name(self, node: Value) -> str:
+        """What its entries are called after. A node called `x[0]` is no entry of x, and becomes `(x[0])`."""
+        name = self.words.name(node)
+        return f"({name})" if "[" in name and name.partition("[")[0] in self._plain else name
+
     # --- forward -------------------------------------------------------------------------------------------------
 
     def add_node(self, node: Value) -> None:
-        name = self.words.name(node)
+        name = self._name(node)
         if node.op is None:
             table = Table(name, name, "input", FORWARD, node, np.asarray(node.data, dtype=float))
             self.inputs.append(table)
@@ -164,7 +171,7 @@ class _Book:
         return [self._simplified(part.run(get), x.shape) for x, part in wanted if part is not None]
 
     def _contribution(self, x: Value, formulas: Any, value: Any, through: Value) -> _Opened:
-        name = self._unique(f"{self._slope(x)}:{self.words.name(through)}")
+        name = self._unique(f"{self._slope(x)}:{self._name(through)}")
         table = Table(name, name, "contribution", BACKWARD, x, _numbers(value), formulas, through)
         return self._placed(table, unnamed=True)
 
@@ -182,7 +189,7 @@ class _Book:
         return x in self._hidden or (x.op is not None and self.names.is_made_up(x))
 
     def _slope(self, x: Value) -> str:
-        return f"d{self.words.top}/d{self.words.name(x)}"
+        return f"d{self.words.top}/d{self._name(x)}"
 
     # --- tables --------------------------------------------------------------------------------------------------
 
@@ -194,7 +201,7 @@ class _Book:
         key = formulas.shape, tuple(_key(e) for e in formulas.flat)
         if key not in self._steps:
             values = np.array([float(e.value) for e in formulas.flat]).reshape(formulas.shape)
-            full = self._unique(f"{self.words.name(self._owner)}.{name}")
+            full = self._unique(f"{self._name(self._owner)}.{name}")
             phase = FORWARD if self._through is None else BACKWARD
             table = Table(full, name, "step", phase, self._owner, values, formulas, self._through, says)
             self._symbols(table)

@@ -33,7 +33,11 @@ TEXT = {"exp": math.exp, "log": math.log, "sqrt": math.sqrt, "tanh": math.tanh, 
 
 def in_plain_python(data):
     """Run the program as JSON, knowing nothing of the engine."""
-    found = {name: x for table in data["inputs"] for name, x in zip(table["ids"], table["values"], strict=True)}
+    found = {}
+    for table in data["inputs"]:
+        for name, x in zip(table["ids"], table["values"], strict=True):
+            assert name not in found, f"{name} is written twice"
+            found[name] = x
 
     def run(e):
         if isinstance(e, list):
@@ -164,6 +168,24 @@ def test_a_transpose_without_a_name_leaves_no_trace():
     q, k = (Value(uneven((2, 2), seed=i), name=name) for i, name in enumerate("QK"))
     found = lines((q @ k.T).sum())
     assert "dL/dK[0][1]" in found and not any("t1" in text for text in found.values() if "K" in text)
+
+
+def test_a_slice_is_no_entry():
+    """Two paths meet in x[0]; what they send it is part of what the entry of x gets."""
+    x = Value(np.array([1.0, 2.0]), name="x")
+    first = x[0]
+    loss = first.tanh() * first.exp() + x.sin().sum()
+    assert_agrees(loss, [x])
+    assert lines(loss)["dL/dx[0]"] == "dL/dx:t3[0] + dL/d(x[0])"
+    x = Value(np.array([[1.0, 2.0], [3.0, 4.0]]), name="x")
+    row = x[0]
+    assert_agrees((row.tanh() * row).sum(), [x])
+
+
+def test_a_leaf_called_as_an_entry_is_called():
+    x, y = Value(np.array([1.0, 2.0]), name="x"), Value(3.0, name="x[0]")
+    assert_agrees((x * y).sum(), [x, y])
+    assert lines((x * y).sum())["dL/d(x[0])"] == "x[0] + x[1]"
 
 
 def test_run_computes_everything_from_other_inputs():
