@@ -80,7 +80,7 @@ class Derivation:
         found = self._symbols.get(id(x))
         if found is None:
             inline = x is not self._root and self.names.nestable(x)
-            formula = self._made(x) if inline else None
+            formula = self.call(x) if inline else None
             found = Expr(self.name(x), self.data(x), node=x, formula=formula, inline=inline)
             self._symbols[id(x)] = found
         return found
@@ -97,7 +97,8 @@ class Derivation:
             return self._symbols.setdefault(id(x), Expr(visible(self.names.near(x, node)), x, node=x))
         return x
 
-    def _made(self, node: Value) -> Expr:
+    def call(self, node: Value) -> Expr:
+        """A node as its op applied to its operands: `softmax(x)`."""
         assert node.op is not None
         return Expr.applied(node.op, [self.operand(x, node) for x in node.inputs], self.data(node))
 
@@ -106,7 +107,7 @@ class Derivation:
     def forward(self, node: Value) -> list[Line]:
         """How a node is computed: one line, or those of its op's definition if that has named steps."""
         assert node.op is not None
-        whole = self._made(node)
+        whole = self.call(node)
         result = Expr(self.name(node), self.data(node), node=node)
         if node.op.definition is not None:
             steps = node.op.definition(*(self.operand(x, node) for x in node.inputs), **node.op.settings)

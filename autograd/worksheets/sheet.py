@@ -71,7 +71,7 @@ class Worksheet:
     # --- building ------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        texts = Texts(self.program)
+        texts = Texts(self.program, steps=self.level == "steps")
         waiting: list[tuple[Table, list[Scalar]]] = []
         for table in [*self.program.tables, *self._updates()]:
             lines = list(table.lines())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
@@ -46,9 +47,12 @@ def as_slope(name: str) -> str:
 class Texts:
     """How each table is computed, in the symbols of whole tables: `Q = X @ WQ`."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, steps: bool = True) -> None:
         self.words = program.words
         self.program = program
+        self._steps = steps  # whether the sheet asks for the named steps inside of an op
+        self._shapes = {table.name: table.shape for table in (*program.inputs, *program.tables)}
+        self._asked_slopes = {table.owner for table in program.tables if table.kind == "gradient"}
         self._forward: dict[Value, list[Any]] = {}
         self._sent: dict[Value, list[Any]] = {}
 
@@ -58,6 +62,8 @@ class Texts:
             return f"{name} − η · {as_slope(f'd{self.program.top}/d{name}')}"
         if table.kind == "gradient" and table.through is None:
             return "the sum of what comes along each path"
+        if not self._steps:
+            return self._at_once(table)
         line = self._line(table)
         if line is None or _is_call(line.formula) or (table.values.size == 1 and _has_steps(table)):
             found = self._of_entries(table)
@@ -69,6 +75,15 @@ class Texts:
             return self._written(line.formula)
         assert table.through is not None
         return self._in_full(self._written(line.formula), table.through)
+
+    def _at_once(self, table: Table) -> str:
+        """Without blanks for its steps: the call itself, softmax(x); a rule with what it names: P * u, where u = …"""
+        if table.phase == FORWARD:
+            return self._written(self.words.call(table.owner))
+        assert table.through is not None
+        *named, last = self._lines(table)
+        names = "; ".join(f"{line.result.name} = {self._written(line.formula)}" for line in named)
+        return self._in_full(self._written(last.formula), table.through) + (f", where {names}" if names else "")
 
     def _line(self, table: Table) -> Any:
         """The line that gives a whole table; None for a step inside another op's step."""
@@ -90,7 +105,18 @@ class Texts:
         tables = {name.partition("[")[0] for name in names}
         if len(tables) < len(names) or len(set(map(outline, formulas))) > 1 or formulas[0].op is None:
             return ""
+        if not all(map(self._is_entry_by_entry, formulas)):
+            return ""
         return self._without_step(PLACES.sub("", python_text(formulas[0])), table)
+
+    def _is_entry_by_entry(self, e: Expr) -> bool:
+        """Do its names stand for entries at one place, as in e[0][1] / z[0]? In outer's x[0] * g[1] they do not."""
+        places = []
+        for symbol in e.symbols():
+            name, *place = re.split(r"[\[\]]+", symbol.name.rstrip("]"))
+            places.append([at for at, size in zip(place, self._shapes[name], strict=True) if size > 1])
+        places.sort(key=len)
+        return all(_is_within(shorter, longer) for shorter, longer in itertools.pairwise(places))
 
     def _without_step(self, text: str, table: Table) -> str:
         owner = table.owner if table.through is None else table.through
@@ -98,16 +124,18 @@ class Texts:
         return SLOPE.sub(r"∂\1/∂", text).replace(" - ", " − ")
 
     def _in_full(self, text: str, node: Value) -> str:
-        """A rule that speaks of the gradient of a K.T that has no line: with what is sent to it in its place."""
+        """A rule that speaks of a gradient that the sheet does not ask for, because it is a mere number or a copy
+        (that of K.T, of a sum's input): with what is sent there in its place."""
         slope = self.words.slope(node)
-        if slope not in text or any(node is table.owner for table in self.program.tables):
-            return text.replace(".T.T", "")
-        users = [user for user in self.words.nodes if any(x is node for x in user.inputs)]
-        if len(users) != 1:
+        text = text.replace(".T.T", "").replace(".mT.mT", "")
+        if slope not in text or node in self._asked_slopes:
             return text
-        lines = self._part(users[0], node)
-        inner = self._in_full(self._written(lines[-1].formula), users[0]) if lines else slope
-        return text.replace(slope, f"({inner})")
+        users = [user for user in self.words.nodes if user.requires_grad and any(x is node for x in user.inputs)]
+        lines = self._part(users[0], node) if len(users) == 1 else []
+        if not lines:
+            return text
+        inner = self._in_full(self._written(lines[-1].formula), users[0])
+        return inner if text == slope else text.replace(slope, f"({inner})" if " " in inner else inner)
 
     def _of_node(self, node: Value) -> list[Any]:
         if node not in self._forward:
@@ -137,16 +165,19 @@ class Texts:
         return self._sent[node]
 
     def _written(self, formula: Expr) -> str:
-        whole = _without_ones(formula.replaced(self._seed))
+        whole = _without_ones(formula.replaced(self._whole_number))
         if whole.op is not None and whole.op.base is OPS["linear"]:
             product: Any = OPS["matmul"](*whole.args[:2])
             bias = [part for part in whole.args[2:] if part.value is not None]
             whole = sum(bias, product)  # as people write it
         return clipped(visible(self.words.names.written(whole, "")), 90)
 
-    def _seed(self, e: Expr) -> Expr | None:
-        """The gradient of the root itself is 1."""
-        return Expr.number(1) if e.is_gradient and e.node is self.program.root and np.ndim(e.value) == 0 else None
+    def _whole_number(self, e: Expr) -> Expr | None:
+        """A gradient that is a whole number whatever the inputs are: the root's own, 1, or the −1 of −x."""
+        if not e.is_gradient or np.ndim(e.value) or e.node in self._asked_slopes:
+            return None
+        (entry,) = self.program.gradients[e.node].flat
+        return Expr.number(entry.value) if is_constant(entry) and entry.value == int(entry.value) else None
 
 
 def _is_call(e: Expr) -> bool:
@@ -156,6 +187,12 @@ def _is_call(e: Expr) -> bool:
 
 def _has_steps(table: Table) -> bool:
     return table.kind == "value" and table.owner.op is not None and table.owner.op.definition is not None
+
+
+def _is_within(few: list[str], many: list[str]) -> bool:
+    """Do the numbers of `few` stand in `many`, in the same order?"""
+    rest = iter(many)
+    return all(number in rest for number in few)
 
 
 def outline(e: Expr) -> Any:
