@@ -73,10 +73,6 @@ class Table:
         """What the caption adds: `×10⁻⁴`, or nothing."""
         return power(self.exponent) if self.exponent else ""
 
-    @property
-    def has_bad(self) -> bool:
-        return any(cell.kind == "bad" for row in self.rows for cell in row)
-
     def __str__(self) -> str:
         """Plain text: `[[0, 0], [1.768, −1.768]]×10⁻⁴`; a single row has one pair of brackets."""
         rows = ["[" + ", ".join(cell.text for cell in row) + "]" for row in self.rows]

@@ -17,6 +17,7 @@ import math
 import re
 import secrets
 import select
+import sys
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
@@ -101,7 +102,9 @@ class Server(ThreadingHTTPServer):
             self._change.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is no error."""
+        """A browser that goes away in the middle of an answer is no error; anything else is, and is printed."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class Handler(BaseHTTPRequestHandler):

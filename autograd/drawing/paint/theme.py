@@ -45,7 +45,6 @@ MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 
 LIGHT, DARK = 0, 1
-THEMES = ("auto", "light", "dark")
 
 
 def light(token: str) -> str:

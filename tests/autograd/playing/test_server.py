@@ -80,6 +80,18 @@ def test_a_fault_of_ours_is_told(server, monkeypatch):
     assert "which is a bug: ZeroDivisionError" in formula(server, "x*y")["error"]
 
 
+def test_a_fault_of_ours_in_a_page_is_printed(server, monkeypatch, capfd):
+    monkeypatch.setattr(served, "play", lambda *given: 1 / 0)
+    with pytest.raises(http.client.RemoteDisconnected):
+        ask(server, f"save?{urlencode({'formula': 'x*y'})}")
+    deadline = time.monotonic() + 10  # the server's thread prints after it closed the connection
+    printed = ""
+    while "ZeroDivisionError" not in printed and time.monotonic() < deadline:
+        printed += capfd.readouterr().err
+        time.sleep(0.01)
+    assert "ZeroDivisionError" in printed
+
+
 def test_saving_gives_one_file(server):
     query = urlencode({"formula": "x*y/2", "values": '{"x": 3}'})
     status, headers, page = ask(server, f"save?{query}")
