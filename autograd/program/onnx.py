@@ -21,7 +21,7 @@ from ..ops._erf import erf_in_ops
 from .faithful import check_faithful, fetched_aside
 from .inputs import take_apart
 from .passes import drop_dead, fold, open_fused, optimised, share
-from .program import Instruction, Program, is_weak
+from .program import Instruction, Program, common_dtype, is_weak
 from .source import identifier
 from .trace import Traced, trace
 
@@ -227,7 +227,7 @@ class _Writer:
         if name in _TRUTHS:
             operands = [self._truth(r) for r in i.inputs]
         else:
-            dtype = self._common(i.inputs) if name in _COMPARE else self.program.types[i.out][1]
+            dtype = self._common(i) if name in _COMPARE else self.program.types[i.out][1]
             operands = [self.read(r, dtype) for r in i.inputs]
         extra = {"fmod": 1} if name == "fmod" else {}
         if name == "not_equal":
@@ -241,14 +241,9 @@ class _Writer:
         zero = self._tensor(0, self.program.types[r][1])
         return self._node("Not", [self._node("Equal", [self.read(r), zero])])
 
-    def _common(self, registers: Sequence[int]) -> np.dtype[Any]:
-        """The dtype in which numbers are compared; plain numbers take that of the others."""
-        constants = self.program.constants
-        own = [self.program.types[r][1] for r in registers if not is_weak(constants.get(r))]
-        shaped = [self.program.types[r][1] for r in registers if self.program.types[r][0]]
-        dtype = np.result_type(*(shaped or own or [np.dtype(np.float64)]))
-        if dtype.kind in "iub" and any(isinstance(constants.get(r), float) for r in registers):
-            return np.dtype(np.float64)
+    def _common(self, i: Instruction) -> np.dtype[Any]:
+        """The dtype in which numbers are compared; ONNX has no order of truths."""
+        dtype = common_dtype(self.program, i)
         return np.dtype(np.int64) if dtype.kind == "b" else dtype
 
     def _reduce(self, i: Instruction) -> None:

@@ -108,6 +108,9 @@ class Builder:
         given = {r: leaf(x) for r, x in zip(i.inputs, inputs) if r not in plain}
         operands = [given.get(r, x) for r, x in zip(i.inputs, inputs)]
         result = lowered(i.op, operands, lowering)
+        dtype = self.types[i.out][1]
+        if isinstance(result, Value) and result.dtype != dtype:  # 7 // 2, which is whole, by a quotient, which is not
+            result = apply(OPS["astype"].bind({"dtype": dtype.name}), (result,))
         register = {value: self.becomes.get(r, r) for r, value in given.items()}
         for node in made_from([result], register):
             sources = tuple(self._read(x, register) for x in node.inputs)

@@ -108,6 +108,30 @@ def is_weak(data: Any) -> bool:
     return isinstance(data, (bool, int, float)) and not isinstance(data, np.generic)
 
 
+def common_dtype(program: Program, i: Instruction) -> np.dtype[Any]:
+    """The dtype in which the operands of an op on single numbers meet, as in NumPy: that of the result; of a
+    comparison, one that holds them all. Plain numbers, and float64 scalars beside arrays, take that of the others.
+    """
+    result = program.types[i.out][1]
+    if result.kind != "b":
+        return result
+    some_array = any(program.types[r][0] for r in i.inputs)
+    met: list[Any] = []
+    for r in i.inputs:
+        data = program.constants.get(r)
+        scalar = some_array and program.types[r] == ((), _FLOAT)
+        met.append(data if is_weak(data) else 0.0 if scalar else program.types[r][1])
+    common = np.result_type(*met)
+    for number in met:  # NumPy compares an int8 with 300, which is none, all the same
+        if number.__class__ is int and common.kind in "iu" and not _fits(number, common):
+            common = np.promote_types(common, np.min_scalar_type(number) if abs(number) < 2**63 else np.float64)
+    return common
+
+
+def _fits(number: int, dtype: np.dtype[Any]) -> bool:
+    return np.iinfo(dtype).min <= number <= np.iinfo(dtype).max
+
+
 def settings_key(op: Op) -> Any:
     """An op with its settings, as something that can be hashed: equal keys compute the same."""
     return (op.base.name, *((name, _key(value)) for name, value in op.settings.items()))

@@ -19,7 +19,7 @@ from ...numpy_calls import called
 from ...plain import as_plain
 from .. import interpret
 from ..passes import drop_dead
-from ..program import Instruction, Program, is_weak
+from ..program import Instruction, Program, common_dtype, is_weak
 from . import Runner
 
 
@@ -157,6 +157,8 @@ def _computed(program: Program, inputs: Sequence[Any]) -> list[Any]:
     for i in program.code:
         out_type = program.types[i.out]
         operands = [_narrowed(registers[r], program.types[r], out_type) for r in i.inputs]
+        if out_type[1].kind == "b" and i.op.numpy and isinstance(i.op.numpy[0], np.ufunc):  # a comparison
+            operands = [jnp.asarray(x, common_dtype(program, i)) for x in operands]
         out = _op(i, out_type)(*operands, **i.op.settings)
         registers[i.out] = out if out.dtype == out_type[1] else out.astype(out_type[1])
     return [jnp.asarray(registers[r], program.types[r][1]) for r in program.outputs]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...ops.rows import _check_rows, _check_within, _put_rows
 from ...plain import as_plain
-from ..program import Instruction
+from ..program import Instruction, common_dtype
 from .plan import Array, Plan
 
 LARGE = 4096  # numbers, from which on `matmul` is faster than `dot`, and a sum is done by pairs, not as a product
@@ -20,10 +20,7 @@ Emit = Callable[[Plan, Instruction], None]
 
 def _ufunc(function: Any) -> Emit:
     def emit(plan: Plan, i: Instruction) -> None:
-        dtype = plan.dtype(i.out)
-        if dtype.kind != "f":  # a comparison: its operands meet each other, not the result
-            dtype = np.result_type(*[plan.dtype(r) for r in i.inputs if r in plan.text])
-        shape = plan.shape(i.out)
+        dtype, shape = common_dtype(plan.program, i), plan.shape(i.out)
         operands = [plan.read_spread(r, dtype, shape) for r in i.inputs]
         out = plan.out(i.out, over=i.inputs)
         named = "out=" if function in (np.maximum, np.minimum) else ""  # which take no third argument

@@ -242,3 +242,21 @@ def test_numpy_weak_numbers_leave_float32_alone(backend):
     x = np.ones((3, 2), np.float32)
     value, (dx, ds) = compile(lambda x, s: (x * s * 0.1 + x / 3.0).sum(), backend)(x, 2.0)
     assert value.dtype == dx.dtype == np.float32 and isinstance(ds, float)
+
+
+def with_whole_numbers(n, w):
+    """What NumPy computes in another dtype than that of n: a plain number does not always take it."""
+    return [
+        ag.where(n >= 1.5, w, 0.0), ag.where(n < 0.5, w, 0.0), ag.where(ag.equal(n, 1.5), w, 0.0),
+        ag.where(n > 300, w, 0.0), ag.where(n > -1, w, 0.0), w * ((n > 1) * 2 - 1), w * (n // 2), w * (n % 2),
+        w * (n * 2**20 if n.dtype.itemsize > 2 else n * 3), w * (1 - 1 * n), w * ag.maximum(n, 1.5), w * 2**n,
+    ]  # fmt: skip
+
+
+@backends
+@pytest.mark.parametrize("dtype", ["int64", "int8", "uint8", "uint64", "bool"])
+def test_whole_numbers_meet_plain_ones_as_in_numpy(backend, dtype):
+    n, w = np.array([0, 1, 2, 3], dtype), np.array([1.0, 2.0, 3.0, 4.0])
+    want = with_whole_numbers(n, ag.Value(w))
+    for got, ours in zip(compile(with_whole_numbers, backend, gradients=False)(n, w), want, strict=True):
+        assert_near(got, ours.data)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...program import Instruction, Program, is_weak
+from ...program import Instruction, Program, common_dtype
 from .places import Place, Shape, contiguous, is_basic, whole
 from .products import matmul
 from .steps import C_TYPES, REDUCTIONS, Call, Check, Dtype, Loop, Steps, Writer, literal
@@ -46,24 +46,8 @@ def runs_in_c(program: Program, i: Instruction) -> bool:
 
 
 def _kind(program: Program, i: Instruction) -> Dtype:
-    """The dtype in which the operands of a pointwise op meet, as in NumPy: plain numbers take that of the others."""
-    out = program.types[i.out][1]
-    if out.kind == "f":
-        return out
-    if i.op.base.name == "where":
-        return out
-    some_array = any(program.types[r][0] for r in i.inputs)
-    strong = [
-        program.types[r][1] for r in i.inputs
-        if not is_weak(program.constants.get(r)) and not (some_array and program.types[r] == _NUMBER)
-    ]  # fmt: skip
-    weak = [program.constants[r] for r in i.inputs if is_weak(program.constants.get(r))]
-    if any(isinstance(number, float) for number in weak) and all(dtype.kind != "f" for dtype in strong):
-        strong.append(np.dtype(np.float64))
-    return np.result_type(*strong) if strong else np.dtype(np.float64)
-
-
-_NUMBER = (), np.dtype(np.float64)  # to the engine a plain number, whether constant or not
+    """The dtype in which the operands of a pointwise op meet."""
+    return program.types[i.out][1] if i.op.base.name == "where" else common_dtype(program, i)
 
 
 # --- each op as steps -------------------------------------------------------------------------------------------------
