@@ -18,6 +18,7 @@ from ..errors import DataError
 from ..plain import as_plain
 from ..tree import unflatten
 from .backends import Runner, builder_of
+from .closures import Outside
 from .faithful import check_faithful, fetched_aside
 from .inputs import Names, mirrored, parameter_names, quick_leaves, rebuild, split_leaves, take_apart
 from .passes import drop_dead, fold, optimised
@@ -73,6 +74,7 @@ class Compiled:
             raise TypeError("batch= says what is split over devices; say how many there are, devices=8")
         if devices is not None and self.backend != "jax":
             raise ValueError(f"devices= needs backend='jax', which knows of devices; got {self.backend!r}")
+        self.outside = Outside(f)
         self._entries: dict[Any, _Entry] = {}
         self._lock = threading.Lock()
         self._last: _Entry | None = None
@@ -83,7 +85,7 @@ class Compiled:
         entry = self._last
         leaves = None if entry is None else entry.leaves(inputs)
         if entry is None or leaves is None:
-            leaves, key = take_apart(inputs)
+            leaves, key = self._take_apart(inputs)
             self._last = entry = self._entries.get(key) or self._traced(inputs, leaves, key)
         return entry(leaves)
 
@@ -121,11 +123,15 @@ class Compiled:
 
     def _entry(self, inputs: Sequence[Any]) -> _Entry:
         if inputs:
-            leaves, key = take_apart(inputs)
+            leaves, key = self._take_apart(inputs)
             return self._entries.get(key) or self._traced(inputs, leaves, key)
         if self._last is None:
             raise DataError("there is no program yet: call the compiled function once, so that the shapes are known")
         return self._last
+
+    def _take_apart(self, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+        leaves, key = take_apart(inputs)
+        return leaves, (key, self.outside.key())
 
     def _build(self, program: Program, origins: Sequence[Origin], args: Sequence[Any]) -> Runner:
         if self.devices is None:
@@ -170,7 +176,7 @@ class _Entry:
         self.run: Runner = owner._build(self.program, self.traced.origins, args)
         self.origins = self.traced.origins
         self._given_only = all(o.kind == "given" for o in self.origins)
-        self.leaves = quick_leaves(args)
+        self.leaves = quick_leaves(args, owner.outside.lines)
         self._nested = self._nest(args)
 
     def notes(self) -> list[str]:

@@ -84,7 +84,7 @@ def module_key(module: Any) -> tuple[Any, ...]:
         parts += [path, type(part), part.training]
         for name, value in vars(part).items():
             if name not in _beside(part) and not isinstance(value, Value) and not hasattr(value, "named_parameters"):
-                parts.append((name, value if isinstance(value, (*FIXED, float)) else _identity(value)))
+                parts.append((name, _fixed(value)))
     return tuple(parts)
 
 
@@ -93,9 +93,14 @@ def _beside(part: Any) -> Sequence[str]:
     return getattr(part, "beside", ())
 
 
-def _identity(value: Any) -> Any:
-    """What stands for a list, an array, a generator: which object it is, and how long."""
-    return id(value), len(value) if hasattr(value, "__len__") else 0
+def _fixed(value: Any) -> Any:
+    """What a setting is, as something that can be hashed; of an array or a generator, which object."""
+    kind = value.__class__
+    if kind is dict:
+        return kind, *((key, _fixed(part)) for key, part in value.items())
+    if kind in (list, tuple):
+        return kind, *map(_fixed, value)
+    return (kind, value) if isinstance(value, (*FIXED, float)) else (kind, id(value))
 
 
 # --- around Values, at tracing ------------------------------------------------------------------------------
@@ -159,11 +164,16 @@ def _slice(texts: list[str]) -> str | None:
     return f"{of}[{start}:{start + len(texts)}]" if in_order else None
 
 
-def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] | None]:
-    """A function that takes arguments like these apart, much faster than `take_apart`; None if they are not alike."""
+def quick_leaves(
+    args: Sequence[Any], also: Callable[[Names], Iterator[str]]
+) -> Callable[[tuple[Any, ...]], list[Any] | None]:
+    """A function that takes arguments like these apart, much faster than `take_apart`; None if they are not alike.
+
+    also  more lines that return None if something else is not as it is now
+    """
     names = Names()
     names.known |= {"ndarray": np.ndarray, "floats": {float}}
-    lines: list[str] = []
+    lines = list(also(names))
     leaves: list[str] = []
     rows: list[str] = []  # lists of floats, which are checked all at once
 
@@ -178,14 +188,14 @@ def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] |
             checks = f"is not {names.of(float)}"
             leaves.append(here)
         elif x.__class__ is dict:
-            checks = f"is not {names.of(dict)} or {here}.keys() != {names.of(x.keys())}"
+            checks = f"is not {names.of(dict)} or [*{here}] != {names.of(list(x))}"  # in order: f may go through them
         elif x.__class__ in (list, tuple):
             checks = f"is not {names.of(x.__class__)} or len({here}) != {len(x)}"
         elif isinstance(x, FIXED):
             checks = f"is not {names.of(x.__class__)} or {here} != {names.of(x)}"
         elif hasattr(x, "named_parameters"):
             lines.append(f"if {here} is not {names.of(x)}: return None")
-            lines.extend(_unchanged(x, names))
+            lines.extend(unchanged(x, names))
             leaves.extend(f"{names.of(parameter)}._data" for _, parameter in x.named_parameters())
             return True
         else:
@@ -209,7 +219,7 @@ def quick_leaves(args: Sequence[Any]) -> Callable[[tuple[Any, ...]], list[Any] |
     return names.known["leaves"]
 
 
-def _unchanged(module: Any, names: Names) -> Iterator[str]:
+def unchanged(module: Any, names: Names) -> Iterator[str]:
     """Lines that return None if anything that a module's calls depend on is not as it is now, its parameters' numbers
     apart. The attributes of each part are compared as a dict, in which what is the same object is equal at once.
     """

@@ -1,6 +1,7 @@
 """One call as a program: the same bits as the engine, and every kind of input."""
 
 import itertools
+import math
 import tracemalloc
 
 import numpy as np
@@ -507,3 +508,80 @@ def test_a_detached_value_is_computed_at_each_call_and_gets_no_gradient():
 def test_what_else_python_makes_of_a_number_it_reads_is_refused(decide):
     with pytest.raises(TraceError, match="does not do the same at each call"):
         compile(lambda x, y: x * decide(x, y))(1.0, 2.0)
+
+
+SCALE = 3.0
+
+
+def scaled(x):
+    return x * SCALE
+
+
+def test_a_plain_number_from_outside_is_noticed_when_it_changes(monkeypatch):
+    factor, traces = 2.0, 0
+
+    def f(x):
+        nonlocal traces
+        traces += 1
+        return scaled(x) * factor
+
+    value, slope = compile(f), compile(ag.grad(f))
+    for numbers in ((2.0, 3.0), (5.0, 3.0), (5.0, 4.0), (2.0, 3.0)):
+        factor = numbers[0]
+        monkeypatch.setitem(globals(), "SCALE", numbers[1])
+        product = math.prod(numbers)
+        assert value(0.5) == (0.5 * product, (product,)) and slope(0.5) == product
+    before = traces
+    assert value(Value(0.25))[0] == 1.5 and slope(Value(0.25)) == 6.0 and traces == before
+    assert len(value._entries) == len(slope._entries) == 3
+
+
+def test_a_helper_that_is_defined_anew_is_noticed(monkeypatch):
+    g = compile(lambda x: scaled(x))
+    assert g(2.0)[0] == 2.0 * SCALE
+    monkeypatch.setitem(globals(), "scaled", lambda x: x * x)
+    assert g(2.0) == (4.0, (4.0,))
+
+
+def test_the_attributes_of_a_methods_object_are_noticed():
+    class Task:
+        def __init__(self):
+            self.scale = 2.0
+
+        def loss(self, x):
+            return x * self.scale
+
+    task = Task()
+    g = compile(task.loss)
+    assert g(3.0)[0] == 6.0
+    task.scale = 5.0
+    assert g(3.0)[0] == 15.0
+
+
+@pytest.mark.parametrize("of", [lambda model: model, lambda model: lambda x: model(x)], ids=["itself", "outside"])
+def test_the_mode_of_a_module_is_noticed_if_it_is_no_input(of):
+    model = nn.Sequential(nn.Linear(3, 4, rng=0), nn.Dropout(0.5, rng=0))
+    x = np.ones((2, 3))
+    g = compile(of(model), gradients=False)
+    assert (g(x) == 0.0).any()
+    model.eval()
+    np.testing.assert_allclose(g(x), model(x).data, rtol=1e-14)
+
+
+def test_a_dict_is_traced_anew_when_its_keys_or_their_order_change():
+    g = compile(lambda d: sum((n + 1) * x for n, x in enumerate(d.values())))
+    parameters = {"a": 1.0, "b": 5.0}
+    assert g(parameters)[0] == 11.0
+    assert g({"b": 5.0, "a": 1.0})[0] == 7.0
+    assert g(parameters)[0] == 11.0
+    parameters["c"] = 10.0  # the same dict
+    assert g(parameters) == (41.0, ({"a": 1.0, "b": 2.0, "c": 3.0},))
+
+
+def test_a_number_in_a_list_of_a_module_is_noticed():
+    model = nn.Linear(1, 1, rng=0)
+    model.factors = [1.0, 2.0]
+    g = compile(lambda model, x: model(x).sum() * model.factors[0])
+    once = g(model, np.ones((1, 1)))[0]
+    model.factors[0] = 7.0
+    assert g(model, np.ones((1, 1)))[0] == pytest.approx(7 * once)
