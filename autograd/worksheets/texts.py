@@ -12,13 +12,13 @@ import numpy as np
 from autograd.expr import Expr
 from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import VOCABULARY, is_constant, python_text
+from autograd.formula.scalars import VOCABULARY, is_constant, plain_number, python_text
 from autograd.formula.text import clipped, visible
 from autograd.op import OPS
 from autograd.value import Value
 
 UPDATE = "update"
-PLACES, SLOPE = re.compile(r"(\[\d+\])+"), re.compile(r"\bd(\w+)/d")
+SLOPE = re.compile(r"\bd(\w+)/d")
 LONGEST_ENTRY = 70  # characters of the formula of a single number
 SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
 
@@ -51,7 +51,11 @@ class Texts:
         self.words = program.words
         self.program = program
         self._steps = steps  # whether the sheet asks for the named steps inside of an op
-        self._shapes = {table.name: table.shape for table in (*program.inputs, *program.tables)}
+        self._entries = {  # by id: the table, and the place in it
+            table.ids[index]: (table, index)
+            for table in (*program.inputs, *program.tables)
+            for index in np.ndindex(table.shape)
+        }
         self._asked_slopes = {table.owner for table in program.tables if table.kind == "gradient"}
         self._forward: dict[Value, list[Any]] = {}
         self._sent: dict[Value, list[Any]] = {}
@@ -102,19 +106,24 @@ class Texts:
             text = self._without_step(python_text(formulas[0]), table)
             return text if len(text) <= LONGEST_ENTRY else ""
         names = {e.name for e in formulas[0].symbols()}
-        tables = {name.partition("[")[0] for name in names}
+        tables = {self._entries[name][0].name for name in names}
         if len(tables) < len(names) or len(set(map(outline, formulas))) > 1 or formulas[0].op is None:
             return ""
         if not all(map(self._is_entry_by_entry, formulas)):
             return ""
-        return self._without_step(PLACES.sub("", python_text(formulas[0])), table)
+        whole = formulas[0].replaced(self._table_of)
+        return self._without_step(python_text(whole), table)
+
+    def _table_of(self, e: Expr) -> Expr | None:
+        """The whole table in the place of an entry."""
+        return Expr(self._entries[e.name][0].name, e.value) if e.op is None and e.name else None
 
     def _is_entry_by_entry(self, e: Expr) -> bool:
         """Do its names stand for entries at one place, as in e[0][1] / z[0]? In outer's x[0] * g[1] they do not."""
         places = []
         for symbol in e.symbols():
-            name, *place = re.split(r"[\[\]]+", symbol.name.rstrip("]"))
-            places.append([at for at, size in zip(place, self._shapes[name], strict=True) if size > 1])
+            table, place = self._entries[symbol.name]
+            places.append([at for at, size in zip(place, table.shape, strict=True) if size > 1])
         places.sort(key=len)
         return all(_is_within(shorter, longer) for shorter, longer in itertools.pairwise(places))
 
@@ -177,7 +186,8 @@ class Texts:
         if not e.is_gradient or np.ndim(e.value) or e.node in self._asked_slopes:
             return None
         (entry,) = self.program.gradients[e.node].flat
-        return Expr.number(entry.value) if is_constant(entry) and entry.value == int(entry.value) else None
+        number = plain_number(entry.value) if is_constant(entry) else None
+        return Expr.number(number) if isinstance(number, int) else None
 
 
 def _is_call(e: Expr) -> bool:
@@ -189,7 +199,7 @@ def _has_steps(table: Table) -> bool:
     return table.kind == "value" and table.owner.op is not None and table.owner.op.definition is not None
 
 
-def _is_within(few: list[str], many: list[str]) -> bool:
+def _is_within(few: list[int], many: list[int]) -> bool:
     """Do the numbers of `few` stand in `many`, in the same order?"""
     rest = iter(many)
     return all(number in rest for number in few)

@@ -56,6 +56,12 @@ def test_an_outer_product_is_not_written_as_an_entrywise_one():
     assert texts_of(worksheet(((x @ w).tanh() ** 2).sum()))["dL/dw"] == "outer(x, ∂L/∂t1)"
 
 
+def test_names_may_look_like_entries():
+    x, w = Value([1.0, 2.0], name="x[0]"), Value(np.ones((2, 3)), name="layers[0].w")
+    texts = texts_of(worksheet((softmax(x @ w) ** 2).sum()))
+    assert texts["dL/dlayers[0].w"] == "outer(x[0], ∂L/∂t1)" and texts["t2.e"] == "exp(t1 − m)", texts
+
+
 def test_one_line_an_op_names_no_step_that_is_not_asked():
     x = Value([1.0, 2.0, 4.0], name="x")
     p = softmax(x)
