@@ -80,7 +80,7 @@ class Play:
         return code(self.formula, backward=self.has_gradient)
 
     def page(self, back: str = "") -> str:
-        """The stepper's page, with an ear for the page around it. `back` is the address of a page that it links to."""
+        """The stepper's page, with a script that answers the page around it. `back`: the address of a link back."""
         with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
             stepper = self.stepper()
             text = stepper_page.write(stepper, back)

@@ -94,7 +94,7 @@
     if (formula) card.append(element("p", "", `The line: ${asSlope(blank.id)} = ${formula}`));
     if (slip) card.append(element("p", "", slip.teaches));
     if (slip && slip.names.length > 1) card.append(element("p", "small", `It may be ${slip.name}.`));
-    else if (slip) card.append(element("p", "small", slip.names.length ? `Slip: ${slip.name}; no other that I know gives this number.` : `${sentence(slip.name)}`));
+    else if (slip) card.append(element("p", "small", slip.names.length ? `Slip: ${slip.name}; no other known slip gives this number.` : `${sentence(slip.name)}`));
     if (entry.note) card.append(element("p", "small", sentence(entry.note)));
     $("go").textContent = `go to step ${step}`;
     $("go").onclick = () => {
