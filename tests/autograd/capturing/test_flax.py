@@ -14,15 +14,10 @@ from flax import nnx  # noqa: E402
 
 import autograd as ag  # noqa: E402
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
-
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
+pytestmark = [
+    pytest.mark.usefixtures("jax_in_float64"), pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+]  # fmt: skip
 
 
 class MLP(nn.Module):

@@ -12,15 +12,9 @@ import jax.numpy as jnp  # noqa: E402
 import autograd as ag  # noqa: E402
 from autograd.errors import DataError  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("jax_in_float64")
+
 RNG = np.random.default_rng(0)
-
-
-@pytest.fixture(autouse=True)
-def in_float64():
-    before = jax.config.jax_enable_x64
-    jax.config.update("jax_enable_x64", True)
-    yield
-    jax.config.update("jax_enable_x64", before)
 
 
 def numbers(*shape):
