@@ -22,7 +22,7 @@ from .faithful import check_faithful, fetched_aside
 from .inputs import take_apart
 from .passes import drop_dead, fold, open_fused, optimised, share
 from .program import Instruction, Program, common_dtype, is_weak
-from .source import identifier
+from .source import fresh_name, identifier
 from .trace import Traced, trace
 
 OPSET = 18  # of 2022: axes as inputs, sums into given places
@@ -169,12 +169,7 @@ class _Writer:
         return int(self.onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def _fresh(self, name: str) -> str:
-        chosen, n = name, 1
-        while chosen in self.taken:
-            n += 1
-            chosen = f"{name}_{n}"
-        self.taken.add(chosen)
-        return chosen
+        return fresh_name(name, self.taken)
 
     def _node(self, kind: str, inputs: Sequence[str], out: str | None = None, **attributes: Any) -> str:
         out = out or self._fresh(kind)

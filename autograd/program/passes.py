@@ -27,8 +27,6 @@ from ..value import Value
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 
-Pass = Callable[[Program], Program]
-
 
 def optimised(program: Program, example: Sequence[Any]) -> Program:
     """All passes, in the order in which each finds most to do."""

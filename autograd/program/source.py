@@ -92,12 +92,7 @@ class _Writer:
         return len(axes) > 1 and tuple(axes) == (*range(-len(axes), -2), -1, -2)
 
     def _fresh(self, name: str) -> str:
-        chosen, n = name, 1
-        while chosen in self.taken:
-            n += 1
-            chosen = f"{name}_{n}"
-        self.taken.add(chosen)
-        return chosen
+        return fresh_name(name, self.taken)
 
     # --- lines ----------------------------------------------------------------------------------------------
 
@@ -268,6 +263,16 @@ def literal(data: np.ndarray[Any, Any]) -> str:
     numbers = re.sub(r"\bnan\b", "np.nan", re.sub(r"\binf\b", "np.inf", numbers))
     made = f"np.array({textwrap.indent(numbers, ' ' * 4).strip()}, {data.dtype.name!r})"
     return made if data.size else f"np.zeros({data.shape}, {data.dtype.name!r})"
+
+
+def fresh_name(name: str, taken: set[str]) -> str:
+    """The name, or name_2, name_3, ... if it is taken; it is from now on."""
+    chosen, n = name, 1
+    while chosen in taken:
+        n += 1
+        chosen = f"{name}_{n}"
+    taken.add(chosen)
+    return chosen
 
 
 def identifier(name: str) -> str:
