@@ -23,9 +23,8 @@ def opaque_op(name: str, function: Callable[..., Any], torch: Any, to_tensor: Ca
     def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
         return tuple(_pull(name, function, i, torch, to_tensor)(g, *xs) for i in range(len(xs)))
 
-    op = Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"torch's {name}, by torch's own rule.")
-    op.opaque = True  # type: ignore[attr-defined]
-    return op
+    doc = f"torch's {name}, by torch's own rule."
+    return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=doc)
 
 
 def _pull(name: str, function: Callable[..., Any], i: int, torch: Any, to_tensor: Callable[[Any], Any]) -> Op:
@@ -55,14 +54,7 @@ def jax_op(name: str, function: Callable[..., Any], jax: Any) -> Op:
 
         return tuple(jax_op(f"pull_{name}", pull(i), jax)(g, *xs) for i in range(len(xs)))
 
-    op = Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"JAX's {name}, by JAX's own rule.")
-    op.opaque = True  # type: ignore[attr-defined]
-    return op
-
-
-def is_opaque(op: Op | None) -> bool:
-    """Whether an op is one of these."""
-    return getattr(op, "opaque", False)
+    return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"JAX's {name}, by JAX's own rule.")
 
 
 def tensor_maker(torch: Any) -> Callable[[Any], Any]:
