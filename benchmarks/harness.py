@@ -119,15 +119,16 @@ def first_step(step: Callable[[], Any]) -> tuple[float, Any]:
     Libraries that were built before do not count: the cache is an empty folder.
     """
     kept = os.environ.get("XDG_CACHE_HOME")
-    with tempfile.TemporaryDirectory() as empty:
-        os.environ["XDG_CACHE_HOME"] = empty
-        begin = time.process_time() + sum(os.times()[2:4])
-        result = step()
-        seconds = time.process_time() + sum(os.times()[2:4]) - begin
-    if kept is None:
-        del os.environ["XDG_CACHE_HOME"]
-    else:
-        os.environ["XDG_CACHE_HOME"] = kept
+    try:
+        with tempfile.TemporaryDirectory() as empty:
+            os.environ["XDG_CACHE_HOME"] = empty
+            begin = time.process_time() + sum(os.times()[2:4])
+            result = step()
+            seconds = time.process_time() + sum(os.times()[2:4]) - begin
+    finally:
+        os.environ.pop("XDG_CACHE_HOME", None)
+        if kept is not None:
+            os.environ["XDG_CACHE_HOME"] = kept
     return seconds, result
 
 
