@@ -7,6 +7,7 @@ the state of every dropout: a run that was stopped and resumed ends with the sam
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import math
 import os
@@ -184,6 +185,8 @@ def fit(
         while history.steps < steps and history.stopped is None:
             t = history.steps
             batches = [draw(t * accumulated + i) for i in range(accumulated)]
+            if not history.losses:
+                _check_batch(loss, batches[0])
             rate = optimizer.rate
             value = _step(model, loss, batches, optimizer, clip, t, gradients)
             history.losses.append(value)
@@ -202,6 +205,21 @@ def fit(
         if path is not None:
             save_checkpoint(path, model, optimizer, history)
     return history
+
+
+def _check_batch(loss: Callable[..., ag.Value], batch: Any) -> None:
+    """Refuse a batch that the loss cannot be called with, before a bare TypeError tells of it."""
+    parts = batch if isinstance(batch, tuple) else (batch,)
+    try:
+        inspect.signature(loss).bind(*parts)
+    except TypeError as error:
+        raise TypeError(
+            f"fit: the loss is called as loss(*batch), and this batch has {len(parts)} parts ({error}). data is one "
+            "array for each argument of the loss, as in fit(model, loss, (x, y), ...), or a function of a Generator "
+            "that draws such a batch; the model is not an argument, the loss uses it from outside"
+        ) from None
+    except ValueError:  # a function written in C has no signature
+        return
 
 
 def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:

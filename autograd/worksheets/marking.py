@@ -168,7 +168,7 @@ def _refuse_another_sheet(sheet: Worksheet, answers: Answers) -> None:
     if answers.sheet and answers.sheet != sheet.identity:
         raise AnswersError(
             f"these answers belong to sheet {answers.sheet}; this is sheet {sheet.identity} (variant {sheet.variant}). "
-            "Mark them with the sheet that they were written on"
+            "Mark them with the sheet that they were written on: the same graph, numbers, names (names=) and options"
         )
     if answers.by_id and not any(name in sheet.by_id for name in answers.by_id):
         some = next(iter(answers.by_id))

@@ -378,3 +378,12 @@ def test_with_compile_the_optimizer_moves_the_models_parameters_only():
     other = nn.Linear(1, 1, rng=0)
     with pytest.raises(DataError, match="all parameters are the model's; the optimizer's weight is not"):
         fit(model, loss, data, nn.optim.SGD(other, lr=0.1), steps=1, compile=True)
+
+
+@pytest.mark.parametrize("loss", [lambda model, x, y: x.sum(), lambda x: x.sum()])
+def test_a_batch_that_does_not_fit_the_loss_is_told_how_it_is_called(loss):
+    model = nn.Linear(1, 1, rng=0)
+    before = model.weight.data.copy()
+    with pytest.raises(TypeError, match=r"loss\(\*batch\), and this batch has 2 parts"):
+        nn.fit(model, loss, (np.ones((4, 1)), np.ones((4, 1))), nn.optim.SGD(model, lr=0.1), steps=1)
+    assert np.array_equal(model.weight.data, before)
