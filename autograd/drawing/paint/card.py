@@ -150,7 +150,7 @@ def _body(card: Card, box: Box, look: _Look) -> str:
     if card.rows:
         return _rows(card.rows, left, right, top)
     parts = []
-    rows = max((len(block.table.rows) for block in card.blocks if block.table), default=1)
+    rows = max((len(block.table.rows) for block in card.blocks if block.table and card.beside), default=1)
     for block in card.blocks:
         size = geometry.block_size(block)
         last = block is card.blocks[-1]

@@ -8,7 +8,8 @@
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  const USUAL = [.62, .9, 1, 1.4], LARGE = [1, 1.6, 1.2, 2.2];  // scales of the graph: least, wanted, on a phone, most
+  const USUAL = [.85, .9, 1, 1.4], LARGE = [1, 1.6, 1.2, 2.2];  // scales of the graph: least, wanted, on a phone, most
+  const WHOLE = .05;  // so much below the least scale the whole graph is shown if it fits
   const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
   const PLAY_MS = 1600, NAMING_MS = 150, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
@@ -304,7 +305,7 @@
     const step = position ? view.steps[position - 1] : view.steps[0];
     const keys = step ? [step.card, ...step.inputs] : [];
     const [least, usual, narrow, most] = large ? LARGE : USUAL;
-    if (whole || all >= least + .18 || !keys.length) return centred(size.width / 2, size.height / 2, Math.min(all, most), area);
+    if (whole || all >= least - WHOLE || !keys.length) return centred(size.width / 2, size.height / 2, Math.min(all, most), area);
     let left = Infinity, top = Infinity, right = -Infinity, bottom = -Infinity;
     for (const key of keys) {
       const [x, y, width, height] = view.cards[key].box;
@@ -313,7 +314,10 @@
     }
     const margin = 22, wanted = area.width < 600 ? narrow : usual;
     let scale = Math.min(area.width / (right - left + 2 * margin), area.height / (bottom - top + 2 * margin), wanted);
-    scale = Math.max(scale, least);
+    if (scale < least) {                   // the card itself, and what there is room for
+      const [x, y, width, height] = view.cards[step.card].box;
+      [left, top, right, bottom, scale] = [x, y, x + width, y + height, least];
+    }
     const box = centred((left + right) / 2, (top + bottom) / 2, scale, area);
     box.x = box.width > size.width ? (size.width - box.width) / 2 : clamp(box.x, 0, size.width - box.width);
     box.y = box.height > size.height ? (size.height - box.height) / 2 : clamp(box.y, 0, size.height - box.height);

@@ -87,6 +87,13 @@ def test_a_difference_of_rank_3_is_shown_before_and_now():
     assert [(block.caption, len(block.slices)) for block in blocks] == [("before", 2), ("now", 2)]
 
 
+def test_the_dash_of_a_gradient_below_stays_inside_the_card():
+    drawing = draw(Value(np.full((2, 2, 4, 4), -0.1234), name="wide").sum())
+    first = drawing.svg.partition("—<")[0].rpartition("<text ")[2]
+    y = float(re.search(r' y="([^"]*)"', first)[1])
+    assert y < drawing.placement.boxes["n0"].bottom
+
+
 def test_a_stepped_card_of_rank_3_fills_in():
     loss = cube()
     page = step(loss).html()

@@ -308,6 +308,19 @@ def test_narrow_screens(page):
     assert box[0] >= 0 and box[1] <= 390
 
 
+def test_numbers_stay_readable_on_a_phone(page, tmp_path):
+    """However far apart the cards of a step are: the one that is computed is shown, its numbers in 11 px or more."""
+    block = nn.TransformerBlock(8, 2, rng=0)
+    step((block(np.arange(24.0).reshape(3, 8) % 5) ** 2).sum()).save(tmp_path / "block.html")
+    at = page(where=(tmp_path / "block.html").as_uri(), width=390, height=844, phone=True)
+    for position in range(at.js("handgrad.length") + 1):
+        at.js(f"handgrad.goto({position})")
+        scale = at.js("new DOMMatrix(getComputedStyle(document.querySelector('#hg-stage svg')).transform).a")
+        assert 13 * scale > 11, position
+        box = at.js("(b => b && [b.x, b.right])(document.querySelector('.hg-card.hg-is-now')?.getBoundingClientRect())")
+        assert box is None or (box[0] < 390 and box[1] > 0), position
+
+
 def test_dark_and_light(page):
     at = page("#step=27", dark=True)
     surface = "getComputedStyle(document.body).backgroundColor"
