@@ -20,6 +20,7 @@ from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notati
 
 MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
+JUST = 1e-10  # of a unit in the last place: nearer than this is just what is printed
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 FURTHER = 64.0  # times as far, to tell rounding errors from a jump
@@ -182,8 +183,9 @@ class Digits:
 
     def sign(self, line: Line) -> str:
         """`=` where the printed numbers come to just what is printed, else `≈`."""
-        found, printed = self.by_hand(line), self.printed(line.result)
-        exact = np.allclose(found, printed, rtol=0.1 * EXACT, atol=0.0, equal_nan=True)  # of up to 12 digits, not 13
+        found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)
+        slack = 0.0 if written is None else JUST * written.unit  # of an entry whose terms cancel
+        exact = np.allclose(found, printed, rtol=0.1 * EXACT, atol=slack, equal_nan=True)  # of up to 12 digits, not 13
         return "=" if exact else "≈"
 
     # --- the search ----------------------------------------------------------------------------------------------
@@ -270,18 +272,27 @@ def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None =
 
 
 def _moved(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None, result: Any, times: float) -> Any:
-    rng = np.random.default_rng(0)
     moved = np.zeros(np.shape(result))
-    for _ in range(JITTERS):
-        shaken = [_shaken(x, None if noises is None else noises[i], rng, times) for i, x in enumerate(values)]
+    for turn in range(JITTERS):
+        shaken = [_shaken(x, None if noises is None else noises[i], turn, times) for i, x in enumerate(values)]
         moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
     return moved
 
 
-def _shaken(x: Any, noise: Any, rng: np.random.Generator, times: float) -> Any:
+def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
     array = np.asarray(x)
     if array.dtype.kind != "f":
         return x
     size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
-    shaken = array + times * size * rng.choice(SHAKES, array.shape)
+    shaken = array + times * size * _shakes(array, turn)
     return shaken if array.ndim else float(shaken)
+
+
+def _shakes(array: Any, turn: int) -> Any:
+    """By how many rounding errors to move each number: as if at random, but told by its first digits and its place, so
+    that a page (stepping/assets/program.js) moves it by as many, in whatever order it computes."""
+    bits = np.abs(array).astype(np.float32).ravel().view(np.uint32)
+    mixed = bits + np.arange(bits.size, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(turn * 0x61C88647 % 2**32)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(factor)
+    return np.array(SHAKES)[mixed % np.uint32(len(SHAKES))].reshape(np.shape(array))

@@ -75,14 +75,19 @@ class Walk:
         assert op is not None
         g = self.incoming[node]
         plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
+        rounded = [i for i, x in enumerate(node.inputs) if isinstance(x, Value) or np.ndim(x)]  # a plain 0.1 is exact
 
-        def compute(g: Any, out: Any, *data: Any) -> Any:
+        def compute(g: Any, out: Any, *moved: Any) -> Any:
+            data = list(plain)
+            for i, x in zip(rounded, moved, strict=True):
+                data[i] = x
             parts = zip(pulled(op, g, out, data), node.inputs)
             sent = [(dx, x) for dx, x in parts if dx is not None and isinstance(x, Value) and x.requires_grad]
             return conform(*sent[place])
 
+        values = [g, node.data, *(plain[i] for i in rounded)]
         try:
-            moved = noise_of(compute, [g, node.data, *plain], [self.noise.get(node, 0.0), *[0.0] * (len(plain) + 1)])
+            moved = noise_of(compute, values, [self.noise.get(node, 0.0), *[0.0] * (len(values) - 1)])
         except Exception:  # a rule of somebody's own may not take other numbers: then nothing is known
             return 0.0
         return np.nan_to_num(moved, nan=0.0, posinf=0.0)

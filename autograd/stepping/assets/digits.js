@@ -2,7 +2,7 @@
 // How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown: the
 // search of formula/digits.py, on the registers of the page.
 const digits = (() => {
-  const MOST_DIGITS = 12, MARGIN = 1e-6, ROUNDS = 80, WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
+  const MOST_DIGITS = 12, MARGIN = 1e-6, JUST = 1e-10, ROUNDS = 80, WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
 
   const pagesOf = shape => {                   // the tables that an array is shown as
     const [rows, columns] = [1, 1, ...shape].slice(-2);
@@ -89,8 +89,8 @@ const digits = (() => {
         (x !== x && printed[i] !== printed[i]));
     }
     sign(line) {
-      const printed = this.printed(line.result);
-      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT)) ? "=" : "≈";
+      const printed = this.printed(line.result), slack = JUST * numbers.unit(this.notations.get(line.result));
+      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT, slack)) ? "=" : "≈";
     }
 
     // --- the search --------------------------------------------------------------------------------------------

@@ -83,8 +83,9 @@ const numbers = (() => {
     const one = cellOf(x, how);
     return how.exponent && one.kind !== "zero" ? { ...one, text: one.text + power(how.exponent) } : one;
   }
-  const close = (x, y, slack = EXACT) =>
-    Object.is(x, y) || x === y || (x !== x && y !== y) || (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y));
+  const close = (x, y, slack = EXACT, more = 0) =>
+    Object.is(x, y) || x === y || (x !== x && y !== y) ||
+    (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y) + more);
 
   return { DIGITS, EXACT, MINUS, rounded, notation, unit, asPrinted, table, columns, cell, power, close };
 })();

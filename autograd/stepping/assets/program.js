@@ -36,14 +36,16 @@ const program = (() => {
     where: (chosen, x, y) => (chosen ? x : y),
   };
 
-  // By how many rounding errors to move a number: the same ones every time, so that a page shows the same every time.
+  // By how many rounding errors to move a number: as if at random, but told by its first digits and its place, as in
+  // formula/digits.py, so that Python moves it by as many, in whatever order it computes.
   const SHAKES = [-3, -2, -1, 1, 2, 3];
-  function shaker() {
-    let state = 1;
-    return () => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return SHAKES[Math.floor(state / 2 ** 32 * SHAKES.length)];
-    };
+  const single = new Float32Array(1), bits = new Uint32Array(single.buffer);
+  function shake(x, place, turn) {
+    single[0] = Math.abs(x);
+    let mixed = (bits[0] + Math.imul(place, 0x9E3779B1) + Math.imul(turn, 0x61C88647)) >>> 0;
+    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7FEB352D);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x846CA68B) >>> 0;
+    return SHAKES[mixed % SHAKES.length];
   }
 
   class Program {
@@ -119,14 +121,14 @@ const program = (() => {
       return moved.map((x, i) => (small(i) && far[i] < FURTHER / 8 * x ? 0 : x));
     }
     moved(times, lines, uses, result, from, v, noise, noisy) {
-      const sign = shaker(), moved = new Float64Array(this.blocks[result].size);
-      for (let round = 0; round < JITTERS; round++) {
+      const moved = new Float64Array(this.blocks[result].size);
+      for (let turn = 0; turn < JITTERS; turn++) {
         for (const use of uses) {
           const { start, size, kind } = this.blocks[use];
           if (kind) continue;
           for (let i = 0; i < size; i++) {
-            const slack = Math.abs(from[start + i]) * 2.3e-16;
-            v[start + i] = from[start + i] + times * sign() * (use === noisy && noise ? Math.max(noise[i], slack) : slack);
+            const x = from[start + i], slack = Math.abs(x) * 2.3e-16;
+            v[start + i] = x + times * shake(x, i, turn) * (use === noisy && noise ? Math.max(noise[i], slack) : slack);
           }
         }
         for (const line of lines) this.execute(this.data.lines[line].code, v);
