@@ -12,8 +12,6 @@ from autograd.errors import HandgradError
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet
 
-KINDS = (".html", ".md", ".csv", ".xlsx", ".xml", ".pdf")
-
 
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
@@ -43,17 +41,18 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    from autograd.worksheets.files import check_kind
+
     path = arguments.output
-    if path.suffix.lower() not in KINDS:
-        raise CommandError(f"{path}: a sheet is written as {', '.join(KINDS)}")
     try:
+        check_kind(path)
         sheet = make_sheet(
             arguments.what, digits=arguments.digits, variant=arguments.variant, eta=arguments.eta,
             backward=not arguments.forward_only, forward=not arguments.backward_only,
             blanks="matrices" if arguments.matrices else "entries", level=arguments.level, only=arguments.only,
             hints=not arguments.no_hints, decimals=arguments.decimals,
         )  # fmt: skip
-        save(sheet, path, arguments.key, not arguments.no_check, arguments.paper)
+        sheet.save(path, arguments.key, not arguments.no_check, paper=arguments.paper)
     except HandgradError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
@@ -94,24 +93,3 @@ def title_of(what: str) -> str:
     example = find(what)
     number = example.name.removeprefix("example")
     return f"Example {number}: {example.title}" if number != example.name else example.title
-
-
-def save(sheet: Worksheet, path: Path, key: bool = False, check: bool = True, paper: str | None = None) -> None:
-    """Write the sheet in the form that the file's ending names; see `Worksheet.html` for check and paper."""
-    from autograd.files import check_folder, write_whole
-
-    check_folder(path)
-    kind = path.suffix.lower()
-    if kind == ".xlsx":
-        sheet.xlsx(path, answers=key)
-    elif kind == ".pdf":
-        from autograd.worksheets.page import write_pdf
-
-        write_pdf(sheet.html(answers=key, fields=False, paper=paper or "A4"), path)
-    else:
-        text = {
-            ".html": lambda: sheet.html(answers=key, check=check, fields=not paper, paper=paper or "auto"),
-            ".md": lambda: sheet.markdown(answers=key),
-            ".csv": lambda: sheet.csv(answers=key), ".xml": sheet.moodle,
-        }[kind]()  # fmt: skip
-        write_whole(path, text.encode("utf-8-sig" if kind == ".csv" else "utf-8"))

@@ -6,6 +6,7 @@
     workbook    xlsx                                moodle      Moodle XML
     variants    other numbers, same difficulty      intervals   arithmetic with what was written
     graphs      a graph made ready for a sheet      exact       fractions, where every op is rational
+    files       a sheet as a file, by its ending
     assets/     a page that marks itself: decimals, intervals, answers and marking once more, in JavaScript
 """
 

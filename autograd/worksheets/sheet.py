@@ -301,6 +301,18 @@ class Worksheet:
 
         return moodle_xml(self)
 
+    def save(
+        self, path: str | Path, answers: bool = False, check: bool = True, *, paper: str | None = None
+    ) -> Path:
+        """Write the sheet, or with `answers` its key, as .html, .pdf, .md, .csv, .xlsx or .xml (Moodle).
+
+        check and paper are those of `html`; with a paper, a page has nothing to type into.
+        """
+        from autograd.worksheets.files import save
+
+        save(self, Path(path), answers, check, paper)
+        return Path(path)
+
 
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,

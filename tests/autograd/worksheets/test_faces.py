@@ -212,3 +212,14 @@ def test_results_that_are_given_are_printed_with_two_digits_more():
 def test_bad_calls_say_what_to_write(call, message):
     with np.errstate(all="ignore"), pytest.raises(DataError, match=message):
         call()
+
+
+def test_a_sheet_saves_itself_by_the_ending(tmp_path):
+    x = Value(2.0, name="x")
+    sheet = worksheet(x * x)
+    for ending, sign in ((".html", "<!doctype html>"), (".md", "# "), (".csv", "id,"), (".xml", "<?xml")):
+        path = sheet.save(tmp_path / f"sheet{ending}")
+        assert sign in path.read_text(encoding="utf-8-sig").lower()
+    assert "4" in sheet.save(tmp_path / "key.csv", answers=True).read_text(encoding="utf-8-sig").splitlines()[-1]
+    with pytest.raises(DataError, match="a sheet is written as"):
+        sheet.save(tmp_path / "sheet.doc")
