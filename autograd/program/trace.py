@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop import contributions, cotangent_for, reach_from, run_hooks
-from ..errors import BackwardError, TraceError
+from ..errors import BackwardError
 from ..graph import leaves as leaves_of
 from ..graph import made_from
 from ..recording import _user_line, enable_grad, record_lines, trace_with
@@ -26,7 +26,7 @@ from ..tree import LEAF, flatten
 from ..value import Value, counter, new
 from .inputs import leaf_names, rebuild
 from .program import Program, renumbered
-from .reads import Read, read_of
+from .reads import Read, read_of, refusal
 from .record import Recorded, record
 
 LOOKS = (".data", ".numpy()", "np.")  # reads that may ask for a shape only; all others decide something
@@ -120,15 +120,10 @@ class Tracer:
         """Numbers are read by Python code. What it does with them, no program can see, but for a scalar's `.data`."""
         if not self._depends(value):
             return None
-        line = _user_line() or "unknown line"
-        if how.startswith(LOOKS):
-            self.looked.append(f"{line} ({how})")
-            return read_of(value, self._reads) if how == ".data" and value._data.__class__ is float else None
-        raise TraceError(
-            f"{line}\nreads a number that depends on the inputs ({how}). What Python decides by it is decided once, "
-            "when the call is traced. Write where(condition, a, b) for a branch, ops for arithmetic; or give what "
-            "decides as a Python int or bool: each one is traced anew."
-        )
+        if not how.startswith(LOOKS):
+            raise refusal(how)
+        self.looked.append(f"{_user_line() or 'unknown line'} ({how})")
+        return read_of(value, self._reads) if how == ".data" and value._data.__class__ is float else None
 
     def _depends(self, value: Value) -> bool:
         sources = {*self.inputs, *self.drawn_values}
