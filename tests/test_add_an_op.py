@@ -24,7 +24,8 @@ def tree(tmp_path: Path) -> Path:
     """A copy of the packages and the op tests, with the block added."""
     for folder in ("autograd", "nn", "tests/autograd"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path / "tests")
+    for file in (ROOT / "tests").glob("*.py"):  # conftest.py, and what tests share
+        shutil.copy(file, tmp_path / "tests")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     block, home, _ = blocks()
     with (tmp_path / home).open("a") as file:

@@ -170,10 +170,17 @@ def test_nothing_runs_off_the_edge(page, width, height, phone):
 # --- the command ------------------------------------------------------------------------------------------------
 
 
+# A test run in the background ignores Ctrl-C, and so would its children.
+HEEDING_CTRL_C = """import signal, sys
+from autograd.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(main(sys.argv[1:]))"""
+
+
 @contextlib.contextmanager
 def command(*words):
     """`handgrad play` in a process of its own, and the address that it prints."""
-    words = [sys.executable, "-m", "autograd", "play", *words, "--no-open"]
+    words = [sys.executable, "-c", HEEDING_CTRL_C, "play", *words, "--no-open"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
         assert line.startswith("Open this in a browser: http://127.0.0.1:")
