@@ -1,4 +1,4 @@
-"""Files written whole or not at all: drawings, pages and models all pass through here."""
+"""Files written whole or not at all, in the form that their ending names: drawings, pages, sheets, models."""
 
 from __future__ import annotations
 
@@ -9,9 +9,27 @@ import re
 import secrets
 import stat
 import zlib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 HOST = f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def save_by_ending(path: Path, contents: Mapping[str, Callable[[], str | bytes]], what: str) -> Path:
+    """Write the content that belongs to the ending of `path`. It is computed once the path is known to be good."""
+    kind = check_ending(path, contents, what)
+    check_folder(path)
+    content = contents[kind]()
+    write_whole(path, content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def check_ending(path: Path, endings: Iterable[str], what: str) -> str:
+    """The ending of `path`, in lower case; an error if `what` is not written in that form."""
+    kind = path.suffix.lower()
+    if kind not in endings:
+        raise ValueError(f"{what} is written as {', '.join(endings)}; got {path.name!r}")
+    return kind
 
 
 def check_folder(path: Path) -> None:

@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 
 from autograd import draw, step
-from autograd.browser import find_chromium
-from autograd.drawing.images import BROWSER_FLAGS
+from autograd.browser import FLAGS, find_chromium
 from examples import example3_full_backprop, gpt_graph
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
@@ -21,7 +20,7 @@ def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) 
     if browser is None:
         raise SystemExit(f"{picture.name} needs a Chromium or Chrome; `handgrad doctor` tells how to get one")
     subprocess.run(
-        [browser, *BROWSER_FLAGS, f"--user-data-dir={page.parent}/profile", f"--window-size={width},{height}",
+        [browser, *FLAGS, f"--user-data-dir={page.parent}/profile", f"--window-size={width},{height}",
          "--virtual-time-budget=3000", f"--screenshot={picture}", f"{page.as_uri()}#step={STEP}"],
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import math
-import re
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..drawing.graph_page import embedded
 from ..drawing.paint import theme
-from ..files import check_folder, write_whole
+from ..files import check_ending, save_by_ending
 from ..formula.numbers import DIGITS, Notation, as_printed, cell, notation, power, rough
 from ..formula.text import visible, xml
+from ..pages import asset, embedded, filled
 from .wording import about, explained, facts, line_of, verdict, witnesses
 
 if TYPE_CHECKING:
     from .compare import Comparison
 
+_asset = functools.partial(asset, "autograd.capturing")
 CODE_BEFORE, CODE_AFTER = 3, 1  # lines shown around the wrong one
 MOST_DIGITS = 9  # that a sum may take to add up
 PICTURES = (".svg", ".png", ".pdf")
@@ -35,9 +35,9 @@ def page(found: Comparison) -> str:
         "style": style(),
         "body": body(found, BUTTONS),
         "report": embedded(str(found)),
-        "script": part("compare.js"),
+        "script": _asset("compare.js"),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: parts[name[1]], part("compare.html"))
+    return filled(_asset("compare.html"), parts)
 
 
 def in_a_notebook(found: Comparison) -> str:
@@ -47,23 +47,14 @@ def in_a_notebook(found: Comparison) -> str:
 
 def save(found: Comparison, path: Path) -> Path:
     """By extension: the page, the text, or the picture alone."""
-    if path.suffix.lower() in PICTURES:
+    contents = {".html": found.html, ".htm": found.html, ".txt": lambda: f"{found}\n"}
+    if check_ending(path, (*contents, *PICTURES), "a comparison") in PICTURES:
         return found.drawing.save(path)
-    makers = {".html": found.html, ".htm": found.html, ".txt": lambda: f"{found}\n"}
-    make = makers.get(path.suffix.lower())
-    if make is None:
-        raise ValueError(f"save: a comparison writes {', '.join((*makers, *PICTURES))}; got {path.name!r}")
-    check_folder(path)
-    write_whole(path, make().encode())
-    return path
-
-
-def part(name: str) -> str:
-    return files("autograd.capturing").joinpath("assets", name).read_text(encoding="utf-8")
+    return save_by_ending(path, contents, "a comparison")
 
 
 def style() -> str:
-    return theme.css() + theme.variables_css(".hg-compare") + part("compare.css")
+    return theme.css() + theme.variables_css(".hg-compare") + _asset("compare.css")
 
 
 def body(found: Comparison, tools: str = "") -> str:

@@ -41,11 +41,8 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from autograd.worksheets.files import check_kind
-
     path = arguments.output
     try:
-        check_kind(path)
         sheet = make_sheet(
             arguments.what, digits=arguments.digits, variant=arguments.variant, eta=arguments.eta,
             backward=not arguments.forward_only, forward=not arguments.backward_only,
@@ -53,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             hints=not arguments.no_hints, decimals=arguments.decimals,
         )  # fmt: skip
         sheet.save(path, arguments.key, not arguments.no_check, paper=arguments.paper)
-    except HandgradError as error:
+    except (HandgradError, ValueError) as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"cannot write {path}: {error.strerror}; give another file to -o") from None

@@ -3,27 +3,23 @@
     Values ──reader──▶ Scene ──layout.arrange──▶ Placement ──paint.painter──▶ SVG text
                      (scene.py)             (layout/geometry.py)
 
-    options      the keywords of `draw`, and what a caller picks by name
-    groups       which nodes share a card: modules, repeats, sums
-    roles        what each node is: input, parameter, result, output, loss
-    cards        a node, module or constant as a Card; `edges`: what runs between them
-    reader       `Reader(root, Options(...)).scene()`: all of these for one graph
-    scene        Card, Row, Block, Edge, Frame, Scene: plain data; `measure(card)`
-    layout/      `arrange(scene)`: Graphviz, or our own layers
-    paint/       `paint(scene, placed)`: SVG; colours and fonts in `theme`
-    drawing      `draw` and the Drawing it returns; `zooming`, `diff`: other pictures
-    export       files of every kind, DOT and Mermaid; `graph_page`: the interactive page
+    drawing      `draw` and the Drawing it returns
+    options      the keywords of `draw`, checked
+    reader       from a graph to its Scene, by way of
+      roles        what each node is: input, parameter, result, output, loss
+      groups       which nodes share a card: modules, repeats, sums
+      cards        a node, module or constant as a Card
+      edges        what runs between the cards, and what stands on it
+    scene        Card, Row, Block, Edge, Frame, Scene: plain data
+    layout/      sizes and places: `measure(card)`, `arrange(scene)`, by Graphviz or in layers of our own
+    paint/       SVG: `paint(scene, placed)`; colours and fonts in `theme`; `images`: PNG, PDF and GIF
+    export       files by their ending, DOT, Mermaid
+    page         the interactive page (assets/draw.*)
+    zooming      `zoom`: the scalar arithmetic inside an op
+    diff         `draw_diff`: two runs compared
 """
 
-from typing import Any
-
-_LAZY = {"draw": "drawing", "Drawing": "drawing", "draw_diff": "diff", "zoom": "zooming"}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        from importlib import import_module
-
-        found = globals()[name] = getattr(import_module(f".{_LAZY[name]}", __name__), name)
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+from autograd.drawing.diff import draw_diff as draw_diff
+from autograd.drawing.drawing import Drawing as Drawing
+from autograd.drawing.drawing import draw as draw
+from autograd.drawing.zooming import zoom as zoom

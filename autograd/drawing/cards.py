@@ -58,7 +58,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
     name, expression = names.name(node), names.expression(node)
     if node.op is None and not name:
         name = short(node.data, style.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
-    bad = not _finite(_unmasked(node)) or not _finite(gradient_of(node))
+    bad = not _finite(_unmasked(node)) or not _finite(node.grad)
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
     if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
@@ -119,7 +119,7 @@ def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]],
         rows += _range_rows(group.outputs)
     rows.append(_module_norm_row(group, parameters_of if parameters and not arriving else None))
     nodes = [*group.members, *group.absorbed]
-    bad = not all(_finite(_unmasked(node)) and _finite(gradient_of(node)) for node in nodes)
+    bad = not all(_finite(_unmasked(node)) and _finite(node.grad) for node in nodes)
     times = f" times {len(group.copies)}" if group.copies else ""
     says, numbers = f"{group.name} {kind}, module{times}", ", ".join(f"{row.caption} {row.text}" for row in rows)
     tooltip = {"holds": f"{count(len(nodes))} nodes"}
@@ -162,11 +162,6 @@ def _terms(group: Group, names: Names) -> list[str]:
 # --- what a card shows of a node ----------------------------------------------------------------------------
 
 
-def gradient_of(node: Value) -> Any:
-    """The gradient as a card shows it; None before backward."""
-    return node.grad
-
-
 def entries_block(array: Any, digits: int, caption: str, kind: str) -> Block:
     """A small array entry by entry. Slices of one of rank 3 and up share their decimals and their power of ten."""
     array = np.asarray(array)
@@ -188,11 +183,11 @@ def gradient_row(number: Cell | None, caption: str = "grad") -> Row:
 
 
 def _wants_gradient(node: Value) -> bool:
-    return node.requires_grad or gradient_of(node) is not None
+    return node.requires_grad or node.grad is not None
 
 
 def _scalar_rows(node: Value, digits: int) -> tuple[Row, ...]:
-    value, gradient = cell(node.data, digits), gradient_of(node)
+    value, gradient = cell(node.data, digits), node.grad
     rows = (Row("value", value.text, strong=True, bad=value.kind == "bad"),)
     if not _wants_gradient(node):
         return rows
@@ -203,7 +198,7 @@ def _tables(node: Value, digits: int) -> tuple[Block, ...]:
     value = entries_block(node.data, digits, "value", "value")
     if _is_masked(node) and value.table is not None:
         value = replace(value, table=_without_alarm(value.table))
-    return (value, gradient_block(gradient_of(node), digits)) if _wants_gradient(node) else (value,)
+    return (value, gradient_block(node.grad, digits)) if _wants_gradient(node) else (value,)
 
 
 def _without_alarm(numbers: Table) -> Table:
@@ -213,7 +208,7 @@ def _without_alarm(numbers: Table) -> Table:
 
 
 def _summary_rows(node: Value) -> tuple[Row, ...]:
-    norms = [_norm_row([gradient_of(node)])] if _wants_gradient(node) else []
+    norms = [_norm_row([node.grad])] if _wants_gradient(node) else []
     return (Row("shape", _shape_text(node.data), "info"), *_range_rows([node]), *norms)
 
 
@@ -221,7 +216,7 @@ def _brief(node: Value) -> Row:
     what = dimensions(node.shape) if np.ndim(node.data) else short(node.data, 3)
     if not _wants_gradient(node):
         return Row(what, "", "info")
-    gradient, word = gradient_of(node), "‖g‖" if np.ndim(node.data) else "g"
+    gradient, word = node.grad, "‖g‖" if np.ndim(node.data) else "g"
     if gradient is None:
         return Row(what, f"{word} {UNKNOWN}", "unknown")
     size = norm(gradient) if np.ndim(node.data) else float(gradient)
@@ -275,7 +270,7 @@ def _module_norm_row(group: Group, parameters_of: Callable[[Group], Sequence[Val
     """The norm of a module's gradient, and whose it is; one bar per copy when the module repeats."""
 
     def gradients(one: Group) -> list[Any]:
-        return [gradient_of(node) for node in (parameters_of(one) if parameters_of else one.outputs)]
+        return [node.grad for node in (parameters_of(one) if parameters_of else one.outputs)]
 
     its = "its " if not group.copies else ""
     whose = f"of {its}{'parameters' if parameters_of else 'output'}"
@@ -303,7 +298,7 @@ def _bars(sizes: list[float]) -> tuple[float, ...]:
 
 def tooltip(node: Value) -> dict[str, str]:
     """What the interactive page says about a node when you point at its card: caption, text."""
-    gradient = gradient_of(node)
+    gradient = node.grad
     lines = {"value": _in_full(node.data), "grad": "None" if gradient is None else _in_full(gradient)}
     if np.ndim(node.data):
         lines["shape"] = _shape_text(node.data)
@@ -354,7 +349,7 @@ def _in_full(data: Any) -> str:
 def _spoken_parts(name: str, expression: str, role: str, node: Value, digits: int) -> dict[str, Any]:
     """What a screen reader says of a card: what it is, its value, its gradient."""
     what = " = ".join(part for part in (name, expression) if part)
-    in_full, gradient = shows_entries(node.shape), gradient_of(node)
+    in_full, gradient = shows_entries(node.shape), node.grad
     value = f"value {_spoken(node.data, digits)}" if in_full else f"shape {_shape_text(node.data)}"
     if gradient is None:
         sent = "gradient none yet" if node.requires_grad else "no gradient asked for"

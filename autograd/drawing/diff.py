@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import entries_block, gradient_of
+from autograd.drawing.cards import entries_block
 from autograd.drawing.drawing import Drawing
 from autograd.drawing.options import Options
 from autograd.drawing.reader import Reader
@@ -24,7 +24,7 @@ ARROW = " → "
 
 @dataclass(frozen=True)
 class Change:
-    """How one node differs between the runs: the larger of its value's and its gradient's relative change."""
+    """How one node differs between the runs: in value, in gradient. `size` is the norm of the change in value."""
 
     before: Value
     after: Value
@@ -156,9 +156,9 @@ def _before_and_after(card: Card, change: Change, options: Options) -> Card:
         blocks = [entries_block(data, options.digits, caption, "value") for caption, data in values]
         gradients = () if change.value else (("grad before", before), ("grad now", after))
         blocks += [
-            entries_block(gradient_of(node), options.digits, caption, "grad")
+            entries_block(node.grad, options.digits, caption, "grad")
             for caption, node in gradients
-            if gradient_of(node) is not None
+            if node.grad is not None
         ]
         return replace(card, rows=(), blocks=tuple(blocks))
     return replace(card, rows=(*card.rows, Row("‖change‖", rough(change.size), "info")))

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from autograd.drawing import export, graph_page
-from autograd.drawing.graph_page import MOST_OPEN, Outline
+from autograd.drawing import export, page
 from autograd.drawing.groups import Collapse, Spelling, in_python
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
 from autograd.drawing.options import MAX_NODES, Options
+from autograd.drawing.page import MOST_OPEN, Outline
 from autograd.drawing.paint import compact, painter
 from autograd.drawing.paint.svg import next_drawing_number
 from autograd.drawing.reader import COMPACT_FROM, Reader
@@ -134,7 +134,7 @@ class Drawing:
 
     def html(self) -> str:
         """One self-contained page: hover, search, pan and zoom, modules that open and close."""
-        return graph_page.write(self)
+        return page.write(self)
 
     def save(self, path: str | os.PathLike[str], *, theme: str = "light") -> Path:
         """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all.

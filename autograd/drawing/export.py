@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import graphviz
 
-from autograd.drawing.images import image
 from autograd.drawing.paint import theme
+from autograd.drawing.paint.images import image
 from autograd.drawing.scene import Block, Card, Edge, Scene
-from autograd.files import check_folder, write_whole
+from autograd.files import save_by_ending
 from autograd.formula.numbers import UNKNOWN, Table
 from autograd.formula.text import clipped, visible
 
@@ -39,25 +40,20 @@ LONGEST_TIP = 400  # characters of a tooltip
 
 def save(drawing: Drawing, path: Path, theme_name: str = "light") -> Path:
     """Writes `drawing` to `path`; the folder must be there."""
-    makers = {
-        ".svg": lambda: drawing.themed("auto" if theme_name == "light" else theme_name).encode(),
-        ".html": lambda: drawing.html().encode(),
-        ".htm": lambda: drawing.html().encode(),
-        ".dot": lambda: drawing.dot.encode(),
-        ".gv": lambda: drawing.dot.encode(),
-        ".mmd": lambda: drawing.mermaid.encode(),
-        ".mermaid": lambda: drawing.mermaid.encode(),
+    if theme_name not in ("light", "dark"):
+        raise ValueError(f"save: theme is 'light' or 'dark'; got {theme_name!r}")
+    contents: dict[str, Callable[[], str | bytes]] = {
+        ".svg": lambda: drawing.themed("auto" if theme_name == "light" else theme_name),
+        ".html": drawing.html,
+        ".htm": drawing.html,
+        ".dot": lambda: drawing.dot,
+        ".gv": lambda: drawing.dot,
+        ".mmd": lambda: drawing.mermaid,
+        ".mermaid": lambda: drawing.mermaid,
         ".png": lambda: image(drawing.themed(theme_name), "png", theme_name),
         ".pdf": lambda: image(drawing.themed(theme_name), "pdf", theme_name),
     }
-    if theme_name not in ("light", "dark"):
-        raise ValueError(f"save: theme is 'light' or 'dark'; got {theme_name!r}")
-    make = makers.get(path.suffix.lower())
-    if make is None:
-        raise ValueError(f"save: cannot tell a format from {path.name!r}; use one of {', '.join(makers)}")
-    check_folder(path)
-    write_whole(path, make())
-    return path
+    return save_by_ending(path, contents, "a drawing")
 
 
 # --- DOT and Mermaid: user text is data, and what could be taken for markup is escaped ------------------------

@@ -16,9 +16,10 @@ from autograd.drawing.cards import Style, module_card, plain_card, rest_card, su
 from autograd.drawing.edges import Edges
 from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
+from autograd.drawing.layout.measure import measure
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
-from autograd.drawing.scene import Card, Edge, Frame, Scene, measure
+from autograd.drawing.scene import Card, Edge, Frame, Scene
 from autograd.formula.names import Names
 from autograd.formula.numbers import count, shows_entries
 from autograd.formula.operands import operands_of
@@ -116,9 +117,6 @@ class Reader:
         """Every module call that a page may close, at any depth."""
         return every_module(self.nodes, self._stays)
 
-    def module_card(self, group: Group) -> Card:
-        return self._module_card(group, Style(self.options.detail, self.options.digits))
-
     # --- cards --------------------------------------------------------------------------------------------
 
     def _stays(self, leaf: Value) -> bool:
@@ -142,9 +140,9 @@ class Reader:
             return sum_card(group, self.names, self.role(group.result), style)
         if group.kind == "rest":
             return rest_card(group)
-        return self._module_card(group, style)
+        return self.module_card(group, style)
 
-    def _module_card(self, group: Group, style: Style) -> Card:
+    def module_card(self, group: Group, style: Style) -> Card:
         return module_card(group, self.parameters_of, style, arriving=self.options.stepping)
 
     def parameters_of(self, group: Group) -> list[Value]:

@@ -17,6 +17,7 @@ from autograd.errors import GradientError
 from autograd.formula.entries import Entries
 from autograd.formula.names import Names
 from autograd.formula.operands import plain
+from autograd.graph import topological
 from autograd.op import Op, apply
 from autograd.value import Value
 
@@ -161,11 +162,5 @@ def _check_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any
                 f"the op sends {sent[id(x)]!r}"
             )
     if not known:
-        _forget_gradients(root)
-
-
-def _forget_gradients(root: Value) -> None:
-    from autograd.graph import topological
-
-    for node in topological(root):
-        node.grad = None
+        for node in topological(root):
+            node.grad = None

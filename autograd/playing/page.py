@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from autograd.drawing.graph_page import embedded
 from autograd.drawing.paint.theme import MONO, SANS, variables_css
 from autograd.errors import HandgradError, StepError
 from autograd.formula.numbers import short
 from autograd.graph import topological
+from autograd.pages import asset, embedded, filled
 from autograd.playing.code import Piece, code, result_name
 from autograd.playing.formula import Formula, FormulaError, parse
 from autograd.playing.graph import build
@@ -24,6 +23,7 @@ from autograd.stepping import Stepper, step
 from autograd.stepping import page as stepper_page
 from autograd.value import Value
 
+file = functools.partial(asset, "autograd.playing")
 MOST_CARDS = 40  # of a page that is made anew while somebody types
 FIRST_NUMBERS = (2.0, -3.0, 0.5, 1.5, -1.0)  # of the first name, the second ...
 
@@ -89,7 +89,7 @@ class Play:
         told = embedded({"leaves": leaves, "result": result})
         data = f'<script id="play-numbers" type="application/json">{told}</script>'
         before, body, after = text.rpartition("</body>")
-        return f"{before}{data}<script>{asset('bridge.js')}</script>{body}{after}"
+        return f"{before}{data}<script>{file('bridge.js')}</script>{body}{after}"
 
 
 def _shown(stepper: Stepper, value: Any, name: str) -> dict[str, str]:
@@ -117,7 +117,7 @@ def play(text: str, values: Mapping[str, float]) -> Play:
 def playground() -> str:
     """The page in which a formula is typed."""
     parts = {"samples": "".join(map(_option, SAMPLES)), "first": escape(SAMPLES[0].formula)}
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], asset("play.html"))
+    return filled(file("play.html"), parts)
 
 
 def _option(sample: Sample) -> str:
@@ -127,8 +127,4 @@ def _option(sample: Sample) -> str:
 
 def style() -> str:
     """The style sheet of a page with sliders."""
-    return f"{variables_css(':root')}:root{{--mono:{MONO};--sans:{SANS}}}{asset('play.css')}"
-
-
-def asset(name: str) -> str:
-    return files("autograd.playing").joinpath("assets", name).read_text(encoding="utf-8")
+    return f"{variables_css(':root')}:root{{--mono:{MONO};--sans:{SANS}}}{file('play.css')}"

@@ -26,7 +26,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from autograd.playing.formula import FormulaError
-from autograd.playing.page import Play, asset, play, playground, style
+from autograd.playing.page import Play, file, play, playground, style
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 64 * 1024  # bytes of a request
@@ -116,8 +116,8 @@ class Handler(BaseHTTPRequestHandler):
         self._answer({
             "": lambda: self._send(playground(), "text/html", PAGE_POLICY),
             "play.css": lambda: self._send(style(), "text/css"),
-            "play.js": lambda: self._send(asset("play.js"), "text/javascript"),
-            "sliders.js": lambda: self._send(asset("sliders.js"), "text/javascript"),
+            "play.js": lambda: self._send(file("play.js"), "text/javascript"),
+            "sliders.js": lambda: self._send(file("sliders.js"), "text/javascript"),
             "stepper": self._stepper,
             "save": self._save,
             "alive": self._stay,

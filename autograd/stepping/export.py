@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.drawing.images import film, image, pdf
-from autograd.files import check_folder, write_whole
+from autograd.drawing.paint.images import film, image, pdf
+from autograd.files import check_ending, save_by_ending, write_whole
 from autograd.stepping.slides import slides
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ NUMBERED = re.compile(r"(.*?)(\d+)")  # the name of a first picture: 0001, step-
 def save(stepper: Stepper, path: Path) -> Path:
     """By extension; a picture's name ends in a number, which is counted up from step to step."""
     kind = path.suffix.lower()
-    makers: dict[str, Callable[[], bytes]] = {
-        ".html": lambda: stepper.html().encode(),
-        ".htm": lambda: stepper.html().encode(),
-        ".txt": lambda: f"{stepper}\n".encode(),
-        ".tex": lambda: stepper.latex(document=True).encode(),
+    contents: dict[str, Callable[[], str | bytes]] = {
+        ".html": stepper.html,
+        ".htm": stepper.html,
+        ".txt": lambda: f"{stepper}\n",
+        ".tex": lambda: stepper.latex(document=True),
         ".pdf": lambda: pdf(slides(stepper)),
         ".gif": lambda: film(slides(stepper), SECONDS),
     }
@@ -34,12 +34,8 @@ def save(stepper: Stepper, path: Path) -> Path:
         raise ValueError(f"save: nothing was computed, so there is no step to show in {path.name!r}")
     if kind in pictures:
         return _save_pictures(stepper, path, pictures[kind])
-    if kind not in makers:
-        known = ", ".join((*makers, *pictures))
-        raise ValueError(f"save: a stepper writes {known}; got {path.name!r}")
-    check_folder(path)
-    write_whole(path, makers[kind]())
-    return path
+    check_ending(path, (*contents, *pictures), "a stepper")
+    return save_by_ending(path, contents, "a stepper")
 
 
 def _save_pictures(stepper: Stepper, path: Path, picture: Callable[[str], bytes]) -> Path:

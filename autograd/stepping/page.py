@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
-from importlib.resources import files
 from typing import Any
 
-from autograd.drawing.graph_page import embedded
 from autograd.drawing.paint import painter, theme
 from autograd.errors import StepError
 from autograd.formula.numbers import count, short
 from autograd.formula.text import xml
+from autograd.pages import asset, embedded, filled
 from autograd.stepping.folding import inside
 from autograd.stepping.live import Live, build
 from autograd.stepping.notebook import step_table
@@ -21,6 +21,7 @@ from autograd.stepping.picture import Source, View, describe_step
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import Step
 
+_file = functools.partial(asset, "autograd.stepping")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
     "numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "training.js", "pointing.js",
@@ -55,7 +56,7 @@ def write(stepper: Stepper, back: str = "") -> str:
         "fallback": step_table(stepper),
         "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _file("step.html"))
+    return filled(_file("step.html"), parts)
 
 
 def _program(live: Live | str) -> dict[str, Any]:
@@ -165,7 +166,3 @@ def _subtitle(stepper: Stepper) -> str:
     root = stepper.root
     value = f' = <span id="hg-root">{short(root.data)}</span>' if root.size == 1 else ""
     return f"{xml(stepper.words.name(root))}{value}, {count(len(stepper))} steps"
-
-
-def _file(name: str) -> str:
-    return files("autograd.stepping").joinpath("assets", name).read_text(encoding="utf-8")

@@ -17,10 +17,11 @@ from autograd.backprop import reach
 from autograd.drawing.cards import gradient_block, gradient_row
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
+from autograd.drawing.layout.measure import Size, measure, two_lines
 from autograd.drawing.options import Options
 from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
-from autograd.drawing.scene import Block, Card, Edge, Row, Scene, Size, measure, two_lines
+from autograd.drawing.scene import Block, Card, Edge, Row, Scene
 from autograd.formula.arithmetic import shown
 from autograd.formula.numbers import UNKNOWN, cell, norm, rough
 from autograd.stepping.steps import BACKWARD, Contribution, Step

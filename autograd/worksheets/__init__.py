@@ -1,12 +1,12 @@
 """Worksheets: hand-calculation sheets from any graph, and their marking.
 
-    sheet       the blanks, in steps (parts)        answers     reading what a learner wrote
-    marking     each number judged                  slips       which classic mistake gives this number
-    plain       Markdown and CSV                    page        HTML, for paper and screen
-    workbook    xlsx                                moodle      Moodle XML
-    variants    other numbers, same difficulty      intervals   arithmetic with what was written
-    graphs      a graph made ready for a sheet      exact       fractions, where every op is rational
-    files       a sheet as a file, by its ending
+    sheet       Worksheet: steps of blanks          answers     reads what a learner wrote
+    parts       Step, Part, Blank                   marking     judges each number
+    prepare     a graph made ready for a sheet      slips       which classic mistake gives this number
+    hints       how each step is computed           report      the marks as text, HTML and JSON
+    variants    other numbers, same difficulty      intervals   arithmetic on rounded numbers
+    exact       fractions, where ops are rational   page        HTML, for paper and screen (`page_data`)
+    plain       Markdown and CSV                    workbook    xlsx; `moodle`: Moodle XML
     assets/     a page that marks itself: decimals, intervals, answers and marking once more, in JavaScript
 """
 

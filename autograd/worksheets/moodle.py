@@ -8,10 +8,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from autograd.formula.text import xml
-from autograd.worksheets.parts import Blank, Step
+from autograd.worksheets.parts import Blank, Step, shown
 from autograd.worksheets.plain import blank_rows, given_rows
 from autograd.worksheets.sheet import Worksheet
-from autograd.worksheets.texts import shown
 
 LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
 

@@ -7,28 +7,24 @@ holds no key, neither in what it shows nor in its source.
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
-from importlib.resources import files
-from pathlib import Path
+import functools
 from typing import Any
 
 import numpy as np
 
-from autograd.browser import find_chromium
-from autograd.drawing.graph_page import embedded
+from autograd.browser import pdf_of
 from autograd.drawing.paint import theme
 from autograd.errors import DataError
-from autograd.files import write_whole
 from autograd.formula.scalar_program import BACKWARD
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import xml
+from autograd.pages import asset, embedded
 from autograd.worksheets.page_data import marking_data
-from autograd.worksheets.parts import Part, Step
+from autograd.worksheets.parts import Part, Step, as_slope
 from autograd.worksheets.plain import PHASES, blank_rows, given_rows
 from autograd.worksheets.sheet import Worksheet
-from autograd.worksheets.texts import as_slope
 
+_file = functools.partial(asset, "autograd.worksheets")
 HALF_WIDTH, BLANK_WIDTH, LETTER_WIDTH = 74, 20.5, 2  # mm, on A4 and Letter: half of it without the step's number
 LETTERS_IN_HALF = 36
 
@@ -102,25 +98,14 @@ def _data(sheet: Worksheet, check: bool) -> dict[str, Any]:
     return {"labels": sheet.labels, "marking": marking_data(sheet), "formulas": formulas, "shown": given}
 
 
-def _file(name: str) -> str:
-    return files("autograd.worksheets").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def write_pdf(page: str, path: Path) -> None:
-    """Print a page to PDF, through Chromium."""
-    chromium = find_chromium()
-    if chromium is None:
-        raise DataError("a PDF needs Chromium or Chrome on PATH; or write .html and print it from your browser")
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "sheet.html")
-        source.write_text(page, encoding="utf-8")
-        made = Path(folder, "sheet.pdf")
-        command = [chromium, "--headless", "--disable-gpu", "--no-sandbox", f"--user-data-dir={folder}/profile",
-                   "--no-pdf-header-footer", f"--print-to-pdf={made}", source.as_uri()]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, timeout=120, check=False)
-        if not made.is_file():
-            raise DataError(f"{chromium} printed no PDF (exit status {done.returncode})")
-        write_whole(path, made.read_bytes())
+def pdf(page: str) -> bytes:
+    """A page printed to PDF, by Chromium."""
+    made = pdf_of(page)
+    if made is None:
+        raise DataError(
+            "a PDF needs Chromium or Chrome on PATH, and none wrote one; write .html and print it from your browser"
+        )
+    return made
 
 
 def _head(sheet: Worksheet, answers: bool, fields: bool) -> str:

@@ -1,16 +1,18 @@
-"""What a sheet is made of: steps, their tables, and the blanks of a table."""
+"""What a sheet is made of: steps, their tables, the blanks of a table; and how its ids and numbers are written."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 
 from autograd.expr import Expr
 from autograd.formula.scalar_tables import Table
 from autograd.worksheets.intervals import Interval
-from autograd.worksheets.texts import as_slope
+
+UPDATE = "update"  # the phase after forward and backward
+SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
 
 
 @dataclass
@@ -77,3 +79,24 @@ class Step:
     @property
     def blanks(self) -> list[Blank]:
         return [blank for part in self.parts for blank in part.blanks]
+
+
+def shown(x: Decimal, digits: int) -> str:
+    """A number with so many significant digits; an exact one as short as it is.
+
+    >>> shown(Decimal("0.25062056827"), 4), shown(Decimal("0.10"), 4), shown(Decimal("-1.768E-5"), 4)
+    ('0.2506', '0.1', '-0.00001768')
+    """
+    if not x:
+        return "0"
+    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
+    rounded = x.quantize(unit, rounding=ROUND_HALF_EVEN)
+    if rounded == x:
+        rounded = rounded.normalize()
+    return f"{rounded:f}" if rounded.adjusted() >= SMALLEST_PLAIN and rounded.adjusted() < 15 else f"{rounded:e}"
+
+
+def as_slope(name: str) -> str:
+    """`dL/dQ` as people write it: ∂L/∂Q."""
+    top, slash, rest = name.partition("/d")
+    return f"∂{top[1:]}/∂{rest}" if slash and top.startswith("d") else name

@@ -11,9 +11,8 @@ import numpy as np
 
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible
-from autograd.worksheets.parts import Part
+from autograd.worksheets.parts import Part, shown
 from autograd.worksheets.sheet import Worksheet
-from autograd.worksheets.texts import shown
 
 LINE = "______"
 PHASES = {

@@ -8,7 +8,7 @@ from typing import Any
 from autograd.formula.text import visible, xml
 from autograd.version import __version__
 from autograd.worksheets.marking import FOLLOWS, MISSING, RIGHT, WRONG, Marks
-from autograd.worksheets.texts import as_slope
+from autograd.worksheets.parts import as_slope
 
 MARKS = {RIGHT: "✓", FOLLOWS: "↳", WRONG: "✗", MISSING: "·"}
 

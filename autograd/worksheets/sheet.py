@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -17,16 +17,17 @@ import numpy as np
 from autograd.drawing.roles import Roles
 from autograd.errors import DataError
 from autograd.expr import Expr
+from autograd.files import save_by_ending, write_whole
 from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
 from autograd.worksheets.exact import as_text, fraction_of
-from autograd.worksheets.graphs import constants, prepared
+from autograd.worksheets.hints import Hints
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import Blank, Part, Step
-from autograd.worksheets.texts import UPDATE, Texts, as_slope, shown
+from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, shown
+from autograd.worksheets.prepare import constants, prepared
 
 LEVELS = ("steps", "ops")
 ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
@@ -71,7 +72,7 @@ class Worksheet:
     # --- building ------------------------------------------------------------------------------------------------
 
     def _build(self) -> None:
-        texts = Texts(self.program, steps=self.level == "steps")
+        hints = Hints(self.program, steps=self.level == "steps")
         waiting: list[tuple[Table, list[Scalar]]] = []
         for table in [*self.program.tables, *self._updates()]:
             lines = list(table.lines())
@@ -89,7 +90,7 @@ class Worksheet:
                 continue
             waiting.append((table, lines))
             if table.kind != "step":
-                self._add_step(waiting, texts)
+                self._add_step(waiting, hints)
                 waiting = []
 
     def _opened(self, formula: Expr) -> Expr:
@@ -129,11 +130,11 @@ class Worksheet:
         names = (table.name, name, f"{path}.{name}")  # a result without a name belongs to the module that made it
         return any(fnmatchcase(name, pattern) for name in names for pattern in self._only)
 
-    def _add_step(self, tables: list[tuple[Table, list[Scalar]]], texts: Texts) -> None:
+    def _add_step(self, tables: list[tuple[Table, list[Scalar]]], hints: Hints) -> None:
         last = tables[-1][0]
         step = Step(len(self.steps) + 1, last.phase, as_slope(last.name))
         for table, lines in tables:
-            part = Part(table, texts.of(table), step)
+            part = Part(table, hints.of(table), step)
             for line in lines:
                 if line.id in self.numbers:
                     part.blanks.append(self._blank(line, part))
@@ -291,9 +292,10 @@ class Worksheet:
 
     def xlsx(self, path: str | Path, answers: bool = False) -> Path:
         """A workbook: blank, or with a formula in every cell."""
-        from autograd.worksheets.workbook import write
+        from autograd.worksheets.workbook import workbook
 
-        return write(self, Path(path), answers)
+        write_whole(Path(path), workbook(self, answers))
+        return Path(path)
 
     def moodle(self) -> str:
         """Moodle XML, one Cloze question a step."""
@@ -308,10 +310,18 @@ class Worksheet:
 
         check and paper are those of `html`; with a paper, a page has nothing to type into.
         """
-        from autograd.worksheets.files import save
+        from autograd.worksheets.page import pdf
+        from autograd.worksheets.workbook import workbook
 
-        save(self, Path(path), answers, check, paper)
-        return Path(path)
+        contents: dict[str, Callable[[], str | bytes]] = {
+            ".html": lambda: self.html(answers, check, fields=not paper, paper=paper or "auto"),
+            ".pdf": lambda: pdf(self.html(answers, fields=False, paper=paper or "A4")),
+            ".md": lambda: self.markdown(answers),
+            ".csv": lambda: self.csv(answers).encode("utf-8-sig"),  # a spreadsheet takes other CSV for Latin-1
+            ".xlsx": lambda: workbook(self, answers),
+            ".xml": self.moodle,
+        }
+        return save_by_ending(Path(path), contents, "a sheet")
 
 
 def worksheet(

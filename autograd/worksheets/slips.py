@@ -21,10 +21,10 @@ from autograd.formula.scalars import Opener, is_constant
 from autograd.op import OPS, Slip
 from autograd.value import Value
 from autograd.worksheets.answers import Answer
+from autograd.worksheets.hints import outline
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import Blank
+from autograd.worksheets.parts import UPDATE, Blank
 from autograd.worksheets.sheet import Worksheet
-from autograd.worksheets.texts import UPDATE, outline
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
 

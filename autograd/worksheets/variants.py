@@ -14,9 +14,9 @@ from autograd.drawing.roles import Roles
 from autograd.errors import DataError
 from autograd.graph import topological
 from autograd.value import Value
-from autograd.worksheets.graphs import prepared, rebuilt
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank
+from autograd.worksheets.prepare import prepared, rebuilt
 from autograd.worksheets.sheet import Worksheet, worksheet
 from autograd.worksheets.slips import Alternatives
 

@@ -7,9 +7,9 @@ that no name runs as a formula.
 
 from __future__ import annotations
 
+import io
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 from autograd.errors import DataError
@@ -30,14 +30,15 @@ LARGEST_PRODUCT = 8  # whole powers up to it are written as products
 UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
-def write(sheet: Worksheet, path: Path, answers: bool) -> Path:
-    """Write the workbook: empty cells to fill in, or, with `answers`, the live formulas."""
+def workbook(sheet: Worksheet, answers: bool) -> bytes:
+    """The workbook: empty cells to fill in, or, with `answers`, the live formulas."""
     try:
         import xlsxwriter
     except ImportError:
         raise DataError('writing xlsx needs XlsxWriter: pip install "handgrad[sheets]"') from None
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    book = xlsxwriter.Workbook(str(path), options)
+    content = io.BytesIO()
+    book = xlsxwriter.Workbook(content, options)
     bold, box = book.add_format({"bold": True}), book.add_format({"bottom": 1, "num_format": "General"})
     given = book.add_worksheet("Given")
     page = book.add_worksheet("Sheet")
@@ -64,7 +65,7 @@ def write(sheet: Worksheet, path: Path, answers: bool) -> Path:
     page.set_footer("&L" + _text(sheet.footer).replace("&", "&&"))
     page.activate()
     book.close()
-    return path
+    return content.getvalue()
 
 
 def _write_given(page: Any, sheet: Worksheet, bold: Any) -> dict[str, str]:

@@ -18,7 +18,8 @@ import numpy as np
 from autograd.drawing.layout import layered
 from autograd.drawing.layout.geometry import ARROW, Arc, Array, Box, Curve, Placement, Point, Problem, crossings
 from autograd.drawing.layout.graphviz import GraphvizMissing, solve_with_graphviz
-from autograd.drawing.scene import Frame, Scene, Size, measure
+from autograd.drawing.layout.measure import Size, measure
+from autograd.drawing.scene import Frame, Scene
 from autograd.formula.text import clipped, mono_width, sans_width, visible
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autograd.drawing.layout.geometry import Arc, Box, Curve, Placement, Point, Problem
-from autograd.drawing.scene import Size
+from autograd.drawing.layout.measure import Size
 
 RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
 SWEEPS = 4
@@ -71,7 +71,7 @@ def solve(problem: Problem) -> Placement:
         points = _way(arc, spots, routes.get(arc.key, []), tops, ports)
         curve = _smooth(points)
         curves[arc.key] = Curve(
-            tuple(_turned(curve, sideways)),
+            tuple(_turn(point, sideways) for point in curve),
             _turn(points[0], sideways),
             _turn((points[-1][0], points[-1][1] + TIP), sideways),
         )
@@ -289,7 +289,3 @@ def _middle(curve: list[Point]) -> Point:
 
 def _turn(point: Point, sideways: bool) -> Point:
     return (point[1], point[0]) if sideways else point
-
-
-def _turned(points: list[Point], sideways: bool) -> list[Point]:
-    return [_turn(point, sideways) for point in points]

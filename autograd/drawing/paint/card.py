@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from autograd.drawing import scene as geometry
+from autograd.drawing.layout import measure
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.svg import caption, n, rectangle, text
@@ -29,11 +29,11 @@ def paint_card(card: Card, box: Box, prefix: str = "hg-0", state: str = "") -> s
     if card.title:
         parts.append(f"<title>{xml(card.title)}</title>")
     if card.copies > 1:
-        behind = 2 * geometry.SHEET
+        behind = 2 * measure.SHEET
         box = Box(box.x, box.y + behind, box.width - behind, box.height - behind)
         parts += [
             rectangle(box.moved(shift, -shift), 7, theme.outline(look.fill, look.line, 1.2))
-            for shift in (behind, geometry.SHEET)
+            for shift in (behind, measure.SHEET)
         ]
     parts.append(_outline(card, box, look))
     if card.is_pill:
@@ -83,13 +83,13 @@ def _outline(card: Card, box: Box, look: _Look) -> str:
     if look.dash:
         style += f' stroke-dasharray="{look.dash}"'
     if card.role == "input":
-        cut = geometry.CORNER
+        cut = measure.CORNER
         return (
             f'<path d="M{n(box.x + cut)},{n(box.y)}H{n(box.right)}V{n(box.bottom)}H{n(box.x)}'
             f'V{n(box.y + cut)}Z" {style}/>'
         )
     if card.role == "parameter":
-        spine = Box(box.x, box.y, geometry.SPINE, box.height)
+        spine = Box(box.x, box.y, measure.SPINE, box.height)
         return rectangle(box, 0, style) + rectangle(spine, 0, theme.fill(look.spine))
     if card.role == "constant":
         return rectangle(box, box.height / 2 if card.is_pill else RADII["constant"], style)
@@ -104,40 +104,40 @@ def _pill(card: Card, box: Box, look: _Look) -> str:
         return text(
             box.x + box.width / 2,
             box.y + box.height / 2 + 4.5,
-            geometry.pill_text(card),
+            measure.pill_text(card),
             anchor="middle",
-            size=geometry.PILL_TEXT,
+            size=measure.PILL_TEXT,
         )
     return _header(card, box, look, top=box.y - 1)
 
 
 def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
     top = box.y if top is None else top
-    x, y = box.x + geometry.header_left(card), top + 19
+    x, y = box.x + measure.header_left(card), top + 19
     parts = []
     if card.name:
         ours = card.made_up
         parts.append(text(x, y, card.shown_name, weight=400 if ours else 700, token="muted" if ours else ""))
     if card.expression:
         expression = card.joint.lstrip() + card.shown_expression
-        if geometry.two_lines(card):
-            x, y_expression = box.x + geometry.left_pad(card), y + geometry.SECOND_LINE
+        if measure.two_lines(card):
+            x, y_expression = box.x + measure.left_pad(card), y + measure.SECOND_LINE
         else:
             space = card.joint[: -len(card.joint.lstrip())] if card.joint.strip() else card.joint
             x, y_expression = x + mono_width(card.shown_name + space), y
         parts.append(text(x, y_expression, expression, token="muted"))
-    right = box.right - geometry.PAD_X
+    right = box.right - measure.PAD_X
     if card.opens:
-        wide, says = geometry.open_width(), geometry.INFO_CAPTION
+        wide, says = measure.open_width(), measure.INFO_CAPTION
         pill = Box(right - wide, y - 14, wide, 18)
         parts.append(rectangle(pill, 5, theme.outline("surface", "parameter-line", 1.2)))
         label = right - wide / 2
-        parts.append(caption(label, y - 1, geometry.OPEN, "parameter-line", anchor="middle", weight=600, size=says))
-        right -= wide + geometry.HEADER_GAP
+        parts.append(caption(label, y - 1, measure.OPEN, "parameter-line", anchor="middle", weight=600, size=says))
+        right -= wide + measure.HEADER_GAP
     if card.copies > 1:
         times = f"×{card.copies}"
-        parts.append(text(right, y + 1, times, anchor="end", size=geometry.COPIES_TEXT, weight=700))
-        right -= mono_width(times, geometry.COPIES_TEXT) + geometry.HEADER_GAP
+        parts.append(text(right, y + 1, times, anchor="end", size=measure.COPIES_TEXT, weight=700))
+        right -= mono_width(times, measure.COPIES_TEXT) + measure.HEADER_GAP
     if card.corner_word or card.open_word:
         mark = ' data-word=""' if card.open_word else ""
         parts.append(caption(right, y - 0.5, card.corner_word, look.word, anchor="end", weight=600, more=mark))
@@ -145,28 +145,28 @@ def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
 
 
 def _body(card: Card, box: Box, look: _Look) -> str:
-    top = box.y + geometry.body_top(card)
-    left, right = box.x + geometry.left_pad(card), box.right - geometry.PAD_X
+    top = box.y + measure.body_top(card)
+    left, right = box.x + measure.left_pad(card), box.right - measure.PAD_X
     if card.rows:
         return _rows(card.rows, left, right, top)
     parts = []
     rows = max((len(block.table.rows) for block in card.blocks if block.table and card.beside), default=1)
     for block in card.blocks:
-        size = geometry.block_size(block)
+        size = measure.block_size(block)
         last = block is card.blocks[-1]
         end = right if last or not card.beside else left + size.width
         parts.append(_block(block, left, end, top, look, rows))
         if card.beside:
-            left += size.width + geometry.BLOCK_GAP
+            left += size.width + measure.BLOCK_GAP
         else:
-            top += size.height + geometry.BELOW_GAP + 2
+            top += size.height + measure.BELOW_GAP + 2
     return "".join(parts)
 
 
 def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
     parts = []
     for row in rows:
-        pitch = geometry.STRONG_ROW if row.strong else geometry.INFO_ROW
+        pitch = measure.STRONG_ROW if row.strong else measure.INFO_ROW
         token = "bad" if row.bad else {"grad": "grad", "unknown": "muted"}.get(row.kind, "")
         if row.strong and row.kind == "grad":
             parts.append(rectangle(Box(left - 4, top, right - left + 7, 17), 3, theme.fill("grad-fill")))
@@ -176,10 +176,10 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
                 top + (12.5 if row.strong else 13),
                 row.caption,
                 "grad" if row.kind == "grad" and not row.plain_caption else "muted",
-                size=geometry.CAPTION if row.strong else geometry.INFO_CAPTION,
+                size=measure.CAPTION if row.strong else measure.INFO_CAPTION,
             )
         )
-        size = geometry.NUMBER if row.strong else geometry.INFO
+        size = measure.NUMBER if row.strong else measure.INFO
         weight = 600 if row.bad or (row.strong and row.kind != "unknown") else 400
         parts.append(
             text(
@@ -193,7 +193,7 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
                 more=_mark(row),
             )
         )
-        parts.append(_bars(row, right - mono_width(row.text, size) - geometry.bars_width(row), top + 15))
+        parts.append(_bars(row, right - mono_width(row.text, size) - measure.bars_width(row), top + 15))
         top += pitch
     return "".join(parts)
 
@@ -209,8 +209,8 @@ def _mark(row: Row) -> str:
 
 def _bars(row: Row, left: float, bottom: float) -> str:
     """One bar per folded block: a vanishing gradient shows while folded."""
-    step = geometry.bar_step(row) if row.bars else 0
-    wide = step - geometry.BAR_GAP
+    step = measure.bar_step(row) if row.bars else 0
+    wide = step - measure.BAR_GAP
     return "".join(
         rectangle(Box(left + index * step, bottom - 15 * share, wide, 15 * share), 0, theme.fill("grad-line"))
         for index, share in enumerate(row.bars)
@@ -218,16 +218,16 @@ def _bars(row: Row, left: float, bottom: float) -> str:
 
 
 def _block(block: Block, left: float, right: float, top: float, look: _Look, rows: int) -> str:
-    hue = geometry.TINTED.get(block.kind)
+    hue = measure.TINTED.get(block.kind)
     token = hue or look.ink
     parts = [f'<g class="hg-block hg-{block.kind} hg-f-{token}" fill="{theme.light(token)}">']
-    size = geometry.block_size(block)
+    size = measure.block_size(block)
     if hue:
-        tint = Box(left - geometry.TINT, top - 2.5, right - left + geometry.TINT + 3, size.height + 4)
+        tint = Box(left - measure.TINT, top - 2.5, right - left + measure.TINT + 3, size.height + 4)
         parts.append(rectangle(tint, 4, theme.fill(f"{hue}-fill")))
     parts.append(caption(left, top + 9, block.caption, hue or "muted"))
     if block.table is None:
-        middle = top + 26 + geometry.TABLE_ROW * (rows - 1) / 2
+        middle = top + 26 + measure.TABLE_ROW * (rows - 1) / 2
         parts.append(text(left + size.width / 2, middle, UNKNOWN, token="muted", anchor="middle"))
     else:
         parts.append(_table(block, block.table, left, right, top, hue or "muted"))
@@ -237,19 +237,19 @@ def _block(block: Block, left: float, right: float, top: float, look: _Look, row
 def _table(block: Block, table: Table, left: float, right: float, top: float, bracket: str) -> str:
     """Brackets as lines, one text per number, aligned on the decimal point; the label of a slice before its bracket."""
     character = mono_width("0")
-    start = left + geometry.labels_width(block)
+    start = left + measure.labels_width(block)
     room = right - start
     parts = [f'<g class="hg-table" data-left="{n(start)}" data-room="{n(room)}" data-kind="{block.kind}">']
-    points, x = [], start + geometry.BRACKET
+    points, x = [], start + measure.BRACKET
     for before, after in table.columns:
         points.append(x + before * character)
-        x += (before + after) * character + geometry.COLUMN_GAP
+        x += (before + after) * character + measure.COLUMN_GAP
     height = len(table.rows) // max(1, len(block.slices))
     for number, label in enumerate(block.slices or ("",)):
         rows = table.rows[number * height : (number + 1) * height]
         if label:
             parts.append(caption(left, top + 26, label, bracket))
-        parts.append(_brackets(start, start + geometry.table_width(table), top + 14, len(rows), bracket))
+        parts.append(_brackets(start, start + measure.table_width(table), top + 14, len(rows), bracket))
         for row in rows:
             for point, cell in zip(points, row):
                 end = point + (len(cell.text) - cell.before_point) * character
@@ -257,13 +257,13 @@ def _table(block: Block, table: Table, left: float, right: float, top: float, br
                 weight = 600 if cell.kind == "bad" else 400
                 more = NUMBER + (' text-decoration="underline"' if cell.kind == "differs" else "")
                 parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight, more=more))
-            top += geometry.TABLE_ROW
-        top += geometry.SLICE_GAP
+            top += measure.TABLE_ROW
+        top += measure.SLICE_GAP
     return "".join(parts) + "</g>"
 
 
 def _brackets(left: float, right: float, upper: float, rows: int, token: str) -> str:
-    lower = upper - 1 + geometry.TABLE_ROW * rows
+    lower = upper - 1 + measure.TABLE_ROW * rows
     return (
         f'<path d="M{n(left + 4)},{n(upper)}H{n(left)}V{n(lower)}H{n(left + 4)}'
         f'M{n(right - 4)},{n(upper)}H{n(right)}V{n(lower)}H{n(right - 4)}" {theme.stroke(token, 1.2)}/>'

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from autograd.drawing.layout.geometry import Box, Curve, Placement
+from autograd.drawing.layout.measure import Size
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import OUTLINES, PILL_DASH
 from autograd.drawing.paint.svg import caption, document
-from autograd.drawing.scene import Block, Card, Scene, Size
+from autograd.drawing.scene import Block, Card, Scene
 from autograd.formula.text import clipped, mono_width, xml
 
 LONGEST = 20  # characters of a line

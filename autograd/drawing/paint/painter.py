@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from autograd.drawing import scene as geometry
+from autograd.drawing.layout import measure
 from autograd.drawing.layout.arrange import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, frame_label, name_patch
 from autograd.drawing.layout.geometry import Box, Curve, Placement, Point
 from autograd.drawing.paint import theme
@@ -56,13 +56,11 @@ def paint(
     prefix = prefix or f"hg-{next_drawing_number()}"
     states = states or {}
     scopes = _outermost_first(scene.frames, placed)
-    below = _below(scene, placed)
-    height = placed.height + below.height
-    width = max(placed.width, below.width)
+    below, width, height = _below(scene, placed)
     body = [
         f'<rect width="100%" height="100%" {theme.fill("surface")}/>',
         *(_scope(placed.frames[scope.key]) for scope in scopes),
-        f'<g class="hg-mono" font-family="{xml(theme.MONO)}" font-size="{geometry.NUMBER}">',
+        f'<g class="hg-mono" font-family="{xml(theme.MONO)}" font-size="{measure.NUMBER}">',
         "<g>",
         *(paint_edge(edge, placed.curves[edge.key], prefix) for edge in scene.edges),
         "</g>",
@@ -71,9 +69,9 @@ def paint(
         *(_edge_label(edge, placed.labels[edge.key]) for edge in scene.edges if edge.key in placed.labels),
         "</g>",
         extra,
-        below.svg,
+        below,
     ]
-    return document("".join(body), width, height, scene.title, scene.description, prefix, theme_name)
+    return document("".join(body), max(width, placed.width), height, scene.title, scene.description, prefix, theme_name)
 
 
 def paint_edge(edge: Edge, curve: Curve, prefix: str = "hg-0") -> str:
@@ -156,45 +154,38 @@ def _outermost_first(scopes: Iterable[Frame], placed: Placement) -> list[Frame]:
     return sorted(shown, key=lambda scope: -len(scope.members))
 
 
-class _Below:
-    """Legend and notes under the picture."""
-
-    def __init__(self) -> None:
-        self.svg, self.width, self.height = "", 0.0, 0.0
-
-
-def _below(scene: Scene, placed: Placement) -> _Below:
-    below, y = _Below(), placed.height
+def _below(scene: Scene, placed: Placement) -> tuple[str, float, float]:
+    """Legend and notes under the picture, their width, and where they end."""
+    svg, width, y = "", 0.0, placed.height
     notes = scene.notes + ((placed.hint,) if placed.hint else ())
     if scene.legend:
-        below.svg, below.width = paint_legend(scene.legend, y + 12)
+        svg, width = paint_legend(scene.legend, y + 12)
         y += LEGEND_HEIGHT
     room = max(placed.width, NARROWEST_NOTE) - 28
     for line in (line for note in notes for line in wrapped(note, lambda text: sans_width(text, NOTE_TEXT) <= room)):
-        below.svg += caption(14, y + 10, line, "muted", size=NOTE_TEXT)
-        below.width = max(below.width, sans_width(line, NOTE_TEXT) + 28)
+        svg += caption(14, y + 10, line, "muted", size=NOTE_TEXT)
+        width = max(width, sans_width(line, NOTE_TEXT) + 28)
         y += NOTE_LINE
-    below.height = y - placed.height + (6 if notes else 0)
-    return below
+    return svg, width, y + (6 if notes else 0)
 
 
 def paint_legend(legend: Legend, y: float) -> tuple[str, float]:
     """The widths of gradient flow with their norms, and how wide the line of them is."""
     title = "gradient norm along the edge"
-    parts = [caption(14, y + 4, title, "muted", size=geometry.INFO_CAPTION)]
-    x = 14 + sans_width(title, geometry.INFO_CAPTION) + 8
+    parts = [caption(14, y + 4, title, "muted", size=measure.INFO_CAPTION)]
+    x = 14 + sans_width(title, measure.INFO_CAPTION) + 8
     for width, label in legend.entries:
         line = f'd="M{n(x)},{n(y)}h34"'
         parts += [
             f'<path {line} {theme.stroke("grad-line", round(width, 1))} stroke-opacity=".55"/>',
             f"<path {line} {theme.stroke('line', 1.4)}/>",
-            text(x + 40, y + 4, label, token="muted", size=geometry.INFO_CAPTION, family=theme.MONO),
+            text(x + 40, y + 4, label, token="muted", size=measure.INFO_CAPTION, family=theme.MONO),
         ]
-        x += 40 + mono_width(label, geometry.INFO_CAPTION) + 18
+        x += 40 + mono_width(label, measure.INFO_CAPTION) + 18
     if legend.has_undirected:
         parts += [
             f'<path d="M{n(x)},{n(y)}h34" {theme.stroke("line", 1.4)} stroke-dasharray="2 4"/>',
-            caption(x + 40, y + 4, "no gradient asked for", "muted", size=geometry.INFO_CAPTION),
+            caption(x + 40, y + 4, "no gradient asked for", "muted", size=measure.INFO_CAPTION),
         ]
         x += 40 + sans_width("no gradient asked for", 11) + 14
     return "".join(parts), x

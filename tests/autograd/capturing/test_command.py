@@ -82,4 +82,4 @@ def test_the_comparison_is_written_as_a_report(model, capsys, tmp_path):
     assert "wrote report.html" in capsys.readouterr().out
     assert "torch's backward of Wrong is wrong." in (tmp_path / "report.html").read_text()
     assert main(["capture", f"{model}:wrong", "--compare", "-o", "report.xyz"]) == 2
-    assert "a comparison writes .html" in capsys.readouterr().err
+    assert "a comparison is written as .html" in capsys.readouterr().err

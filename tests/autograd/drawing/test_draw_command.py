@@ -94,7 +94,7 @@ def test_a_value_of_the_file_has_the_gradients_that_the_file_gave_it(file, capsy
         (["mine.py", "--collapse", "zzz"], "--collapse zzz: folds no module of this graph, which has none"),
         (["6", "--collapse", "1", "--collapse", "zzz"], "folds no module of this graph, which has "),
         (["mine.py", "--inputs", "zzz"], "--inputs zzz: no leaf is called that; there are a"),
-        (["mine.py", "-o", "out.xyz"], "cannot tell a format"),
+        (["mine.py", "-o", "out.xyz"], "a drawing is written as .svg"),
         (["mine.py", "-o", "nowhere/out.svg"], "there is no folder 'nowhere'"),
         (["example99"], "there is no example called"),
         (["mine.py", "--max-nodes", "0"], "max_nodes is a whole number"),

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from autograd import Value, draw
-from autograd.drawing import images
+from autograd import Value, browser, draw
+from autograd.drawing.paint import images
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_the_file_has_ordinary_permissions(tmp_path, drawing):
 
 def test_without_tools_an_image_says_what_to_install(tmp_path, drawing, monkeypatch):
     monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(images, "find_chromium", lambda: None)
+    monkeypatch.setattr(browser, "find_chromium", lambda: None)
     with pytest.raises(images.ImageToolMissing, match=r"handgrad\[images\].*Save as \.svg"):
         drawing.save(tmp_path / "g.png")
     assert os.listdir(tmp_path) == []
@@ -92,7 +92,7 @@ def test_without_tools_an_image_says_what_to_install(tmp_path, drawing, monkeypa
 
 def test_a_browser_makes_png_and_pdf(tmp_path, drawing, chromium, monkeypatch):
     monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(images, "find_chromium", lambda: chromium)
+    monkeypatch.setattr(browser, "find_chromium", lambda: chromium)
     assert drawing.save(tmp_path / "g.png").read_bytes().startswith(b"\x89PNG")
     assert drawing.save(tmp_path / "g.pdf", theme="dark").read_bytes().startswith(b"%PDF")
 
@@ -109,7 +109,7 @@ def test_a_png_has_the_drawings_colours(tmp_path, drawing, chromium, monkeypatch
     """The surface is painted, light or dark, and twice the drawing's size."""
     image = pytest.importorskip("PIL.Image")
     monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(images, "find_chromium", lambda: chromium)
+    monkeypatch.setattr(browser, "find_chromium", lambda: chromium)
     for theme, corner in (("light", (255, 255, 255)), ("dark", (21, 24, 29))):
         picture = image.open(drawing.save(tmp_path / f"{theme}.png", theme=theme)).convert("RGB")
         assert picture.getpixel((3, 3)) == corner
@@ -121,7 +121,7 @@ def test_a_png_by_a_browser_is_the_whole_drawing(tmp_path, drawing, chromium, mo
     """A browser keeps a part of its window for itself: the lowest card must still be there."""
     image = pytest.importorskip("PIL.Image")
     monkeypatch.setattr(images, "_by_cairo", lambda *args: None)
-    monkeypatch.setattr(images, "find_chromium", lambda: chromium)
+    monkeypatch.setattr(browser, "find_chromium", lambda: chromium)
     picture = image.open(drawing.save(tmp_path / "g.png")).convert("L")
     inked = picture.point(lambda level: 255 if level < 200 else 0).getbbox()
     lowest = max(box.bottom for box in drawing.placement.boxes.values())

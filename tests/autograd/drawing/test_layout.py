@@ -12,7 +12,8 @@ from autograd.drawing.layout import graphviz as graphviz_layout
 from autograd.drawing.layout import layered
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST, LABEL_HEIGHT, LABEL_SIZE, arrange, name_patch
 from autograd.drawing.layout.geometry import Arc, Box, Curve, Problem, crossings
-from autograd.drawing.scene import Card, Edge, Frame, Row, Scene, Size, measure
+from autograd.drawing.layout.measure import Size, measure
+from autograd.drawing.scene import Card, Edge, Frame, Row, Scene
 from autograd.formula.text import mono_width
 
 ENGINES = ("pygraphviz", "layered")

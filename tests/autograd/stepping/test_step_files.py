@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autograd import OPS, Value, step
-from autograd.drawing import images
+from autograd.drawing.paint import images
 from autograd.formula.latex import latex_escaped
 from autograd.stepping.latex import DOCUMENT
 from autograd.stepping.slides import CARD_TYPE, READABLE, slide
@@ -83,7 +83,7 @@ def test_numbered_pictures_go_to_a_folder_that_is_made(tmp_path):
 def test_a_name_without_a_number_is_told_so(tmp_path):
     with pytest.raises(ValueError, match=r"steps/0001\.svg"):
         step(small_graph()).save(tmp_path / "steps.svg")
-    with pytest.raises(ValueError, match=r"writes \.html.*\.pdf, \.gif, \.svg, \.png; got 'steps\.doc'"):
+    with pytest.raises(ValueError, match=r"is written as \.html.*\.pdf, \.gif, \.svg, \.png; got 'steps\.doc'"):
         step(small_graph()).save(tmp_path / "steps.doc")
     with pytest.raises(FileNotFoundError, match="make it first"):
         step(small_graph()).save(tmp_path / "none" / "steps.pdf")

@@ -13,7 +13,7 @@ import nn
 from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
-from autograd.worksheets.texts import shown
+from autograd.worksheets.parts import shown
 from tools.marker import sheet_of
 
 
@@ -221,5 +221,5 @@ def test_a_sheet_saves_itself_by_the_ending(tmp_path):
         path = sheet.save(tmp_path / f"sheet{ending}")
         assert sign in path.read_text(encoding="utf-8-sig").lower()
     assert "4" in sheet.save(tmp_path / "key.csv", answers=True).read_text(encoding="utf-8-sig").splitlines()[-1]
-    with pytest.raises(DataError, match="a sheet is written as"):
+    with pytest.raises(ValueError, match="a sheet is written as"):
         sheet.save(tmp_path / "sheet.doc")

@@ -11,7 +11,7 @@ from autograd import Value, cross_entropy, softmax
 from autograd.op import OPS
 from autograd.worksheets import grade, worksheet
 from autograd.worksheets.intervals import CONTEXT, FUNCTIONS, REASONS, CannotJudge, Interval
-from autograd.worksheets.texts import shown
+from autograd.worksheets.parts import shown
 from tests.autograd.worksheets.random_answers import random_answers
 from tests.autograd.worksheets.test_marking import drawn_graph
 from tools.marker import sheet_of

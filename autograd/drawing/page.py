@@ -6,27 +6,30 @@ them, the whole graph or one module at a time, and lays out anew (assets/layers.
 
 from __future__ import annotations
 
-import json
+import functools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from autograd.drawing.cards import Style
 from autograd.drawing.groups import Group
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Box
+from autograd.drawing.layout.measure import CAPTION, Size, measure
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card
 from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
-from autograd.drawing.scene import CAPTION, Card, Edge, Legend, Scene, Size, measure
+from autograd.drawing.scene import Card, Legend, Scene
 from autograd.formula.text import xml
+from autograd.pages import asset, embedded, filled
 from autograd.recording import Scope
 
 if TYPE_CHECKING:
     from autograd.drawing.drawing import Drawing
     from autograd.drawing.reader import Reader
 
+_asset = functools.partial(asset, "autograd.drawing")
 MOST_OPEN = 1500  # nodes up to which a page can open every module
 PREFIX = "hg-page"
 ON_A_PHONE = 340  # pixels of a card that a phone shows at a readable size
@@ -48,7 +51,8 @@ class Outline:
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
         self.closed = [_module_key(group) for group in self.groups if group.kind == "module"]
-        self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
+        style = Style(reader.options.detail, reader.options.digits)
+        self.cards = {key: whole.module_card(module, style) for key, module in self.modules.items()}
 
     def agrees_with(self, scene: Scene) -> bool:
         """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
@@ -96,14 +100,14 @@ def write(drawing: Drawing) -> str:
     """The page as text."""
     parts = {
         "title": xml(drawing.scene.title),
-        "style": theme.css() + _part("draw.css"),
+        "style": theme.css() + _asset("draw.css"),
         "data": embedded(_data(drawing)),
-        "script": _part("layers.js") + _part("draw.js"),
+        "script": _asset("layers.js") + _asset("draw.js"),
         "description": xml(drawing.scene.description),
         "mono": xml(theme.MONO),
         "legend": _legend(drawing.scene.legend),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _part("draw.html"))
+    return filled(_asset("draw.html"), parts)
 
 
 def _legend(legend: Legend | None) -> str:
@@ -111,16 +115,6 @@ def _legend(legend: Legend | None) -> str:
         return ""
     painted, width = paint_legend(legend, 12)
     return f'<svg class="hg-legend" width="{width:.0f}" height="24" aria-hidden="true">{painted}</svg>'
-
-
-def _part(name: str) -> str:
-    return files("autograd.drawing").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def embedded(data: Any) -> str:
-    """JSON that is safe inside a script element: no text in it can end the element or start another."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _data(drawing: Drawing) -> dict[str, Any]:
@@ -144,7 +138,7 @@ def _data(drawing: Drawing) -> dict[str, Any]:
         "smallest": CAPTION,
         "notes": [*drawing.scene.notes, *([EDITED] if outline is None and drawing.has_modules else [])],
         "cards": cards,
-        "edges": [_edge(edge) for edge in scene.edges],
+        "edges": [[e.tail, e.head, e.shown_label, e.style, round(e.flow, 1), e.title] for e in scene.edges],
         "modules": modules,
         "homes": outline.home_of if outline is not None else {},
         "closed": outline.closed if outline is not None else [],
@@ -171,10 +165,6 @@ def _card(card: Card, rule: str, prefix: str) -> dict[str, Any]:
     return {"svg": paint_card(shown, box, PREFIX), "w": round(size.width, 1), "h": round(size.height, 1),
             "name": card.name, "expression": card.expression, "short": shown.name or shown.expression,
             "role": card.role, "title": card.title, "tooltip": tooltip}  # fmt: skip
-
-
-def _edge(edge: Edge) -> list[Any]:
-    return [edge.tail, edge.head, edge.shown_label, edge.style, round(edge.flow, 1), edge.title]
 
 
 def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None) -> dict[str, Any] | None:

@@ -1,10 +1,9 @@
-"""How each table of a sheet is computed, in the symbols of whole tables; and how its numbers are written."""
+"""Hints: how each table of a sheet is computed, in the symbols of whole tables."""
 
 from __future__ import annotations
 
 import itertools
 import re
-from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 import numpy as np
@@ -16,35 +15,13 @@ from autograd.formula.scalars import VOCABULARY, is_constant, plain_number, pyth
 from autograd.formula.text import clipped, visible
 from autograd.op import OPS
 from autograd.value import Value
+from autograd.worksheets.parts import UPDATE, as_slope
 
-UPDATE = "update"
 SLOPE = re.compile(r"\bd(\w+)/d")
 LONGEST_ENTRY = 70  # characters of the formula of a single number
-SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
 
 
-def shown(x: Decimal, digits: int) -> str:
-    """A number with so many significant digits; an exact one as short as it is.
-
-    >>> shown(Decimal("0.25062056827"), 4), shown(Decimal("0.10"), 4), shown(Decimal("-1.768E-5"), 4)
-    ('0.2506', '0.1', '-0.00001768')
-    """
-    if not x:
-        return "0"
-    unit = Decimal(1).scaleb(x.adjusted() - digits + 1)
-    rounded = x.quantize(unit, rounding=ROUND_HALF_EVEN)
-    if rounded == x:
-        rounded = rounded.normalize()
-    return f"{rounded:f}" if rounded.adjusted() >= SMALLEST_PLAIN and rounded.adjusted() < 15 else f"{rounded:e}"
-
-
-def as_slope(name: str) -> str:
-    """`dL/dQ` as people write it: ∂L/∂Q."""
-    top, slash, rest = name.partition("/d")
-    return f"∂{top[1:]}/∂{rest}" if slash and top.startswith("d") else name
-
-
-class Texts:
+class Hints:
     """How each table is computed, in the symbols of whole tables: `Q = X @ WQ`."""
 
     def __init__(self, program: Program, steps: bool = True) -> None:

@@ -165,7 +165,7 @@ def test_hovering_tells_value_gradient_op_rule_and_line(drive):
         return {shown, hidden: panel().hidden};""",
     )
     assert "0.6666666666666666" in told["shown"] and "mul" in told["shown"] and "to a: g * b" in told["shown"]
-    assert "test_graph_page.py:" in told["shown"] and "product = a * b" in told["shown"]
+    assert "test_page.py:" in told["shown"] and "product = a * b" in told["shown"]
     assert told["hidden"]
 
 

@@ -7,31 +7,17 @@ from __future__ import annotations
 import io
 import re
 import struct
-import subprocess
-import tempfile
 import zlib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-from autograd.browser import find_chromium
+from autograd.browser import pdf_of, png_of
 from autograd.drawing.paint import theme
 from autograd.formula.text import xml
 
 PNG_SCALE = 2  # pixels of a PNG per pixel of the drawing
-BROWSER_FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--hide-scrollbars",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-BROWSER_FRAME = 240  # pixels of a browser window's height that it may keep for itself, even headless
+BROWSER_FRAME = 240  # pixels that the window of a headless browser may be shorter than asked for
 PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by the colour type in a PNG's header
-PATIENCE = 120  # seconds for a browser
 MOST_FRAMES = 16  # pictures of a film painted at once
 
 
@@ -122,38 +108,15 @@ def _by_cairo(svgs: Sequence[str], kind: str, scale: int) -> bytes | None:
 
 
 def _by_browser(svgs: Sequence[str], kind: str, scale: int) -> bytes | None:
-    browser = find_chromium()
-    if browser is None:
-        return None
     width, height = _size(svgs[0])
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder, "drawing.html"), Path(folder, f"drawing.{kind}")
-        source.write_text(
-            f"<!doctype html><meta charset=utf-8><style>@page{{size:{width}px {height}px;margin:0}}"
-            f"body{{margin:0}}body>svg{{display:block;break-after:page}}body>svg:last-child{{break-after:auto}}</style>"
-            f"{''.join(svgs)}",
-            encoding="utf-8",
-        )
-        wanted = (
-            [f"--print-to-pdf={target}", "--no-pdf-header-footer"]
-            if kind == "pdf"
-            else [
-                f"--screenshot={target}",
-                f"--force-device-scale-factor={scale}",
-                f"--window-size={width},{height + BROWSER_FRAME}",
-            ]
-        )
-        try:
-            subprocess.run(
-                [browser, *BROWSER_FLAGS, f"--user-data-dir={folder}/profile", *wanted, source.as_uri()],
-                check=True,
-                capture_output=True,
-                timeout=PATIENCE,
-            )
-            made = target.read_bytes()
-        except (OSError, subprocess.SubprocessError):
-            return None
-    return first_rows(made, scale * height) if kind == "png" else made
+    page = (
+        f"<!doctype html><meta charset=utf-8><style>@page{{size:{width}px {height}px;margin:0}}body{{margin:0}}"
+        "body>svg{display:block;break-after:page}body>svg:last-child{break-after:auto}</style>" + "".join(svgs)
+    )
+    if kind == "pdf":
+        return pdf_of(page)
+    png = png_of(page, width, height + BROWSER_FRAME, scale)
+    return png and first_rows(png, scale * height)
 
 
 def first_rows(png: bytes, rows: int) -> bytes:
