@@ -24,8 +24,8 @@ REINSTALL = "pip install --force-reinstall --no-deps handgrad"
 OPENING = {"autograd": "handgrad", "nn": "nn"}  # the first word of each package's docstring
 OPTIONAL = (
     # distribution, what it is for, how to get it
-    ("torch", "a second opinion in the tests", "pip install 'handgrad[torch]'"),
-    ("jax", "a second opinion in the tests", "pip install jax"),
+    ("torch", "compile(f, 'torch'), and a second opinion in the tests", "pip install 'handgrad[torch]'"),
+    ("jax", "compile(f, 'jax'), and a second opinion in the tests", "pip install 'handgrad[jax]'"),
     ("matplotlib", "plots", "pip install 'handgrad[plot]'"),
     ("jupyterlab", "the notebooks", "pip install 'handgrad[notebook]'"),
 )

@@ -19,7 +19,7 @@ from typing import Any
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
-BACKENDS = ("numpy", "c", "jax", "interpreter")
+BACKENDS = ("numpy", "c", "jax", "torch", "interpreter")
 
 
 def builder_of(name: str) -> Callable[..., Runner]:

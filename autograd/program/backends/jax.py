@@ -1,9 +1,8 @@
 """The JAX backend: a program jitted as one XLA computation, on one device or with its batch split over many.
 
-Every core op has its counterpart in `jax.numpy`; JAX differentiates nothing here, since the backward pass is part of
-the program. With `devices`, the arrays of the batch are split along their first axis and all others are copied to each
-device; XLA then runs the same computation on every part and adds up the gradients where the program sums over the
-batch. Whole numbers are checked on the host, before the call: XLA has no errors.
+With `devices`, the arrays of the batch are split along their first axis and all others are copied to each device; XLA
+then runs the same computation on every part and adds up the gradients where the program sums over the batch. Whole
+numbers are checked on the host, before the call: XLA has no errors.
 """
 
 from __future__ import annotations
@@ -15,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
-from ...numpy_calls import called
-from ...plain import as_plain
 from .. import interpret
-from ..passes import drop_dead
-from ..program import Instruction, Program, common_dtype, is_weak
+from ..program import Program, Type
 from . import Runner
+from .arrays import Library, checks, runner
 
 
 def build(program: Program, devices: Any = None, split: Sequence[bool] = ()) -> Runner:
@@ -29,7 +26,7 @@ def build(program: Program, devices: Any = None, split: Sequence[bool] = ()) -> 
         import jax
     except ImportError:
         raise ImportError("backend='jax' needs JAX: pip install 'handgrad[jax]', or backend='numpy'") from None
-    check = _checks(program)
+    check = checks(program)
     jitted = _on_one_device(jax, program) if devices is None else _on_many(jax, program, devices, split)
 
     def run(inputs: Sequence[Any]) -> list[Any]:
@@ -48,7 +45,7 @@ def _on_one_device(jax: Any, program: Program) -> Runner:
     given, results = _Packing(program, program.inputs), _Packing(program, program.outputs)
 
     def computed(vectors: Sequence[Any]) -> list[Any]:
-        return results.packed(_computed(program, given.unpacked(vectors)), jnp.concatenate)
+        return results.packed(runner(program, _jax())(given.unpacked(vectors)), jnp.concatenate)
 
     with jax.enable_x64(True):
         jitted = jax.jit(computed)
@@ -94,30 +91,8 @@ class _Packing:
 def _on_many(jax: Any, program: Program, devices: Any, split: Sequence[bool]) -> Runner:
     place, whole = _placement(jax, program, devices, split)
     with jax.enable_x64(True):
-        jitted = jax.jit(lambda inputs: _computed(program, inputs), out_shardings=whole)  # every host can read them
+        jitted = jax.jit(lambda xs: runner(program, _jax())(xs), out_shardings=whole)  # every host can read them
     return lambda inputs: [np.array(out) for out in jitted(place(inputs))]
-
-
-def _checks(program: Program) -> Program | None:
-    """The part of a program that computes the ids, which `within` and `take_rows` check when NumPy runs it."""
-    rows = {i.inputs[1]: i.inputs[0] for i in program.code if i.op.base.name == "take_rows"}
-    if not rows and not any(i.op.base.name == "within" for i in program.code):
-        return None
-    from ...op import OPS
-
-    types = list(program.types)
-    code = [i for i in program.code if i.op.base.name != "take_rows"]
-    for ids, table in rows.items():
-        settings = {"low": 0, "high": types[table][0][0] - 1, "also": None}
-        types.append(types[ids])
-        code.append(Instruction(OPS["within"].bind(settings), (ids,), len(types) - 1))
-    known = {*program.inputs, *program.constants}
-    kept = []
-    for i in code:  # without what depends on a row that was taken
-        if known.issuperset(i.inputs):
-            known.add(i.out)
-            kept.append(i)
-    return drop_dead(program.but(code=tuple(kept), outputs=(), types=tuple(types)))
 
 
 def _placement(
@@ -145,94 +120,23 @@ def _placement(
     return (lambda inputs: jax.device_put(list(inputs), shardings)), whole
 
 
-def _computed(program: Program, inputs: Sequence[Any]) -> list[Any]:
-    """Run a program on JAX's arrays."""
-    import jax.numpy as jnp
-
-    registers: dict[int, Any] = {}
-    for r, data in program.constants.items():
-        registers[r] = data if is_weak(data) else jnp.asarray(data)
-    for r, x in zip(program.inputs, inputs):
-        registers[r] = jnp.asarray(x, program.types[r][1])
-    for i in program.code:
-        out_type = program.types[i.out]
-        operands = [_narrowed(registers[r], program.types[r], out_type) for r in i.inputs]
-        if out_type[1].kind == "b" and i.op.numpy and isinstance(i.op.numpy[0], np.ufunc):  # a comparison
-            operands = [jnp.asarray(x, common_dtype(program, i)) for x in operands]
-        out = _op(i, out_type)(*operands, **i.op.settings)
-        registers[i.out] = out if out.dtype == out_type[1] else out.astype(out_type[1])
-    return [jnp.asarray(registers[r], program.types[r][1]) for r in program.outputs]
-
-
-def _narrowed(x: Any, kind: Any, out: Any) -> Any:
-    """A float64 scalar beside float32 arrays is a plain number to the engine: it takes their dtype."""
-    narrow = kind[0] == () and kind[1] == np.float64 and out[1].kind == "f" and out[1] != np.float64
-    return x.astype(out[1]) if narrow and hasattr(x, "astype") else x
-
-
-def _op(i: Instruction, out: Any) -> Callable[..., Any]:
-    """The counterpart of a core op: an entry here, or JAX's function of the same name as NumPy's.
-
-    Linear algebra and series are left to NumPy, so that eigenvectors have the same signs and results the same digits.
-    """
-    import jax.numpy as jnp
-
-    own = _OWN.get(i.op.base.name)
-    if own is not None:
-        return own
-    numpy = i.op.numpy[0].__name__ if i.op.numpy else i.op.base.name
-    if i.op.written or (i.op.numpy and called(i.op.numpy[0]).startswith("np.linalg.")):
-        return _on_host(i, out)
-    function = getattr(jnp, numpy, None)
-    if function is None or (not i.op.numpy and not hasattr(np, numpy)):
-        raise DataError(f"{i.op.name} is not known to JAX: it is no core op and has no lowering; use backend='numpy'")
-    return function
-
-
-def _on_host(i: Instruction, out: Any) -> Callable[..., Any]:
-    """The op as NumPy computes it, called by JAX on the host."""
+def _jax() -> Library:
     import jax
-
-    def compute(*inputs: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return np.asarray(i.op.compute(*(as_plain(np.asarray(x)) for x in inputs)), out[1])
-
-    kind = jax.ShapeDtypeStruct(out[0], out[1])
-    return lambda *inputs, **settings: jax.pure_callback(compute, kind, *inputs)
-
-
-def _scatter(x: Any, index: Any, shape: Any) -> Any:
     import jax.numpy as jnp
 
-    return jnp.zeros(shape, jnp.asarray(x).dtype).at[index].add(x)
+    def on_host(compute: Callable[..., Any], out: Type) -> Callable[..., Any]:
+        def called(*inputs: Any) -> Any:
+            with np.errstate(all="ignore"):
+                return np.asarray(compute(*map(np.asarray, inputs)), out[1])
 
+        return lambda *inputs: jax.pure_callback(called, jax.ShapeDtypeStruct(*out), *inputs)
 
-def _put_rows(x: Any, ids: Any, rows: int) -> Any:
-    return _scatter(x, ids, (rows, *x.shape[ids.ndim :]))
+    def scatter(x: Any, index: Any, shape: Any) -> Any:
+        return jnp.zeros(shape, x.dtype).at[index].add(x)
 
-
-def _erf(x: Any) -> Any:
-    import jax
-
-    return jax.scipy.special.erf(x)
-
-
-def _transpose(x: Any, axes: Any) -> Any:
-    return x.transpose(tuple(a + x.ndim for a in axes))
-
-
-def _getitem(x: Any, index: Any) -> Any:
-    return x[index]
-
-
-_OWN: dict[str, Callable[..., Any]] = {
-    "getitem": _getitem, "scatter": _scatter, "erf": _erf, "transpose": _transpose,
-    "take_rows": lambda x, ids: x[ids], "put_rows": _put_rows, "within": lambda ids, **settings: ids,
-    "astype": lambda x, dtype: x.astype(dtype), "concatenate": lambda *xs, axis: _joined(xs, axis),
-}  # fmt: skip
-
-
-def _joined(xs: Sequence[Any], axis: int) -> Any:
-    import jax.numpy as jnp
-
-    return jnp.concatenate(xs, axis=axis)
+    own = {
+        "scatter": scatter, "put_rows": lambda x, ids, rows: scatter(x, ids, (rows, *x.shape[ids.ndim :])),
+        "erf": jax.scipy.special.erf, "transpose": lambda x, axes: x.transpose(tuple(a + x.ndim for a in axes)),
+        "concatenate": lambda *xs, axis: jnp.concatenate(xs, axis=axis),
+    }  # fmt: skip
+    return Library(jnp, jnp.asarray, own, on_host)

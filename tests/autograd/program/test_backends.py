@@ -3,28 +3,38 @@
 import functools
 import itertools
 import math
+import sys
 import threading
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 import autograd as ag
 import nn
 from autograd import compile
+from autograd.errors import AxisError
 from autograd.program import interpret
 from autograd.program.backends import BACKENDS, builder_of
+from autograd.program.backends.arrays import with_casts
 from autograd.program.backends.c.compiler import is_here
 from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.passes import optimised
-from autograd.program.trace import trace
+from autograd.program.trace import trace, trace_graph
+from examples import EXAMPLES
 from tests.autograd.judges import every_sample
-from tests.autograd.program.programs import as_dtype, assert_near, weighed
+from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
+from tests.autograd.programs import OURS, programs
 
 JAX = pytest.mark.skipif(find_spec("jax") is None, reason="JAX is not installed: pip install 'handgrad[jax]'")
+TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed: pip install 'handgrad[torch]'")
 C = pytest.mark.skipif(not is_here(), reason="NOT TESTED: no C compiler (apt install gcc, or handgrad[native])")
-OTHERS = [name for name in BACKENDS if name not in ("c", "jax", "interpreter")]  # the last is what they are held to
+OTHERS = [  # the interpreter is what they are held to
+    pytest.param(name, marks=[TORCH] if name == "torch" else [])
+    for name in BACKENDS if name not in ("c", "jax", "interpreter")
+]  # fmt: skip
 # A compiler takes a tenth of a second and more for any program: test_c.py builds all samples of all ops at once.
 compiled = [pytest.param("c", marks=[C, pytest.mark.slow]), pytest.param("jax", marks=JAX)]
 backends = pytest.mark.parametrize("backend", [*OTHERS, *compiled])
@@ -65,6 +75,18 @@ def test_a_backend_runs_every_op(backend, op, sample, dtype):
     assert_agrees(backend, *built(loss, xs))
 
 
+@every_sample()
+def test_casts_that_are_written_out_change_nothing(op, sample):
+    """Beside float32 arrays, plain numbers and float64 scalars take their dtype: for libraries that do otherwise."""
+    f, xs = weighed(op, sample, np.float32) if op.differentiable else op.on(sample)
+    program, inputs = built(f, xs, gradients=op.differentiable)
+    written = with_casts(program)
+    written.check()
+    with np.errstate(all="ignore"):
+        for ours, reference in zip(interpret.run(written, inputs), interpret.run(program, inputs), strict=True):
+            assert bits(ours) == bits(reference)
+
+
 @on_every_op
 @every_sample()
 def test_a_backend_gives_the_op_itself_too(backend, op, sample):
@@ -90,6 +112,49 @@ def test_a_backend_has_the_nans_and_infinities_of_the_interpreter(backend, op, s
         changed[i].flat[changed[i].size // 2] = special
         with np.errstate(all="ignore"):
             assert_near(run(changed)[0], interpret.run(program, changed)[0])
+
+
+@pytest.mark.slow
+@on_every_op
+def test_a_backend_runs_every_example(backend):
+    """Their graphs with all gradients."""
+    for example in EXAMPLES:
+        root = getattr(example.module, "stepped", example.module.graph)()
+        traced, leaves = trace_graph(root)
+        inputs = [leaf.data for leaf in leaves]
+        assert_agrees(backend, optimised(traced.program, inputs), inputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [pytest.param("torch", marks=TORCH), pytest.param("jax", marks=JAX)])
+def test_a_backend_runs_random_graphs(backend):
+    """NumPy and C have tests of their own for this: `test_graphs.py`, `test_c.py`."""
+
+    @settings(max_examples=8 if backend == "jax" else 40, database=None, derandomize=True, deadline=None)
+    @given(programs())
+    def agrees(program):
+        leaves = [float(x) if np.ndim(x) == 0 else x for x in program.leaves]
+        compiled, inputs = built(lambda *xs: program.run(OURS, list(xs)), leaves)
+        assert_agrees(backend, compiled, inputs, 4096)
+
+    agrees()
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_a_library_that_is_not_installed_is_named(backend, monkeypatch):
+    monkeypatch.setitem(sys.modules, backend, None)
+    with pytest.raises(ImportError, match=rf"backend='{backend}' needs .*: pip install 'handgrad\[{backend}\]'"):
+        compile(lambda x: x * 2.0, backend)(1.0)
+
+
+@backends
+def test_ids_out_of_range_are_refused(backend):
+    g = compile(lambda table, ids: table[ids].sum(), backend)
+    table = np.arange(6.0).reshape(3, 2)
+    assert g(table, np.array([0, 2]))[0] == 10.0
+    for wrong in (3, -1):
+        with pytest.raises(AxisError, match=f"got {wrong}"):
+            g(table, np.array([0, wrong]))
 
 
 def attention(q, k, v, gamma):
@@ -230,8 +295,6 @@ def test_second_derivatives_run_too(backend):
 @backends
 def test_an_op_of_ones_own_runs(backend):
     cube = ag.custom_op("cube", forward=lambda x: x**3, vjp=lambda g, out, x: (3 * g * x**2,))
-    if backend not in ("numpy", "c"):
-        pytest.skip("only NumPy can run a function that nobody has lowered")
     value, (dx,) = compile(lambda x: cube(x).sum(), backend)(np.array([1.0, 2.0]))
     assert value == 9.0
     np.testing.assert_array_equal(dx, [3.0, 12.0])
