@@ -17,7 +17,7 @@ from ..derivatives import hvp, jvp
 from ..errors import DataError
 from ..plain import as_plain
 from ..tree import unflatten
-from .backends import Runner, builder_of
+from .backends import Runner, backend_name, builder_of
 from .closures import Outside
 from .faithful import check_faithful, fetched_aside
 from .inputs import Names, mirrored, parameter_names, quick_leaves, rebuild, split_leaves, take_apart
@@ -32,7 +32,7 @@ _LINES_LIMIT = 5000  # ops, up to which source lines are recorded, for the names
 
 
 def compile(
-    f: Callable[..., Any], backend: str | None = None, *, gradients: bool | None = None, devices: Any = None,
+    f: Callable[..., Any], backend: Any = None, *, gradients: bool | None = None, devices: Any = None,
     batch: Sequence[str] | None = None,
 ) -> Compiled:  # fmt: skip
     """f and its gradients as one program: `g(*inputs)` gives `(value, grads)`, one gradient an input.
@@ -41,7 +41,7 @@ def compile(
     Whole numbers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new
     shapes traces f; later ones run the program. Python ints, bools and texts are fixed: another is traced anew.
 
-    backend    "numpy" (the default), or another of `backends.BACKENDS`
+    backend    "numpy" (the default), or another of `backends.BACKENDS`; an array module such as jax.numpy works too
     gradients  False: g gives what f gives, and nothing is differentiated. So it is for grad(f), value_and_grad(f),
                jacobian(f), and partials of jvp and hvp, which are derivatives themselves
     devices    with backend "jax": how many of JAX's devices, or a list of them, share the batch. Arrays of the batch
@@ -64,11 +64,11 @@ class Compiled:
     """A compiled function: call it, or read it (`source`, `program`, `notes`)."""
 
     def __init__(
-        self, f: Callable[..., Any], backend: str | None, gradients: bool, devices: Any = None,
+        self, f: Callable[..., Any], backend: Any, gradients: bool, devices: Any = None,
         batch: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
         self.f, self.gradients, self.devices, self.batch = f, gradients, devices, batch
-        self.backend = "numpy" if backend is None else backend
+        self.backend = backend_name("numpy" if backend is None else backend)
         self._builder = builder_of(self.backend)
         if devices is None and batch is not None:
             raise TypeError("batch= says what is split over devices; say how many there are, devices=8")

@@ -77,7 +77,7 @@ class _Writer:
                 self.names[i.out] = self._fresh(identifier(program.names[i.out]))
             elif i.out == program.outputs[0]:
                 self.names[i.out] = self._fresh("value")
-            elif i.out in program.slopes:
+            elif i.of is not None and program.slopes.get(i.out) in self.names:  # in u * v, v is the slope in u
                 self.names[i.out] = self._fresh(identifier("d_" + self.names[program.slopes[i.out]]))
             else:
                 op = i.op.base.name

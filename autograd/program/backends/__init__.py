@@ -15,16 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
 BACKENDS = ("numpy", "c", "jax", "torch", "interpreter")
+ALSO = {"python": "numpy", "jax.numpy": "jax"}  # other names for them
+
+
+def backend_name(backend: Any) -> str:
+    """One of BACKENDS, from its name or from the array module that it computes with: "jax", or `jax.numpy` itself."""
+    name = backend.__name__ if isinstance(backend, ModuleType) else backend
+    name = ALSO.get(name, name) if isinstance(name, str) else name
+    if name not in BACKENDS:
+        names = ", ".join(map(repr, BACKENDS))
+        raise ValueError(f"backend is one of {names}, or the module numpy, jax.numpy or torch; got {name!r}")
+    return name
 
 
 def builder_of(name: str) -> Callable[..., Runner]:
     """The `build` of a backend, by name."""
-    name = "numpy" if name == "python" else name
-    if name not in BACKENDS:
-        raise ValueError(f"backend is one of {', '.join(map(repr, BACKENDS))}; got {name!r}")
     return import_module(f".{name}", __name__).build

@@ -323,3 +323,23 @@ def test_whole_numbers_meet_plain_ones_as_in_numpy(backend, dtype):
     want = with_whole_numbers(n, ag.Value(w))
     for got, ours in zip(compile(with_whole_numbers, backend, gradients=False)(n, w), want, strict=True):
         assert_near(got, ours.data)
+
+
+@pytest.mark.parametrize(("given", "name"), [("python", "numpy"), (np, "numpy")], ids=["a name", "a module"])
+def test_an_array_module_is_a_backend(given, name):
+    g = compile(lambda x: x * x, backend=given)
+    assert g.backend == name and g(3.0) == (9.0, (6.0,))
+
+
+@JAX
+def test_the_modules_of_jax_are_its_backend():
+    import jax
+    import jax.numpy as jnp
+
+    assert compile(ag.sin, backend=jax).backend == compile(ag.sin, backend=jnp).backend == "jax"
+
+
+@pytest.mark.parametrize("backend", ["fortran", math, 3])
+def test_what_is_no_backend_is_refused_at_once(backend):
+    with pytest.raises(ValueError, match=r"backend is one of 'numpy', 'c', .* or the module numpy"):
+        compile(ag.sin, backend=backend)

@@ -43,6 +43,21 @@ def test_the_printed_program_gives_what_the_compiled_one_gives(op, sample):
             assert_near(ours, theirs)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, y: np.exp(x).sum() * np.sin(y).sum(),
+    lambda x, y: (x @ y).sum() * x.sum(),
+    lambda x, y: np.sum(x.T @ (x * np.tanh(x))) * (np.exp(x) / np.cos(y)).sum(),
+])  # fmt: skip
+def test_results_that_are_each_others_slopes_have_names(f):
+    """In u * v the slope in u is v itself: a line of the forward pass, which may stand before the line of u."""
+    x, y = np.array([[0.5, 1.5], [0.25, 2.0]]), np.array([[1.0, 0.5], [0.75, -0.5]])
+    g = compile(f)
+    value, grads = g(x, y)
+    ours, slopes = run(g.source, "program", x, y)
+    for got, want in zip((ours, *slopes), (value, *grads), strict=True):
+        assert_near(got, want)
+
+
 def hidden(params, x, targets):
     h = ag.tanh(x @ params["w1"] + params["b1"])
     logits = h @ params["w2"]
