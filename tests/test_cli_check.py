@@ -132,14 +132,14 @@ def test_a_seed_that_is_none(file, capsys, seed):
     with pytest.raises(SystemExit) as stop:
         main(["check", file(FILE), f"--seed={seed}"])
     assert stop.value.code == 2
-    assert f"a seed is a whole number from 0 on; got '{seed}'" in capsys.readouterr().err
+    assert f"expected a whole number from 0 on; got '{seed}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "what, message",
     [
         (":nowhere", "write nowhere.check_inputs = (...)"),
-        (":missing", "has no function 'missing'; it has good, softened, made, nowhere"),
+        (":missing", "has no function 'missing'; it has good, softened, made and nowhere"),
     ],
 )
 def test_what_cannot_be_checked_is_exit_status_2(file, capsys, what, message):

@@ -14,13 +14,15 @@ where `run(arguments)` does the work and returns the exit status (None means 0),
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
 from autograd.cli.output import prepare
-from autograd.errors import printable
+from autograd.errors import HandgradError, printable
+from autograd.files import write_whole
 from autograd.version import __version__
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -35,16 +37,46 @@ class CommandError(Exception):
     """A command was used in a way it cannot follow; the message tells its user what to type instead."""
 
 
+@contextmanager
+def explained() -> Iterator[None]:
+    """Let errors that say what to write instead, such as those of `draw` and `save`, end the command."""
+    from autograd.drawing.options import UnknownChoice
+
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # `| head` has seen enough
+    except UnknownChoice as error:
+        raise CommandError(f"--{error.option} {error.choice}: {error.reason}") from error
+    except (HandgradError, ValueError, OSError, RuntimeError) as error:
+        raise CommandError(str(error)) from error
+
+
 def deliver(page: str, output: Path | None) -> None:
     """Print a page, or write it to the file that `-o` names and say so."""
     if output is None:
         sys.stdout.write(page)
         return
-    try:
-        output.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise CommandError(f"cannot write {output}: {error.strerror}; give another file to -o") from None
+    with explained():
+        write_whole(output, page.encode())
     print(f"wrote {output}")
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """The type of an option that takes a whole number."""
+
+    def read(text: str) -> int:
+        if not text.lstrip("-").isdecimal() or not least <= int(text) <= (int(text) if most is None else most):
+            end = f"from {least} to {most}" if most is not None else f"from {least} on"
+            raise argparse.ArgumentTypeError(f"expected a whole number {end}; got {text!r}")
+        return int(text)
+
+    return read
+
+
+def counted(number: int, what: str) -> str:
+    """`1 step`, `1,200 steps`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -75,7 +107,7 @@ def guarded(command: str, run: Callable[[], int | None]) -> int:
         sys.stdout.flush()  # a closed pipe is noticed here, and not when Python exits
         return status
     except CommandError as error:
-        print(f"handgrad {command}: {printable(str(error))}", file=sys.stderr)
+        print(f"handgrad {command}: {printable(str(error)).removeprefix(f'{command}: ')}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # `handgrad ... | head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers
-from autograd.cli.script import failed, run_script
+from autograd.cli import CommandError, Subparsers, explained
+from autograd.cli.draw import add_collapse
+from autograd.cli.target import failed, functions_of, listed, run_script, split
 
 if TYPE_CHECKING:
     from autograd.capturing import Run
@@ -27,7 +27,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--compare", action="store_true",
                         help="with -o: write the comparison as a report (.html, or .txt .svg .png .pdf), not a drawing")
     parser.add_argument("-o", "--draw", metavar="PATH", help="draw it: .svg .png .pdf .html .dot .mmd")
-    parser.add_argument("--collapse", action="append", metavar="DEPTH|NAME", help="fold modules: 1, h.*, or none")
+    add_collapse(parser, "fold modules: 1, h.*, or none")
     parser.add_argument("--step", metavar="PATH", help="write its steps as one HTML page")
     parser.set_defaults(run=run)
 
@@ -43,10 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(report)
         right = right and report.ok
     if arguments.compare and arguments.draw:
-        try:
+        with explained():
             print(f"wrote {found.save(arguments.draw)}")
-        except (ValueError, OSError, RuntimeError) as error:
-            raise CommandError(str(error)) from error
         arguments.draw = None
     if arguments.draw or arguments.step:
         show(captured, arguments)
@@ -57,13 +55,15 @@ def captured_run(what: str) -> Run:
     """The run of the model that a function of a file makes."""
     from autograd.capturing import capture
 
-    path, _, name = what.partition(":")
-    made = run_script(Path(path))
+    path, name = split(what)
+    made = run_script(path)
     chosen = name or next((usual for usual in USUAL_NAMES if callable(made.get(usual))), "")
     make = made.get(chosen)
     if not callable(make):
-        wanted = f"{name!r}" if name else f"{', '.join(USUAL_NAMES[:-1])} or {USUAL_NAMES[-1]}"
-        raise CommandError(f"{path} has no function {wanted} that returns the model and its inputs. Write {path}:NAME")
+        wanted = repr(name) if name else listed(USUAL_NAMES, "or")
+        known = [f"{path}:{function}" for function in functions_of(made)]
+        instead = f"Write {listed(known, 'or')}" if known else "Write def make_model(): return model, x"
+        raise CommandError(f"{path} has no function {wanted} that returns the model and its inputs. {instead}")
     called = f"{path}:{chosen}"
     try:
         model, inputs, keywords = parted(make(), called)
@@ -89,7 +89,6 @@ def parted(returned: Any, called: str) -> tuple[Any, tuple[Any, ...], dict[str, 
 def show(captured: Run, arguments: argparse.Namespace) -> None:
     """Draw the run, or write its steps as a page."""
     from autograd import draw, step
-    from autograd.cli.draw import as_collapse
     from autograd.errors import DataError
 
     try:
@@ -98,11 +97,8 @@ def show(captured: Run, arguments: argparse.Namespace) -> None:
         root = captured.roots[0][0]
     if root.size == 1:
         root.backward()
-    collapse = list(map(as_collapse, arguments.collapse or [])) or None
-    try:
+    with explained():
         if arguments.draw:
-            print(f"wrote {draw(root, collapse=collapse).save(arguments.draw)}")
+            print(f"wrote {draw(root, collapse=arguments.collapse).save(arguments.draw)}")
         if arguments.step:
-            print(f"wrote {step(root, backward=root.size == 1, collapse=collapse).save(arguments.step)}")
-    except (ValueError, OSError, RuntimeError) as error:
-        raise CommandError(str(error)) from error
+            print(f"wrote {step(root, backward=root.size == 1, collapse=arguments.collapse).save(arguments.step)}")

@@ -8,11 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers
-from autograd.cli.script import failed, run_script
+from autograd.cli import CommandError, Subparsers, whole
+from autograd.cli.target import failed, functions_of, listed, run_script, split
 from autograd.errors import printable
 
 if TYPE_CHECKING:
@@ -29,14 +28,8 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("what", nargs="?", metavar="FILE.py[:FUNCTION]", help="a file, and perhaps one function in it")
     parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
     parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")
-    parser.add_argument("--seed", type=_seed, default=0, help="of the random weights on the results (default: 0)")
+    parser.add_argument("--seed", type=whole(0), default=0, help="of the random weights on the results (default: 0)")
     parser.set_defaults(run=run)
-
-
-def _seed(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a seed is a whole number from 0 on; got {text!r}")
-    return int(text)
 
 
 @dataclass
@@ -61,7 +54,8 @@ class Line:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.all == bool(arguments.what):
-        raise CommandError("give a file (FILE.py or FILE.py:function), or --all")
+        both = ", not both" if arguments.all else ""
+        raise CommandError(f"give a file (FILE.py or FILE.py:FUNCTION), or --all{both}")
     unchecked: dict[str, str] = {}
     if arguments.all:
         tasks = [*tasks_of_ops(arguments.order, arguments.seed), *tasks_of_layers(arguments.order, arguments.seed)]
@@ -138,22 +132,23 @@ def tasks_of_file(what: str, order: int, seed: int) -> tuple[list[Task], dict[st
     """A task for the function that is named, or for every function of the file that says where; and why the others
     have none.
     """
-    path, _, name = what.partition(":") if ":" in what[2:] else (what, "", "")
-    made = run_script(Path(path))
-    functions = {key: f for key, f in made.items() if inspect.isfunction(f) and f.__module__ == made["__name__"]}
+    path, name = split(what)
+    made = run_script(path)
+    functions = functions_of(made)
+    if name and not callable(made.get(name)):
+        raise CommandError(f"{path.name} has no function {name!r}; it has {listed(functions) if functions else 'none'}")
     if name:
-        if not callable(made.get(name)):
-            known = ", ".join(functions) or "none"
-            raise CommandError(f"{Path(path).name} has no function {name!r}; it has {known}")
         functions = {name: made[name]}
-    else:
-        functions = {key: f for key, f in functions.items() if not key.startswith("_")}
+    if not functions:
+        raise CommandError(
+            f"{path.name} has no function to check. Write one whose parameters have defaults, such as def f(x=2.0)"
+        )
     unchecked = {key: reason for key, f in functions.items() if (reason := why_unchecked(f)) is not None}
     tasks = [_task_of_function(key, f, order, seed) for key, f in functions.items() if key not in unchecked]
     if not tasks:
-        reasons = ", ".join(f"{key} ({reason})" for key, reason in unchecked.items()) or "there is none"
+        reasons = ", ".join(f"{key} ({reason})" for key, reason in unchecked.items())
         raise CommandError(
-            f"no function of {Path(path).name} says where to check it: {reasons}. Give all its parameters defaults, "
+            f"no function of {path.name} says where to check it: {reasons}. Give all its parameters defaults, "
             f"def f(x=2.0), or write {name or 'f'}.check_inputs = (...) with one input for each, below it"
         )
     return tasks, unchecked

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from autograd.cli import Subparsers, deliver
-from autograd.cli.example import check_examples
+from autograd.cli.target import check_examples
 
 
 def register(subparsers: Subparsers) -> None:

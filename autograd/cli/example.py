@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers
+from autograd.cli.target import check_examples
 from autograd.errors import HandgradError
-from autograd.version import __version__
 
 if TYPE_CHECKING:
     from examples import Example
-
-HOME = Path(__file__).resolve().parents[2]      # the folder that holds autograd/ and, in the source, examples/
 
 
 def register(subparsers: Subparsers) -> None:
@@ -50,17 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
             raise       # nothing the user typed can be the cause
         raise CommandError(str(error)) from error
     return 0
-
-
-def check_examples() -> None:
-    """Make `examples` importable, or say where to get it: it is part of the source, not of the installed package."""
-    if not (HOME / "examples" / "mini_transformer.py").is_file():
-        raise CommandError(
-            f"the worked examples are not part of the installed package. Get the source of handgrad {__version__} "
-            "(clone its repository, or unpack its source distribution) and run it in that folder: "
-            "python -m autograd example")
-    if str(HOME) not in sys.path:
-        sys.path.insert(0, str(HOME))       # the console command starts in its own folder
 
 
 def show_list(page: Any) -> None:

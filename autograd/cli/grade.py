@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers
+from autograd.cli import CommandError, Subparsers, explained, whole
 from autograd.errors import HandgradError, printable
+from autograd.files import save_by_ending
 
 if TYPE_CHECKING:
     from autograd.worksheets import Marks, Worksheet
@@ -27,8 +29,9 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--of", metavar="FILE.py[:NAME] | EXAMPLE",
                         help="what the sheet was made from; files written by an example's sheet know it")  # fmt: skip
-    parser.add_argument("--digits", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
-    parser.add_argument("--variant", type=int, metavar="N", help="as for `handgrad worksheet` (default: the file's)")
+    default = "as for `handgrad worksheet` (default: the file's)"
+    parser.add_argument("--digits", type=whole(1, 12), metavar="N", help=default)
+    parser.add_argument("--variant", type=whole(0), metavar="N", help=default)
     parser.add_argument("-o", "--output", type=Path, metavar="PATH",
                         help="write the report: .html, .json or .txt; the table of a class: .csv or .txt")  # fmt: skip
     parser.set_defaults(run=run)
@@ -67,9 +70,9 @@ def found_files(paths: list[Path]) -> list[Path]:
         elif path.exists():
             found.append(path)
         else:
-            raise CommandError(f"there is no {path}")
+            raise CommandError(f"there is no file {str(path)!r}; give answers as {', '.join(KINDS)}, or their folder")
     if not found:
-        raise CommandError(f"no answers there: they end in {', '.join(KINDS)}")
+        raise CommandError(f"no answers in {', '.join(map(str, paths))}: their files end in {', '.join(KINDS)}")
     return found
 
 
@@ -128,13 +131,8 @@ def report(marks: Marks, output: Path | None) -> None:
     if output is None:
         print(printable(marks.text()), end="")
         return
-    from autograd.files import check_folder, write_whole
-
-    forms = {".html": marks.html, ".json": marks.json, ".txt": marks.text}
-    if output.suffix.lower() not in forms:
-        raise CommandError(f"{output}: a report is written as {', '.join(forms)}")
-    check_folder(output)
-    write_whole(output, forms[output.suffix.lower()]().encode())
+    with explained():
+        save_by_ending(output, {".html": marks.html, ".json": marks.json, ".txt": marks.text}, "a report")
     print(f"{output}: {marks.score:.1%}")
 
 
@@ -144,14 +142,14 @@ def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> 
     if output is None:
         print(printable("\n".join([*failed, text])))
         return
-    from autograd.files import check_folder, write_whole
     from autograd.worksheets.plain import csv_rows
 
-    forms = {".csv": lambda: csv_rows(class_rows(marks)), ".txt": lambda: "\n".join([*failed, text, ""])}
-    if output.suffix.lower() not in forms:
-        raise CommandError(f"{output}: the table of a class is written as {', '.join(forms)}")
-    check_folder(output)
-    write_whole(output, forms[output.suffix.lower()]().encode("utf-8-sig"))
+    contents: dict[str, Callable[[], str | bytes]] = {
+        ".csv": lambda: csv_rows(class_rows(marks)).encode("utf-8-sig"),
+        ".txt": lambda: "\n".join([*failed, text, ""]),
+    }
+    with explained():
+        save_by_ending(output, contents, "the table of a class")
     print(printable("\n".join([*failed, f"{output}: {len(marks)} marked"])))
 
 

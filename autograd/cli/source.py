@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autograd.cli import CommandError, Subparsers, deliver
+from autograd.cli import Subparsers, deliver, explained
+from autograd.cli.target import root_of, split
 
 
 def register(subparsers: Subparsers) -> None:
@@ -25,8 +26,6 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from autograd.cli.draw import root_of
-    from autograd.errors import HandgradError
     from autograd.program.source import source_of_graph
     from autograd.recording import record_lines
     from autograd.value import name
@@ -34,9 +33,6 @@ def run(arguments: argparse.Namespace) -> None:
     with record_lines():
         root, names = root_of(arguments.what)
     name(names)
-    title = Path(arguments.what.partition(":")[0]).stem
-    try:
-        text = source_of_graph(root, title)
-    except HandgradError as error:
-        raise CommandError(str(error)) from error
+    with explained():
+        text = source_of_graph(root, split(arguments.what)[0].stem)
     deliver(text, arguments.output)

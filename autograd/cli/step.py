@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers
+from autograd.cli import CommandError, Subparsers, counted, explained
+from autograd.cli.draw import add_collapse
+from autograd.cli.target import root_of
 
 if TYPE_CHECKING:
     from autograd.stepping import Stepper
@@ -37,13 +39,10 @@ def add_faces(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", action="store_true", help="print every step instead of waiting for keys")
     parser.add_argument("--goto", metavar="NAME|NUMBER", help="start at this node's step, or at this step, from 1 on")
     parser.add_argument("--forward", action="store_true", help="the forward pass alone")
-    parser.add_argument(
-        "--collapse", action="append", metavar="DEPTH|NAME", help="take modules as one step: 1, blocks.*, LayerNorm"
-    )
+    add_collapse(parser, "take modules as one step: 1, blocks.*, LayerNorm")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from autograd.cli.draw import root_of
     from autograd.recording import record_lines
 
     with record_lines():
@@ -53,39 +52,30 @@ def run(arguments: argparse.Namespace) -> int:
 
 def show(root: Any, arguments: argparse.Namespace, **options: Any) -> int:
     """Step through a Value in the way the user asked for."""
-    from autograd.cli.draw import misspelled
-    from autograd.drawing.options import UnknownChoice
-    from autograd.errors import HandgradError
     from autograd.stepping.terminal import typed_place
 
-    try:
+    if root.op is None:
+        raise CommandError(f"{options.get('title') or 'it'} is a leaf: nothing was computed, so there are no steps")
+    with explained():
         stepper = made(root, arguments, **options)
         if arguments.goto:
             stepper.goto(typed_place(stepper, arguments.goto))
         return shown(stepper, arguments)
-    except BrokenPipeError:
-        raise  # `| head` has seen enough
-    except UnknownChoice as error:
-        raise misspelled(error) from error
-    except (HandgradError, ValueError, OSError, RuntimeError) as error:
-        raise CommandError(str(error)) from error
 
 
 def made(root: Any, arguments: argparse.Namespace, **options: Any) -> Stepper:
-    from autograd.cli.draw import as_collapse
     from autograd.stepping import step
 
-    collapse = list(map(as_collapse, arguments.collapse or [])) or None
     backward = not arguments.forward and root.size == 1
     if not backward and not arguments.forward:
         print(f"{options.get('title') or 'it'} ends in an array of shape {root.shape}: its forward pass alone.\n")
-    return step(root, backward=backward, collapse=collapse, **options)
+    return step(root, backward=backward, collapse=arguments.collapse, **options)
 
 
 def shown(stepper: Stepper, arguments: argparse.Namespace) -> int:
     if arguments.output:
         path = stepper.save(arguments.output)
-        print(f"{path}: {len(stepper)} steps{'; open it in a browser' if path.suffix == '.html' else ''}")
+        print(f"{path}: {counted(len(stepper), 'step')}{'; open it in a browser' if path.suffix == '.html' else ''}")
         return 0
     from autograd.stepping.terminal import Player, can_play
 

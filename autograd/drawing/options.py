@@ -87,7 +87,8 @@ def refuse_unknown(nodes: Sequence[Value], names: Names, collapse: Collapse, inp
     scopes = _scopes(nodes) if patterns else []
     for pattern in patterns:
         if not any(map(chooser(pattern), scopes)):
-            raise UnknownChoice("collapse", pattern, f"folds no module of this graph, which has {_described(scopes)}")
+            known = f"there are {_described(scopes)}" if scopes else "it has none"
+            raise UnknownChoice("collapse", pattern, f"folds no module of this graph; {known}")
     leaves = [names.name(node) for node in nodes if node.op is None and names.name(node)]
     for one in inputs:
         if isinstance(one, str) and one not in leaves:

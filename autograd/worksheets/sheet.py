@@ -35,6 +35,7 @@ OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIE
            "decimals": None}  # which numbers are asked: a file says what differs from this
 MOST_BLANKS = 20_000
 LONG = 10  # characters of a given number that nobody works with by hand
+MOST_LISTED = 12  # names in a message
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
 
 
@@ -177,10 +178,14 @@ class Worksheet:
         return found
 
     def _refuse_odd_sheets(self) -> None:
+        if not self.blanks and self._only is not None:
+            names = [table.name for table in self.program.tables if table.kind != "step"]
+            listed = ", ".join(names[:MOST_LISTED]) + (" ..." if len(names) > MOST_LISTED else "")
+            raise DataError(f"only={list(self._only)!r} leaves no blank on this sheet; it has {listed or 'no results'}")
         if not self.blanks:
             raise DataError(
-                "this sheet has no blanks: the root is a leaf, or `only`, forward=False and backward=False leave "
-                "nothing to work out"
+                "this sheet has no blanks: the root is a leaf, or forward=False and backward=False leave nothing to "
+                "work out. Give a Value that was computed from others, such as a loss"
             )
         if len(self.blanks) > MOST_BLANKS:
             raise DataError(

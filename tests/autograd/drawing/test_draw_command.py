@@ -84,20 +84,19 @@ def test_a_value_of_the_file_has_the_gradients_that_the_file_gave_it(file, capsy
     ("arguments", "message"),
     [
         (["missing.py"], "there is no file 'missing.py'"),
-        (["mine.py:nope"], "mine.py has no 'nope'; it has a, b, loss"),
+        (["mine.py:nope"], "mine.py has no 'nope'; it has the Values a, b and loss and the functions "),
         (["mine.py:text"], "is of type str, not a Value"),
         (["mine.py:needs"], "mine.py:needs needs a default for x to start from, such as x=0.7"),
         (["mine.py:whole"], "the function mine.py:whole returned no Value (int)"),
         (["mine.py:fails"], "mine.py:fails failed: ValueError: no good ("),
-        (["helper.txt"], "helper.txt is no Python file: give FILE.py"),
+        (["helper.txt"], "helper.txt is not a Python file; give FILE.py"),
         (["all"], "handgrad draw: one example at a time: example1, example2"),
-        (["mine.py", "--collapse", "zzz"], "--collapse zzz: folds no module of this graph, which has none"),
-        (["6", "--collapse", "1", "--collapse", "zzz"], "folds no module of this graph, which has "),
+        (["mine.py", "--collapse", "zzz"], "--collapse zzz: folds no module of this graph; it has none"),
+        (["6", "--collapse", "1", "--collapse", "zzz"], "folds no module of this graph; there are "),
         (["mine.py", "--inputs", "zzz"], "--inputs zzz: no leaf is called that; there are a"),
         (["mine.py", "-o", "out.xyz"], "a drawing is written as .svg"),
         (["mine.py", "-o", "nowhere/out.svg"], "there is no folder 'nowhere'"),
         (["example99"], "there is no example called"),
-        (["mine.py", "--max-nodes", "0"], "max_nodes is a whole number"),
     ],
 )
 def test_mistakes_are_explained_and_leave_no_file(file, capsys, arguments, message):
@@ -105,6 +104,50 @@ def test_mistakes_are_explained_and_leave_no_file(file, capsys, arguments, messa
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in file.parent.iterdir() if path.suffix != ".pyc" and path.is_file()) == [
         "helper.py", "helper.txt", "mine.py"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("x = 3", "target.py makes no Value. Compute one in it"),
+        ("from autograd import Value\np = Value(1.0) * 2\nq = Value(1.0) * 3", "Write target.py:p or target.py:q"),
+        ("def f(x=1.0): return x\ndef g(x=1.0): return x\ndef h(x): return x", "Write target.py:f or target.py:g"),
+        ("def f(x): return x", "target.py makes no Value"),
+        (b"x = 1\0", "target.py is not a text file"),
+        ("raise SystemExit(3)", "target.py ended itself with exit status 3. Put what ends it under"),
+    ],
+)
+def test_a_file_without_an_obvious_value_is_told_what_to_write(tmp_path, monkeypatch, capsys, source, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "target.py").write_bytes(source if isinstance(source, bytes) else source.encode())
+    assert main(["draw", "target.py"]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_only_function_of_a_file_is_drawn(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "target.py").write_text("def f(x=0.5): return x * x\ndef _hidden(x=1.0): return x\n")
+    assert main(["draw", "target.py"]) == 0
+    assert "graph.svg: 2 cards" in capsys.readouterr().out
+
+
+def test_a_wrong_path_names_the_files_there_are(file, capsys):
+    (file.parent / "folder").mkdir()
+    (file.parent / "folder" / "model.py").write_text("")
+    for what, message in {"mien.py": "did you mean mine.py?", "zzz.py": "there are helper.py and mine.py",
+                          "folder": "folder is not a Python file"}.items():  # fmt: skip
+        assert main(["draw", what]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["check", "folder"]) == 2
+    assert "'folder' is a folder, not a Python file; there are folder/model.py" in (
+        capsys.readouterr().err.replace("\\", "/"))  # fmt: skip
+
+
+def test_a_number_out_of_range_is_told_the_range(file, capsys):
+    for option, value in (("--max-nodes", "0"), ("--digits", "99"), ("--digits", "x")):
+        with pytest.raises(SystemExit):
+            main(["draw", "mine.py", option, value])
+        assert "expected a whole number from" in (said := capsys.readouterr().err) and f"got {value!r}" in said
 
 
 def test_a_file_that_fails_is_named_with_its_line(file, capsys):

@@ -19,7 +19,7 @@ def model_graph():
 def test_a_name_that_picks_nothing_is_refused(show):
     loss = model_graph()
     modules = r"layers\.0, layers\.1 \(kinds: Sequential, Linear\)"
-    with pytest.raises(ValueError, match=rf"collapse='blocks\.\*': folds no module of this graph, which has {modules}"):
+    with pytest.raises(ValueError, match=rf"collapse='blocks\.\*': folds no module of this graph; there are {modules}"):
         show(loss, collapse="blocks.*")
     with pytest.raises(ValueError, match="collapse='Linaer': folds no module"):
         show(loss, collapse=[1, ["Linear", "Linaer"]])
@@ -27,7 +27,7 @@ def test_a_name_that_picks_nothing_is_refused(show):
         show(loss, inputs=["x", "y"])
     with pytest.raises(ValueError, match=r"is not in this graph; its leaves are x, layers\.0\.weight"):
         show(loss, inputs=[Value(1.0, name="stranger")])
-    with pytest.raises(ValueError, match="which has none"):
+    with pytest.raises(ValueError, match="it has none"):
         show(Value(2.0, name="a") * 3.0, collapse="Linear")
 
 
