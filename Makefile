@@ -16,6 +16,10 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: help demo test quick versions bench mutate fuzz notebooks lessons docs clean chromium office
 .DELETE_ON_ERROR:
 
+# One half of the tests for each worker, in order, so that a file's fixtures and caches serve all of it; who ends early
+# takes over from the other.
+PYTEST := $(PY) -m pytest -q -n $(JOBS) --dist worksteal
+
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
@@ -25,11 +29,11 @@ demo: $(VENV)/.installed-plot  ## set up, then run the main job: results go to o
 test: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .
 	$(PY) -m mypy
-	HYPOTHESIS_PROFILE=ci $(PY) -m pytest -q -n $(JOBS) --dist loadfile
+	HYPOTHESIS_PROFILE=ci $(PYTEST)
 
 quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that are not slow, in under 30 s
 	$(PY) -m ruff check .
-	HYPOTHESIS_PROFILE=dev $(PY) -m pytest -q -x -n $(JOBS) -m "not slow and not page"
+	HYPOTHESIS_PROFILE=dev $(PYTEST) -x -m "not slow and not page"
 
 versions: $(VENV)/.installed-$(EXTRAS)  ## the quick tests under each Python from 3.11 to 3.14 that is here, and under the lowest versions
 	$(PY) -m tools.versions $(VERSIONS) --jobs $(JOBS)

@@ -22,7 +22,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Prices())
+    config.pluginmanager.register(Prices(), "prices")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -53,13 +53,14 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium):
+def browser(chromium, pytestconfig):
     """One tab in one Chromium for all the tests of a worker: it takes longer to start than most tests take."""
     from tests.browser import Browser  # which needs a package that not every machine has
 
     one = Browser(chromium)
     yield one
-    one.close()
+    with pytestconfig.pluginmanager.getplugin("prices").bill("the browser"):
+        one.close()
 
 
 @pytest.fixture(autouse=True)

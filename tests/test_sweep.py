@@ -1,8 +1,11 @@
 """Sweeps run every case, name each that fails, and can be narrowed; the price of a test is told."""
 
+from collections import Counter
+
 import pytest
 
-from tests.price import LISTED, REFUSED, summary
+from tests import price
+from tests.price import BUDGET, LISTED, REFUSED, Prices, is_too_dear, summary
 from tests.sweep import Part, run_all, slow_but, sweep
 
 
@@ -62,6 +65,27 @@ def test_few_cases_stay_quick():
 
 
 def test_dear_tests_are_listed_dearest_first():
-    total, files, *listed = summary({"cheap": 0.1, "dear": LISTED["quick"] + 0.1, "too dear": REFUSED + 1}, "quick")
-    assert total.startswith("3 tests took 9 s") and files.startswith("dearest files: too dear 6.0 s, dear 2.6 s")
-    assert "  too dear: FAILED, make" in listed[0] and "  dear: make" in listed[1] and len(listed) == 2
+    spent = Counter({"a.py::cheap": 0.1, "b.py::dear": LISTED["quick"] + 0.1, "b.py::too dear": REFUSED + 1})
+    total, files, *listed = summary(spent, Counter(browser=3.0), "quick")
+    assert total.startswith("11 s of processor time") and total.endswith(": 3 tests 8 s, browser 3 s")
+    assert files == "dearest files: b.py 8.1 s, a.py 0.1 s"
+    assert "::too dear: FAILED, make" in listed[0] and "::dear: make" in listed[1] and len(listed) == 2
+
+
+def test_a_run_of_twice_its_budget_fails():
+    share = BUDGET["all"] / 2
+    spent, browser = Counter(a=share, b=share + 1), Counter(browser=2 * share)
+    assert is_too_dear(spent, Counter(), "all") == (False, False)
+    assert is_too_dear(spent, browser, "all") == (True, False)
+    assert next(summary(spent, browser, "all")).startswith("FAILED, too much")
+    assert is_too_dear(Counter(a=REFUSED + 1), Counter(), "quick") == (False, True)
+    assert is_too_dear(spent, browser, None) == (False, False)
+
+
+def test_what_is_shared_is_billed_apart(monkeypatch):
+    monkeypatch.setattr(price, "processor_time", iter([3.0, 10.0]).__next__)
+    prices = Prices()
+    prices.start = 2.0
+    with prices.bill("the browser"):
+        pass
+    assert prices.unsaid == {"the browser": 7.0} and prices.start == 9.0  # the test itself goes on at 10: 1 s

@@ -44,6 +44,7 @@ NUMBER, FRACTION, AMBIGUOUS, DECIMAL_COMMA, POWER_OF_TEN, NOT_FINITE, WITH_MORE 
     re.compile(pattern, re.IGNORECASE | re.ASCII | re.DOTALL) for pattern in PATTERNS.values()
 )
 SPELLINGS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–—\u00a0\u202f\u2009", "0123456789-+---   ", strict=True))
+_RESPELL = str.maketrans(SPELLINGS)
 SPACES = " \t\r\n\v\f"
 ROW_ENDS = r"[;\n]"
 PROBLEMS = {  # why what was typed is no number: {0} is what was typed
@@ -250,7 +251,7 @@ def rows_of(x: Any) -> list[list[Any]]:
     ([['0.1', '0'], ['0', '0.2']], [[0.1, 0.2]], [])
     """
     if isinstance(x, str):
-        rows = [row.split() for row in re.split(ROW_ENDS, x.strip(SPACES + "[]")) if row.split()]
+        rows = [cells for row in re.split(ROW_ENDS, x.strip(SPACES + "[]")) if (cells := row.split())]
         return rows if len(rows) > 1 or any(len(row) > 1 for row in rows) else []
     if isinstance(x, _Pairs) or not (isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.ndim)):
         return []
@@ -291,7 +292,7 @@ def as_answer(x: Any, comma: bool = False) -> Answer:
 
 def _respelled(text: str) -> str:
     """With plain digits, signs and spaces."""
-    return "".join(SPELLINGS.get(c, c) for c in text).strip(SPACES)
+    return (text if text.isascii() else text.translate(_RESPELL)).strip(SPACES)
 
 
 def _from_text(text: str, comma: bool) -> Answer:

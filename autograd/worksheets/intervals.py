@@ -31,6 +31,7 @@ add, subtract, multiply, divide = CONTEXT.add, CONTEXT.subtract, CONTEXT.multipl
 sqrt, ln = CONTEXT.sqrt, CONTEXT.ln
 GUARD = Decimal("1e-36")  # relative: what the arithmetic itself may lose
 ONE, ZERO, TWO = Decimal(1), Decimal(0), Decimal(2)
+LESS, MORE = subtract(ONE, GUARD), add(ONE, GUARD)  # exactly: 37 digits
 LARGEST_EXPONENT, LARGEST_ANGLE = Decimal(100_000), Decimal(100_000)
 TINY = Decimal("1e-60")  # where a series ends
 
@@ -60,6 +61,7 @@ class Interval:
 
     @staticmethod
     def exactly(x: Any) -> Interval:
+        x = Decimal(x)
         return Interval(x, x)
 
     @property
@@ -98,22 +100,19 @@ class Interval:
         return Interval(self.high.copy_negate(), self.low.copy_negate())
 
     def __mul__(self, other: Interval) -> Interval:
-        products = [multiply(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _outward(min(products), max(products))
+        return _outward(*_corners(multiply, self, other))
 
     def __truediv__(self, other: Interval) -> Interval:
         if other.low <= 0 <= other.high:
             raise CannotJudge(REASONS["divide"])
-        quotients = [divide(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _outward(min(quotients), max(quotients))
+        return _outward(*_corners(divide, self, other))
 
     def __pow__(self, other: Interval) -> Interval:
         if other.low == other.high and other.low == other.low.to_integral_value():
             return self._whole_power(int(other.low))
         if self.low <= 0:
             raise CannotJudge(REASONS["power"])
-        powers = [_power(a, b) for a in (self.low, self.high) for b in (other.low, other.high)]
-        return _outward(min(powers), max(powers))
+        return _outward(*_corners(_power, self, other))
 
     def _whole_power(self, n: int) -> Interval:
         if n < 0:
@@ -123,10 +122,22 @@ class Interval:
         return _outward(low, max(ends))
 
 
+def _corners(f: Callable[[Decimal, Decimal], Decimal], x: Interval, y: Interval) -> tuple[Decimal, Decimal]:
+    """The smallest and the largest of f at the ends of both; an exact number has one end."""
+    a, b, c, d = x.low, x.high, y.low, y.high
+    if a is b:
+        found = (f(a, c),) if c is d else (f(a, c), f(a, d))
+    else:
+        found = (f(a, c), f(b, c)) if c is d else (f(a, c), f(a, d), f(b, c), f(b, d))
+    return min(found), max(found)
+
+
 def _outward(low: Decimal, high: Decimal) -> Interval:
     """Bounds that hold although the arithmetic itself rounds."""
-    low = subtract(low, multiply(low.copy_abs(), GUARD))
-    return Interval(low, add(high, multiply(high.copy_abs(), GUARD)))
+    return Interval(
+        multiply(low, MORE if low.is_signed() else LESS),  # rounded once: low - GUARD |low|
+        multiply(high, LESS if high.is_signed() else MORE),
+    )
 
 
 # --- functions -----------------------------------------------------------------------------------------------------
@@ -308,14 +319,12 @@ FUNCTIONS: dict[str, Callable[..., Interval]] = {
 
 def evaluate(e: Expr, numbers: Mapping[str, Interval], constant: Callable[[Any], Interval]) -> Interval:
     """A scalar formula on intervals; `constant` says how exact its plain numbers are. CannotJudge if unbounded."""
-    if e.op is not None:
-        function = FUNCTIONS.get(e.op.base.name)
-        if function is None:
-            raise DataError(f"{e.op.base.name} does not run on intervals")
-        try:
-            return function(*(evaluate(part, numbers, constant) for part in e.args))
-        except decimal.DecimalException as error:
-            raise CannotJudge(REASONS["range"]) from error
-    if e.name:
-        return numbers[e.name]
-    return constant(e.value)
+    if e.op is None:
+        return numbers[e.name] if e.name else constant(e.value)
+    function = FUNCTIONS.get(e.op.base.name)
+    if function is None:
+        raise DataError(f"{e.op.base.name} does not run on intervals")
+    try:
+        return function(*[evaluate(part, numbers, constant) for part in e.args])
+    except decimal.DecimalException as error:
+        raise CannotJudge(REASONS["range"]) from error

@@ -1,7 +1,7 @@
 """Marking: the key is right, honest pupils are never wrong, one error is found where it is and the rest follows."""
 
 import functools
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 
 import numpy as np
 import pytest
@@ -28,18 +28,12 @@ def test_the_key_scores_everything(name):
 
 
 def honest(sheet, kind, seed):
-    """The four honest pupils of the design."""
-    rng = np.random.default_rng(seed)
-    mixed = rng.integers(sheet.digits, 7, len(sheet.blanks))
-    if kind in ("rounding", "truncating") and seed:  # the same number of digits throughout, another for each pupil
-        mixed[:] = sheet.digits + seed % 3
-    ways = {
-        "full precision": (lambda i, x: written(x, int(mixed[i])), True),
-        "rounding": (lambda i, x: written(x, int(mixed[i]) if seed else sheet.digits), False),
-        "truncating": (lambda i, x: written(x, int(mixed[i]) if seed else sheet.digits, ROUND_DOWN), False),
-        "mixed": (lambda i, x: written(x, int(mixed[i])), False),
-    }
-    return pupil(sheet, *ways[kind])
+    """The four honest pupils of the design. Of two kinds the first three write the same number of digits throughout."""
+    mixed = np.random.default_rng(seed).integers(sheet.digits, 7, len(sheet.blanks)).tolist()
+    if kind in ("rounding", "truncating") and seed < 3:
+        mixed = [sheet.digits + seed] * len(sheet.blanks)
+    ways = {"mixed": [ROUND_HALF_EVEN, ROUND_DOWN], "truncating": [ROUND_DOWN]}.get(kind, [ROUND_HALF_EVEN])
+    return pupil(sheet, lambda i, x: written(x, mixed[i], ways[i % len(ways)]), kind == "full precision")
 
 
 @pytest.mark.parametrize("digits", [2, 4])
@@ -52,28 +46,24 @@ def test_honest_pupils_are_never_called_wrong(name, kind, digits):
     assert marks.score == 1.0
 
 
-@functools.cache
 def drawn_graph(seed):
-    """A small graph with random short numbers."""
+    """A small graph with random short numbers; one in four has two rows, one in three trains W too."""
     rng = np.random.default_rng(seed)
 
     def numbers(*shape):
         return np.round(rng.uniform(-1, 1, shape), 1)
 
-    x = Value(numbers(2, 2), name="X", requires_grad=False)
-    w, v = Value(numbers(2, 3), name="W"), Value(numbers(3, 3), name="V")
-    h = ((x @ w).tanh() if seed % 2 else (x @ w).relu()) @ v
+    rows, width = 1 + (seed % 4 == 0), 2 + seed % 2
+    x = Value(numbers(rows, 2), name="X", requires_grad=False)
+    w, v = Value(numbers(2, width), name="W", requires_grad=seed % 3 == 1), Value(numbers(width, 3), name="V")
+    h = ((x @ w).tanh() if seed % 5 < 3 else (x @ w).relu()) @ v
     h.name = "H"
-    return cross_entropy(h, np.array([0, 2])) if seed % 3 else (softmax(h)[:, 1] ** 2).sum()
+    return cross_entropy(h, np.array([0, 2])[:rows]) if seed % 7 < 5 else (softmax(h)[:, 1] ** 2).sum()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
-def test_honest_pupils_on_other_sheets(kind):
-    for seed in range(25):
-        sheet = worksheet(drawn_graph(seed), digits=3)
-        marks = grade(sheet, honest(sheet, kind, seed))
-        assert marks.first_wrong is None, (seed, marks.first_wrong, marks.entries[marks.first_wrong])
+@functools.cache
+def drawn_sheet(seed):
+    return worksheet(drawn_graph(seed), digits=2 + seed % 4)
 
 
 @pytest.mark.slow
@@ -81,9 +71,8 @@ def test_honest_pupils_on_other_sheets(kind):
 def test_ten_thousand_honest_sheets(kind):
     """2,500 of each kind, on 100 sheets: never one called wrong."""
     for number in range(100):
-        sheet = worksheet(drawn_graph(number), digits=2 + number % 4)
         for seed in range(25):
-            marks = grade(sheet, honest(sheet, kind, seed))
+            marks = grade(drawn_sheet(number), honest(drawn_sheet(number), kind, seed))
             assert marks.first_wrong is None, (number, seed, marks.first_wrong, marks.entries[marks.first_wrong])
 
 
