@@ -452,6 +452,17 @@
     const asked = event.source === parent && parent !== window ? event.data?.handgradGoto : undefined;
     if (Number.isInteger(asked) && asked !== position) viewNumber === 0 ? jump(asked) : openView(0, asked);
   });
+  // What can be seen of an element, as text: a formula as it is read aloud, arithmetic on one line, a table row by row.
+  const INLINE = ["a", "b", "i", "code", "small", "label", "output"];
+  const plain = node => {
+    if (node.nodeType === Node.TEXT_NODE) return node.data.replace(/\s+/g, " ");
+    const display = node.nodeType === Node.ELEMENT_NODE ? getComputedStyle(node).display : "none";
+    if (display === "none" || (display !== "contents" && !node.checkVisibility())) return "";
+    if (node.localName === "math") return node.getAttribute("aria-hidden") ? "" : ` ${node.getAttribute("aria-label")} `;
+    const inside = [...node.childNodes].map(plain).join(""), tag = node.localName;
+    if (INLINE.includes(tag)) return inside;
+    return tag === "span" ? ` ${inside} ` : tag === "td" ? `\t${inside}` : tag === "sup" ? `^${inside}` : `\n${inside}\n`;
+  };
   const numbersOf = () => {
     if (!changing) throw new Error(`the numbers of this page are fixed: ${data.fixed}`);
     return changing;
@@ -459,7 +470,8 @@
   window.handgrad = {
     get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
     goto: at => {
-      if (!Number.isInteger(at)) throw new Error(`goto: expected a whole number of steps, 0 to ${data.views[0].steps.length}, got ${at}`);
+      const last = data.views[0].steps.length;
+      if (!(Number.isInteger(at) && at >= 0 && at <= last)) throw new Error(`goto: expected a whole number of steps, 0 to ${last}, got ${at}`);
       if (viewNumber) openView(0, at); else jump(at);
     },
     names: () => Object.keys(numbersOf().names),
@@ -468,7 +480,7 @@
     set: (name, value) => { numbersOf().set(name, value); refresh(); },
     reset: () => { numbersOf().reset(); hand.forget(); trainer.forget(); refresh(); },
     update: eta => { numbersOf().update(eta); refresh(); },
-    text: () => panel.innerText,
+    text: () => plain(panel).replace(/ *\t */g, "\t").replace(/ +/g, " ").replace(/\s*\n\s*/g, "\n").trim(),
   };
   recall();
   if (kept("hg-large")) largeType(true);
