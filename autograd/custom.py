@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .errors import BackwardError, DataError
-from .op import OPS, Op, Sample, template
+from .op import OPS, Op, template
 from .plain import copy_array
+from .samples import Sample
 
 __all__ = ["custom_op"]
 

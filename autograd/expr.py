@@ -11,7 +11,6 @@ names with `let` is a symbol with a formula of its own: a line.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -103,6 +102,16 @@ class Expr:
     def is_symbol(self) -> bool:
         """Is it a name, and no number or op?"""
         return self.op is None and bool(self.name)
+
+    @property
+    def is_constant(self) -> bool:
+        """Is it plain data, without a name?"""
+        return self.op is None and not self.name
+
+    @property
+    def is_number(self) -> bool:
+        """Is it a plain int or float, without a name?"""
+        return self.is_constant and isinstance(self.value, int | float) and not isinstance(self.value, bool)
 
     def symbols(self) -> Iterator[Expr]:
         """The symbols in the formula, as often as they occur; lines that it uses are not opened."""
@@ -262,16 +271,13 @@ def in_one_line(formula: Expr) -> Expr:
     return formula.replaced(opened)
 
 
-# --- rules as formulas ------------------------------------------------------------------------------------------
-
-
 def rule(
     op: Op | Value, values: tuple[Any, ...] | None = None, g: Any = UNKNOWN, out: Any = UNKNOWN
 ) -> tuple[Expr | None, ...]:
     """The rule of an op, or of the op that made a node, as text: one Expr per input, None where no gradient flows.
 
     It is written in `g` (the gradient of the result), `out` (the result) and the inputs' names: the op's own ones, or
-    those of a node's inputs. With numbers (a node's, or `values`; g is ones unless given) each Expr carries its own,
+    those of a node's inputs. With numbers (a node's, or `values`; g is ones unless given) each Expr has a value,
     and what broadcasting stretched is summed again, as in the backward pass.
 
     >>> from autograd import softmax
@@ -286,196 +292,10 @@ def rule(
     >>> print(*rule(softmax(Value(np.array([[1.0, 2.0]])))))
     dot = sum(g * out, axis=1); u = g - dot; out * u
     """
-    if not isinstance(op, Op):
-        if values is not None or out is not UNKNOWN:
-            raise DataError("a node has its own inputs and result: write rule(node), or rule(node.op, values)")
-        return _rule_of_node(op, g)
-    if missing := _missing_settings(op):
-        raise _not_as_text(op, "settings", ", ".join(missing))
-    names = own_names(op, len(op.names) if values is None else len(values))
-    data = (UNKNOWN,) * len(names) if values is None else values
-    inputs = [None if x is None else Expr(name, x) for name, x in zip(names, data, strict=False)]
-    if values is not None:
-        out = op.compute(*values) if out is UNKNOWN else out
-        g = np.ones(np.shape(out)) if g is UNKNOWN else g
-        return rule_as_text(op, Expr("g", g), Expr("out", out), inputs)
-    try:
-        return rule_as_text(op, Expr("g", g), Expr("out", out), inputs)
-    except DataError as error:  # without shapes, a rule that looks at them fails in its own way
-        raise _not_as_text(op, "the shapes of its inputs", ", ".join(op.names)) from error
+    from .rules import rule_of_node, rule_of_op
 
-
-def _rule_of_node(node: Value, g: Any) -> tuple[Expr | None, ...]:
-    if not isinstance(node, Value) or node.op is None:
-        raise DataError(f"rule takes an op, as in rule(OPS['mul']), or a Value that an op made; got {node!r:.60}")
-    inputs = [
-        x if x is None or isinstance(x, int | float) else Expr(name, x.data if isinstance(x, Value) else x)
-        for x, name in zip(node.inputs, _names_of_inputs(node), strict=True)
-    ]
-    g = np.ones(node.shape) if g is UNKNOWN else g
-    parts = rule_as_text(node.op, Expr("g", g), Expr("out", node.data), inputs)
-    return tuple(part if isinstance(x, Value) else None for part, x in zip(parts, node.inputs, strict=True))
-
-
-def own_names(op: Op, count: int) -> tuple[str, ...]:
-    """What an op calls its inputs; of a list it names at least two."""
-    if not op.variadic:
-        return op.names
-    fixed = len(op.names) - 1
-    return (*op.names[:fixed], *(f"{op.names[-1]}[{i}]" for i in range(max(count, fixed + 2) - fixed)))
-
-
-def _names_of_inputs(node: Value) -> tuple[str, ...]:
-    """The names of a node's inputs, the op's own for those that have none; all the op's own if two would clash."""
-    assert node.op is not None
-    own = own_names(node.op, len(node.inputs))[: len(node.inputs)]
-    names = [_readable(getattr(x, "name", None)) or name for x, name in zip(node.inputs, own, strict=True)]
-    called: dict[str, Any] = {"g": UNKNOWN, "out": UNKNOWN}  # the other names in a rule
-    clash = any(called.setdefault(name, x) is not x for name, x in zip(names, node.inputs, strict=True))
-    return own if clash else tuple(names)
-
-
-def _readable(name: str | None) -> str | None:
-    """A name that can stand in a formula, such as `w` or `layer.weight`; None for another."""
-    return name if name and all(part.isidentifier() for part in name.split(".")) else None
-
-
-def _missing_settings(op: Op) -> list[str]:
-    """The settings without which the rule cannot run, and which this op has not been given."""
-    rules = op.vjp if isinstance(op.vjp, tuple) else (op.vjp,)
-    parameters = [p for r in rules if r is not None for p in inspect.signature(r).parameters.values()]
-    return list(dict.fromkeys(p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty))
-
-
-def _not_as_text(op: Op, needed: str, which: str) -> DataError:
-    return DataError(
-        f"the rule of {op.name} depends on {needed} ({which}), so the op alone does not print it. Give the "
-        f"node: rule(node), where node = {op.reads} was computed from Values"
-    )
-
-
-def pulled(op: Op, g: Any, out: Any, inputs: Any) -> tuple[Any, ...]:
-    """Run an op's rule on any carrier, all inputs."""
-    vjp: Any = op.vjp
-    if isinstance(vjp, tuple):
-        return tuple(r and r(g, out, *inputs) for r in vjp)
-    return tuple(vjp(g, out, *inputs))
-
-
-def rule_as_text(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
-    """An op's rule run on Exprs, each part summed to the shape of its input and simplified.
-
-    DataError for a rule that can only be run: it branches, or calls NumPy itself.
-    """
-    simplify = Simplifier()
-    return tuple(None if part is None else simplify(part) for part in _summed_parts(op, g, out, inputs))
-
-
-def _summed_parts(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> list[Expr | None]:
-    try:
-        parts = pulled(op, g, out, inputs)
-    except Exception as error:  # a user's rule fails in its own way on what is no number
-        raise DataError(f"the rule of {op.name} can only be run, not written as text: {error}") from error
-    for part in parts:
-        if not isinstance(part, Expr | float | int | None):
-            raise DataError(f"the rule of {op.name} can only be run, not written as text: it gave {part!r:.60}")
-    exprs = (part if isinstance(part, Expr | None) else Expr.number(part) for part in parts)
-    return [None if part is None else summed_to(part, x) for part, x in zip(exprs, inputs, strict=True)]
-
-
-def rule_or_its_name(op: Op, g: Expr, out: Expr, inputs: Sequence[Any]) -> tuple[Expr | None, ...]:
-    """An op's rule run on Exprs; a custom rule that needs numbers is written as a call, `backward_clip(g, x)`."""
-    try:
-        return rule_as_text(op, g, out, inputs)
-    except DataError:
-        names = ", ".join(["g", *(x.name or "…" for x in inputs if isinstance(x, Expr))])
-        return tuple(None if x is None else Expr(f"backward_{op.name}({names})") for x in inputs)
-
-
-def summed_to(part: Expr, x: Any) -> Expr:
-    """A gradient summed over the axes that broadcasting added to the input x."""
-    shape = x.shape if isinstance(x, Expr) else np.shape(x)
-    if part.value is UNKNOWN or (isinstance(x, Expr) and x.value is UNKNOWN) or part.shape == shape:
-        return part
-    return OPS["sum_to"](part, shape)
-
-
-class Simplifier:
-    """Formulas as a person writes them: `2 * x` for `2 * x ** (2 - 1)`, nothing times or over 1.
-
-    One for all formulas that share lines: a line is simplified once, and stays the same line for all of them.
-    """
-
-    def __init__(self) -> None:
-        self.done: dict[int, tuple[Expr, Expr]] = {}  # with the formula itself, so that its id stays its own
-
-    def __call__(self, e: Expr) -> Expr:
-        found = self.done.get(id(e))
-        if found is None:
-            found = self.done[id(e)] = (e, self._simplified(e))
-        return found[1]
-
-    def _simplified(self, e: Expr) -> Expr:
-        if e.op is None:
-            return e if e.formula is None or e.inline else self._line(e, self(e.formula))
-        args = tuple(map(self, e.args))
-        if len(args) == 2:
-            name, first, last = e.op.name, _whole(args[0]), _whole(args[1])
-            if name in ("add", "sub") and first is not None and last is not None:
-                return Expr.number(first + last if name == "add" else first - last)
-            if last == 1 and name in ("power", "mul", "div"):
-                return args[0]
-            if name == "mul" and first == 1 and args[1].shape == e.shape:
-                return args[1]
-        return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr.applied(e.op, args, e.value)
-
-    def _line(self, line: Expr, formula: Expr) -> Expr:
-        if formula is line.formula:
-            return line
-        return formula if formula.op is None else Expr(line.name, line.value, formula=formula, says=line.says)
-
-
-def _whole(e: Expr) -> int | None:
-    """The whole number that a constant is."""
-    if e.op is not None or e.name or isinstance(e.value, bool) or not isinstance(e.value, int | float):
-        return None
-    return int(e.value) if float(e.value).is_integer() else None
-
-
-def pull_back(result: Expr, g: Expr, inputs: Sequence[Expr]) -> tuple[Expr | None, ...]:
-    """Backpropagation through a formula: the gradients of `inputs`, as formulas, for a result computed from them.
-
-    Lines keep their names, and the gradient of a line `k` is a line `dk`.
-    """
-    order = _parts_in_order(result)
-    grads: dict[int, Expr] = {id(result): g}
-    for part in reversed(order):
-        arrived = grads.get(id(part))
-        source = part if part.op is not None else part.formula
-        if arrived is None or source is None:
-            continue
-        if part.name:
-            arrived = arrived.__let__(f"d{part.name}", "")
-        assert source.op is not None
-        for x, dx in zip(source.args, _summed_parts(source.op, arrived, part, source.args), strict=True):
-            if dx is not None and (x.op is not None or x.name):
-                before = grads.get(id(x))
-                grads[id(x)] = dx if before is None else before + dx
-    return tuple(grads.get(id(x)) for x in inputs)
-
-
-def _parts_in_order(result: Expr) -> list[Expr]:
-    """Every part of a formula that something was computed for, its lines opened: each before its users."""
-    seen: dict[int, Expr] = {}
-
-    def visit(e: Expr) -> None:
-        if id(e) in seen:
-            return
-        source = e if e.op is not None else e.formula
-        if source is not None:
-            for part in source.args:
-                visit(part)
-            seen[id(e)] = e
-
-    visit(result)
-    return list(seen.values())
+    if isinstance(op, Op):
+        return rule_of_op(op, values, g, out)
+    if values is not None or out is not UNKNOWN:
+        raise DataError("a node has its own inputs and result: write rule(node), or rule(node.op, values)")
+    return rule_of_node(op, g)

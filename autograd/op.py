@@ -24,7 +24,6 @@ import inspect
 import re
 import threading
 import types
-import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,6 +32,7 @@ import numpy as np
 
 from .errors import DataError, HandgradError, ShapeError
 from .plain import as_array, as_plain
+from .samples import Sample
 
 OPS: dict[str, Op] = {}
 
@@ -390,62 +390,6 @@ def _input_names(vjp: Any, reads: str | None) -> tuple[tuple[str, ...], bool]:
     if code.co_flags & inspect.CO_VARARGS:  # *xs
         return (*names, code.co_varnames[code.co_argcount + code.co_kwonlyargcount]), True
     return names, False
-
-
-def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """A rule that differentiates the op's definition: for helpers of fused rules, which only higher orders reach."""
-
-    def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
-        from .derivatives import vjp  # the one place where a rule needs the walk itself
-        from .expr import Expr, pull_back
-
-        if any(isinstance(x, Expr) for x in inputs):
-            exprs = [x if isinstance(x, Expr) else Expr.number(x) for x in inputs]
-            return pull_back(definition(*exprs, **settings), g, exprs)
-        real = [i for i, x in enumerate(inputs) if dtype_of(x).kind == "f"]
-
-        def f(*xs: Any) -> Any:
-            filled = dict(zip(real, xs, strict=True))
-            return definition(*(filled.get(i, x) for i, x in enumerate(inputs)), **settings)
-
-        grads = dict(zip(real, vjp(f, *(inputs[i] for i in real))[1](g), strict=True))
-        return tuple(grads.get(i) for i in range(len(inputs)))
-
-    rule.of = definition  # type: ignore[attr-defined]
-    return rule
-
-
-class Sample:
-    """Inputs to test an op on: shapes drawn at random from `low` to `high`, or arrays given as they are.
-
-    `Sample("2,3 3", axis=-1)` is a (2, 3) array and a (3,) array; a `.` is a Python float.
-    """
-
-    def __init__(
-        self, *parts: Any, low: float = -2.0, high: float = 2.0, settings: dict[str, Any] | None = None, **more: Any
-    ) -> None:
-        self.parts = [s for p in parts for s in (p.split() if isinstance(p, str) else [p])]
-        self.low, self.high, self.settings = low, high, {**(settings or {}), **more}
-
-    def inputs(self, seed: str = "") -> list[Any]:
-        """The inputs, always the same for the same seed."""
-        rng = np.random.default_rng(zlib.crc32(f"{seed}{self}".encode()))
-        return [self._draw(rng, part) for part in self.parts]
-
-    def _draw(self, rng: np.random.Generator, part: Any) -> Any:
-        if not isinstance(part, str):
-            return part
-        if part == ".":
-            return float(rng.uniform(self.low, self.high))
-        return rng.uniform(self.low, self.high, [int(n) for n in part.split(",") if n])
-
-    def __repr__(self) -> str:
-        return " ".join(map(str, self.parts)) + "".join(f" {k}={v}" for k, v in self.settings.items())
-
-
-def samples(*shapes: str, **options: Any) -> tuple[Sample, ...]:
-    """One Sample for each text of shapes, all with the same range and settings."""
-    return tuple(Sample(s, **options) for s in shapes)
 
 
 @functools.cache

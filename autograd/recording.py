@@ -254,7 +254,7 @@ def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
     return draw(generator) if modes.tracer is None else modes.tracer.drawn(draw, generator)
 
 
-def notice_read(value: Value, how: str) -> Any:
+def notice_read(value: Any, how: str) -> Any:
     """Note that a Value's numbers are read as plain ones: a program cannot see why, and a derivative ends there.
 
     Gives the number as a tracer can follow it; None where there is none, or it cannot.

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..expr import own_names, rule
+from ..expr import rule
 from ..graph import made_from
 from ..op import apply
 from ..recording import record_lines
+from ..rules import own_names
 from ..value import Value, counter
 from .report import Entry, Part, Report
 from .subject import Subject, cotangents

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd import Value
+from autograd.array_like import ArrayLike
 from autograd.cli import Subparsers, deliver
-from autograd.expr import Expr, own_names, rule
+from autograd.expr import Expr, rule
 from autograd.op import OPS, Op
+from autograd.rules import own_names
 
 MODULES = ("autograd", "autograd.errors", "nn", "nn.functional", "nn.optim", "nn.train", "nn.init")
 
@@ -39,6 +41,7 @@ PARTS = {
     "errors": "Errors",
     "ops.arithmetic": "Ops: arithmetic and comparisons",
     "ops.elementwise": "Ops: functions of each number",
+    "ops.gelu": "Ops: functions of each number",
     "ops.angles": "Ops: angles",
     "ops.special": "Ops: special functions",
     "ops.shape": "Ops: shapes, picking",
@@ -162,7 +165,8 @@ def entry(title: str, member: Any, told: str | None = None) -> Iterator[str]:
 def attributes(owner: type) -> Iterator[str]:
     """A line for each public method and property that a class itself describes; one for all the ops among them."""
     kinds = (FunctionType, staticmethod, classmethod, property, cached_property)
-    described = {name: member for name, member in vars(owner).items() if not name.startswith("_") and member.__doc__}
+    members = vars(ArrayLike) | vars(owner) if owner is Value else vars(owner)
+    described = {name: member for name, member in members.items() if not name.startswith("_") and member.__doc__}
     ops = {name for name, member in described.items() if name in OPS and member.__doc__ == OPS[name].__doc__}
     for name, member in described.items():
         if isinstance(member, kinds) and name not in ops:

@@ -67,7 +67,7 @@ class Arithmetic(Writer):
         if e.op is None and not e.name and isinstance(e.value, float) and self.written(e) is not None:
             number = Number(e.value, written=self.written(e))
             return (SIGN if is_negative(number) else ATOM), [number]
-        if e.op is not None and e.op.name == "neg" and is_number(e.args[0]):
+        if e.op is not None and e.op.name == "neg" and e.args[0].is_number:
             return SIGN, [Number(-e.args[0].value)]  # a number like another, not a sign before one
         return super().unbracketed(e)
 
@@ -93,7 +93,7 @@ class Arithmetic(Writer):
         if len(below) == 1 and isinstance(below[0], Number) and "×10" in below[0].text and not below[0].bracketed:
             below = ["(", *below, ")"]  # (5×10⁻⁶)²
         raised = exponent.formula
-        if raised is not None and is_number(raised) and float(raised.value).is_integer():
+        if raised is not None and raised.is_number and float(raised.value).is_integer():
             return POWER, [*below, str(int(raised.value)).translate(SUPERSCRIPTS)]
         return POWER, [*below, " ^ ", *exponent.write(SIGN)]
 
@@ -126,11 +126,6 @@ class Arithmetic(Writer):
             return ATOM, [*self.write(inner, ATOM), "ᵀ"]
         turned = np.transpose(inner.value) if view == "T" else np.matrix_transpose(inner.value)
         return ATOM, [Number(turned, inner.is_gradient, written=self.written(inner))]
-
-
-def is_number(e: Expr) -> bool:
-    """Is it a plain number, without a name?"""
-    return e.op is None and not e.name and isinstance(e.value, int | float) and not isinstance(e.value, bool)
 
 
 # --- lines of pieces --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.arithmetic import Written, has_numbers, is_number, one_page, pages
+from autograd.formula.arithmetic import Written, has_numbers, one_page, pages
 from autograd.formula.maths import GREEK, HATS, SIMPLE_NAME, SUBSCRIPTS, TWO_LETTERS, WORD_INDEX, last_word
 from autograd.formula.numbers import MINUS, Notation, cell, dimensions, table
 from autograd.formula.operands import literal
@@ -136,9 +136,9 @@ class LatexNumbers(Latex):
         return self._number(value, None) if isinstance(value, np.ndarray) else super().number(value)
 
     def unbracketed(self, e: Expr) -> tuple[int, str]:
-        if is_number(e) and isinstance(e.value, float) and self.written(e) is not None:
+        if e.is_number and isinstance(e.value, float) and self.written(e) is not None:
             return self._number(e.value, self.written(e))
-        if e.op is not None and e.op.name == "neg" and is_number(e.args[0]):
+        if e.op is not None and e.op.name == "neg" and e.args[0].is_number:
             return self._number(-e.args[0].value, None)
         return super().unbracketed(e)
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import UNKNOWN, Expr, lines_of, rule_or_its_name
+from autograd.expr import UNKNOWN, Expr, lines_of
 from autograd.formula.digits import Line, noise_of, without_noise
 from autograd.formula.maths import SIMPLE_NAME
 from autograd.formula.names import Names
 from autograd.formula.text import abridged, clipped, visible
+from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
 LONGEST_NAME = 40

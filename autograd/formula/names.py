@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of, rule_or_its_name
+from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
 from autograd.formula.name_sources import module_results, named_in, parameter_paths
 from autograd.formula.operands import literal, operands_of, part_played, plain
 from autograd.formula.symbols import Edge, Symbols
 from autograd.formula.text import ELLIPSIS, abridged
+from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name

@@ -42,14 +42,15 @@ from typing import Any
 import numpy as np
 
 from autograd.errors import DataError
-from autograd.expr import UNKNOWN, Expr, rule_as_text
+from autograd.expr import UNKNOWN, Expr
 from autograd.formula.entries import Entries
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import Opener, is_constant, plain_number
+from autograd.formula.scalars import Opener, plain_number
 from autograd.formula.walk import Walk
 from autograd.op import OPS, Op, apply
+from autograd.rules import rule_as_text
 from autograd.value import Value
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -231,7 +232,7 @@ class _Book:
         for index in np.ndindex(table.shape):
             table.symbols[index] = Expr(table.ids[index], float(table.values[index]))
             formula = None if table.formulas is None else table.formulas[index]
-            if formula is not None and is_constant(formula) and (table.kind == "step" or math.isinf(formula.value)):
+            if formula is not None and formula.is_constant and (table.kind == "step" or math.isinf(formula.value)):
                 table.symbols[index] = formula  # of a masked score nothing is computed
         return _Opened(table.symbols, self)
 

@@ -78,7 +78,7 @@ class Opener:
             short = _SHORTER.get(name, _as_it_is)(*args)
             if short is not None:
                 return short
-            if all(map(is_constant, args)):
+            if all(a.is_constant for a in args):
                 return Expr.number(plain_number(e.op.compute(*(a.value for a in args))))
         if name not in self.vocabulary:
             ways = (e.op.definition, e.op.lower) if self.shorten else (e.op.lower, e.op.definition)
@@ -93,13 +93,8 @@ def _as_it_is(*args: Expr) -> None:
     return None
 
 
-def is_constant(e: Expr) -> bool:
-    """Is it a plain number?"""
-    return e.op is None and not e.name
-
-
 def _is(e: Expr, number: float) -> bool:
-    return is_constant(e) and e.value == number
+    return e.is_constant and e.value == number
 
 
 def _shorter_mul(x: Expr, y: Expr) -> Expr | None:
@@ -117,7 +112,7 @@ def _shorter_add(x: Expr, y: Expr) -> Expr | None:
 def _shorter_sub(x: Expr, y: Expr) -> Expr | None:
     if _is(x, -math.inf):  # a masked score less the largest of its row, which may be masked too
         return x
-    return x if _is(y, 0) else OPS["neg"](y) if _is(x, 0) and not is_constant(y) else None
+    return x if _is(y, 0) else OPS["neg"](y) if _is(x, 0) and not y.is_constant else None
 
 
 def _shorter_div(x: Expr, y: Expr) -> Expr | None:
@@ -137,7 +132,7 @@ def _shorter_maximum(x: Expr, y: Expr) -> Expr | None:
 
 
 def _shorter_where(condition: Expr, x: Expr, y: Expr) -> Expr | None:
-    if not is_constant(condition):
+    if not condition.is_constant:
         return None
     return x if condition.value else y
 

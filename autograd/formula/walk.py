@@ -10,10 +10,10 @@ import numpy as np
 
 from autograd.backprop import conform, cotangent_for, reach, refuse_stale, run_hooks, walk
 from autograd.errors import BackwardError
-from autograd.expr import pulled
 from autograd.formula.digits import noise_of, without_noise
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
+from autograd.rules import pulled
 from autograd.value import Value
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured

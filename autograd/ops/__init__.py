@@ -17,6 +17,7 @@ from . import (
     eigen,
     elementwise,
     fused,
+    gelu,
     heads,
     interpolation,
     join,
@@ -37,11 +38,11 @@ from ._functions import FUNCTIONS, METHODS
 
 __all__ = [
     "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",
-    "convolution", "dense", "eigen", "elementwise", "fused", "heads", "interpolation", "join", "linalg", "linear",
-    "norm", "placing", "pooling", "reduce", "rounding", "rows", "running", "selected", "shape", "special",
+    "convolution", "dense", "eigen", "elementwise", "fused", "gelu", "heads", "interpolation", "join", "linalg",
+    "linear", "norm", "placing", "pooling", "reduce", "rounding", "rows", "running", "selected", "shape", "special",
 ]  # fmt: skip
 
-ONE_BY_ONE = (arithmetic, elementwise, angles, rounding, special)  # families of functions of each number by itself
+ONE_BY_ONE = (arithmetic, elementwise, gelu, angles, rounding, special)  # families of functions of each number alone
 
 _NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose method they would be
 

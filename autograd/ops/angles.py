@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..op import Op, samples
+from ..op import Op
+from ..samples import samples
 from ._functions import function
 from .arithmetic import equal
 from .elementwise import (

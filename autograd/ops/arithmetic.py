@@ -5,7 +5,8 @@ import operator
 
 import numpy as np
 
-from ..op import OPS, About, Op, Sample, nothing, samples
+from ..op import OPS, About, Op, nothing
+from ..samples import Sample, samples
 from ._reasons import other_factor
 
 BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", "0,3 3")

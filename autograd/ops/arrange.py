@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import OPS, Op, Sample, nothing, rank_of, shape_of
+from ..op import OPS, Op, nothing, rank_of, shape_of
+from ..samples import Sample
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import as_written, function
 from .rows import put_rows, take, take_rows

@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import Op, Sample, let, rank_of, shape_of
+from ..op import Op, let, rank_of, shape_of
+from ..samples import Sample
 from ._rows import number
 from ._stash import Stash
 from .elementwise import where

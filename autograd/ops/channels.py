@@ -3,7 +3,8 @@
 import math
 
 from ..errors import ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..samples import Sample
 from ._axes import plain_number
 from .convolution import in_groups, out_of_groups
 from .norm import norm_pull, standard_rows

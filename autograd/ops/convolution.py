@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..samples import Sample
 from .arrange import pad
 from .reduce import sum_
 from .shape import getitem, reshape, scatter, swapaxes

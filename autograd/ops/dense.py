@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..samples import Sample
 from .fused import summed
 from .linear import flat, outer, product
 

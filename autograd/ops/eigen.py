@@ -10,7 +10,8 @@ from collections import namedtuple
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..samples import Sample
 from ._axes import negative_axes, negative_axis
 from ._functions import function
 from .arithmetic import equal, not_equal

@@ -6,7 +6,8 @@ So are those of `norm.py`, `attention.py` and `heads.py`.
 import numpy as np
 
 from ..errors import DataError, ShapeError
-from ..op import About, Op, Sample, Slip, let, nothing, rank_of, shape_of
+from ..op import About, Op, Slip, let, nothing, rank_of, shape_of
+from ..samples import Sample
 from ._axes import negative_axes
 from ._reasons import other_factor, probabilities
 from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall

@@ -6,7 +6,9 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, by_definition, let, rank_of, shape_of
+from ..op import Op, let, rank_of, shape_of
+from ..rules import by_definition
+from ..samples import Sample
 from ._blocks import pieces
 from ._rows import are_small, limits, number, ones
 from ._stash import Stash

@@ -6,7 +6,8 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..samples import Sample
 from .shape import moveaxis
 
 MODES = ("nearest", "linear", "cubic")

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..errors import AxisError, ShapeError
-from ..op import About, Op, Sample, rank_of, shape_of
+from ..op import About, Op, rank_of, shape_of
+from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function
 from .shape import astype, expand_dims, getitem, moveaxis, ravel, reshape

@@ -6,7 +6,9 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..numpy_calls import answers
-from ..op import Op, Sample, by_definition, nothing, rank_of, shape_of
+from ..op import Op, nothing, rank_of, shape_of
+from ..rules import by_definition
+from ..samples import Sample
 from ._functions import function
 from .arrange import tril
 from .elementwise import abs_, exp, log, sqrt

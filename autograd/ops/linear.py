@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numpy_calls import answers
-from ..op import About, Op, Sample, rank_of, shape_of
+from ..op import About, Op, rank_of, shape_of
+from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function
 from ._reasons import other_factor

@@ -3,7 +3,9 @@
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import About, Op, Sample, Slip, by_definition, let, rank_of, shape_of
+from ..op import About, Op, Slip, let, rank_of, shape_of
+from ..rules import by_definition
+from ..samples import Sample
 from . import _blocks
 from ._axes import plain_number
 from ._blocks import pieces

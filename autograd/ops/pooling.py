@@ -8,7 +8,8 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, Sample, nothing, rank_of, shape_of
+from ..op import Op, nothing, rank_of, shape_of
+from ..samples import Sample
 from .arithmetic import equal
 from .convolution import each_axis, folded, seen_by, sent_back, spelled, steps, windows
 from .elementwise import where

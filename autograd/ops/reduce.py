@@ -7,7 +7,9 @@ import operator
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import About, Op, Sample, by_definition, let, nothing, rank_of, shape_of
+from ..op import About, Op, let, nothing, rank_of, shape_of
+from ..rules import by_definition
+from ..samples import Sample
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import function
 from ._reasons import chosen

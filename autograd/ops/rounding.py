@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import DataError
 from ..numpy_calls import answers
-from ..op import Op, Sample, nothing, samples
+from ..op import Op, nothing
+from ..samples import Sample, samples
 from ._functions import function
 from .arithmetic import COMPARED, equal, not_equal
 from .elementwise import UNARY, where

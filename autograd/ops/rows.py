@@ -3,8 +3,9 @@
 import numpy as np
 
 from ..errors import AxisError, DataError
-from ..op import Op, Sample, nothing, rank_of, shape_of
+from ..op import Op, nothing, rank_of, shape_of
 from ..recording import notice_read
+from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function
 from .shape import _scatter, getitem, moveaxis, ravel

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..op import Op, Sample, rank_of, shape_of
+from ..op import Op, rank_of, shape_of
+from ..samples import Sample
 from ._axes import negative_axis
 from .elementwise import exp, log, where
 from .fused import logsumexp

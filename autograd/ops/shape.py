@@ -6,7 +6,8 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..numpy_calls import answers
-from ..op import OPS, About, Op, Sample, nothing, rank_of, shape_of
+from ..op import OPS, About, Op, nothing, rank_of, shape_of
+from ..samples import Sample
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 from ._functions import METHODS, function
 from ._reasons import picked

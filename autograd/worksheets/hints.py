@@ -11,7 +11,7 @@ import numpy as np
 from autograd.expr import Expr
 from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import VOCABULARY, is_constant, plain_number, python_text
+from autograd.formula.scalars import VOCABULARY, plain_number, python_text
 from autograd.formula.text import clipped, visible
 from autograd.op import OPS
 from autograd.value import Value
@@ -163,7 +163,7 @@ class Hints:
         if not e.is_gradient or np.ndim(e.value) or e.node in self._asked_slopes:
             return None
         (entry,) = self.program.gradients[e.node].flat
-        number = plain_number(entry.value) if is_constant(entry) else None
+        number = plain_number(entry.value) if entry.is_constant else None
         return Expr.number(number) if isinstance(number, int) else None
 
 
@@ -195,7 +195,7 @@ def _without_ones(e: Expr) -> Expr:
         return e
     parts = tuple(map(_without_ones, e.args))
     if e.op.name == "mul":
-        others = [part for part in parts if not (is_constant(part) and np.all(np.equal(part.value, 1)))]
+        others = [part for part in parts if not (part.is_constant and np.all(np.equal(part.value, 1)))]
         if len(others) == 1:
             return others[0]
     return e if all(a is b for a, b in zip(parts, e.args, strict=True)) else Expr.applied(e.op, parts, e.value)

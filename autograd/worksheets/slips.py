@@ -17,7 +17,7 @@ import numpy as np
 
 from autograd.expr import Expr, terms_of
 from autograd.formula.entries import Entries
-from autograd.formula.scalars import Opener, is_constant
+from autograd.formula.scalars import Opener
 from autograd.op import OPS, Slip
 from autograd.value import Value
 from autograd.worksheets.answers import Answer
@@ -324,7 +324,7 @@ def _renamed(names: Mapping[str, Expr]) -> Callable[[Expr], Expr | None]:
 
 
 def _whose_division(divisor: Expr) -> Slip:
-    if not is_constant(divisor):
+    if not divisor.is_constant:
         return UNDIVIDED if ".z" in divisor.name else NO_DIVISION
     square = float(divisor.value) ** 2
     if float(divisor.value).is_integer():
@@ -333,6 +333,6 @@ def _whose_division(divisor: Expr) -> Slip:
 
 
 def _whose_factor(factor: Expr) -> Slip:
-    if is_constant(factor):
+    if factor.is_constant:
         return CONSTANT
     return CHAIN if factor.name.startswith("d") and "/d" in factor.name else FACTOR

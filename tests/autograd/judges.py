@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from autograd import Value, vjp
-from autograd.op import OPS, Op, Sample
+from autograd.op import OPS, Op
 from autograd.ops import _blocks, _rows, linear
+from autograd.samples import Sample
 from tests.sweep import sweep
 
 Function = Callable[..., Any]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from autograd import OPS, Value
-from autograd.op import Sample
+from autograd.samples import Sample
 from tests.sweep import sweep
 
 DEEPER = {  # shapes of rank 3, where flattening the rows of such an array makes a copy

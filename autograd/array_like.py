@@ -1,0 +1,178 @@
+"""ArrayLike: a Value as Python and NumPy read it, as a number or an array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .errors import DataError, ShapeError
+from .numpy_calls import BY_NUMPY, answer_to, called
+from .plain import MASKED, as_operand
+from .recording import notice_read
+
+ndarray = np.ndarray
+
+
+class ArrayLike:
+    """What Python and NumPy ask of a number or an array, answered from `_data`. Value is the one class that has it."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    _data: Any
+
+    if TYPE_CHECKING:  # Value has them
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Any: ...
+
+    # --- its size ---------------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size along each axis: `(2, 3)`; `()` for a scalar."""
+        data = self._data
+        return data.shape if data.__class__ is ndarray else np.shape(data)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes; 0 for a scalar."""
+        data = self._data
+        return data.ndim if data.__class__ is ndarray else np.ndim(data)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        data = self._data
+        return data.size if data.__class__ is ndarray else 1
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The kind of number it holds: float64, unless the data came in another precision."""
+        return np.asarray(self._data).dtype
+
+    @property
+    def T(self) -> Any:
+        """All axes reversed."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Any:
+        """The last two axes swapped: the transpose of each matrix in a batch."""
+        return self.swapaxes(-1, -2)
+
+    # --- as a Python number or sequence ---------------------------------------------------------------------
+
+    def item(self) -> float:
+        """The one number it holds, as a Python float."""
+        return float(self._only("item()"))
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The data as an array, copied."""
+        notice_read(self, ".numpy()")
+        return np.array(self._data)
+
+    def tolist(self) -> Any:
+        """The data as nested lists of Python floats; a scalar as one float."""
+        return np.asarray(self._data).tolist()
+
+    def __float__(self) -> float:
+        return float(self._only("float(v)"))
+
+    def __int__(self) -> int:
+        return int(self._only("int(v)"))
+
+    def __bool__(self) -> bool:
+        return bool(self._only("bool(v)"))
+
+    def _only(self, who: str) -> Any:
+        """The one number it holds."""
+        if self.size != 1:
+            raise ShapeError(
+                f"{who} needs exactly one number; {self._called()} has shape {self.shape}. Pick one, v[i], or write "
+                "v.data for all of them, (v.data > 0).all() for a truth."
+            )
+        notice_read(self, who)
+        return np.asarray(self._data).item()
+
+    def __contains__(self, item: Any) -> bool:
+        notice_read(self, "in")
+        return getattr(item, "_data", item) in np.asarray(self._data)
+
+    def __len__(self) -> int:
+        if np.ndim(self._data) == 0:
+            raise TypeError("a scalar Value has no len()")
+        return len(self._data)
+
+    def __iter__(self) -> Iterator[Any]:
+        if np.ndim(self._data) == 0:
+            raise TypeError("a scalar Value cannot be iterated over")
+        return (self[i] for i in range(len(self._data)))
+
+    def __setitem__(self, index: Any, new: Any) -> None:
+        raise TypeError(
+            f"{self._called()} cannot be changed in place: the graph that used it would be wrong. "
+            "Write where(mask, new, v) or concatenate([...]) to build a new Value, or set a leaf's .data as a whole."
+        )
+
+    def __repr__(self) -> str:
+        data = self._data
+        if isinstance(data, ndarray):
+            text = np.array2string(data, precision=4, separator=", ", threshold=24, prefix="Value(")
+            if data.size > 24 or not data.size:
+                text += f", shape={data.shape}"
+            if data.dtype != np.float64:
+                text += f", dtype={data.dtype}"
+        else:
+            text = repr(data) if data.__class__ in (float, bool) else f"{data}, dtype={data.dtype}"
+        if self.name is not None:
+            text += f", name={self.name!r}"
+        if self.op is not None:
+            text += f", op={self.op.name!r}"
+        if self.grad is not None and np.ndim(self.grad) == 0:
+            text += f", grad={self.grad}"
+        return f"{type(self).__name__}({text})"
+
+    def __format__(self, spec: str) -> str:
+        return format(float(self), spec) if spec else str(self)
+
+    # --- NumPy's functions ----------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """`np.exp(v)`, and an array on the left of an operator."""
+        answer = answer_to(ufunc)
+        if answer is None or method != "__call__":
+            raise no_gradient(called(ufunc) if method == "__call__" else f"{called(ufunc)}.{method}")
+        if "out" in kwargs:
+            raise TypeError(
+                f"np.{ufunc.__name__} cannot write a Value into an array (`array -= v` does): its gradient would be "
+                "lost in silence. Write `array = array - v`, or use v.data."
+            )
+        return answer(*(x if isinstance(x, ArrayLike) else as_operand(x) for x in inputs), **kwargs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""
+        answer = BY_NUMPY.get(func)
+        if answer is None:
+            raise no_gradient(called(func))
+        return answer(*args, **kwargs)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise DataError(
+            f"{self._called()} cannot become a plain array by itself: its gradient would be lost in silence. "
+            "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."
+        )
+
+    @property
+    def _mask(self) -> Any:
+        """Read by `masked_array * v` before it takes `v._data`, which would lose the graph."""
+        raise DataError(MASKED)
+
+
+def no_gradient(function: str) -> TypeError:
+    """The error for a NumPy function (or its operator) that no op stands for."""
+    return TypeError(
+        f"{function} of a Value has no gradient here. Write it with autograd's ops, or use v.data for plain numbers."
+    )
