@@ -44,7 +44,6 @@ def at_every_moment(work, prepare=lambda: None, every=1, where=OURS):
 def _interrupted(work, moment, where):
     """Call `work` and raise at its moment number `moment`; whether that was reached."""
     left = moment
-    last = {}  # frame → the instruction that ran last in it
 
     def here():
         nonlocal left
@@ -53,21 +52,31 @@ def _interrupted(work, moment, where):
             sys.settrace(None)
             raise Interrupt
 
-    def watch(frame, event, _):
-        if event == "call":
-            if not frame.f_code.co_filename.startswith(where):
-                return None
-            frame.f_trace = watch  # Python 3.13 asks for it before the next line
-            frame.f_trace_opcodes = True
-            frame.f_trace_lines = False
-            here()
-        elif event == "opcode":
-            before, last[frame] = last.get(frame), frame.f_lasti
-            if before is not None and _is_moment(frame.f_code, before, frame.f_lasti):
-                here()
-        elif event == "return":
-            last.pop(frame, None)
-        return watch
+    def watch(frame, event, _):  # a function begins, or a generator goes on
+        if not frame.f_code.co_filename.startswith(where):
+            return None
+        watch_inside = inside(*_of_code(frame.f_code))
+        frame.f_trace = watch_inside  # Python 3.13 asks for it before the next line
+        frame.f_trace_opcodes = True
+        frame.f_trace_lines = False
+        here()
+        return watch_inside
+
+    def inside(looks, handler):
+        before = None  # the instruction that ran last
+
+        def watch_inside(frame, event, _):
+            nonlocal before
+            if event == "opcode":
+                now = frame.f_lasti
+                # The exception of a signal belongs to the instruction before. A trace can only raise at the one after,
+                # which is no true picture if that lies outside a `try` or `with` that the one before is in.
+                if before in looks and handler(before) == handler(now):
+                    here()
+                before = now
+            return watch_inside
+
+        return watch_inside
 
     old = sys.gettrace()
     sys._getframe().f_trace_opcodes = True  # Python 3.12 looks at this when tracing begins
@@ -81,29 +90,19 @@ def _interrupted(work, moment, where):
     return left < 0  # also where Python dropped the exception, in a generator that was being closed
 
 
-@functools.cache
-def _handlers(code):
-    """Where an exception at an instruction goes: offset → the handler, or None."""
-    entries = dis._parse_exception_table(code)
-    return lambda at: next((e.target for e in reversed(entries) if e.start <= at < e.end), None)
+def _of_code(code, known={}):  # noqa: B006 - by identity: to hash a code object takes longer than all the rest
+    """After which instructions of a function CPython looks for signals, and where an exception at one goes."""
+    if id(code) not in known:
+        instructions = dis.get_instructions(code)
+        looks = {i.offset for i in instructions if i.opname.startswith("CALL") or "BACKWARD" in i.opname}
+        entries = dis._parse_exception_table(code)
 
+        @functools.cache
+        def handler(at):
+            return next((e.target for e in reversed(entries) if e.start <= at < e.end), None)
 
-@functools.cache
-def _looks_for_signals(code):
-    """The instructions of a function after which CPython looks for signals."""
-    names = {i.offset: i.opname for i in dis.get_instructions(code)}
-    return {at for at, name in names.items() if name.startswith("CALL") or "BACKWARD" in name}
-
-
-@functools.cache
-def _is_moment(code, before, now):
-    """Whether a signal may strike between two instructions that ran one after the other.
-
-    Its exception belongs to the one before. A trace can only raise at the one after, which is no true picture if that
-    lies outside a `try` or `with` that the one before is in.
-    """
-    handler = _handlers(code)
-    return before in _looks_for_signals(code) and handler(before) == handler(now)
+        known[id(code)] = code, (looks, handler)
+    return known[id(code)][1]
 
 
 needs_signals = pytest.mark.skipif(

@@ -125,10 +125,9 @@ class Interval:
 def _corners(f: Callable[[Decimal, Decimal], Decimal], x: Interval, y: Interval) -> tuple[Decimal, Decimal]:
     """The smallest and the largest of f at the ends of both; an exact number has one end."""
     a, b, c, d = x.low, x.high, y.low, y.high
-    if a is b:
-        found = (f(a, c),) if c is d else (f(a, c), f(a, d))
-    else:
-        found = (f(a, c), f(b, c)) if c is d else (f(a, c), f(a, d), f(b, c), f(b, d))
+    found = [f(a, c)] if a is b else [f(a, c), f(b, c)]
+    if c is not d:
+        found += [f(a, d)] if a is b else [f(a, d), f(b, d)]
     return min(found), max(found)
 
 
