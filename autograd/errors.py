@@ -91,6 +91,15 @@ class LostGradientWarning(UserWarning):
     """A derivative is 0 because the function turned its input into a plain number: `float(x) ** 2`."""
 
 
+def counted(number: int, what: str, plural: str = "") -> str:
+    """`1 step`, `1,200 steps`, `2 entries`.
+
+    >>> counted(1, "step"), counted(1200, "step"), counted(2, "entry", "entries")
+    ('1 step', '1,200 steps', '2 entries')
+    """
+    return f"{number:,} {what if number == 1 else plural or what + 's'}"
+
+
 def printable(text: str) -> str:
     r"""The text with control characters spelled out: in a name, they could be commands to a terminal.
 

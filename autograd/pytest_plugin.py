@@ -176,6 +176,7 @@ class _Test:
     def inputs(self, mark: pytest.Mark) -> tuple[tuple[Any, ...], str]:
         """What a marker gives, or the defaults; and what is to be said if they do not fit."""
         from autograd.check.inputs import NoInputs, inputs_of
+        from autograd.errors import counted
 
         try:
             inputs = mark.args or inputs_of(self)
@@ -185,10 +186,6 @@ class _Test:
         try:
             self.__signature__.bind(*inputs)
         except TypeError:
-            takes = f"{self.__name__} takes {_inputs(len(self.names))} ({', '.join(self.names)})"
-            return (), f"{takes}; @pytest.mark.gradcheck gives {_inputs(len(inputs))}"
+            takes = f"{self.__name__} takes {counted(len(self.names), 'input')} ({', '.join(self.names)})"
+            return (), f"{takes}; @pytest.mark.gradcheck gives {counted(len(inputs), 'input')}"
         return inputs, ""
-
-
-def _inputs(count: int) -> str:
-    return f"{count} input{'s' * (count != 1)}"

@@ -15,7 +15,7 @@ import textwrap
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -38,6 +38,15 @@ AGREES_ALONE = "where each call by itself agrees: a hook changes a gradient, or 
 HANDGRAD, BOTH, UNCLEAR = "handgrad", "both", "unclear"
 
 
+class Passed(NamedTuple):
+    """A Value that backward passes before the first difference. What one call of the library computes inside of it has
+    no gradient there, and is not compared."""
+
+    value: Value
+    grad: Any  # ours
+    compared: bool
+
+
 @dataclass(eq=False)
 class Difference:
     """The first gradient that differs: of `value`, through the call `op`."""
@@ -54,7 +63,7 @@ class Difference:
     wrong: str = UNCLEAR  # whom finite differences contradict: "handgrad", "torch" or "jax", "both"; else "unclear"
     report: Report | None = field(default=None, repr=False)
     left_out: LeftOut | None = None  # the terms that the wrong backward lacks, where it can be said
-    way: list[tuple[Value, Any]] = field(default_factory=list, repr=False)  # from the call's result on to L; gradients
+    way: list[Passed] = field(default_factory=list, repr=False)  # from the call's result on to L
 
     @property
     def name(self) -> str:
@@ -326,7 +335,7 @@ def steps_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
 
 def judge(found: Difference, call: Any, ours: dict[Value, Any], theirs: dict[Value, Any]) -> None:
     """Ask finite differences of the call's own steps whose gradient is wrong, and what it leaves out."""
-    found.way = [(v, ours.get(v)) for v in way_on(call, ours)]
+    found.way = [Passed(v, ours.get(v), theirs.get(v) is not None) for v in way_on(call, ours)]
     f = steps_of(call, found.value, theirs)
     data = Value(np.asarray(found.value.data, np.float64)[()], name=found.name)
     returned = np.asarray(found.theirs, np.float64)

@@ -65,7 +65,7 @@ def scene_of(found: Comparison) -> Scene:
     edges = [Edge(f"e{i}", upper.key, lower.key, style="done" if i else "wrong")
              for i, (upper, lower) in enumerate(itertools.pairwise(cards))]  # fmt: skip
     headline, reason = verdict(found)
-    start = "L" if first.way and first.way[-1][0].size == 1 else "the results, with the same random weights"
+    start = "L" if first.way and first.way[-1].value.size == 1 else "the results, with the same random weights"
     notes = (f"read upwards, in backward order. Both passes start from {start}.",)
     return Scene(tuple(cards), tuple(edges), title=headline, description=f"{headline}. {reason}.", notes=notes)
 
@@ -74,8 +74,8 @@ def named(found: Comparison) -> Names:
     """Names for all that is shown."""
     first = found.first
     assert first is not None
-    ends = [v for v, _ in first.way[-1:]] or [first.value]
-    return Names(list(dict.fromkeys([first.value, *topological(ends[0])])))
+    end = first.way[-1].value if first.way else first.value
+    return Names(list(dict.fromkeys([first.value, *topological(end)])))
 
 
 def differing_card(found: Comparison) -> Card:
@@ -116,17 +116,17 @@ def agreeing_cards(found: Comparison, names: Names) -> list[Card]:
     """The call's result in full, the next ones as ticks, the rest as one pill, and the end."""
     first = found.first
     assert first is not None
-    (result, gradient), *rest = first.way
-    cards = [full_card("n0", result, gradient, names, AGREES, call_text(first))]
+    (result, gradient, compared), *rest = first.way
+    cards = [full_card("n0", result, gradient, names, AGREES if compared else "", call_text(first))]
     if not rest:
         return [replace(cards[0], role="output")]
-    between = [v for v, _ in rest[:-1] if not (v.op is not None and v.op.view and not v.name)]
+    between = [v for v, _, compared in rest[:-1] if compared and not (v.op and v.op.view and not v.name)]
     for i, v in enumerate(between[:TICKS], 1):
         cards.append(Card(f"n{i}", "result", names.name(v), names.expression(v), AGREES, mark="agrees"))
     more = found.agreed - len(between[:TICKS]) - 2  # the result and the end have cards too
     if more > 0 and len(between) > TICKS:
         cards.append(Card("more", "constant", "", f"{more} more, all ✓"))
-    end, gradient = rest[-1]
+    end, gradient, _ = rest[-1]
     last = full_card("end", end, gradient, names, "loss" if end.size == 1 else "result", names.expression(end))
     return [*cards, replace(last, role="output", mark="")]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
+from ..errors import DataError, counted
 from ..graph import topological
 from ..value import Value
 from .places import Place
@@ -113,8 +113,8 @@ class Run:
     def __str__(self) -> str:
         made = [node for node in self.nodes if node.op is not None]
         count = len(self.opaque)
-        inputs = f"{len(self.inputs)} real input{'s' * (len(self.inputs) != 1)}"
-        lines = [f"{self.title}: {len(made)} nodes, {len(self.parameters)} parameters, {inputs}"]
+        counts = ((len(made), "node"), (len(self.parameters), "parameter"), (len(self.inputs), "real input"))
+        lines = [f"{self.title}: {', '.join(counted(*each) for each in counts)}"]
         lines.append(f"  {count} opaque{': ' + ', '.join(dict.fromkeys(self.opaque)) if count else ''}")
         lines.append(f"  forward gap {self.gap:.1e}: our numbers beside {self._recorder.library}'s")
         if self.error is not None:

@@ -159,7 +159,7 @@ def comparison_text(found: Comparison) -> str:
         lines = [f"{found.title}: {headline}.", f"  {reason}.", *where]
         seen = witnesses(found)
         if seen is not None:
-            lines.append(f"  entry {seen.entry or 'itself'} of {seen.size}, {seen.differing} differ")
+            lines.append(f"  entry {seen.entry}, {seen.counted}" if seen.counted else "  its only entry")
             lines += [f"    {who:<19}{number: .6g}" for who, number in seen.rows]
         lines += [f"  {line}" for line in explained(found)] + [gap]
     return "\n".join(lines + [f"  {note}" for note in found.notes])

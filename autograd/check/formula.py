@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..derivatives import note_lists
-from ..errors import DataError
+from ..errors import DataError, counted
 from ..ops.shape import sum_to
 from ..tree import flatten, unflatten
 from ..value import Value
@@ -150,7 +150,7 @@ def _one_per_source(subject: Subject, returned: Any, out: tuple[int, ...]) -> li
     flat = flatten(returned)[0]
     if len(flat) != len(sources):
         raise DataError(
-            f"the formula returned {len(flat)} gradient{'s' * (len(flat) != 1)} for {len(sources)} "
+            f"the formula returned {counted(len(flat), 'gradient')} for {len(sources)} "
             f"inputs ({', '.join(subject.names)}); return a tuple with one per input, in order"
         )
     return flat

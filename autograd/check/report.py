@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import printable
+from ..errors import counted, printable
 from .verdict import VERDICTS, Judged
 
 SHOWN = 8  # rows of the table
@@ -160,7 +160,7 @@ class Report:
     def lines(self) -> list[str]:
         """The report as text."""
         inputs = len({part.name for part in self.parts})
-        what = f"{self.count:,} {'entry' if self.count == 1 else 'entries'} of {inputs} input{'s' * (inputs != 1)}"
+        what = f"{counted(self.count, 'entry', 'entries')} of {counted(inputs, 'input')}"
         order = f", order {self.order}" if self.order > 1 else ""
         mode = f", {self.mode} mode" if self.mode != "reverse" else ""
         lines = [f"{self.function}: {self.verdict}  ({what}{order}{mode}, seed {self.seed})"]

@@ -74,11 +74,6 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
     return read
 
 
-def counted(number: int, what: str) -> str:
-    """`1 step`, `1,200 steps`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line, every command registered."""
     root = argparse.ArgumentParser(prog="handgrad", description="An autograd engine you can check by hand.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers, whole
 from autograd.cli.target import failed, functions_of, listed, run_script, split
-from autograd.errors import printable
+from autograd.errors import counted, printable
 
 if TYPE_CHECKING:
     from autograd.check import Report
@@ -119,9 +119,8 @@ def table(lines: list[Line]) -> str:
             f"{line.name:<{width}}  {line.verdict:<16}  {line.entries:>8,}  {gap:>8}  {line.seconds * 1e3:>5.0f} ms"
         )
     bad = sum(line.verdict != "pass" for line in lines)
-    entries = sum(line.entries for line in lines)
-    counted = f"{entries:,} entr{'y' if entries == 1 else 'ies'}"
-    rows.append(f"\n{len(lines)} checked, {counted}: {f'{bad} did not pass' if bad else 'all pass'}.")
+    entries = counted(sum(line.entries for line in lines), "entry", "entries")
+    rows.append(f"\n{len(lines)} checked, {entries}: {f'{bad} did not pass' if bad else 'all pass'}.")
     return "\n".join(rows)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from autograd.cli import Subparsers, counted, explained, whole
+from autograd.cli import Subparsers, explained, whole
 from autograd.cli.target import USUAL_NAMES, root_of
-from autograd.errors import printable
+from autograd.errors import counted, printable
 
 FOLD_NOTHING = "none"  # what --collapse says for Python's False
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers, counted, explained
+from autograd.cli import CommandError, Subparsers, explained
 from autograd.cli.draw import add_collapse
 from autograd.cli.target import root_of
+from autograd.errors import counted
 
 if TYPE_CHECKING:
     from autograd.stepping import Stepper

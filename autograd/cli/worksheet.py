@@ -6,8 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import Subparsers, counted, explained, whole
+from autograd.cli import Subparsers, explained, whole
 from autograd.cli.target import is_file, root_of, split
+from autograd.errors import counted
 
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet

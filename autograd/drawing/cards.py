@@ -14,6 +14,7 @@ import numpy as np
 
 from autograd.drawing.groups import Group
 from autograd.drawing.scene import Block, Card, Row
+from autograd.errors import counted
 from autograd.formula.names import Names
 from autograd.formula.numbers import (
     DIGITS,
@@ -323,7 +324,7 @@ def _shape_text(data: Any) -> str:
 def _shapes_text(nodes: Sequence[Value]) -> str:
     """The shape of a module's output; `3 numbers` if it gives a list of scalars."""
     if not any(node.shape for node in nodes):
-        return f"{count(len(nodes))} number{'s' if len(nodes) != 1 else ''}"
+        return counted(len(nodes), "number")
     shapes = dict.fromkeys(_shape_text(node.data) for node in nodes)
     return next(iter(shapes)) if len(nodes) == 1 else f"{count(len(nodes))} arrays {' and '.join(shapes)}"
 

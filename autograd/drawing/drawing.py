@@ -19,6 +19,7 @@ from autograd.drawing.paint import compact, painter
 from autograd.drawing.paint.svg import next_drawing_number
 from autograd.drawing.reader import COMPACT_FROM, Reader
 from autograd.drawing.scene import Scene
+from autograd.errors import counted
 from autograd.formula.text import xml
 from autograd.value import Value
 
@@ -186,10 +187,9 @@ class Drawing:
         )
 
     def __repr__(self) -> str:
-        cards = len(self.scene.cards)
         placed = "placement" in vars(self)  # known once it was painted; a repr does not lay out a graph
         advice = f"; {self.advice}" if placed and self.advice else ""
-        return f"<Drawing of {cards} card{'s' if cards != 1 else ''}: {self.scene.title}{advice}>"
+        return f"<Drawing of {counted(len(self.scene.cards), 'card')}: {self.scene.title}{advice}>"
 
 
 def _can_open(reader: Reader) -> bool:

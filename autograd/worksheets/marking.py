@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.errors import counted
 from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank, Step
@@ -160,8 +161,8 @@ def _with_tables(sheet: Worksheet, answers: Answers) -> Answers:
 
 
 def _shape_in_words(rows: int, columns: set[int]) -> str:
-    numbers = " or ".join(map(str, sorted(columns)))
-    return f"{rows} row{'s' * (rows > 1)} of {numbers} number{'s' * (numbers != '1')}"
+    *few, last = sorted(columns)
+    return f"{counted(rows, 'row')} of {''.join(f'{number} or ' for number in few)}{counted(last, 'number')}"
 
 
 def _refuse_another_sheet(sheet: Worksheet, answers: Answers) -> None:

@@ -116,6 +116,15 @@ def test_the_picture_has_the_card_that_differs_its_neighbour_and_ticks(in_a_gpt)
     assert [edge.style for edge in in_a_gpt.drawing.scene.edges] == ["wrong", "done", "done", "done", "done"]
 
 
+def test_a_step_that_only_handgrad_has_gets_no_tick():
+    """torch computes the mean of squares in one call: it has no gradient of the difference and of its square."""
+    target = torch.zeros(2, 3)
+    found = ag.capture(lambda x: nn.functional.mse_loss(Norm(RowNorm)(x), target), torch.randn(2, 3)).compare()
+    assert [(passed.value.op.name, passed.compared) for passed in found.first.way][-3:] == [
+        ("sub", False), ("power", False), ("mean", True)]  # fmt: skip
+    assert [card.word for card in found.drawing.scene.cards] == ["differs first here", "✓ agrees", "loss"]
+
+
 def test_the_shown_part_of_a_large_array_holds_the_entry_that_differs_most(in_a_gpt):
     worst = in_a_gpt.first.theirs.flat[np.argmax(np.abs(in_a_gpt.first.ours - in_a_gpt.first.theirs))]
     block = in_a_gpt.drawing.scene.cards[0].blocks[-1]
@@ -139,7 +148,7 @@ def test_it_is_written_whole_in_each_form(found, tmp_path):
         assert path == tmp_path / name
         assert "RowNorm" in path.read_text()
     assert (tmp_path / "report.txt").read_text() == f"{found}\n"
-    with pytest.raises(ValueError, match=r"writes \.html.*got 'report.doc'"):
+    with pytest.raises(ValueError, match=r"is written as \.html.*got 'report.doc'"):
         found.save(tmp_path / "report.doc")
     with pytest.raises(FileNotFoundError, match="make it first"):
         found.save(tmp_path / "nowhere" / "report.html")

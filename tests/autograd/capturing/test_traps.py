@@ -289,7 +289,7 @@ def test_what_is_drawn_after_an_error_is_the_last_whole_result():
         ag.capture(f, torch.randn(2, 3))
     run = caught.value.run
     assert run.result.name == "h"
-    assert str(run).startswith("f: 1 nodes, 0 parameters, 1 real input")
+    assert str(run).startswith("f: 1 node, 0 parameters, 1 real input")
     assert run.notes == []
 
 
