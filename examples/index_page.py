@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -13,7 +14,7 @@ from autograd.playing.page import asset, style
 from examples.checking.errata import SHORTCUTS, clean, distinct, own_operands
 from examples.checking.sheet import VERDICTS, load, names
 from examples.checking.verdict import FAILED
-from notebooks.lessons import lessons, promise_of, title_of
+from notebooks.lessons import lessons, needs_torch, promise_of, title_of
 
 if TYPE_CHECKING:
     from examples.demo import First, Made
@@ -30,8 +31,8 @@ STORY = {
 BUTTONS = {
     "step.html": "Step through backprop", "graph.svg": "Open the graph", "graph_rules.svg": "Graph with the rules",
     "graph_flow.svg": "Graph with the gradient’s flow", "graph_blocks.svg": "Blocks folded",
-    "graph_whole.svg": "Every node", "worksheet.txt": "Worksheet as text",
-    "sheet.html": "Work it out by hand", "key.html": "The key", "sheet.csv": "Answers as a table",
+    "graph_whole.svg": "Every node", "worksheet.txt": "Worked out, as text",
+    "sheet.html": "Work it out by hand", "key.html": "Its key", "sheet.csv": "Its blanks as a table (CSV)",
 }
 MEANING = {
     "exact": "the printed number", "rounded": "the same when rounded", "drift": "off only by rounding on the way",
@@ -41,7 +42,7 @@ MEANING = {
 
 def index_page(made: Sequence[Made], first: Sequence[First], out: Path) -> str:
     """The whole page; everything it shows lies beside it."""
-    sections = "\n".join(_section(each, out) for each in made)
+    sections = "\n".join(_section(number, each, out) for number, each in enumerate(made, start=1))
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>handgrad: an autograd engine you can check by hand</title>
@@ -54,7 +55,7 @@ and shows each line of the arithmetic.</p></header>
 {_lessons()}
 {_overview(made)}
 {sections}
-{_GPT}
+{_gpt(out)}
 {_errata()}
 </main>
 <footer>Made by <code>make demo</code>. Run one yourself: <code>handgrad example 3 --set eta=0.2</code></footer>
@@ -86,11 +87,15 @@ def _lessons() -> str:
     cards = []
     for path in lessons():
         number, _, title = title_of(path).partition(" · ")
+        missing = "needs PyTorch: pip install torch, then " if needs_torch(path) else "not built yet: "
         cards.append(f'<a class="lesson" data-page="notebooks/{path.stem}.html"><b>{number}</b>{escape(title)}'
-                     f"<small>{escape(promise_of(path))}</small></a>")
+                     f"<small>{escape(promise_of(path))}</small>"
+                     f'<small class="missing">{missing}make lessons</small></a>')
     return f"""<div class="heading" id="lessons"><h2>Lessons</h2></div>
-<p class="lead" id="lessons-how">Read them as pages: run <code>make lessons</code>, then open this page again. To work
-in them, with JupyterLab: <code>make notebooks</code>.</p>
+<p class="lead">From one multiplication to a GPT, number by number, with exercises. 1 to 3 are the rules, 4 to 10
+the worked examples below, 11 to 13 lead to a GPT, 14 to 16 are tools.
+<span id="lessons-how">As pages they take a minute to make: run <code>make lessons</code>, then open this page
+again.</span> To work in them, with JupyterLab: <code>make notebooks</code>.</p>
 <div class="lessons">{"".join(cards)}</div>"""
 
 
@@ -119,31 +124,31 @@ def _overview_row(number: int, made: Made) -> str:
             f'<span class="bar" aria-hidden="true">{bar}</span><small>{says}</small></a>')
 
 
-def _section(made: Made, out: Path) -> str:
+def _section(number: int, made: Made, out: Path) -> str:
     name = made.example.name
     files = {path.name: path.relative_to(out).as_posix() for path in made.files}
     graph, worksheet = files.get("graph.svg"), files.get("worksheet.txt")
     plots = [file for file in files if file.endswith(".svg") and not file.startswith("graph")]
     buttons = [f'<a class="button" href="{files[file]}">{label}</a>'
                for file, label in BUTTONS.items() if file in files]
-    parts = [f'<section id="{name}"><h2>{escape(_label(made))}</h2><p class="lead">{STORY[name]}</p>',
+    parts = [f'<section id="{name}"><h2>{number}. {escape(made.example.title)}</h2><p class="lead">{STORY[name]}</p>',
              _verdicts(made), f'<p class="buttons">{"".join(buttons)}</p>']
     if graph:
-        parts.append(f'<a class="graph" href="{graph}"><img src="{graph}" alt="computation graph of {name}" '
-                     'loading="lazy"></a>')
+        parts.append(f'<a class="graph" href="{graph}">{_image(graph, out, f"computation graph of {name}")}</a>')
     if plots:
-        images = "".join(f'<img src="{files[file]}" alt="{escape(file.removesuffix(".svg"))}" loading="lazy">'
-                         for file in plots)
+        images = "".join(_image(files[file], out, file.removesuffix(".svg")) for file in plots)
         parts.append(f'<div class="plots">{images}</div>')
     if worksheet:
         text = (out / worksheet).read_text(encoding="utf-8")
-        parts.append(f"<details><summary>The worksheet, step by step</summary><pre>{escape(text)}</pre></details>")
+        parts.append(f"<details><summary>Worked out, step by step</summary><pre>{escape(text)}</pre></details>")
     return "\n".join([*parts, "</section>"])
 
 
-def _label(made: Made) -> str:
-    number = made.example.name.removeprefix("example")
-    return f"{number}. {made.example.title}" if number.isdigit() else made.example.title
+def _image(file: str, out: Path, what: str) -> str:
+    """A picture that is loaded when it comes into sight, in the room that it will need."""
+    size = re.search(r' width="(\d+)" height="(\d+)"', (out / file).read_text(encoding="utf-8"))
+    room = f' width="{size[1]}" height="{size[2]}"' if size else ""
+    return f'<img src="{file}" alt="{escape(what)}" loading="lazy"{room}>'
 
 
 def _verdicts(made: Made) -> str:
@@ -198,12 +203,13 @@ def _wrong_numbers() -> Iterable[str]:
                        f"<td>{escape(clean(entry.reason))}</td><td>{own}</td></tr>")
 
 
-_GPT = """<section id="gpt"><h2>A whole GPT</h2>
+def _gpt(out: Path) -> str:
+    return f"""<section id="gpt"><h2>A whole GPT</h2>
 <p class="lead">The same graph at full size: one training step of a GPT with four blocks and 818 000 parameters,
 folded by module. In the page, a click opens a module down to its single ops.</p>
 <p class="buttons"><a class="button" href="gpt/graph.html">Open and unfold it</a>
 <a class="button" href="gpt/graph_flow.svg">Graph with the gradient’s flow</a></p>
-<a class="graph" href="gpt/graph.html"><img src="gpt/graph.svg" alt="folded graph of a GPT" loading="lazy"></a>
+<a class="graph" href="gpt/graph.html">{_image("gpt/graph.svg", out, "folded graph of a GPT")}</a>
 </section>"""
 
 

@@ -20,6 +20,15 @@ COLOURS = [light(token) for token in ("parameter-line", "input-line", "bad", "in
 DASHES = ["-", "--", ":", "-."]  # nothing by colour alone
 
 
+class _Shown(Figure):
+    """A figure that shows itself in a notebook, also where nobody imported pyplot."""
+
+    def _repr_svg_(self) -> str:
+        text = io.StringIO()
+        self.savefig(text, format="svg", metadata={"Date": None})
+        return text.getvalue()
+
+
 def curves(
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]],
     path: str | os.PathLike[str] | None = None,
@@ -28,7 +37,7 @@ def curves(
     y_label: str = "",
 ) -> Figure:
     """Named curves, each a pair of xs and ys, in one figure."""
-    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    figure = _Shown(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.subplots()
     for i, (name, (xs, ys)) in enumerate(series.items()):
         axes.plot(xs, ys, DASHES[i % len(DASHES)], color=COLOURS[i % len(COLOURS)], label=name, linewidth=1.5)
@@ -47,7 +56,7 @@ def maps(
     y_labels: Sequence[str] = (),
 ) -> Figure:
     """Tables of numbers between 0 and 1 side by side, dark where large: attention weights, one table a head."""
-    figure = Figure(figsize=(0.6 + 2.6 * len(tables), 3.1), layout="constrained")
+    figure = _Shown(figsize=(0.6 + 2.6 * len(tables), 3.1), layout="constrained")
     for axes, (name, table) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
         shown = axes.imshow(np.asarray(table), cmap="Blues", vmin=0.0, vmax=1.0)
         axes.set_title(name, fontsize=10)

@@ -105,3 +105,6 @@ check("1.2", yours)
 # %%
 yours = None  # [number of paths, ∂M/∂x]
 check("1.3", yours)
+
+# %% [markdown]
+# **Next:** what happens where paths meet, and why the order of the steps matters: lesson 2.

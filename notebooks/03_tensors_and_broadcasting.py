@@ -66,7 +66,8 @@ for ax, (name, table) in zip(axes, {"W": W.data, "∂L/∂W": W.grad}.items()):
     widest = np.abs(table).max()
     ax.imshow(table, cmap="PuOr_r", vmin=-widest, vmax=widest)
     for (i, j), entry in np.ndenumerate(table):
-        ax.text(j, i, f"{entry:.3g}", ha="center", va="center")
+        ink = "0.95" if abs(entry) > 0.6 * widest else "0.1"  # light on dark, dark on light
+        ax.text(j, i, f"{entry:.3g}", ha="center", va="center", color=ink)
     ax.set(title=name, xticks=[], yticks=[])
 
 # %% [markdown]
@@ -104,3 +105,6 @@ check("3.2", yours)
 # %%
 yours = None  # a number
 check("3.3", yours)
+
+# %% [markdown]
+# **Next:** three matrix products and a softmax are attention: lesson 4.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 4 · Example 1: a forward pass
 #
-# One attention head reads the tokens A and B and says how likely each of A, B, C, D comes next. Every table
-# here is small enough to compute with a pencil.
+# One attention head reads the tokens A and B and says how likely each of A, B, C, D comes next. This is the first
+# worked example of a book of transformers computed by hand; every table is small enough for a pencil.
 
 # %%
 from exercise import check
@@ -15,12 +15,23 @@ found = example.run()
 {name: found[name] for name in ("X", "WQ", "WK", "WV", "WO4")}
 
 # %% [markdown]
+# Each row of $X$ is a token: $(1, 0)$ is A, $(0, 1)$ is B.
+#
 # ## The whole computation
 #
-# $$Q, K, V = X W_Q, X W_K, X W_V \qquad \text{weights} = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt 2}\right) \qquad
-# \text{out} = \text{weights} \cdot V$$
+# $$Q, K, V = X W_Q, X W_K, X W_V \qquad \text{attn} = \mathrm{softmax}\left(\frac{Q K^\top}{\sqrt 2}\right) \qquad
+# \text{out} = \text{attn} \cdot V$$
 #
-# Only the last row of `out` is read: what the model knows at position B.
+# Each token asks a question, its row of $Q$ (query). Each token offers an answer to questions of some kind, its row
+# of $K$ (key), and has something to tell, its row of $V$ (value). A score is the product of a question and a key:
+# large if they fit. A sum of many products grows with their number, 2 here, so the scores are divided by $\sqrt 2$.
+# Softmax makes the scores of a row weights that sum to 1, and `out` is the mean of the rows of $V$ by these
+# weights.
+#
+# Only the last row of `out` is read, what the model knows at B. It is called `ctx` (context). One more matrix makes
+# four numbers of it, a *logit* for each token that may come next, and softmax makes the logits probabilities:
+#
+# $$\text{logit} = \text{ctx} \cdot W_{O4} \qquad P = \mathrm{softmax}(\text{logit})$$
 
 # %%
 draw(example.graph(), title="Example 1")
@@ -67,3 +78,6 @@ check("4.2", yours, example=example)
 # %%
 yours = None  # a number
 check("4.3", yours, found=found)
+
+# %% [markdown]
+# **Next:** the model says C with probability 0.25. Lesson 5 makes it a little more sure, in one step.

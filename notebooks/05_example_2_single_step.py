@@ -9,7 +9,7 @@ import numpy as np
 from exercise import check
 from IPython.display import SVG
 
-from autograd import draw, explain, step
+from autograd import draw, step
 from examples import example2_single_step as example
 
 found = example.run()
@@ -27,11 +27,17 @@ draw(loss, title="Example 2")
 # %% [markdown]
 # ## The most useful gradient in all of this
 #
-# Step to `logit`: after softmax and −log, its gradient is simply
+# Softmax and −log together are called *cross-entropy*. With logits $z$,
+#
+# $$L = -\log \frac{e^{z_C}}{\sum_j e^{z_j}} = -z_C + \log \sum_j e^{z_j}$$
+#
+# The slope of the last term in $z_i$ is $e^{z_i} / \sum_j e^{z_j}$, which is $P_i$ again. The first term adds −1, for C
+# alone. So
 #
 # $$\frac{\partial L}{\partial \text{logit}} = P - \text{onehot}(C)$$
 #
-# what the model said, minus what was true. Check it in the panel, entry by entry.
+# what the model said, minus what was true (`onehot(C)` is 1 for C and 0 for the others). The stepper goes there in
+# small steps, through −log and through softmax. Go to the gradient of `logit` and check it, entry by entry.
 
 # %%
 stepper = step(loss, title="Example 2: one training step")
@@ -53,12 +59,10 @@ found["L"], found["L_new"]
 SVG(example.plots()["loss.svg"])
 
 # %% [markdown]
-# Why does the worksheet's update touch so few weights? Ask a gradient why it is what it is:
-
-# %%
-explain(loss.parents[0], loss)
-
-# %% [markdown]
+# All eight weights of $W_{O4}$ have a gradient. The printed worksheet moves two of them (`live2`: those for A and C
+# that are not 0), another reading of it moves three (`live3`), and plain gradient descent all eight (`full`), which
+# is fastest.
+#
 # ## Exercises
 #
 # **1.** Suppose the target were A (index 0). What is $\partial L/\partial \text{logit}$ then? Four numbers.
@@ -68,7 +72,7 @@ yours = None  # [., ., ., .]
 check("5.1", yours, example=example)
 
 # %% [markdown]
-# **2.** $\partial L / \partial W_O$ has the entries $\text{ctx}_i \cdot (\partial L/\partial
+# **2.** $\partial L / \partial W_{O4}$ has the entries $\text{ctx}_i \cdot (\partial L/\partial
 # \text{logit})_j$. Which is the largest in size? Give row and column.
 
 # %%
@@ -81,3 +85,6 @@ check("5.2", yours, found=found)
 # %%
 yours = None  # a number
 check("5.3", yours, found=found)
+
+# %% [markdown]
+# **Next:** only the last matrix has learned. Lesson 6 sends the gradient back to all of them.

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 6 · Example 3: full backpropagation
 #
-# The heart of the book: the gradient goes all the way back, through the attention weights, to $W_Q$, $W_K$,
-# $W_V$ and to the tokens themselves.
+# The gradient goes all the way back, through the attention weights, to every matrix and to the tokens themselves. This
+# is the heart of the book.
 
 # %%
 import numpy as np
@@ -30,7 +30,7 @@ stepper = step(loss, title="Example 3: full backpropagation")
 stepper
 
 # %% [markdown]
-# The ledger of $X$, from Python (lesson 14 shows the same backward pass as a program):
+# The ledger of $X$, from Python (lesson 16 shows the same backward pass as a program):
 
 # %%
 print(stepper.ledger("X"))
@@ -76,9 +76,12 @@ yours = None  # percent
 check("6.2", yours, stepper=stepper)
 
 # %% [markdown]
-# **3.** If all entries of $W_V$ were zero, which of $W_Q$, $W_K$, $W_V$, $W_O$ would still get a gradient
+# **3.** If all entries of $W_V$ were zero, which of $W_Q$, $W_K$, $W_V$, $W_{O4}$ would still get a gradient
 # that is not zero? Say how many of the four.
 
 # %%
 yours = None  # how many
 check("6.3", yours, example=example)
+
+# %% [markdown]
+# **Next:** one pattern is learned. Lesson 7 learns three at once.

@@ -62,3 +62,6 @@ check("7.2", yours, example=example, stepper=stepper)
 # %%
 yours = None  # a number
 check("7.3", yours, stepper=stepper)
+
+# %% [markdown]
+# **Next:** attention alone does not make a transformer. Lesson 8 adds the layers after it.

@@ -2,7 +2,7 @@
 # # 8 · Example 5: feed-forward layers and the residual
 #
 # After attention each position goes through two linear layers with a ReLU between them, and what came in is
-# added to what came out. That addition, the *residual*, gives gradients a road without bends.
+# added to what came out. That addition, the *residual*, is a path on which a gradient arrives unchanged.
 
 # %%
 import numpy as np
@@ -19,9 +19,9 @@ draw(result, title="Example 5")
 step(result, title="Example 5: feed-forward and residual")
 
 # %% [markdown]
-# ## Two roads
+# ## Two paths
 #
-# `out` is used twice: in the feed-forward layers and in the residual sum. The ledger shows how much each road
+# `out` is used twice: in the feed-forward layers and in the residual sum. The ledger shows how much each path
 # brings back.
 
 # %%
@@ -70,3 +70,6 @@ check("8.2", yours)
 # %%
 yours = None  # a number
 check("8.3", yours)
+
+# %% [markdown]
+# **Next:** one part of a transformer block is missing, layer norm. Lesson 9 adds it and stacks two blocks.

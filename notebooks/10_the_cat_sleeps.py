@@ -5,7 +5,6 @@
 # and what followed from it.
 
 # %%
-
 from exercise import check
 from IPython.display import SVG
 
@@ -32,6 +31,18 @@ SVG(example.plots()["attention.svg"])
 found = example.run()
 findings = against_print("cat_sleeps", found)
 dict(tally(findings))
+
+# %% [markdown]
+# The first slips, in the order of the sheet. `X` and `W_Q` are printed right, but their product is not: row 0 of X
+# times column 0 of `W_Q` gives 0.13, and 0.23 is printed. Whatever is computed from it is then wrong too, even
+# where the arithmetic is right.
+
+# %%
+slips = [one for one in findings if one.entry.verdict == "erratum"]
+for one in slips[:5]:
+    print(f"{one.entry.what:>8}  printed {one.entry.printed_text:>5}  right {one.entry.exact:.4g}")
+follow = [one for one in slips if one.entry.follows is not None and one.entry.follows.gives_printed]
+print(f"{len(slips)} wrong numbers; {len(follow)} of them are right arithmetic on wrong numbers")
 
 # %% [markdown]
 # ## Training
@@ -62,3 +73,6 @@ check("10.2", yours)
 # %%
 yours = None  # a number
 check("10.3", yours, found=found)
+
+# %% [markdown]
+# **Next:** what turns these models into a GPT: lesson 11.

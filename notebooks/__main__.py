@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from notebooks.lesson_page import contents_page, lesson_page
-from notebooks.lessons import HERE, lessons, list_built
+from notebooks.lessons import HERE, lessons, list_built, needs_torch
 
 OUT = Path("out/notebooks")
 PATIENCE = 600  # seconds for one lesson
@@ -38,26 +38,28 @@ def executed(path: Path) -> Any:
     notebook = read(path)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%config InlineBackend.figure_formats = ['svg']"))
-    ExecutePreprocessor(timeout=PATIENCE).preprocess(notebook, {"metadata": {"path": str(HERE)}})
+    quiet = ["--log-level=ERROR"]  # the kernel warns that it talks over TCP, on this computer alone
+    ExecutePreprocessor(timeout=PATIENCE, extra_arguments=quiet).preprocess(notebook, {"metadata": {"path": str(HERE)}})
     del notebook.cells[0]
     return notebook
 
 
 def lacks_torch(path: Path) -> bool:
-    """Whether a lesson needs torch, which is an extra, and it is not installed."""
-    return "import torch" in path.read_text(encoding="utf-8") and find_spec("torch") is None
+    """Whether a lesson needs torch, and it is not installed."""
+    return needs_torch(path) and find_spec("torch") is None
 
 
 def build(out: Path, chosen: Sequence[str] = ()) -> Iterator[Path]:
     """Run the lessons (all there can be, or those whose number is chosen) and write each as HTML, with an index."""
     out.mkdir(parents=True, exist_ok=True)
-    built = [path for path in lessons() if not lacks_torch(path)]
-    for path in built:
+    possible = [path for path in lessons() if not lacks_torch(path)]
+    for path in possible:
         if not chosen or path.name[:2] in chosen:
             page = out / f"{path.stem}.html"
-            page.write_text(lesson_page(executed(path), path), encoding="utf-8")
+            page.write_text(lesson_page(executed(path), path, possible), encoding="utf-8")
             yield page
-    (out / "index.html").write_text(contents_page(built), encoding="utf-8")
+    home = (out.parent / "index.html").exists()
+    (out / "index.html").write_text(contents_page(possible, home), encoding="utf-8")
     list_built(out)
 
 
@@ -86,6 +88,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return open_in_lab()
     for page in build(arguments.output, arguments.number):
         print(page)
+    for path in filter(lacks_torch, lessons()):
+        print(f"left out: {path.stem} needs PyTorch ({sys.executable} -m pip install torch)")
+    print(f"\nLook at them: {(arguments.output / 'index.html').resolve().as_uri()}")
     return 0
 
 

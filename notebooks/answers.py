@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from autograd import Value, check_grads, compile, grad, layer_norm, log, relu, sigmoid, step
+from nn.functional import attention_weights, causal_mask
+from nn.optim import Adam
 
 
 class AnyOf(list[float]):
@@ -219,67 +221,102 @@ def exercise_10_3(found: Any) -> Any:
     return found["L_sum"] / found["L_mean"]
 
 
-# --- 11 to 14 -----------------------------------------------------------------------------------------------------
+# --- 11 to 16 -----------------------------------------------------------------------------------------------------
 
 
 def exercise_11_1() -> Any:
+    """How often was row 1 read? Each reading adds the gradient that arrives."""
+    table = Value(np.zeros((4, 2)))
+    table[np.array([1, 3, 1, 1])].sum().backward()
+    return table.grad[1]
+
+
+def exercise_11_2() -> Any:
+    """The second place sees the first and itself."""
+    return attention_weights(np.zeros((4, 1)), np.zeros((4, 1)), causal_mask(4))[1]
+
+
+def exercise_11_3() -> Any:
+    """The root of the width of one head."""
+    return math.sqrt(64 / 16)
+
+
+def exercise_12_1() -> Any:
+    """The first step has the size η, whatever the gradient; it goes against the gradient's sign."""
+    w = Value(1.0)
+    w.grad = -250.0
+    Adam([w], lr=0.01).step()
+    return w.data
+
+
+def exercise_12_2() -> Any:
+    """m is 0.2 after the first step; then 0.9 times that. Divide by 1 − 0.9²."""
+    return 0.9 * (0.1 * 2.0) / (1 - 0.9**2)
+
+
+def exercise_12_3() -> Any:
+    """An m and a v for each."""
+    return 2 * 7328
+
+
+def exercise_13_1(letters: Any) -> Any:
+    """−log(1/n)"""
+    return math.log(len(letters))
+
+
+def exercise_13_2(letters: Any) -> Any:
+    """Rows times columns."""
+    return 16 * len(letters)
+
+
+def exercise_13_3(history: Any) -> Any:
+    """Look at the curve."""
+    return bool(np.mean(history[-10:]) < np.mean(history[:10]) / 2)
+
+
+def exercise_14_1() -> Any:
     """Quotient rule: (1 − x²) / (1 + x²)²."""
     return InPython("pass")
 
 
-def exercise_11_2() -> Any:
+def exercise_14_2() -> Any:
     """Look at the last report above."""
     return str(check_grads(lambda x: abs(x), 0.0).verdict)
 
 
-def exercise_11_3(nudges: Any, errors: Any) -> Any:
+def exercise_14_3(nudges: Any, errors: Any) -> Any:
     """Look at the lowest dot."""
     best = round(float(np.log10(nudges[int(np.argmin(errors))])))
     return AnyOf([best - 1, best, best + 1])
 
 
-def exercise_12_1(letters: Any) -> Any:
-    """−log(1/n)"""
-    return math.log(len(letters))
-
-
-def exercise_12_2(letters: Any) -> Any:
-    """Rows times columns."""
-    return 16 * len(letters)
-
-
-def exercise_12_3(history: Any) -> Any:
-    """Look at the curve."""
-    return bool(np.mean(history[-10:]) < np.mean(history[:10]) / 2)
-
-
-def exercise_13_1(found: Any) -> Any:
+def exercise_15_1(found: Any) -> Any:
     """It is the gradient of something that ignores a shift of the whole row."""
     return float(np.sum(found.first.ours[0]).round(9))
 
 
-def exercise_13_2(g: Any, h: Any, s: Any) -> Any:
+def exercise_15_2(g: Any, h: Any, s: Any) -> Any:
     """(g − m₁ − h · m₂) / s, where m₁ is the mean of g and m₂ the mean of g · h."""
     return (g - g.mean() - h * (g * h).mean()) / s
 
 
-def exercise_13_3(found: Any) -> Any:
+def exercise_15_3(found: Any) -> Any:
     """print(found) says it; found.agreed too."""
     return found.agreed
 
 
-def exercise_14_1(loss: Any) -> Any:
+def exercise_16_1(loss: Any) -> Any:
     """One term for each use of X: in Q, in K, in V, and in the difference at the end."""
     return len(step(loss).ledger("X"))
 
 
-def exercise_14_2(source: str) -> Any:
+def exercise_16_2(source: str) -> Any:
     """Find the line that begins with d_V; the number at its end is that of the line above that made use of V."""
     found = re.search(r"d_V = .*# \((\d+)\)", source)
     return int(found[1]) if found else None
 
 
-def exercise_14_3() -> Any:
+def exercise_16_3() -> Any:
     """Three paths lead to a: two through the product, one through the sum."""
     value, (slope,) = compile(lambda a: a * a + a)(3.0)
     return [value, slope]

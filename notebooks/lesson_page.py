@@ -6,7 +6,7 @@ It fetches nothing, is light or dark as the reader likes it, and fits a phone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -22,20 +22,24 @@ FRAME_HEIGHT = 640
 SMALLEST = 0.62  # of its own size, that a drawing may shrink to
 
 
-def lesson_page(notebook: Any, path: Path) -> str:
-    """A notebook that was run, as a page."""
+def lesson_page(notebook: Any, path: Path, among: Sequence[Path]) -> str:
+    """A notebook that was run, as a page, with links to those of its neighbours that are pages too."""
     body = "\n".join(_cell(cell) for cell in notebook.cells if cell.source.strip())
-    around = _ways(path, "other lessons"), _ways(path, "where to go next")
+    around = _ways(path, among, "other lessons"), _ways(path, among, "where to go next")
     return _page(title_of(path), f"{around[0]}<main>{body}</main>{around[1]}", _asset("lesson.js"))
 
 
-def contents_page(built: list[Path]) -> str:
-    """The list of the lessons."""
-    items = "".join(
-        f'<li><a href="{path.stem}.html">{escape(title_of(path))}</a> <span>{escape(promise_of(path))}</span></li>'
-        for path in built
-    )
-    return _page("Lessons", f'<main class="contents"><h1>Lessons</h1><ul>{items}</ul></main>')
+def contents_page(built: Sequence[Path], home: bool) -> str:
+    """The list of the lessons; what could not be built says why. `home`: the first page of `make demo` is there."""
+    items = "".join(f"<li>{_entry(path, path in built)} <span>{escape(promise_of(path))}</span></li>"
+                    for path in lessons())  # fmt: skip
+    way = '<nav aria-label="other pages"><a href="../index.html">‹ first page</a></nav>' if home else ""
+    return _page("Lessons", f'{way}<main class="contents"><h1>Lessons</h1><ul>{items}</ul></main>')
+
+
+def _entry(path: Path, built: bool) -> str:
+    missing = " (not built: it needs PyTorch; <code>pip install torch</code>, then <code>make lessons</code>)"
+    return _link(path) if built else escape(title_of(path)) + missing
 
 
 def _page(title: str, body: str, script: str = "") -> str:
@@ -48,12 +52,11 @@ def _page(title: str, body: str, script: str = "") -> str:
     )
 
 
-def _ways(path: Path, label: str) -> str:
+def _ways(path: Path, among: Sequence[Path], label: str) -> str:
     """Links to the lesson before, to all, and to the lesson after."""
-    every = lessons()
-    place = every.index(path)
-    before = _link(every[place - 1], "‹ ") if place else "<span></span>"
-    after = _link(every[place + 1], after=" ›") if place + 1 < len(every) else "<span></span>"
+    place = among.index(path)
+    before = _link(among[place - 1], "‹ ") if place else "<span></span>"
+    after = _link(among[place + 1], after=" ›") if place + 1 < len(among) else "<span></span>"
     return f'<nav aria-label="{label}">{before}<a href="index.html">all lessons</a>{after}</nav>'
 
 
@@ -99,7 +102,7 @@ def _outputs(cell: Any) -> Iterator[str]:
     for output in cell.outputs:
         if output.output_type == "stream":
             if output.name == "stdout":
-                yield f'<pre class="out">{escape(output.text)}</pre>'
+                yield f'<pre class="out printed">{escape(output.text)}</pre>'
         elif output.output_type in ("execute_result", "display_data"):
             yield _shown(output.data, _comment(cell.source))
 

@@ -31,6 +31,11 @@ def _opening(path: Path) -> tuple[str, str]:
     return heading.removeprefix("# "), " ".join(text)
 
 
+def needs_torch(path: Path) -> bool:
+    """Whether a lesson is about PyTorch, which is an extra."""
+    return "import torch" in path.read_text(encoding="utf-8")
+
+
 def list_built(folder: Path) -> None:
     """Write which lessons are there as pages, as a script: pages beside it link to those."""
     folder.mkdir(parents=True, exist_ok=True)

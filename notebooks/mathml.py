@@ -7,7 +7,8 @@ from html import escape
 
 SIGNS = {
     "cdot": "·", "partial": "∂", "sum": "∑", "top": "⊤", "leftarrow": "←", "approx": "≈", "odot": "⊙", "times": "×",
-    "eta": "η", "gamma": "γ", "beta": "β", "to": "→", "le": "≤", "ge": "≥", "infty": "∞",
+    "eta": "η", "lambda": "λ", "mu": "μ", "sigma": "σ", "gamma": "γ", "beta": "β", "to": "→",
+    "le": "≤", "ge": "≥", "infty": "∞",
 }  # fmt: skip
 WORDS = {"log", "exp", "sin", "cos", "tanh", "max", "min"}
 SPACES = {"qquad": "2em", "quad": "1em", ",": "0.17em", " ": "0.25em"}
@@ -58,7 +59,7 @@ class _Parser:
             return f"<msubsup>{base}{below}{above}</msubsup>"
         return f"<msub>{base}{below}</msub>" if below else f"<msup>{base}{above}</msup>" if above else base
 
-    def atom(self) -> str:
+    def atom(self, stretched: bool = False) -> str:
         token = self.tokens[self.at]
         self.at += 1
         if token == "{":
@@ -69,7 +70,9 @@ class _Parser:
             return f"<mn>{token}</mn>"
         if token.isalpha():
             return f"<mi>{token}</mi>"
-        return f"<mo>{escape({'-': '−', '*': '·'}.get(token, token))}</mo>"
+        sign = escape({"-": "−", "*": "·"}.get(token, token))
+        plain = token in "()[]|" and not stretched
+        return f'<mo stretchy="false">{sign}</mo>' if plain else f"<mo>{sign}</mo>"
 
     def group(self, end: str) -> str:
         inside = self.row(end)
@@ -82,8 +85,10 @@ class _Parser:
             return f"<mi>{name}</mi>"
         if name in SPACES:
             return f'<mspace width="{SPACES[name]}"/>'
-        if name in ("left", "right"):
-            return self.atom()
+        if name in ("left", "right"):  # a bracket as tall as what it holds
+            return self.atom(stretched=True)
+        if name == "hat":
+            return f"<mover>{self.atom()}<mo>^</mo></mover>"
         if name == "frac":
             return f"<mfrac>{self.atom()}{self.atom()}</mfrac>"
         if name == "sqrt":

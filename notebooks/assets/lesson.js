@@ -1,13 +1,14 @@
 "use strict";
 // Exercises on a page: an answer is right if it is the word, or if each number lies between two that Python wrote down.
-const NUMBER = /[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?/gi;
+const NUMBER = /[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?:\s*\/\s*\d+\.?\d*)?/gi;   // 0.25, 2.5e-1 and 1/4
+const valued = text => text.split("/").map(Number).reduce((above, below) => above / below);
 const are = count => (count === 1 ? "is" : "are");
 
 function judged(text, { word, least, greatest, hint }) {
   if (word !== undefined) {
     return text.trim().toLowerCase().replace(/["'.]/g, "") === word ? "Right." : `Not yet. ${hint}`;
   }
-  const found = (text.replace(/−/g, "-").match(NUMBER) || []).map(Number), wanted = least.length;
+  const found = (text.replace(/−/g, "-").match(NUMBER) || []).map(valued), wanted = least.length;
   if (found.length !== wanted) {
     return `Write ${wanted === 1 ? "one number" : `${wanted} numbers`}; there ${are(found.length)} ${found.length}.`;
   }

@@ -6,14 +6,15 @@ import re
 import runpy
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
 from notebooks import __main__ as notebooks
-from notebooks.lesson_page import lesson_page
-from notebooks.lessons import HERE, lessons, promise_of, title_of
+from notebooks.lesson_page import contents_page, lesson_page
+from notebooks.lessons import HERE, lessons, needs_torch, promise_of, title_of
 from notebooks.mathml import FORMULA, UnknownLatex, mathml
 from tests.jupyter import jupyterlab
 
@@ -39,7 +40,7 @@ def in_lessons(monkeypatch):
 
 
 def test_lessons_are_numbered_and_say_what_they_are_about():
-    assert len(LESSONS) >= 14
+    assert len(LESSONS) >= 16
     for number, path in enumerate(LESSONS, start=1):
         assert path.name[:2] == f"{number:02}" and title_of(path).split(" · ")[0] == str(number)
         assert 10 < len(promise_of(path)) < 150 and "$" not in promise_of(path)
@@ -54,7 +55,8 @@ def skip_without_torch(path):
 def test_each_shows_a_graph_steps_a_plot_and_exercises(path):
     text = path.read_text(encoding="utf-8")
     assert "draw(" in text and "step(" in text and "# ## Exercises" in text
-    assert "plt." in text or "SVG(" in text
+    assert "plt." in text or "SVG(" in text or "maps(" in text
+    assert re.search(r"^# \*\*(Next:|That was the last lesson)", text, re.M)  # where it leads
     assert text.startswith("# %% [markdown]\n# # ")
     for formula in FORMULA.finditer("\n".join(re.findall(r"^# ?(.*)$", text, re.M))):
         mathml(formula[1] or formula[2])
@@ -111,8 +113,24 @@ def test_what_a_learner_hears(in_lessons):
 def test_formulas():
     assert mathml("x_1^2") == "<math><msubsup><mi>x</mi><mn>1</mn><mn>2</mn></msubsup></math>"
     assert "<mtable>" in mathml(r"\begin{pmatrix}1 & 0\\ 0 & 2\end{pmatrix}")
+    assert "<mover><mi>m</mi><mo>^</mo></mover>" in mathml(r"\hat m")
+    assert 'stretchy="false"' in mathml("(x)_j") and "stretchy" not in mathml(r"\left(x\right)")
     with pytest.raises(UnknownLatex, match="oint"):
         mathml(r"\oint x")
+
+
+def test_lessons_that_cannot_be_built_are_named_and_not_linked():
+    """Without torch one lesson is left out: its neighbours lead past it, and the list says why."""
+    built = [path for path in LESSONS if not needs_torch(path)]
+    assert len(built) == len(LESSONS) - 1
+    [left_out] = [path for path in LESSONS if path not in built]
+    place = LESSONS.index(left_out)
+    nothing = SimpleNamespace(cells=[])
+    before = lesson_page(nothing, LESSONS[place - 1], built)
+    assert left_out.stem not in before and LESSONS[place + 1].stem in before
+    contents = contents_page(built, home=False)
+    assert f"{left_out.stem}.html" not in contents and "it needs PyTorch" in contents
+    assert "../index.html" not in contents and "../index.html" in contents_page(built, home=True)
 
 
 # --- in Jupyter -------------------------------------------------------------------------------------------------
@@ -136,7 +154,7 @@ def test_each_runs_in_a_kernel_and_becomes_a_page(path, pages, browser):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not [cell for cell in code if not cell.execution_count]
     assert not [output for cell in code for output in cell.outputs if output.get("name") == "stderr"]
-    text = lesson_page(notebook, path)
+    text = lesson_page(notebook, path, LESSONS)
     assert not re.search(r"""<(script|link|img)[^>]*(src|href)=["']?https?:""", text)
     assert "handgrad-formula" not in text and "<iframe" in text
     assert "run this cell" not in text.lower() and "run the cell" not in text.lower()
@@ -180,6 +198,7 @@ def test_exercises_on_a_page(in_lessons, tmp_path, browser):
 EXPECTED = (12.0, [[1.5, -0.5], [0.25, 2.0]], "kink", True)
 ANSWERED = (
     ("12.001", "Right."), ("[[1.5, −0.5], [0.25, 2]]", "Right."), ("'kink'", "Right."), ("true", "Right."),
+    ("24/2", "Right."), ("3/2 -.5, 1/4, 2", "Right."), ("kink", "Right."), ("True", "Right."),
     ("-12", "Not yet. Think again."), ("1.5 0.5 0.25 3", "Not yet. 2 of 4 numbers are off. Think"),
     ("pass", "Not yet."), ("False", "Not yet."), ("", "Not yet. Think again."), ("1, 2", "Write 4 numbers; there"),
 )  # fmt: skip

@@ -322,10 +322,13 @@ def test_lessons_are_linked_once_they_are_built(out, browser):
     card = f"document.querySelector('[data-page=\"notebooks/{lesson}\"]').getAttribute('href')"
     browser.open((folder / "index.html").as_uri())
     assert browser.js(card) is None and not browser.js("document.getElementById('lessons-how').hidden")
+    says = f"document.querySelector('[data-page=\"notebooks/{lesson}\"]').innerText"
+    assert "not built yet: make lessons" in browser.js(says)
     (folder / "notebooks" / lesson).write_text("a lesson", encoding="utf-8")
     list_built(folder / "notebooks")
     browser.open((folder / "index.html").as_uri())
     assert browser.js(card) == f"notebooks/{lesson}" and browser.js("document.getElementById('lessons-how').hidden")
+    assert "make lessons" not in browser.js(says)
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 # %% [markdown]
-# # 12 · Train a small GPT and look inside
+# # 13 · Train a small GPT and look inside
 #
-# A character model on a handful of lines: small enough to train in seconds, and every number of it can be
-# drawn, stepped through and checked.
+# A GPT that reads and writes letters: small enough to train in seconds, and every number of it can be drawn, stepped
+# through and checked.
 
 # %%
 import matplotlib.pyplot as plt
@@ -40,6 +40,8 @@ draw(loss, collapse=1, flow=True)
 
 # %% [markdown]
 # ## Training
+#
+# The optimizer is lesson 12's Adam, with weight decay.
 
 # %%
 optimizer = nn.optim.AdamW(model.parameters(), lr=3e-3)
@@ -103,7 +105,7 @@ maps(last_layer, title="the attention of the last layer", x_labels=sentence[:-1]
 
 # %%
 yours = None  # a number
-check("12.1", yours, letters=letters)
+check("13.1", yours, letters=letters)
 
 # %% [markdown]
 # **2.** How many parameters does the head (the last linear layer) of this model have, without a bias? It maps
@@ -111,7 +113,7 @@ check("12.1", yours, letters=letters)
 
 # %%
 yours = None  # a number
-check("12.2", yours, letters=letters)
+check("13.2", yours, letters=letters)
 
 # %% [markdown]
 # **3.** Did training help? Say `True` if the mean loss of the last ten steps is below half of that of the
@@ -119,4 +121,8 @@ check("12.2", yours, letters=letters)
 
 # %%
 yours = None  # True or False
-check("12.3", yours, history=history)
+check("13.3", yours, history=history)
+
+# %% [markdown]
+# **Next:** you have seen every number of a GPT. The last three lessons are tools for work of your own; lesson 14
+# checks a gradient that you derived.
