@@ -1,4 +1,4 @@
-"""fit: the training loop people expect; History: what it leaves behind, which plots itself.
+"""fit: the training loop people expect.
 
 The batch of step t depends on the seed and on t alone, and a checkpoint holds parameters, optimizer state, history and
 the state of every dropout: a run that was stopped and resumed ends with the same bits as one that was not.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,68 +22,14 @@ import autograd as ag
 from autograd.backprop import cotangent_for
 from autograd.errors import DataError, NonFiniteError
 
-from . import io
-from .dropout import Dropout
+from .checkpoint import load_checkpoint, save_checkpoint
+from .history import History
 from .module import Module, evaluating, whole_number
 from .optim import Optimizer, accumulate, check_loss, clip_grad_norm
 
 __all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
 
 Batch = Any
-
-
-class History:
-    """What happened: the loss and learning rate of each step, each evaluation, and why training stopped.
-
-    `stopped` is "steps" (all done), "patience" (no better for too long) or "interrupted" (Ctrl-C).
-
-    >>> import nn
-    >>> model, x = nn.Linear(1, 1, rng=0), np.ones((4, 1))
-    >>> history = fit(model, lambda x: (model(x) ** 2).mean(), (x,), nn.optim.SGD(model, lr=0.25), steps=3)
-    >>> history.steps, len(history.losses), history.rates, history.stopped
-    (3, 3, [0.25, 0.25, 0.25], 'steps')
-    """
-
-    def __init__(self) -> None:
-        self.losses: list[float] = []
-        self.rates: list[float] = []
-        self.evaluations: list[tuple[int, float]] = []
-        self.stopped: str | None = None
-
-    @property
-    def steps(self) -> int:
-        """How many steps were done."""
-        return len(self.losses)
-
-    @property
-    def best(self) -> tuple[int, float]:
-        """The step and the value of the lowest evaluation; any number is lower than NaN."""
-        if not self.evaluations:
-            raise ValueError("nothing was evaluated; give fit(..., evaluate=function, every=steps)")
-        return self.evaluations[_lowest(self.evaluations)]
-
-    def plot(self, path: str | os.PathLike[str] | None = None, title: str = "loss") -> Any:
-        """The curves as a matplotlib figure; with a path, also saved there (.svg, .png)."""
-        from .plot import curves
-
-        series: dict[str, Any] = {"training": (range(1, self.steps + 1), self.losses)}
-        if self.evaluations:
-            series["evaluation"] = tuple(zip(*self.evaluations, strict=True))
-        return curves(series, path, title=title, x_label="step", y_label="loss")
-
-    def _repr_png_(self) -> bytes | None:
-        """A notebook shows the plot."""
-        try:
-            from .plot import as_png
-        except ImportError:
-            return None
-        return as_png(self.plot())
-
-    def __repr__(self) -> str:
-        if not self.losses:
-            return "History(no steps yet)"
-        evaluated = f", best evaluation {self.best[1]:.4g} at step {self.best[0]}" if self.evaluations else ""
-        return f"History({self.steps} steps, loss {self.losses[0]:.4g} → {self.losses[-1]:.4g}{evaluated})"
 
 
 class Batches:
@@ -178,7 +123,7 @@ def fit(
     if path is not None and resume and path.exists():
         history = load_checkpoint(path, model, optimizer)
     history.stopped = None
-    if patience is not None and history.evaluations and _without_progress(history.evaluations) >= patience:
+    if patience is not None and history.since_best >= patience:
         history.stopped = "patience"  # it had stopped for this reason already
     model.train()
     with _progress_bar(steps, history, progress) as bar, _interrupts() as interrupted:
@@ -194,7 +139,7 @@ def fit(
             bar.update(1)
             if evaluate is not None and (history.steps % every == 0 or history.steps == steps):
                 history.evaluations.append((history.steps, evaluated(model, evaluate)))
-                if patience is not None and _without_progress(history.evaluations) >= patience:
+                if patience is not None and history.since_best >= patience:
                     history.stopped = "patience"
             bar.set_postfix_str(_figures(history), refresh=False)
             if interrupted.is_set():
@@ -296,17 +241,6 @@ def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Bat
     return Batches(data, batch_size, seed)
 
 
-def _without_progress(evaluations: list[tuple[int, float]]) -> int:
-    """How many evaluations have passed since the best one."""
-    return len(evaluations) - 1 - _lowest(evaluations)
-
-
-def _lowest(evaluations: list[tuple[int, float]]) -> int:
-    """The place of the first evaluation that none is lower than; NaN comes after every number."""
-    values = [value for _, value in evaluations]
-    return min(range(len(values)), key=lambda i: (math.isnan(values[i]), values[i]))
-
-
 def _figures(history: History) -> str:
     evaluation = f", evaluation {history.evaluations[-1][1]:.4f}" if history.evaluations else ""
     return f"loss {history.losses[-1]:.4f}{evaluation}"
@@ -336,76 +270,3 @@ def _interrupts() -> Iterator[threading.Event]:
         yield flag
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-# --- checkpoints --------------------------------------------------------------------------------------------
-
-
-def save_checkpoint(
-    path: str | os.PathLike[str], model: Module, optimizer: Optimizer, history: History | None = None
-) -> None:
-    """Everything needed to go on, in one safetensors file that is written whole or not at all."""
-    history = history or History()
-    arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
-    arrays |= {f"optimizer.{name}": array for name, array in optimizer.state_dict().items()}
-    arrays |= {
-        "history.losses": np.array(history.losses, dtype=np.float64),
-        "history.rates": np.array(history.rates, dtype=np.float64),
-        "history.evaluations": np.array(history.evaluations, dtype=np.float64).reshape(-1, 2),
-    }
-    dropouts = {name: d.rng.bit_generator.state for name, d in _dropouts(model)}
-    about = {"kind": "checkpoint", "dropouts": json.dumps(dropouts), "stopped": history.stopped or ""}
-    io.write(arrays, path, about)
-
-
-def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Optimizer) -> History:
-    """Put a model and an optimizer back where a checkpoint left them; give the history so far.
-
-    If anything in the file does not fit them, an error says what, and nothing changes.
-    """
-    arrays, metadata = io.read(path)
-    if metadata.get("kind") != "checkpoint":
-        raise DataError(f"{os.fspath(path)!r} is not a checkpoint of fit(); load a model's file with nn.load")
-    try:
-        history = _history(arrays, metadata)
-        dropouts = _states_of_dropouts(model, json.loads(metadata["dropouts"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{os.fspath(path)!r} is not a whole checkpoint of fit(): {error!r:.80}") from None
-    before = model.state_dict(), optimizer.state_dict()
-    try:
-        model.load_state_dict(_under("model.", arrays))
-        optimizer.load_state_dict(_under("optimizer.", arrays))
-        for dropout, state in dropouts:
-            dropout.rng.bit_generator.state = state
-    except BaseException:
-        model.load_state_dict(before[0])
-        optimizer.load_state_dict(before[1])
-        raise
-    return history
-
-
-def _history(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> History:
-    history = History()
-    history.losses = arrays["history.losses"].tolist()
-    history.rates = arrays["history.rates"].tolist()
-    history.evaluations = [(int(step), value) for step, value in arrays["history.evaluations"].tolist()]
-    history.stopped = metadata.get("stopped") or None
-    return history
-
-
-def _states_of_dropouts(model: Module, states: Mapping[str, Any]) -> list[tuple[Dropout, Any]]:
-    """What the file has for each dropout of the model, tried on a generator of the same kind."""
-    found = dict(_dropouts(model))
-    if missing := [name for name in found if name not in states]:
-        raise DataError(f"the checkpoint has no state for the dropout {missing[0]}: the model was made in another way")
-    for name, dropout in found.items():
-        type(dropout.rng.bit_generator)().state = states[name]  # raises if it is no state of this kind
-    return [(dropout, states[name]) for name, dropout in found.items()]
-
-
-def _under(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _dropouts(model: Module) -> list[tuple[str, Dropout]]:
-    return [(name, module) for name, module in model.named_modules() if isinstance(module, Dropout)]

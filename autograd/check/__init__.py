@@ -4,7 +4,7 @@ grads.py         check_grads and assert_grads: how a check goes
 formula.py       check_formula: a gradient that the user derived
 inputs.py        where a function says that it is to be checked
 subject.py       the function under check: its inputs, one recorded run, the engine's gradients
-faithful.py      whether a replay of that run (program/replay.py) gives what the function gives
+repeats.py       whether a replay of that run (program/replay.py), or a second call, gives the same numbers
 probe.py         how much the weighted sum of the results changes: by replay, or by calls
 differences.py   derivatives from differences, with error bounds; kinks
 complex_step.py  derivatives without cancellation, where the ops allow

@@ -13,9 +13,9 @@ from ..errors import GradientError
 from ..value import Value
 from .differences import look, taylor_slope
 from .directions import EVERY, SUSPECTS, places_to_judge
-from .faithful import is_faithful, repeats
 from .linear import SecondPull
 from .probe import Probe, coarsest_unit
+from .repeats import call_repeats, replay_repeats
 from .report import Part, Report
 from .subject import Subject, cotangents, gives_back
 from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge, rounding_of
@@ -153,10 +153,10 @@ def _of_finite_results(subject: Subject, weights: tuple[Any, ...]) -> tuple[Any,
 
 def _trust(probe: Probe, seed: int, report: Report) -> bool:
     """Find out whether differences may be made by replay, or by calls; False, and the verdict, if by neither."""
-    if is_faithful(probe, seed):
+    if replay_repeats(probe, seed):
         return True
     subject = probe.subject
-    if not repeats(subject):
+    if not call_repeats(subject):
         report.verdict = VERDICTS[NONDETERMINISTIC]
         how = "gave different results; fix the seed of whatever is random"
         if subject.raised is not None:

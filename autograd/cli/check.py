@@ -91,13 +91,8 @@ def done(task: Task) -> Line:
     worst = max(reports, key=lambda report: VERDICTS.index(report.verdict))
     return Line(
         task.name, worst.verdict, "" if worst.ok else str(worst), sum(report.count for report in reports),
-        max(_visible_gap(report) for report in reports), time.perf_counter() - begin,
+        max(report.worst for report in reports), time.perf_counter() - begin,
     )  # fmt: skip
-
-
-def _visible_gap(report: Report) -> float:
-    """The largest relative gap, where there is a gradient to speak of: rounding noise beside a zero is no gap."""
-    return 0.0 if any("zero everywhere" in note for note in report.notes) else report.worst
 
 
 def shortened(text: str) -> str:

@@ -1,6 +1,6 @@
 """`handgrad play`: a formula typed on the spot, in a browser; `handgrad play "x*y + sin(x)" x=2 y=3`: in the terminal.
 
-It is parsed (`autograd.playing.formula`), never run as code.
+It is parsed (`autograd.playing.parser`), never run as code.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
     from autograd.cli.step import show
-    from autograd.playing.formula import FormulaError, parse
+    from autograd.playing.formula import FormulaError
     from autograd.playing.graph import build
+    from autograd.playing.parser import parse
 
     text = arguments.formula
     try:

@@ -1,2 +1,9 @@
-"""A formula typed on the spot: read (`formula`), computed (`graph`), written as Python (`code`), and played with in a
-browser (`page`, `server`). `handgrad play` is the command."""
+"""A formula typed on the spot: `handgrad play`.
+
+parser   text into a Formula; it is never run as code
+formula  what a Formula consists of
+graph    a Formula as a graph of Values
+code     a Formula as a Python program
+page     the pages: where it is typed, and its stepper
+server   serves them, to this computer alone
+"""

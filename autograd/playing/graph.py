@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.errors import counted
 from autograd.op import OPS
 from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
 from autograd.value import Value
@@ -46,7 +47,8 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     if part.symbol and part.op != "neg" and all(isinstance(x, int | float) for x in inputs):
         inputs = list(map(float, inputs))  # 9**9**9 must not become a whole number of 369 million digits
     if op.normalize is None and not op.variadic and len(inputs) != len(op.names):
-        raise FormulaError(f"{part.op} takes {len(op.names)}, as in {op.reads}; got {len(inputs)}", part.at, end)
+        takes = counted(len(op.names), "input")
+        raise FormulaError(f"{part.op} takes {takes}, as in {op.reads}; got {len(inputs)}", part.at, end)
     if not (part.symbol or op.pointwise) and _asked_for([inputs, part.settings]) > MOST_ENTRIES:
         raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
     try:

@@ -17,8 +17,9 @@ from autograd.formula.numbers import short
 from autograd.graph import topological
 from autograd.pages import asset, embedded, filled
 from autograd.playing.code import Piece, code, result_name
-from autograd.playing.formula import Formula, FormulaError, parse
+from autograd.playing.formula import Formula, FormulaError
 from autograd.playing.graph import build
+from autograd.playing.parser import parse
 from autograd.stepping import Stepper, step
 from autograd.stepping import page as stepper_page
 from autograd.value import Value

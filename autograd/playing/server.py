@@ -3,7 +3,7 @@
 It listens on the loopback address at a port that was free, and every address begins with a random token, so that other
 programs and other pages in the browser cannot guess it. It answers only what names it as its host (a page that rebinds
 its own domain to 127.0.0.1 does not) and refuses requests that another site started. It reads no file by name and runs
-nothing: what is typed reaches `playing.formula`, which knows numbers, names and ops.
+nothing: what is typed reaches `playing.parser`, which knows numbers, names and ops.
 
 It ends with Ctrl-C, or when the page is closed: the page holds one connection open (`alive`).
 """

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from autograd import OPS, Value
 from autograd.playing.code import code, filled
-from autograd.playing.formula import DEEPEST, LONGEST, Apply, FormulaError, parse
+from autograd.playing.formula import Apply, FormulaError
 from autograd.playing.graph import MOST_ENTRIES, build
+from autograd.playing.parser import DEEPEST, LONGEST, parse
 
 NUMBERS = {"x": 0.7, "y": -1.3, "z": 2.0}
 
@@ -104,7 +105,7 @@ REFUSED = [
     ("(" * 300 + "x" + ")" * 300, "nested too deeply", "("),
     ("x^" * 300 + "x", "nested too deeply", "x"),
     ("x+" * LONGEST + "x", "too long", None),
-    ("fmax(x, y, z)", "fmax takes 2, as in fmax(x, y); got 3", "fmax"),
+    ("fmax(x, y, z)", "fmax takes 2 inputs, as in fmax(x, y); got 3", "fmax"),
     ("broadcast_to(x, shape=(9999, 9999))", "entries at most", "broadcast_to"),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Whether the recorded graph gives what the function gives.
+"""Whether a replay of the recorded graph gives what the function gives; and whether two calls of it agree.
 
 A replay freezes what Python decided, what was read through `.data`, and what was drawn at random. So the function is
 called again with every input moved a little, and once more with every input moved the other way: an entry that sits on
@@ -21,7 +21,7 @@ from .probe import Probe, usual_step
 from .subject import Array, Subject, cotangents
 
 
-def is_faithful(probe: Probe, seed: int) -> bool:
+def replay_repeats(probe: Probe, seed: int) -> bool:
     """Whether a replay of the recorded graph gives what calls of the function would give."""
     subject = probe.subject
     replay = subject.replay
@@ -49,7 +49,7 @@ def _repeats_itself(subject: Subject) -> bool:
     return all([same(registers[i.out], replay.data[i.out]) for i in replay.recorded.code])
 
 
-def repeats(subject: Subject) -> bool:
+def call_repeats(subject: Subject) -> bool:
     """Whether the function gives the same numbers each time it is called with the same inputs."""
     subject.raised = None  # whatever it was, it was raised at other inputs
     calls = [subject.at((), subject.call_again) for _ in range(5)]
