@@ -28,11 +28,10 @@ def photograph(page: Path, picture: Path, width: int = 1366, height: int = 768) 
 
 def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
-    draw(example3_full_backprop.graph()).save(PICTURES / "attention.svg")
     draw(gpt_graph.graph(), collapse=1).save(PICTURES / "gpt.svg")
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "step.html")
-        step(example3_full_backprop.graph()).save(page)
+        step(example3_full_backprop.graph(), title="One attention head").save(page)
         photograph(page, PICTURES / "stepper.png")
     print(f"written: {', '.join(sorted(p.name for p in PICTURES.iterdir()))}")
 
