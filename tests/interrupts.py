@@ -90,9 +90,12 @@ def _interrupted(work, moment, where):
     return left < 0  # also where Python dropped the exception, in a generator that was being closed
 
 
-def _of_code(code, known={}):  # noqa: B006 - by identity: to hash a code object takes longer than all the rest
+_known = {}  # by identity: to hash a code object takes longer than all the rest
+
+
+def _of_code(code):
     """After which instructions of a function CPython looks for signals, and where an exception at one goes."""
-    if id(code) not in known:
+    if id(code) not in _known:
         instructions = dis.get_instructions(code)
         looks = {i.offset for i in instructions if i.opname.startswith("CALL") or "BACKWARD" in i.opname}
         entries = dis._parse_exception_table(code)
@@ -101,8 +104,8 @@ def _of_code(code, known={}):  # noqa: B006 - by identity: to hash a code object
         def handler(at):
             return next((e.target for e in reversed(entries) if e.start <= at < e.end), None)
 
-        known[id(code)] = code, (looks, handler)
-    return known[id(code)][1]
+        _known[id(code)] = code, (looks, handler)
+    return _known[id(code)][1]
 
 
 needs_signals = pytest.mark.skipif(

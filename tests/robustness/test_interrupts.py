@@ -1,6 +1,7 @@
 """Ctrl-C at any moment: a pass is done for every node or for none, and the next one is right."""
 
 import contextlib
+import os
 
 import numpy as np
 import pytest
@@ -75,7 +76,8 @@ class Watched:
         with np.errstate(all="ignore"):
             root.backward()
         self.new = [node.grad for node in self.nodes]
-        assert [*map(as_bits, self.old)] != [*map(as_bits, self.new)]
+        self.bits = {"old": [*map(as_bits, self.old)], "new": [*map(as_bits, self.new)]}
+        assert self.bits["old"] != self.bits["new"]
 
     def reset(self):
         for node, g in zip(self.nodes, self.old, strict=True):
@@ -88,8 +90,8 @@ class Watched:
     def state(self):
         """"old" or "new" if every gradient is, bit for bit; else which of them are."""
         now = [as_bits(node.grad) for node in self.nodes]
-        for name, grads in (("old", self.old), ("new", self.new)):
-            if now == [*map(as_bits, grads)]:
+        for name, bits in self.bits.items():
+            if now == bits:
                 return name
         return [(node, node.grad, a, b) for node, a, b in zip(self.nodes, self.old, self.new, strict=True)]
 
@@ -256,26 +258,23 @@ def test_a_check_under_real_signals(times):
 
 
 @needs_signals
-@pytest.mark.parametrize("times", [40, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_ctrl_c_during_fit(tmp_path, times):
+@pytest.mark.parametrize("times, steps", [(40, 5), pytest.param(10_000, 2, marks=pytest.mark.slow)])
+def test_ctrl_c_during_fit(tmp_path, monkeypatch, times, steps):
     """The same call again goes on from the file, to the same numbers as a training that nobody stopped."""
+    monkeypatch.setattr(os, "fsync", lambda number: None)  # half of the time, for moments that are all alike
     file = tmp_path / "run.safetensors"
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(8, 2))
+    x = np.random.default_rng(0).normal(size=(8, 2))
 
     class Training:
         def prepare(self):
             file.unlink(missing_ok=True)
-            self.start()
-
-        def start(self):
             self.model = nn.Linear(2, 1, rng=0)
             self.optimizer = nn.optim.Adam(self.model, lr=0.1)
 
         def run(self):
             self.history = nn.fit(
                 self.model, lambda x, y: nn.functional.mse(self.model(x), y), (x, x[:, :1] * 2), self.optimizer,
-                steps=5, batch_size=4, checkpoint=file, resume=True, progress=False,
+                steps=steps, batch_size=4, checkpoint=file, resume=True, progress=False,
             )  # fmt: skip
 
         def numbers(self):
@@ -290,15 +289,43 @@ def test_ctrl_c_during_fit(tmp_path, times):
         assert training.numbers() == expected
 
 
-@pytest.mark.parametrize("every", [4001, pytest.param(29, marks=pytest.mark.slow)])
-def test_a_stepper_that_is_interrupted(every):
-    graph = Watched(square())
-    graph.reset()
+class Stepped:
+    """A graph that is stepped through: every number of every step, or the text of every step."""
 
-    def work():
-        return "\n".join(str(s) for s in ag.step(graph.root))
+    def __init__(self, read):
+        self.graph, self.read = Watched(square()), read
+        self.graph.reset()
+        self.expected = self.run()
 
-    expected = work()
-    for _ in at_every_moment(work, every=every):
-        assert graph.state() == "old"
-        assert work() == expected
+    def run(self):
+        return [self.read(each) for each in ag.step(self.graph.root)]
+
+    def assert_usable(self):
+        assert self.graph.state() == "old"
+        assert self.run() == self.expected
+
+
+def numbers_of(each):
+    return each.kind, each.value, [(c.value, c.before, c.total) for c in each.contributions]
+
+
+@pytest.mark.parametrize("read, every", [
+    (numbers_of, 101), (str, 4001),
+    pytest.param(numbers_of, 7, marks=pytest.mark.slow), pytest.param(str, 251, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_a_stepper_that_is_interrupted(read, every):
+    stepped = Stepped(read)
+    assert len(stepped.expected) == 4
+    count = 0
+    for _ in at_every_moment(stepped.run, every=every):
+        stepped.assert_usable()
+        count += 1
+    assert count > 1000 / every
+
+
+@needs_signals
+@pytest.mark.parametrize("times", [50, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_a_stepper_under_real_signals(times):
+    stepped = Stepped(numbers_of)
+    for _ in at_random_moments(stepped.run, times):
+        stepped.assert_usable()
