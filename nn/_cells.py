@@ -1,13 +1,13 @@
 """What an optimizer moves: parameters by name, each gradient looked at first, and arrays of them with their state.
 
-An array parameter is one cell. Scalar parameters are moved together, as one array: a step over a thousand of
-them is then a few NumPy calls, not a thousand.
+A large parameter is one cell. Small ones, arrays and scalars, are moved together, as one vector: a step over a
+thousand of them is then a few NumPy calls, not a thousand.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,11 @@ class Cell:
         self.spare, self.spare2 = (spare[: data.size].reshape(data.shape) for spare in spares)
 
     @property
+    def remembered(self) -> dict[str, np.ndarray]:
+        """Its state but for the count of steps."""
+        return {slot: array for slot, array in self.state.items() if slot != "steps"}
+
+    @property
     def trains(self) -> bool:
         """Whether anything in it is to be moved."""
         return self.parameter.requires_grad
@@ -42,60 +47,95 @@ class Cell:
         """The numbers, to be moved in place."""
         return self.parameter._data
 
-    def write(self, values: np.ndarray) -> None:
-        """Give the moved numbers back."""
+    def write(self, values: np.ndarray, state: Mapping[str, np.ndarray]) -> None:
+        """Give the moved numbers back, and the state, if that is not what it was, moved in place; count the step."""
+        if values is not self.parameter._data:
+            self.parameter._data[...] = values
         self.parameter.touch()  # a graph that used the old numbers must not be pulled through any more
+        self.state.update(state)
+        self.count()
 
-    def count(self) -> Any:
+    def count(self) -> None:
+        if "steps" in self.state:
+            self.state["steps"] += 1
+
+    def step(self) -> Any:
         """The number of this step, for each parameter by itself: one that was frozen at first starts at 1."""
-        self.state["steps"] += 1
-        return int(self.state["steps"])
+        return int(self.state["steps"]) + 1 if "steps" in self.state else 1
 
     def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
         """What is remembered in a slot, parameter by parameter: views, which may be written to."""
         return [(self.name, self.state[slot])]
 
 
-class ScalarCell(Cell):
-    """All scalar parameters of one dtype, moved together as one array."""
+class PackedCell(Cell):
+    """Many small parameters of one dtype, moved together as one vector; the scalars among them come first."""
 
     def __init__(self, named: list[tuple[str, Value]], slots: Iterable[str]) -> None:
-        self.named = named
-        dtype = np.asarray(named[0][1]._data).dtype
-        self.state = {slot: np.zeros(*_room(slot, (len(named),), dtype, len(named))) for slot in slots}
-        self.values, self.gradients, self.spare, self.spare2 = np.zeros((4, len(named)), dtype)
+        self.named = sorted(named, key=lambda pair: pair[1].ndim > 0)
+        self.sizes = [p.size for _, p in self.named]
+        ends = np.cumsum(self.sizes).tolist()
+        self.places = [slice(end - size, end) for end, size in zip(ends, self.sizes)]
+        self.scalars = sum(p.ndim == 0 for _, p in named)
+        dtype = named[0][1].dtype
+        self.state = {slot: np.zeros(*_room(slot, (ends[-1],), dtype, len(named))) for slot in slots}
+        self.values, self.gradients, self.spare, self.spare2 = np.zeros((4, ends[-1]), dtype)
 
     @property
     def trains(self) -> bool:
         return any(p.requires_grad for _, p in self.named)
 
     def gradient(self) -> np.ndarray:
-        self.gradients[:] = [_checked(name, p) if p.requires_grad else 0.0 for name, p in self.named]
+        given = [_present(name, p) if p.requires_grad else np.zeros(p.shape, p.dtype) for name, p in self.named]
+        self._pack(given, self.gradients)
+        if not math.isfinite(_square_of(self.gradients)):
+            for (name, _), gradient in zip(self.named, given):
+                _square(name, gradient)
         return self.gradients
 
     def read(self) -> np.ndarray:
-        self.values[:] = [p._data for _, p in self.named]
-        self.frozen = [i for i, (_, p) in enumerate(self.named) if not p.requires_grad]
-        self.kept = {slot: array[self.frozen] for slot, array in self.state.items()}
+        self._pack([p._data for _, p in self.named], self.values)
+        frozen = [i for i, (_, p) in enumerate(self.named) if not p.requires_grad]
+        self.kept = {(slot, i): self._part(slot, i).copy() for i in frozen for slot in self.state}
         return self.values
 
-    def write(self, values: np.ndarray) -> None:
-        moved = values.tolist() if values.dtype == np.float64 else list(values)
-        for (_, p), number in zip(self.named, moved, strict=True):
+    def write(self, values: np.ndarray, state: Mapping[str, np.ndarray]) -> None:
+        first = values[: self.scalars].astype(self.values.dtype, copy=False)
+        moved: Iterable[Any] = first.tolist() if first.dtype == np.float64 else first
+        for (_, p), number in zip(self.named, moved):
             if p.requires_grad:
                 p._data = number
+        for (_, p), place in zip(self.named[self.scalars :], self.places[self.scalars :]):
+            if p.requires_grad:
+                p._data[...] = values[place].reshape(p._data.shape)
+        for _, p in self.named:
+            if p.requires_grad:
                 p.touch()
-        for slot, array in self.state.items():  # the move went over the frozen places too
-            array[self.frozen] = self.kept[slot]
+        self.state.update(state)
+        self.count()
+        for (slot, i), before in self.kept.items():  # the move went over the frozen places too
+            self._part(slot, i)[...] = before
 
-    def count(self) -> Any:
-        steps = self.state["steps"]
-        steps += 1  # the frozen ones too, which `write` puts back: so that none of them is 0
+    def step(self) -> Any:
+        if "steps" not in self.state:
+            return 1
+        steps = self.state["steps"] + 1
         first = int(steps[0])
-        return first if (steps == first).all() else steps
+        return first if (steps == first).all() else np.repeat(steps, self.sizes)
 
     def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
-        return [(name, self.state[slot][i : i + 1].reshape(())) for i, (name, _) in enumerate(self.named)]
+        return [(name, self._part(slot, i)) for i, (name, _) in enumerate(self.named)]
+
+    def _part(self, slot: str, i: int) -> np.ndarray:
+        if slot == "steps":
+            return self.state[slot][i : i + 1].reshape(())
+        return self.state[slot][self.places[i]].reshape(self.named[i][1].shape)
+
+    def _pack(self, arrays: Sequence[Any], out: np.ndarray) -> None:
+        """Numbers and arrays, side by side as one vector."""
+        out[: self.scalars] = arrays[: self.scalars]
+        if len(arrays) > self.scalars:
+            np.concatenate(arrays[self.scalars :], axis=None, out=out[self.scalars :])
 
 
 def _room(slot: str, shape: tuple[int, ...], dtype: Any, parameters: int | None = None) -> tuple[Any, Any]:
@@ -105,21 +145,26 @@ def _room(slot: str, shape: tuple[int, ...], dtype: Any, parameters: int | None 
     return () if parameters is None else (parameters,), np.int64
 
 
+SMALL = 1 << 12  # numbers, up to which a parameter is packed with others: to copy them is less than a dozen calls
+
+
 def cells_of(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[Cell]:
-    """The cells of parameters: one for each array, then one for all the scalars of a dtype.
+    """The cells of parameters: one for each large array, then one for all that are small, of each dtype.
 
     Array cells of one dtype share their working space, as large as the largest of them.
     """
-    arrays = [(name, p) for name, p in named if isinstance(p._data, np.ndarray)]
-    spares = {
-        dtype: tuple(np.empty((2, max(p.size for _, p in arrays if p.dtype == dtype)), dtype))
-        for dtype in {p.dtype for _, p in arrays}
-    }
-    cells = [Cell(name, p, slots, spares[p.dtype]) for name, p in arrays]
+    cells: list[Cell] = []
     for dtype in dict.fromkeys(p.dtype for _, p in named):
-        scalars = [(name, p) for name, p in named if not isinstance(p._data, np.ndarray) and p.dtype == dtype]
-        if scalars:
-            cells.append(ScalarCell(scalars, slots))
+        own = [(name, p) for name, p in named if p.dtype == dtype]
+        small = [(name, p) for name, p in own if p.size <= SMALL]
+        large = [(name, p) for name, p in own if p.size > SMALL]
+        if len(small) == 1 and small[0][1].ndim:  # one array by itself is moved where it is
+            small, large = [], own
+        if large:
+            spares = tuple(np.empty((2, max(p.size for _, p in large)), dtype))
+            cells += [Cell(name, p, slots, spares) for name, p in large]
+        if small:
+            cells.append(PackedCell(small, slots))
     return cells
 
 
@@ -162,26 +207,30 @@ def _instead_of(p: Any, who: str) -> str:
 
 def _checked(name: str, p: Value) -> Any:
     """The gradient of a parameter, which must be there, of the parameter's shape, and finite."""
-    if p.grad is None:
+    _square(name, _present(name, p))
+    return p.grad
+
+
+def _present(name: str, p: Value) -> Any:
+    """The gradient of a parameter, which must be there and of the parameter's shape."""
+    gradient: Any = p.grad
+    if gradient is None:
         raise BackwardError(
             f"{name} has no gradient, so nothing was moved. Call loss.backward() before step(); if the "
             "loss is not meant to depend on it, freeze it (requires_grad = False) or leave it out."
         )
-    gradient = np.asarray(p.grad)
-    if gradient.shape != p.shape:
+    if np.shape(gradient) != p.shape:
         raise BackwardError(
-            f"the gradient of {name} has shape {gradient.shape}, the parameter {p.shape}; nothing was moved. "
+            f"the gradient of {name} has shape {np.shape(gradient)}, the parameter {p.shape}; nothing was moved. "
             "Write p.grad = None and call loss.backward() again."
         )
-    _square(name, gradient)
-    return p.grad
+    return gradient
 
 
 def _square(name: str, g: Any) -> float:
     """The sum of squares of a gradient, which may overflow; a NaN or an infinity in it is refused by name."""
     flat = np.asarray(g).ravel(order="K")
-    with np.errstate(over="ignore", invalid="ignore"):  # both are looked into below
-        square = float(np.dot(flat, flat))
+    square = _square_of(flat)
     if not math.isfinite(square):
         bad = ~np.isfinite(flat)
         if bad.any():
@@ -190,6 +239,11 @@ def _square(name: str, g: Any) -> float:
                 "nothing was moved. Run the step under autograd.detect_nan() to find where it arose."
             )
     return square
+
+
+def _square_of(vector: np.ndarray) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):  # both are looked into by whoever asks
+        return float(np.dot(vector, vector))
 
 
 def length_of(name: str, g: Any) -> float:

@@ -3,6 +3,9 @@
 A step moves the parameters in place, through buffers made once: it builds no graph and allocates nothing large. It
 looks at every gradient first; if one is missing, has another shape or is not finite, it says which and changes nothing.
 Gradients stay as they were: forget them with `zero_grad()` before the next backward pass.
+
+Each optimizer is one function, `move`. It is written with `*=`, `+=` and `out=`, which work in place on arrays; on
+Values, for which `out` is None, the same lines give new ones, and so a compiled step records them.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import numpy as np
 from autograd import Value
 from autograd.errors import DataError, NonFiniteError
 
-from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
+from ._cells import Parameters, cells_of, length_of, named_leaves
 from ._memory import keep_freed_memory
 from .module import check_same, is_number
 from .schedules import Schedule, cosine, step_decay, warmup
@@ -65,11 +68,16 @@ class Optimizer:
         rate = self.rate
         self.steps += 1
         for cell, gradient in zip(cells, gradients, strict=True):
-            values = cell.read()
-            self._move(values, gradient, cell, rate)
-            cell.write(values)
+            moved = self.move(cell.read(), gradient, cell.remembered, cell.step(), rate, cell.spare, cell.spare2)
+            cell.write(*moved)
 
-    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
+    def move(
+        self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Parameters p and their state after a step of gradient g, their step number t.
+
+        On arrays it works in place, in two more arrays of their shape; on Values it gives others.
+        """
         raise NotImplementedError
 
     def named_parameters(self) -> list[tuple[str, Value]]:
@@ -83,11 +91,9 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The number of steps and, by slot and parameter name, what it remembers; copies."""
-        state = {"steps": np.array(self.steps)}
-        for cell in self._cells:
-            for slot in self.slots:
-                state |= {f"{slot}.{name}": array.copy() for name, array in cell.parts(slot)}
-        return state
+        slots = {(slot, name): part for cell in self._cells for slot in self.slots for name, part in cell.parts(slot)}
+        remembered = {f"{slot}.{name}": slots[slot, name].copy() for name, _ in self._named for slot in self.slots}
+        return {"steps": np.array(self.steps), **remembered}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where another optimizer of the same kind stopped. If it does not fit, change nothing."""
@@ -127,23 +133,25 @@ class SGD(Optimizer):
         self.slots = () if not momentum else ("momentum", "steps") if dampening else ("momentum",)
         super().__init__(params, lr)
 
-    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
+    def move(
+        self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
         if self.weight_decay:
-            gradient = np.add(gradient, np.multiply(values, self.weight_decay, out=cell.spare), out=cell.spare)
+            g = np.add(g, np.multiply(p, self.weight_decay, out=spare), out=spare)
         if not self.momentum:
-            _subtract(values, gradient, rate, cell.spare)
-            return
-        buffer = cell.state["momentum"]
-        buffer *= self.momentum
+            p -= np.multiply(g, rate, out=spare)
+            return p, state
+        momentum = state["momentum"]
+        momentum *= self.momentum
         if self.dampening:
-            share = np.where(np.equal(cell.count(), 1), 1.0, 1.0 - self.dampening)
-            gradient = np.multiply(gradient, share, out=cell.spare2, casting="same_kind")
-        buffer += gradient
+            g = np.multiply(g, _beside(g, np.where(np.equal(t, 1), 1.0, 1.0 - self.dampening)), out=spare2)
+        momentum += g
         if self.nesterov:
-            _subtract(values, gradient, rate, cell.spare)
-            _subtract(values, buffer, rate * self.momentum, cell.spare)
+            p -= np.multiply(g, rate, out=spare)
+            p -= np.multiply(momentum, rate * self.momentum, out=spare)
         else:
-            _subtract(values, buffer, rate, cell.spare)
+            p -= np.multiply(momentum, rate, out=spare)
+        return p, state | {"momentum": momentum}
 
 
 class Adam(Optimizer):
@@ -172,29 +180,33 @@ class Adam(Optimizer):
         self.slots = ("m", "v", "steps", "largest_v") if amsgrad else ("m", "v", "steps")
         super().__init__(params, lr)
 
-    def _move(self, values: np.ndarray, gradient: np.ndarray, cell: Cell, rate: float) -> None:
-        m, v, spare = cell.state["m"], cell.state["v"], cell.spare
+    def move(
+        self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        m, v = state["m"], state["v"]
         beta1, beta2 = self.betas
-        t = cell.count()
         if self.weight_decay:
             if self.decoupled:
-                values *= 1.0 - rate * self.weight_decay
+                p *= 1.0 - rate * self.weight_decay
             else:
-                gradient = np.add(gradient, np.multiply(values, self.weight_decay, out=cell.spare2), out=cell.spare2)
+                g = np.add(g, np.multiply(p, self.weight_decay, out=spare2), out=spare2)
         m *= beta1
-        m += np.multiply(gradient, 1.0 - beta1, out=spare)
+        m += np.multiply(g, 1.0 - beta1, out=spare)
         v *= beta2
-        np.multiply(gradient, gradient, out=spare)
-        spare *= 1.0 - beta2
-        v += spare
+        square = np.multiply(g, g, out=spare)
+        square *= 1.0 - beta2
+        v += square
+        state = state | {"m": m, "v": v}
         if self.amsgrad:
-            v = np.maximum(v, cell.state["largest_v"], out=cell.state["largest_v"])
-        np.sqrt(v, out=spare)
-        spare *= 1.0 / (1.0 - beta2**t) ** 0.5
-        spare += self.eps
-        np.divide(m, spare, out=spare)
-        spare *= rate / (1.0 - beta1**t)
-        values -= spare
+            largest = state["largest_v"]
+            v = state["largest_v"] = np.maximum(v, largest, out=None if spare is None else largest)
+        length = np.sqrt(v, out=spare)
+        length *= _beside(p, 1.0 / (1.0 - beta2**t) ** 0.5)
+        length += self.eps
+        way = np.divide(m, length, out=spare)
+        way *= _beside(p, rate / (1.0 - beta1**t))
+        p -= way
+        return p, state
 
 
 class AdamW(Adam):
@@ -216,10 +228,9 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
 
 
-def _subtract(values: np.ndarray, step: np.ndarray, rate: float, spare: np.ndarray) -> None:
-    """`values -= rate * step`, without a temporary."""
-    np.multiply(step, rate, out=spare)
-    values -= spare
+def _beside(x: Any, factor: Any) -> Any:
+    """A factor for x in x's dtype, which a plain number takes by itself; where step numbers differ, there are many."""
+    return factor.astype(x.dtype) if hasattr(factor, "astype") else factor
 
 
 # --- gradients ----------------------------------------------------------------------------------------------

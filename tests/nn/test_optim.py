@@ -9,7 +9,7 @@ import pytest
 import nn
 from autograd import Value
 from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError, StaleDataError
-from nn import optim
+from nn import _cells, optim
 
 CASES = {
     "SGD": (optim.SGD, "SGD", {"lr": 0.1}),
@@ -95,20 +95,61 @@ def test_scalars_move_as_arrays_do(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_remembered_of_frozen_scalars_stays(name):
+@pytest.mark.parametrize("shape", [(), (2, 1)], ids=["scalars", "arrays"])
+def test_what_is_remembered_of_frozen_parameters_stays(name, shape):
     ours, _, settings = CASES[name]
-    moved, frozen = scalars = nn.Parameter(1.0, name="moved"), nn.Parameter(2.0, name="frozen")
-    moved.grad = frozen.grad = 1.0
-    optimizer = ours(scalars, **settings)
+    moved, frozen = (nn.Parameter(np.full(shape, x)[()], name=n) for n, x in (("moved", 1.0), ("frozen", 2.0)))
+    moved.grad = frozen.grad = np.ones(shape)[()]
+    optimizer = ours([moved, frozen], **settings)
     optimizer.step()
     frozen.requires_grad = False
-    before, value = optimizer.state_dict(), frozen.data
+    before, value = optimizer.state_dict(), np.copy(frozen.data)
     optimizer.step()
     after = optimizer.state_dict()
-    assert frozen.data == value
+    assert np.array_equal(frozen.data, value)
     for slot in set(optimizer.slots) - {"largest_v"}:  # which does not grow at every step
-        assert after[f"{slot}.frozen"] == before[f"{slot}.frozen"] != 0.0
-        assert after[f"{slot}.moved"] != before[f"{slot}.moved"]
+        assert np.array_equal(after[f"{slot}.frozen"], before[f"{slot}.frozen"]) and before[f"{slot}.frozen"].all()
+        assert (after[f"{slot}.moved"] != before[f"{slot}.moved"]).all()
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_small_parameters_move_together_as_each_by_itself(name, dtype, monkeypatch):
+    """To the bit, also after one of them was frozen for a while: its step number is then its own."""
+    ours, _, settings = CASES[name]
+    found = []
+    for small in (_cells.SMALL, 0):  # together, then each in a cell of its own
+        monkeypatch.setattr(_cells, "SMALL", small)
+        rng = np.random.default_rng(0)
+        arrays = [rng.normal(size=shape).astype(dtype) for shape in ((2, 3), (4,), (1, 1), (3, 2))]
+        params = [nn.Parameter(x, name=f"p{n}") for n, x in enumerate([*arrays[:3], np.asfortranarray(arrays[3])])]
+        optimizer = ours(params, **settings)
+        assert len(optimizer._cells) == (1 if small else 4)
+        for step in range(5):
+            params[1].requires_grad = step != 1
+            for p in params:
+                p.grad = rng.normal(size=p.shape).astype(dtype)
+            optimizer.step()
+        found.append([*(p.data for p in params), *optimizer.state_dict().values()])
+    for together, alone in zip(*found, strict=True):
+        assert together.dtype == alone.dtype and np.array_equal(together, alone)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_move_on_values_gives_the_bits_of_a_move_in_place(name, dtype):
+    ours, _, settings = CASES[name]
+    p = nn.Parameter(START.astype(dtype))
+    optimizer = ours([p], **settings)
+    (cell,) = optimizer._cells
+    values, states = Value(p.data), {slot: Value(x) for slot, x in cell.remembered.items()}
+    for t in (1, 2, 3):
+        p.grad = np.sin(START + t).astype(dtype)
+        values, states = optimizer.move(values, Value(p.grad), states, float(t), optimizer.rate)
+        optimizer.step()
+        assert values.data.dtype == dtype and np.array_equal(values.data, p.data)
+        for slot, state in states.items():
+            assert np.array_equal(state.data, cell.state[slot])
 
 
 def thawing(leaf, optimizer, first, second):

@@ -34,7 +34,7 @@ def library_of(programs: Sequence[Program]) -> list[Runner]:
 
 def _native(program: Program) -> Program:
     """With all numbers in this machine's order of bytes."""
-    types = tuple((shape, dtype.newbyteorder("=")) for shape, dtype in program.types)
+    types = tuple((shape, np.dtype(dtype.type)) for shape, dtype in program.types)
     constants = {
         r: data.astype(types[r][1]) if isinstance(data, np.ndarray) and not data.dtype.isnative else data
         for r, data in program.constants.items()
@@ -48,7 +48,7 @@ class _Runner:
     def __init__(self, call: Any, number: int, program: Program, planned: Planned) -> None:
         self._call, self._number, self._planned = call, number, planned
         self._inputs, self._outputs = (
-            [(shape, dtype.newbyteorder("=")) for shape, dtype in (program.types[r] for r in registers)]
+            [(shape, np.dtype(dtype.type)) for shape, dtype in (program.types[r] for r in registers)]
             for registers in (program.inputs, program.outputs)
         )
         self._foreign = any(not program.types[r][1].isnative for r in program.inputs)  # bytes in another order
