@@ -8,7 +8,7 @@ import pytest
 
 from autograd import OPS, Op
 from autograd.ops import channels, convolution, dense, interpolation, placing, pooling, running
-from tools import fuzz, mutants, oracles, versions
+from tools import fuzz, mutants, mutate, oracles, versions
 from tools.graphs import build
 from tools.makers import MAKERS
 from tools.program import Leaf, Program, Step
@@ -96,9 +96,20 @@ def test_mutants_are_generated_from_the_source():
         assert m.before != m.after
 
 
+def test_a_test_that_fails_without_a_mutant_ends_the_run(monkeypatch):
+    def fails():
+        raise AssertionError("1 is not 2")
+
+    suite = {"autograd.ops": (lambda owner: ([("passes", int), ("ours", fails)], []), list)}
+    monkeypatch.setattr(mutate, "SUITES", suite)
+    monkeypatch.setattr(mutate, "in_a_child", lambda work, limit: work())
+    with pytest.raises(SystemExit, match="fail without any mutant: ours: AssertionError: 1 is not 2"):
+        mutate.run(["autograd.ops.arithmetic"], every=1)
+
+
 @pytest.mark.slow
 def test_some_mutants_are_killed():
-    command = [sys.executable, "-m", "tools.mutate", "autograd.ops.arithmetic", "--every", "12"]
+    command = [sys.executable, "-m", "tools.mutate", "autograd.ops.arithmetic", "--every", "12", "--trust"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=mutants.ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     row = next(line for line in done.stdout.splitlines() if "arithmetic.py" in line)
