@@ -10,7 +10,7 @@ from collections import namedtuple
 import numpy as np
 
 from ..errors import ShapeError
-from ..op import Op, rank_of, shape_of
+from ..op import Op, dtype_of, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axes, negative_axis
 from ._functions import function
@@ -19,7 +19,7 @@ from .elementwise import abs_, where
 from .linalg import BATCH, SYMMETRIC, A, lapack, square, symmetric
 from .reduce import max_, min_, sum_
 from .reduce import norm as euclidean
-from .shape import expand_dims, moveaxis, squeeze
+from .shape import astype, expand_dims, moveaxis, squeeze
 
 # --- eigenvalues of symmetric matrices ----------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ def _vector_norm(x, ord, axis, keepdims):
     if ord in (np.inf, -np.inf):
         return (max_ if ord > 0 else min_)(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return sum_(not_equal(x, 0) * 1.0, axis=axis, keepdims=keepdims)
+        return sum_(astype(not_equal(x, 0), dtype_of(x)), axis=axis, keepdims=keepdims)
     if ord == 1:
         return sum_(size, axis=axis, keepdims=keepdims)
     if isinstance(ord, str):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..errors import AxisError, ShapeError
-from ..op import About, Op, rank_of, shape_of
+from ..op import About, Op, dtype_of, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function
@@ -208,6 +208,7 @@ def linspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """
     rank = max(rank_of(start), rank_of(stop))
     shares = np.arange(num).reshape((num,) + (1,) * rank) / max(num - bool(endpoint), 1)
-    out = start + (stop - start) * shares
+    length = stop - start
+    out = start + length * shares.astype(np.result_type(dtype_of(length), np.float16))  # float32 stays float32
     out = out if dtype is None else astype(out, dtype)
     return moveaxis(out, 0, axis) if rank and axis not in (0, -rank - 1) else out

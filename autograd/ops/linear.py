@@ -16,7 +16,7 @@ from ._axes import negative_axis
 from ._functions import function
 from ._reasons import other_factor
 from ._rows import LARGE, tall
-from .join import stack
+from .join import concatenate
 from .reduce import sum_
 from .shape import broadcast_to, expand_dims, getitem, moveaxis, ravel, reshape, transpose
 
@@ -142,6 +142,8 @@ def inner(x, y):
 @function(np.vdot)
 def vdot(x, y):
     """The sum of the products of all numbers of x and y, in order."""
+    if math.prod(shape_of(x)) != math.prod(shape_of(y)):
+        raise ShapeError(f"vdot: as many numbers in both; got shapes {shape_of(x)} and {shape_of(y)}")
     return sum_(ravel(x) * ravel(y))
 
 
@@ -197,9 +199,9 @@ def cross(x, y, axisa=-1, axisb=-1, axisc=-1, axis=None):
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
     if shape_of(x)[-1] != 3 or shape_of(y)[-1] != 3:
         raise ShapeError(f"cross: vectors of three numbers; got {shape_of(x)[-1]} and {shape_of(y)[-1]}")
-    x, y = ([getitem(v, (..., i)) for i in range(3)] for v in (x, y))
+    x, y = ([getitem(v, (..., slice(i, i + 1))) for i in range(3)] for v in (x, y))
     parts = [x[1] * y[2] - x[2] * y[1], x[2] * y[0] - x[0] * y[2], x[0] * y[1] - x[1] * y[0]]
-    out = stack(parts, axis=-1)
+    out = concatenate(parts, axis=-1)
     return out if rank_of(out) == 1 else moveaxis(out, -1, axisc)
 
 
@@ -311,7 +313,7 @@ def _einsum_pull(g, i, xs, terms, right):
     missing = tuple(n for n, c in enumerate(terms[i]) if c not in known)
     dx = expand_dims(dx, missing) if missing else dx
     # An axis of size 1 in all others was spread to x's size; one of size 1 in x is summed by the walk.
-    spread = tuple(map(max, shape_of(dx), shape_of(xs[i])))
+    spread = tuple(size if n == 1 else n for n, size in zip(shape_of(dx), shape_of(xs[i])))
     return dx if shape_of(dx) == spread else broadcast_to(dx, spread)
 
 

@@ -43,7 +43,10 @@ def take(x, indices, axis=None, mode="raise"):
     if hasattr(indices, "_data"):
         notice_read(indices, "an index")
         indices = indices._data
-    indices = _inside_axis(np.asarray(indices), shape_of(x)[axis], mode)
+    indices = np.asarray(indices)
+    if indices.dtype == bool or not indices.size:  # as in NumPy, True is 1 here, and no mask
+        indices = indices.astype(int)
+    indices = _inside_axis(indices, shape_of(x)[axis], mode)
     if rank_of(x) == -axis:  # the first axis: an embedding's rows
         return getitem(x, (indices,))
     return getitem(x, (..., indices, *(slice(None),) * (-axis - 1)))

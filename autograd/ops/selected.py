@@ -16,7 +16,7 @@ from .arithmetic import equal
 from .elementwise import maximum, minimum
 from .elementwise import where as choose
 from .reduce import count, norm, sum_
-from .shape import broadcast_to, reshape
+from .shape import astype, broadcast_to, reshape
 
 
 def only(who, x, where, instead):
@@ -140,7 +140,9 @@ def average(x, axis=None, weights=None, keepdims=False):
             raise ShapeError(f"average: weights need the shape of x, {shape_of(x)}, or of its axes {axis}; got "
                              f"{shape_of(weights)}")
         weights = reshape(weights, tuple(n if i - rank_of(x) in axes else 1 for i, n in enumerate(shape_of(x))))
-    return sum_(x * weights, axis, keepdims) / sum_(broadcast_to(weights, shape_of(x)), axis, keepdims)
+    weighted = x * weights
+    weights = astype(broadcast_to(weights, shape_of(x)), dtype_of(weighted))  # so that float32 weights add up exactly
+    return sum_(weighted, axis, keepdims) / sum_(weights, axis, keepdims)
 
 
 @function(np.ptp)
@@ -161,7 +163,8 @@ def nansum(x, axis=None, keepdims=False, *, initial=None, where=True):
 @function(np.nanmean)
 def nanmean(x, axis=None, keepdims=False, *, where=True):
     """The mean of the numbers that are not NaN."""
-    return nansum(x, axis, keepdims, where=where) / sum(equal(x, x) * 1.0, axis, keepdims, where=where)
+    total = nansum(x, axis, keepdims, where=where)
+    return total / sum(astype(equal(x, x), dtype_of(total)), axis, keepdims, where=where)
 
 
 @function(np.nanmax)

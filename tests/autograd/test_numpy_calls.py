@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from autograd import Value, grad
-from autograd.errors import HandgradError
+from autograd.errors import HandgradError, ShapeError
 from autograd.numpy_calls import BY_NUMPY, OnData, signature_of
 from tests.sweep import sweep
 
@@ -169,6 +169,36 @@ def test_a_call_means_what_numpy_means(function):
         else:
             assert not isinstance(got, Exception), f"{said}: {got}"
             assert_same(got, expected, said)
+
+
+SINGLE = MATRIX.astype(np.float32)
+
+
+@pytest.mark.parametrize("call", [
+    lambda m, v, single: np.nanmean(single, axis=0), lambda m, v, single: np.nanmean(single),
+    lambda m, v, single: np.average(m, axis=0, weights=single[:, 0]),
+    lambda m, v, single: np.average(single, weights=m), lambda m, v, single: np.cross(single, v),
+    lambda m, v, single: np.linspace(single, single[0], 4), lambda m, v, single: np.linspace(m, single[0], 4),
+    lambda m, v, single: np.linalg.norm(single, 0, axis=1), lambda m, v, single: np.einsum("ij,j->i", single, v),
+    lambda m, v, single: np.take(m, [True, False], axis=0), lambda m, v, single: np.take(single, []),
+    lambda m, v, single: np.vdot(v, m[:, 0]),
+])  # fmt: skip
+def test_mixed_precision_and_odd_indices_mean_what_numpy_means(call):
+    given = (MATRIX, MATRIX[0], SINGLE)
+    expected, got = attempt(call, given, {}), attempt(call, tuple(map(Value, given)), {})
+    if isinstance(expected, Exception):
+        assert isinstance(got, ShapeError), got
+    else:
+        assert_same(got, expected, "")
+        exact = 1e-14 if np.asarray(expected).dtype == np.float64 else 1e-6
+        np.testing.assert_allclose(plain(got), expected, rtol=exact)
+
+
+@pytest.mark.parametrize("subscripts", ["ij->", "ij->i", "ij->j", "ij,ij->j"])
+def test_einsum_over_no_rows_has_a_gradient_of_no_rows(subscripts):
+    x = Value(np.zeros((0, 3)))
+    np.einsum(subscripts, *[x] * len(subscripts.split("->")[0].split(","))).sum().backward()
+    assert x.grad.shape == (0, 3)
 
 
 def assert_same(got, expected, said):
