@@ -169,7 +169,7 @@ def cells_of(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[Cel
 
 
 def named_leaves(params: Parameters, who: str) -> list[tuple[str, Value]]:
-    """Parameters with names to speak of them by; each once."""
+    """Parameters with names for messages and files; each once."""
     expected = f"{who} takes a module, its parameters() or a list of Values that are leaves"
     if isinstance(params, Value):
         raise DataError(f"{expected}; got one Value. Write {who}([p]).")
@@ -197,7 +197,7 @@ def _in_short(x: Any) -> str:
 
 
 def _instead_of(p: Any, who: str) -> str:
-    """What to write in the place of something that is no parameter."""
+    """What to write instead of something that is not a parameter."""
     if isinstance(p, Module):
         return f"Write {who}(model), or join several: {who}([*one.parameters(), *other.parameters()])."
     if isinstance(p, Value) and p.op is not None:

@@ -1,7 +1,7 @@
 """The first thing `nn` looks at: is the package `autograd` beside it ours?
 
-PyPI's `autograd` (HIPS) is imported under the same name. Where it comes first, nothing here can work, and the
-errors would puzzle: so it is named, with the cure.
+PyPI's `autograd` (HIPS) is imported under the same name. Where it comes first, nothing here works, and the
+errors would be confusing. So the error names it and says what to do.
 """
 
 from importlib import util

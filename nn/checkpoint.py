@@ -78,7 +78,7 @@ def _states_of_dropouts(model: Module, states: Mapping[str, Any]) -> list[tuple[
     if missing := [name for name in found if name not in states]:
         raise DataError(f"the checkpoint has no state for the dropout {missing[0]}: the model was made in another way")
     for name, dropout in found.items():
-        type(dropout.rng.bit_generator)().state = states[name]  # raises if it is no state of this kind
+        type(dropout.rng.bit_generator)().state = states[name]  # raises if it is a state of another kind
     return [(dropout, states[name]) for name, dropout in found.items()]
 
 

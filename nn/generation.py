@@ -1,6 +1,6 @@
-"""How a GPT reads the ids so far while it generates: with a cache, and by programs.
+"""How a GPT computes the next logits while it generates: with a cache of keys and values, and by compiled programs.
 
-A program has fixed shapes. So its cache has room for `block_size` tokens, and the place of the new one is an input: one
+A program has fixed shapes, so its cache has room for `block_size` tokens, and the place of the new one is an input: one
 more token is one run of one program, however many there are already.
 """
 
@@ -14,8 +14,8 @@ import numpy as np
 import autograd as ag
 
 
-class Reader:
-    """Gives the logits of the token after all ids so far, of which there is one more at each call."""
+class Decoder:
+    """Computes the logits of the next token from all ids so far; each call has one id more than the last."""
 
     def __init__(self, model: Any, use_cache: bool = True) -> None:
         self.model, self.seen = model, 0
@@ -39,8 +39,8 @@ class Reader:
         return self.model(new, self.cache).data[..., -1, :]
 
 
-class CompiledReader(Reader):
-    """The same by programs; the prompt, whose length is seldom the same twice, is read without."""
+class CompiledDecoder(Decoder):
+    """The same by compiled programs; only the prompt, whose length varies, runs without one."""
 
     def __init__(self, model: Any, use_cache: bool, backend: bool | str) -> None:
         super().__init__(model, use_cache)

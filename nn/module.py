@@ -180,7 +180,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        from .tree import printed
+        from .printing import printed
 
         return printed(self)
 
@@ -192,7 +192,7 @@ class Module:
     def _name_in(self, around: Scope) -> str:
         """What the module that is calling this one calls it; the outermost module has no name."""
         caller: Module | None = around.module
-        if caller is None:  # a scope that is no module's: look further out
+        if caller is None:  # a scope of something else: look further out
             caller = next((scope.module for scope in around.chain() if scope.module is not None), None)
         if caller is None:
             return ""

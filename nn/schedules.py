@@ -1,7 +1,7 @@
 """Learning-rate schedules: functions from the step, counted from 0, to the learning rate of that step.
 
-An optimizer takes one in the place of a number, `SGD(model, lr=warmup(cosine(0.1, 1000), 50))`; any function of the
-step will do. They are found as `nn.optim.cosine` and so on, beside the optimizers.
+An optimizer takes one instead of a number, `SGD(model, lr=warmup(cosine(0.1, 1000), 50))`; any function of the step
+works. They are in `nn.optim`, beside the optimizers.
 """
 
 from __future__ import annotations
@@ -51,6 +51,6 @@ def warmup(schedule: float | Schedule, steps: int) -> Schedule:
 
 
 def _check_steps(who: str, name: str, steps: Any, above: bool = False) -> None:
-    """Refuse, where it is given, what is no number of steps: the schedule itself is only called in training."""
+    """Refuse at once what is not a number of steps: the schedule itself is only called in training."""
     if not is_number(steps) or not (steps > 0 if above else steps >= 0):
         raise ValueError(f"{who}: {name} is a number of steps {'above 0' if above else 'from 0 up'}; got {steps!r:.60}")

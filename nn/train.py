@@ -183,7 +183,7 @@ def _step(
         nonlocal cleared
         part = loss(*batch) if isinstance(batch, tuple) else loss(batch)
         if not cleared and isinstance(part, ag.Value):  # whatever else came is refused by accumulate
-            cotangent_for(part, None)  # refuses a loss that is no scalar or no function of the parameters
+            cotangent_for(part, None)  # refuses a loss that is not a scalar, or does not depend on the parameters
             optimizer.zero_grad()  # only now: a loss that fails or is refused leaves the gradients as they were
             cleared = True
         return part
@@ -213,7 +213,7 @@ def _compiled(
     def part_of(model: Module, *batch: Any) -> Any:
         part = loss(*batch)
         check_loss(part)
-        cotangent_for(part, None)  # refuses a loss that is no scalar or no function of the parameters
+        cotangent_for(part, None)  # refuses a loss that is not a scalar, or does not depend on the parameters
         return part / count
 
     program = ag.compile(part_of, None if backend is True else backend)

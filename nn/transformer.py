@@ -18,7 +18,7 @@ from .attention import KeyValues, MultiHeadAttention
 from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
-from .generation import CompiledReader, Reader
+from .generation import CompiledDecoder, Decoder
 from .linear import Linear
 from .module import Module, as_input, evaluating, whole_size
 from .norm import LayerNorm, RMSNorm
@@ -202,9 +202,9 @@ class GPT(Module):
                 f"got {ids.dtype} of shape {ids.shape}"
             )
         rng = init.generator(rng if seed is None else seed)
-        read = CompiledReader(self, use_cache, compile) if compile else Reader(self, use_cache)
+        decode = CompiledDecoder(self, use_cache, compile) if compile else Decoder(self, use_cache)
         with evaluating(self), ag.no_grad():
-            return _extended(read, ids, n, lambda logits: draw(logits, temperature, top_k, rng), stop)
+            return _extended(decode, ids, n, lambda logits: draw(logits, temperature, top_k, rng), stop)
 
     def extra(self) -> str:
         vocab_size, d_model = self.tokens.weight.shape
@@ -212,11 +212,11 @@ class GPT(Module):
 
 
 def _extended(
-    read: Reader, ids: np.ndarray, n: int, chosen: Callable[[np.ndarray], np.ndarray], stop: int | None
+    decode: Decoder, ids: np.ndarray, n: int, chosen: Callable[[np.ndarray], np.ndarray], stop: int | None
 ) -> np.ndarray:
     ended = np.zeros(ids.shape[:-1], dtype=bool)
     for _ in range(n):
-        new = chosen(read(ids))[..., None]
+        new = chosen(decode(ids))[..., None]
         if stop is not None:
             new[ended] = stop
             ended |= new[..., 0] == stop

@@ -18,8 +18,8 @@ __all__ = ["Run", "capture"]
 def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
     """Run a torch module or function, or a JAX function, once, for real, and record the run as a graph of Values.
 
-    The graph can be drawn, stepped, explained and checked as any other; `run.compare()` holds our backward pass against
-    the library's own and names the first node that differs, by op, module, file and line. `run.result` is what the
+    The graph can be drawn, stepped, explained and checked as any other; `run.compare()` compares our backward pass
+    with the library's own and names the first node that differs, by op, module, file and line. `run.result` is what the
     model returned, `run.parameters` and `run.inputs` are Values by name. Buffers, random numbers, training mode and
     flags are afterwards as they were.
     """

@@ -1,4 +1,4 @@
-"""A second opinion: our backward pass held against torch's, node by node, and the first that differs judged.
+"""A second opinion: our backward pass compared with torch's, node by node, and a verdict on the first that differs.
 
 Both passes start from the same gradient of the result. A gradient depends only on those of the results its tensor went
 into, so in backward order the first that differs comes from one call whose results still agree: that call is named, and
@@ -60,7 +60,7 @@ class Difference:
     value: Value = field(repr=False)
     call: Place | None = None  # where the model calls it; file and line are those of backward, if it has one
     path: str = ""
-    wrong: str = UNCLEAR  # whom finite differences contradict: "handgrad", "torch" or "jax", "both"; else "unclear"
+    wrong: str = UNCLEAR  # whose gradient differs from finite differences: "handgrad", "torch" or "jax", "both"
     report: Report | None = field(default=None, repr=False)
     left_out: LeftOut | None = None  # the terms that the wrong backward lacks, where it can be said
     way: list[Passed] = field(default_factory=list, repr=False)  # from the call's result on to L
@@ -318,7 +318,7 @@ def their_pull(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
 def steps_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
     """The recorded steps of one call as a function of one of its inputs: Σ gradient · result.
 
-    What gets no gradient is left out: a masked score is -inf, and 0 times that is no number.
+    What gets no gradient is left out: a masked score is -inf, and 0 times that is NaN.
     """
     outputs = [v for v in dict.fromkeys(call.outputs) if theirs.get(v) is not None]
     again = replay(outputs, call.inputs)
@@ -342,11 +342,11 @@ def judge(found: Difference, call: Any, ours: dict[Value, Any], theirs: dict[Val
     try:
         found.report = check_formula(f, lambda x: returned, data)
         own = check_grads(f, data)
-    except Exception:  # not differentiable twice the same way: then nobody is accused
+    except Exception:  # the two runs differ: then neither is called wrong
         return
     theirs_wrong, ours_wrong = found.report.verdict == "wrong", own.verdict == "wrong"
-    accused = {(True, True): BOTH, (True, False): call.library, (False, True): HANDGRAD}
-    found.wrong = accused.get((theirs_wrong, ours_wrong), UNCLEAR)
+    verdicts = {(True, True): BOTH, (True, False): call.library, (False, True): HANDGRAD}
+    found.wrong = verdicts.get((theirs_wrong, ours_wrong), UNCLEAR)
     if found.wrong == call.library:
         found.left_out = left_out(call, found.value, ours, found.theirs)
 

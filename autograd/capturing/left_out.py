@@ -36,7 +36,7 @@ class Term:
 
     through: str
     rule: str
-    missing: Array  # what has to be added to the library's gradient to mend it
+    missing: Array  # what has to be added to the library's gradient to correct it
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Functions that reach JAX's primitives in many parts, known by the name they were called by: softmax, layer norm.
 
-A guess is made from the name and held against the numbers of the run: only an op that gives the same is taken.
+A guess is made from the name and compared with the numbers of the run: only an op that gives the same is taken.
 """
 
 from __future__ import annotations

@@ -99,13 +99,13 @@ class Run:
         return {n: v.data for n, v in self.parameters.items()}, {n: v.data for n, v in self.inputs.items()}
 
     def compare(self) -> Comparison:
-        """Hold our backward pass against torch's, node by node in backward order; says where they first differ."""
+        """Compare our backward pass with torch's, node by node in backward order, and say where they first differ."""
         from .compare import compare
 
         return compare(self)
 
     def check(self, seed: int = 0) -> Report:
-        """Hold our gradients of parameters and inputs against finite differences of the recorded run."""
+        """Compare our gradients of parameters and inputs with finite differences of the recorded run."""
         from .compare import check
 
         return check(self, seed)

@@ -27,7 +27,7 @@ def torch_gradients(
 
 
 def by_backward(starts: list[Any], edges: list[Any], weights: list[Any]) -> list[Any]:
-    """The same by `backward()`, which reentrant checkpoints insist on: hooks at the places, and leaves' own `.grad`."""
+    """The same by `backward()`, which reentrant checkpoints need: hooks at the places, and leaves' own `.grad`."""
     leaves = {edge.node: edge.node.variable for edge in edges if hasattr(edge.node, "variable")}
     before = {node: leaf.grad for node, leaf in leaves.items()}
     found: dict[tuple[Any, int], Any] = {}

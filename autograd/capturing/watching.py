@@ -52,7 +52,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
 
 
 def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs: Any) -> Any:
-    """A call of an autograd.Function: its forward is recorded by us, its backward is torch's word for it."""
+    """A call of an autograd.Function: we record its forward; its backward is what is compared."""
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
     if recorder.inside or not torch.is_grad_enabled() or not any(map(recorder.carries, tensors)):
         return apply(*args, **kwargs)

@@ -125,7 +125,8 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         yield f"{c.name}: the gradient is {g[bad][0]} where the differences are {too}"
         return
     if not np.any(np.abs(g[c.wrong]) > 1e-12 * np.abs(d[c.wrong])):
-        yield f"{c.name}: no gradient arrives{'' if c.wrong.all() else ' at some entries'}, yet it counts"
+        where = "" if c.wrong.all() else " at some entries"
+        yield f"{c.name}: no gradient arrives{where}, yet the result depends on it"
     yield from _ratios(c, subject)
     if c.wrong.sum() == 1 and c.wrong.size > 2:
         index = [int(i[0]) for i in np.nonzero(c.wrong)]

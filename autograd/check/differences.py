@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 RUNG = 8.0  # each step of the ladder is so many times the one before
 BEND = 1e-4  # a first look that bends more than this much of the slope is looked at again
-FAINT = 1e-6  # a jump of the slope by less than this much of it is no kink, but a bend close by
+FAINT = 1e-6  # a jump of the slope by less than this much of it is a bend close by, not a kink
 POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladder is evaluated
 
 
@@ -95,7 +95,7 @@ def climb(probe: Probe, places: Array) -> Climb:
     values = (x[:, None, None] + steps).reshape(len(x), -1)
     moved = probe.entries(places, values.T).reshape(rungs, 4, len(x)).T
     up, down, up2, down2 = np.moveaxis(moved, 1, 0)
-    real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # a step that rounding swallowed is no step
+    real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # rounding swallowed the step
     with np.errstate(all="ignore"):
         rounding = (sigma + epsilon * np.fmax(np.abs(up2), np.abs(down2))) / real
         near = (up - down) / (steps[..., 0] - steps[..., 1])
@@ -222,12 +222,12 @@ def noise(probe: Probe) -> float:
 def _turns(closer: Array, wider: Array, ratio: float, known: float, measured: float) -> bool:
     """Whether what looks like noise in wider tables is the function itself, which closer ones still resolve.
 
-    Its second differences grow with the square of the spacing, so those of the closer tables foretell it; or there is
+    Its second differences grow with the square of the spacing, so those of the closer tables predict it; or there is
     nothing but noise in the wider tables where the closer ones show next to none.
     """
     bend, close = (float(np.median(size)) for size in (np.abs(np.diff(closer, 2)).max(axis=1), np.ptp(closer, axis=1)))
-    foretold = bend > 8 * known and bend * ratio**2 > 0.1 * measured
-    return foretold or (close > 30 * known and measured > 0.1 * float(np.median(np.ptp(wider, axis=1))))
+    predicted = bend > 8 * known and bend * ratio**2 > 0.1 * measured
+    return predicted or (close > 30 * known and measured > 0.1 * float(np.median(np.ptp(wider, axis=1))))
 
 
 def noise_of(table: Array) -> float:

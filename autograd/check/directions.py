@@ -53,7 +53,7 @@ def _far_from(fine: Array, gradient: Array, places: Array, coarse: float) -> set
     """The entries of a gradient in a coarse dtype that are farthest from the one in float64: more than it may round.
 
     Along a direction the rounding of all entries adds up and hides one that is 1 % wrong. So there the gradient in
-    float64 is tried, and the coarse one is held against it entry by entry.
+    float64 is tried, and the coarse one is compared with it entry by entry.
     """
     relative, absolute = rounding_of(coarse)
     expected = fine[places]

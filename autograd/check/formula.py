@@ -22,7 +22,7 @@ from .subject import Array, Subject, cotangents, gives_back
 def check_formula(
     f: Callable[..., Any], my_gradient: Callable[..., Any], *inputs: Any, step: float | None = None, seed: int = 0
 ) -> Report:
-    """Hold a hand-written gradient of `f` against the engine's and against differences, entry by entry.
+    """Compare a hand-written gradient of `f` with the engine's and with finite differences, entry by entry.
 
     `my_gradient` is called with the same inputs as plain numbers and arrays, and returns one gradient, or a tuple of
     them for several inputs, None where none flows. It may use NumPy, plain Python, or torch (it gets tensors if it
@@ -132,7 +132,7 @@ def _answered(name: str, shape: tuple[int, ...], g: Any, weights: Any) -> _Answe
     try:
         g = np.asarray(g, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(f"the formula's gradient for {name} is no array of numbers: {g!r:.60}") from None
+        raise DataError(f"the formula's gradient for {name} is not an array of numbers: {g!r:.60}") from None
     expected = out + shape
     nearest = g if g.shape == expected else _in_shape(g, shape, out)
     complaint = "" if g.shape == expected else _wrong_shape(name, g.shape, shape, out)

@@ -1,4 +1,4 @@
-"""check_grads and assert_grads: a function's gradient held against differences of the function itself."""
+"""check_grads and assert_grads: a function's gradient compared with differences of the function."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .subject import Subject, cotangents, gives_back
 from .verdict import NONDETERMINISTIC, VERDICTS, WRONG, Judged, judge, rounding_of
 
 MODES = ("reverse", "forward")
-BY_CALLS = "the function decides in Python, reads .data, or uses Values made before: every entry was done by calling it"
+BY_CALLS = "the function decides in Python, reads .data, or uses Values made before: it was called for each difference"
 TAPED = (
     "{op} gives another gradient on Values, as second derivatives need it, than on plain numbers, where it is right: "
     "these are the ones on Values. Does it look at the type of what it is given?"
@@ -32,7 +32,7 @@ ERRATIC = "a rule gave two gradients for the same numbers: does it draw at rando
 def check_grads(
     f: Callable[..., Any], *inputs: Any, order: int = 1, step: float | None = None, seed: int = 0, mode: str = "reverse"
 ) -> Report:
-    """Hold the gradient of `f` at these inputs against differences, entry by entry, and say what was found.
+    """Compare the gradient of `f` at these inputs with finite differences, entry by entry, and report what was found.
 
     Inputs are numbers, arrays, leaf Values, or nested lists, tuples and dicts of them; results may be nested too.
     Several numbers as a result are weighted with random ones (seed), and the report is on the gradient of their sum.
@@ -181,7 +181,7 @@ def _compare_engine(report: Report, engine: Judged, subject: Subject) -> None:
 
 
 def _remark_zeros(report: Report, judged: Judged) -> None:
-    """A gradient of zeros looks like a mistake; say that it is none."""
+    """A gradient of zeros looks like a mistake; say where it is right."""
     if judged.zero is None or not judged.zero.any():
         return
     for part in report.parts:

@@ -145,7 +145,7 @@ class Report:
         for part in self.parts:
             gradient, slope = part.judged.gradient[part.rows], part.judged.slope[part.rows]
             same = gradient == slope
-            if part.judged.zero is not None:  # beside nothing, rounding is no gap
+            if part.judged.zero is not None:  # beside a zero, rounding does not count as a gap
                 same |= part.judged.zero[part.rows]
             if gradient.size:
                 with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""From numbers to verdicts: each entry of a gradient held against differences, as far as it takes to be sure.
+"""From numbers to verdicts: each entry of a gradient compared with differences, as closely as it takes to be sure.
 
 pass              the gradient agrees with the differences, within what rounding explains
 wrong             it does not
@@ -27,7 +27,7 @@ VERDICTS = ("pass", "precision", "kink", "wrong", "nondeterministic")
 PASS, PRECISION, KINK, WRONG, NONDETERMINISTIC = range(len(VERDICTS))
 
 SEEN = 1e-3  # a slope is seen if its error is no more than this much of it
-ENOUGH = 1000  # entries that are looked at closely before it is asked whether that is enough
+ENOUGH = 1000  # entries that are looked at closely; once one is wrong, the others are not
 LITTLE = 1e-6  # a gradient is as good as zero if it is no more than this much of the others
 
 
@@ -109,7 +109,7 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     slope, error = climbed.slope, climbed.error
     scales = _Scales(probe, places, gradient, climbed)
     verdict = _compare(g, slope, error, scales)
-    kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump cannot be told from a bend nearby
+    kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump may be a bend nearby
     verdict[kinked & ~np.isnan(g)] = KINK
     verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
     # log(1 - p) at p = 1 - 1e-11: every step is longer than the way to the edge, where the slope is larger still.
@@ -196,7 +196,7 @@ def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
 
 
 def _doubt_the_infinite(probe: Probe, judged: Judged) -> None:
-    """Where f is infinite or NaN there is nothing to hold a gradient against: at best, what else f gives."""
+    """Where f is infinite or NaN there is nothing to compare a gradient with, except the results that are finite."""
     judged.verdict[np.isinf(judged.gradient)] = PRECISION
     if not probe.partly_finite:
         judged.verdict[judged.verdict == PASS] = PRECISION

@@ -1,4 +1,4 @@
-"""`handgrad capture model.py:make_model`: a model's backward pass held against ours; drawn, stepped, checked."""
+"""`handgrad capture model.py:make_model`: a model's backward pass compared with ours; drawn, stepped, checked."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ USUAL_NAMES = ("make_model", "make", "model")  # looked for, in this order, when
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "capture", help="is your PyTorch or JAX model's backward right, and where not?",
-        description="Run a model of yours once, record it, and hold its library's backward pass against ours, node by "
+        description="Run a model of yours once, record it, and compare its library's backward pass with ours, node by "
                     "node. The exit status is 1 if a gradient differs.")  # fmt: skip
     parser.add_argument("what", metavar="FILE.py[:FUNCTION]",
                         help="a file, and the function in it that returns the model and its inputs: "
                              "def make_model(): return model, x, y")  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="hold our gradients against finite differences too")
+    parser.add_argument("--check", action="store_true", help="compare our gradients with finite differences too")
     parser.add_argument("--compare", action="store_true",
                         help="with -o: write the comparison as a report (.html, or .txt .svg .png .pdf), not a drawing")
     parser.add_argument("-o", "--draw", metavar="PATH", help="draw it: .svg .png .pdf .html .dot .mmd")

@@ -22,7 +22,7 @@ LONGEST_REASON = 60  # characters of what a function raised, in the table; below
 
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
-        "check", help="hold the gradients of your functions against differences",
+        "check", help="compare the gradients of your functions with finite differences",
         description="Check the gradients of a file's functions, at the inputs that their defaults or their check_inputs"
                     " give; or those of every op and every layer.")  # fmt: skip
     parser.add_argument("what", nargs="?", metavar="FILE.py[:FUNCTION]", help="a file, and perhaps one function in it")

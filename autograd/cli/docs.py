@@ -68,7 +68,7 @@ PARTS = {
 }
 INTRODUCTION = """\
 Written from the docstrings by `handgrad docs`. An op takes floats, arrays or Values and gives the same. What it *sends
-back* to each input in a backward pass is told in `g`, the gradient that arrives at its result, and `out`, the
+back* to each input in a backward pass is written in `g`, the gradient that arrives at its result, and `out`, the
 result."""
 LONGEST_RULE = 100  # characters of a formula that can be taken in at a glance
 
@@ -177,7 +177,7 @@ def attributes(owner: type) -> Iterator[str]:
 
 def backward_rule(op: Op) -> str:
     """What an op sends back to each input, as its own rule says: in general, or where settings and shapes count, of its
-    first sample; nothing where that is no short formula.
+    first sample; nothing where that formula is long.
     """
     if not op.differentiable:
         return ""
@@ -215,7 +215,7 @@ def signature(member: Any, method: bool = False) -> str:
     if isinstance(member, staticmethod | classmethod):
         member, method = member.__func__, isinstance(member, classmethod)
     made_by_us = dataclasses.is_dataclass(member) or (inspect.isclass(member) and issubclass(member, Exception))
-    if not callable(member) or made_by_us:  # nobody calls a report or an exception
+    if not callable(member) or made_by_us:  # a report or an exception is not made by its users
         return ""
     try:
         found = inspect.signature(member)

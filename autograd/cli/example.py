@@ -1,4 +1,4 @@
-"""`handgrad example 3`: a worked example as a worksheet, or held against the printed numbers."""
+"""`handgrad example 3`: a worked example as a worksheet, or compared with the printed numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def register(subparsers: Subparsers) -> None:
         description="Run a worked example: 1 to 6, cat_sleeps, or all. Without a name, list them.")
     parser.add_argument("name", nargs="*", help="3, example3, cat_sleeps, ... or all")
     parser.add_argument("--check", action="store_true",
-                        help="hold every printed number against the engine and print the verdicts")
+                        help="compare every printed number with the engine's and print the verdicts")
     parser.add_argument("--set", action="append", default=[], metavar="INPUT=VALUE", dest="settings",
                         help="change an input or convention: --set eta=0.2 --set causal=true --set WQ=[[1,0],[0,1]]")
     parser.set_defaults(run=run)
@@ -91,7 +91,7 @@ def settings(example: Example, pairs: list[str]) -> dict[str, Any]:
 
 
 def wanted_instead(value: Any, default: Any) -> str:
-    """What an input with such a default should be, if `value` is something else; "" if it will do."""
+    """What an input with such a default should be, if `value` is something else; "" if it fits."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if isinstance(default, bool):
         return "" if isinstance(value, bool) else "true or false"
@@ -107,7 +107,7 @@ def wanted_instead(value: Any, default: Any) -> str:
 
 
 def _axes(numbers: Any) -> int | None:
-    """How many axes the numbers in nested lists have; None if they are no numbers, or ragged."""
+    """How many axes the numbers in nested lists have; None if they are not numbers, or ragged."""
     import numpy as np
 
     try:

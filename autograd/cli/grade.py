@@ -25,7 +25,7 @@ def register(subparsers: Subparsers) -> None:
         "grade", help="mark the answers to a worksheet, or those of a class",
         description="Mark answers (.csv, .json, .xlsx), each number from the learner's own earlier ones. One file "
                     "gives a report; several, or a folder, a table: who, score, first wrong step, slip. A file that "
-                    "cannot be read is told, and the rest is marked.")  # fmt: skip
+                    "cannot be read is named, and the rest is marked.")  # fmt: skip
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--of", metavar="FILE.py[:NAME] | EXAMPLE",
                         help="what the sheet was made from; files written by an example's sheet know it")  # fmt: skip

@@ -27,7 +27,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--digits", type=whole(1, 12), default=4, metavar="N",
                         help="significant digits asked for (default: 4)")  # fmt: skip
     parser.add_argument("--round", type=whole(0), metavar="N", dest="decimals",
-                        help="round the given numbers first: random weights are too long for hands")  # fmt: skip
+                        help="round the given numbers first: random weights have too many digits")  # fmt: skip
     parser.add_argument("--variant", type=whole(0), default=0, metavar="N", help="other numbers: sheet N of a class")
     parser.add_argument("--eta", type=float, default=0.1, help="the learning rate of the updates (default: 0.1)")
     parser.add_argument("--forward-only", action="store_true", help="no gradients")
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         sheet.save(path, arguments.key, not arguments.no_check, paper=arguments.paper)
     kind = "key" if arguments.key else "sheet"
     if sheet.is_long:
-        print("some given numbers are too long for hands: --round 1 rounds them, --variant 1 draws short ones")
+        print("some given numbers have too many digits: --round 1 rounds them, --variant 1 draws short ones")
     score = f" ({sheet.score})" if sheet.score else ""
     steps, blanks = counted(len(sheet.steps), "step"), counted(len(sheet.blanks), "blank")
     print(f"{path}: {kind} {sheet.identity}, {steps}, {blanks}{score}")

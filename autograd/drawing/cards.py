@@ -63,7 +63,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
     if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
-        pass  # the same numbers again: a pill says it
+        pass  # a view has the numbers of its operand: a pill is enough
     elif style.detail == "brief":
         rows = (_brief(node),)
     elif not np.ndim(node.data):
@@ -89,7 +89,7 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
 
 
 def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "") -> Card:
-    """An array that is no Value, as the small dashed card of a constant; `part` is what its op calls it."""
+    """A plain array (not a Value), as the small dashed card of a constant; `part` is what its op calls it."""
     array = np.asarray(operand)
     name, shown = names.name(operand), _shape_text(array)
     blocks: tuple[Block, ...] = ()
@@ -225,7 +225,7 @@ def _brief(node: Value) -> Row:
 
 
 def _range_rows(nodes: Sequence[Value]) -> list[Row]:
-    """The least and the largest of all entries. What a mask hides is no score and does not count."""
+    """The smallest and the largest of all entries, without those that a mask hides."""
     shown = [np.ravel(_unmasked(node)) for node in nodes]
     entries = np.concatenate(shown) if shown else np.empty(0)
     if not entries.size:
@@ -239,7 +239,7 @@ def _range_rows(nodes: Sequence[Value]) -> list[Row]:
 
 
 def _is_masked(node: Value) -> bool:
-    """Is −∞ there on purpose: does an operand that is no Value hold it, as `where(mask, scores, -inf)` does?"""
+    """Is −∞ there on purpose: does a plain operand hold it, as `where(mask, scores, -inf)` does?"""
     return any(not isinstance(x, Value) and x is not None and bool(np.any(np.isneginf(x))) for x in node.inputs)
 
 

@@ -272,7 +272,7 @@ def _numbered(scope: Scope | None) -> tuple[str, int]:
     return (found[1], int(found[2])) if found else ("", -1)
 
 
-def _likeness(group: Group) -> Any:
+def _signature(group: Group) -> Any:
     """What two calls must share to be copies of each other."""
     scope = group.scope
     assert scope is not None
@@ -303,7 +303,7 @@ def _fold_repeats(folded: Folded, users: dict[Value, list[Value]]) -> None:
 
 def _is_next_copy(group: Group, last: Group) -> bool:
     number = _numbered(group.scope)[1]
-    return number >= 0 and number == _numbered(last.scope)[1] + 1 and _likeness(group) == _likeness(last)
+    return number >= 0 and number == _numbered(last.scope)[1] + 1 and _signature(group) == _signature(last)
 
 
 def _neighbours(folded: Folded) -> tuple[dict[str, set[str]], dict[str, set[str]]]:

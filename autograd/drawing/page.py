@@ -197,7 +197,7 @@ def _module_key(group: Group) -> str:
 
 
 def _calls(modules: Iterable[Group]) -> dict[int, str]:
-    """By the serial number of its call, the key of each module that is no run of copies."""
+    """By the serial number of its call, the key of each module that is not a run of copies."""
     return {module.scope.serial: module.key for module in modules if module.scope is not None and not module.copies}
 
 

@@ -38,7 +38,7 @@ NAMED_IN_NOTE = 3  # such leaves that the note names
 
 
 class Reader:
-    """One reading of one graph: `scene()` gives the picture, the parts stay for those who need more (the page).
+    """One graph, read for a drawing: `scene()` gives the picture; the interactive page uses the other attributes too.
 
     Fused ops are opened where a card will show them; with `thorough`, in folded modules too.
     """
@@ -226,7 +226,7 @@ class Reader:
 
 
 def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
-    """Is a node in a module that the caller folds, so that nobody sees what it is made of?"""
+    """Is a node in a module that the caller folds? Its steps are then not shown."""
     chosen = chooser(collapse)
     return lambda node: node.scope is not None and any(map(chosen, node.scope.chain()))
 

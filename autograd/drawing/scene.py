@@ -39,7 +39,7 @@ class Row:
     strong: bool = False
     bad: bool = False
     bars: tuple[float, ...] = ()
-    plain_caption: bool = False  # the caption is no part of the gradient
+    plain_caption: bool = False  # the caption does not belong to the gradient
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Card:
     header_lines: int = 0  # 1 or 2; 0: as it fits
     mark: str = ""  # draw_diff: "changed", "first" or "only"; a comparison: "wrong" or "agrees"
     opens: bool = False  # in a page that opens the module when the card is pressed
-    made_up: bool = False  # the name is the drawing's own, and so not as bold as the user's
+    made_up: bool = False  # the drawing made the name up, so it is not bold as the user's are
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:

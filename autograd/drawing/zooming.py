@@ -1,8 +1,7 @@
 """`zoom`: the scalar arithmetic inside one tensor op.
 
-An op runs on yet another carrier, `Entries`: arrays whose entries are scalar Values. What comes out is an
-ordinary graph of additions and products, which is drawn, and held against the tensor op in value and in
-gradient.
+The op runs on `Entries`: arrays whose entries are scalar Values. The result is an ordinary graph of additions and
+products. It is compared with the tensor op, value and gradient, and drawn.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from autograd.graph import topological
 from autograd.op import Op, apply
 from autograd.value import Value
 
-MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture helps nobody
+MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture is too crowded to read
 
 
 # The last card of a picture: all entries of the result, in its shape.
@@ -51,8 +50,8 @@ def zoom(value: Value, *, entry: Any = None, **options: Any) -> Drawing:
     for x in (value, *value.inputs):
         if np.size(plain(x)) > MOST_ENTRIES and entry is None:
             raise ValueError(
-                f"zoom: {value.op.name} works on {np.size(plain(x))} numbers here; beyond {MOST_ENTRIES} a "
-                "picture helps nobody. Give one entry of the result, such as entry=(0, 0)"
+                f"zoom: {value.op.name} works on {np.size(plain(x))} numbers here; a picture shows at most "
+                f"{MOST_ENTRIES}. Give one entry of the result, such as entry=(0, 0)"
             )
     root = scalar_graph(value, entry)
     return draw(root, **{"direction": "LR", "chains": False, "title": f"inside {value.op.name}", **options})
@@ -133,7 +132,7 @@ def _assembled(result: Any, name: str, entry: Any) -> Value:
 
 
 def _check_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any) -> None:
-    """Holds the scalar graph against the tensor op; leaves its gradients in place if the op had one."""
+    """Compares the scalar graph with the tensor op; leaves its gradients in place if the op had one."""
     assert value.op is not None
     loose = 1e-4 if value.dtype == np.float32 else 1e-9
     expected = value.data if entry is None else np.asarray(value.data)[entry]

@@ -1,6 +1,6 @@
 """What a formula consists of, in postfix order: push a number, push a name, apply an op to the last few.
 
-Whoever reads it keeps a stack, so that no formula is too long or too deep for them. `parser.parse` makes one of text.
+A reader of it keeps a stack, so no formula is too long or too deep. `parser.parse` makes a Formula from text.
 """
 
 from __future__ import annotations

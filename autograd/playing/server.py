@@ -102,7 +102,7 @@ class Server(ThreadingHTTPServer):
             self._change.notify_all()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is no error; anything else is, and is printed."""
+        """Print errors, except a browser that closes the connection in the middle of an answer."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -254,14 +254,14 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is logged: the terminal belongs to whoever started this."""
+        """Log nothing: the terminal shows the command's own output."""
 
 
 def _json(text: str | bytes) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise Refused(HTTPStatus.BAD_REQUEST, "this is no JSON") from None
+        raise Refused(HTTPStatus.BAD_REQUEST, "this is not JSON") from None
 
 
 def _checked(asked: Any) -> tuple[str, dict[str, float]]:

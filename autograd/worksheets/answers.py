@@ -1,7 +1,7 @@
 """What a learner wrote, as it was typed: from a dict, a CSV, a JSON or an xlsx file.
 
-The text is kept, because 0.2500 says more than 0.25. What cannot be read as a number is missing, with its `problem`;
-nothing else is lost by it.
+The text is kept, because 0.2500 says more than 0.25. An answer that is not a number counts as missing, with its
+`problem`; the others are marked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LARGEST_FILE = 20_000_000  # bytes; of an xlsx file, unpacked
 MOST_ROWS = 200_000
 LONGEST_NUMBER = 60  # characters
 LABELS = ("sheet", "variant", "digits", "source", "options")  # what a file says about the sheet it belongs to
-SIGNIFICANT = 12  # digits of a number beyond which nobody rounds by hand: floats carry noise there
+SIGNIFICANT = 12  # digits that are read of a number: beyond them floats carry noise
 LARGEST_EXPONENT = 300
 
 PATTERNS = {  # of what is typed; the page reads numbers with the same ones
@@ -47,17 +47,17 @@ SPELLINGS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–—\u00a0\u202f\u20
 _RESPELL = str.maketrans(SPELLINGS)
 SPACES = " \t\r\n\v\f"
 ROW_ENDS = r"[;\n]"
-PROBLEMS = {  # why what was typed is no number: {0} is what was typed
+PROBLEMS = {  # why what was typed is not a number: {0} is what was typed
     "long": "{0} characters are more than a number has",
     "formula": "'{0}' is a formula: write the number that it gives",
     "zero": "'{0}' divides by 0",
     "ambiguous": "'{0}' may be {1} or {2}: write it with a point, or without the comma",
     "comma": "'{0}' has a comma, and other numbers here have a point",
     "size": "'{0}' is too large or too small",
-    "not finite": "'{0}' is no number that can be marked",
+    "not finite": "'{0}' is not a number that can be marked",
     "per cent": "'{0}': write the number itself, not per cent",
     "with more": "'{0}': write the number alone, without units or words",
-    "none": "'{0}' is no number",
+    "none": "'{0}' is not a number",
     "shape": "{0} has {1}; this has {2}",
 }
 
@@ -127,7 +127,7 @@ def _text_of(path: Path) -> str:
             return raw.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise AnswersError(f"{path.name} is no text: save it as CSV in UTF-8")
+    raise AnswersError(f"{path.name} is not a text file; save it as UTF-8")
 
 
 def _from_csv(path: Path) -> Answers:
@@ -142,7 +142,7 @@ def _from_xlsx(path: Path) -> Answers:
         with zipfile.ZipFile(path) as packed:
             unpacked = sum(info.file_size for info in packed.infolist())
     except (zipfile.BadZipFile, OSError):
-        raise AnswersError(f"{path.name} is no xlsx file; save it again as Excel workbook (.xlsx), or as CSV") from None
+        raise AnswersError(f"{path.name} is not an xlsx file; save it as Excel workbook (.xlsx), or as CSV") from None
     if unpacked > LARGEST_FILE:
         raise AnswersError(
             f"{path.name} unpacks to {unpacked:,} bytes; a sheet of answers has at most {LARGEST_FILE:,}. Copy the "
@@ -188,7 +188,7 @@ def _from_rows(path: Path, rows: Iterable[list[Any]]) -> Answers:
             labels = labels or {label: str(cell.get(label) or "").strip() for label in LABELS}
             found.append((name, cell["answer"]))
     except csv.Error as error:
-        raise AnswersError(f"{path.name} is no table: {error}") from None
+        raise AnswersError(f"{path.name} is not a table: {error}") from None
     if not columns:
         raise AnswersError(f'{path.name} has no header with the columns "id" and "answer"; keep the first row')
     result = _collected(found)
@@ -204,7 +204,7 @@ def _from_json(path: Path) -> Answers:
     try:
         data = json.loads(_text_of(path), parse_float=_Typed, parse_int=_Typed, object_pairs_hook=_Pairs)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise AnswersError(f"{path.name} is no JSON: {error}") from None
+        raise AnswersError(f"{path.name} is not JSON: {error}") from None
     if not isinstance(data, _Pairs):
         raise AnswersError(f'{path.name}: expected {{"Q[0][1]": 0.1, ...}}, an object from id to number')
     whole = dict(data)
@@ -278,7 +278,7 @@ def as_answer(x: Any, comma: bool = False) -> Answer:
     if x is None:
         return Answer("")
     if isinstance(x, bool):
-        return Answer(str(x), problem=f"{x} is no number")
+        return Answer(str(x), problem=f"{x} is not a number")
     if isinstance(x, Fraction):
         x = f"{x.numerator}/{x.denominator}"
     if isinstance(x, Decimal):
@@ -286,7 +286,7 @@ def as_answer(x: Any, comma: bool = False) -> Answer:
     if isinstance(x, Real) or (hasattr(x, "item") and getattr(x, "ndim", 1) == 0):
         x = repr(x.item() if hasattr(x, "item") else x)
     if not isinstance(x, str):
-        return Answer(f"{x!r:.60}", problem=f"{type(x).__name__} is no number")
+        return Answer(f"{x!r:.60}", problem=f"{type(x).__name__} is not a number")
     return _from_text(x, comma)
 
 
@@ -335,7 +335,7 @@ def _fraction(text: str, above: int, below: int) -> Answer:
 
 
 def _why_not(text: str) -> str:
-    """Which problem a text has that is no number."""
+    """Why a text is not a number: a key of `PROBLEMS`."""
     if NOT_FINITE.fullmatch(text):
         return "not finite"
     if text.endswith("%"):

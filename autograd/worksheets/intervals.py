@@ -1,4 +1,4 @@
-"""Interval: the carrier of a marker who allows rounding. Scalar formulas run on it in decimal, bounds inclusive.
+"""Interval: a number that may have been rounded. Scalar formulas run on intervals, in decimal, bounds inclusive.
 
     >>> product = Interval("0.24", "0.26") * Interval("2", "2")
     >>> float(product.low), float(product.high)

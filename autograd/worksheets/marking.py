@@ -5,7 +5,7 @@ the learner wrote (where one is missing, from those before it): a number in that
 *wrong*, and the first of those is explained.
 
 How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
-finer. A short number buys no tolerance; a short number that is exact is exact. One unit of the last place is allowed
+finer. Fewer digits give no more tolerance, but an exact number may be short. One unit of the last place is allowed
 each way, so cutting off instead of rounding is accepted, with a note.
 
 `assets/marking.js` does the same in a page that marks itself, in the same order and with the same words (`NOTES`).
@@ -32,7 +32,7 @@ from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
 HALF = Decimal("0.5")
-SHORT = 3  # digits of a constant that nobody rounds
+SHORT = 3  # digits of a constant that is taken as exact
 NOISE = Decimal("1e-12")  # of a table's size: differences that only a machine's rounding makes
 TOO_WIDE = Decimal("0.5")  # of its own size: an interval that wide says nothing
 NEARBY = Decimal("0.1")  # of the key: a short number this near was rounded too early

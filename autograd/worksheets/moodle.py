@@ -1,6 +1,6 @@
 """A worksheet as Moodle XML: one Cloze question a step, with a fixed tolerance.
 
-Moodle marks each field by itself: a number that follows from an earlier wrong one is wrong there. `grade` knows better.
+Moodle marks each field by itself: a number that follows from an earlier wrong one is wrong there. In `grade` it counts.
 """
 
 from __future__ import annotations

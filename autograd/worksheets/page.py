@@ -1,8 +1,8 @@
 """A worksheet as one HTML file: prints on A4 and Letter with room to write; on a screen its blanks are fields.
 
 What is typed is kept in the browser over a reload, printed, and exported as JSON for `handgrad grade`. With `check` the
-page marks itself, with the verdicts of `grade` (assets/marking.js); it computes the key from what is given. Without, it
-holds no key, neither in what it shows nor in its source.
+page marks itself, with the verdicts of `grade` (assets/marking.js); it computes the key from what is given. Without it,
+neither the page nor its source holds the key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LETTERS_IN_HALF = 36
 
 SCRIPTS = ("decimals.js", "intervals.js", "answers.js", "marking.js", "sheet.js", "marks.js")  # to mark itself
 SOURCE_NOTE = (
-    "This page marks itself, so whoever reads its source can work out the answers. For work that counts, hand out a "
+    "This page marks itself, so its source is enough to work out the answers. For work that counts, hand out a "
     "page that does not mark itself (--no-check), or paper."
 )
 

@@ -1,7 +1,7 @@
 """A sheet as data for a page that marks itself: its lines and slips, and the words that marking.py and answers.py use.
 
-The page computes the key from the given numbers, so no answer stands in its source; but whoever reads the lines can
-work them out with a computer, and the page says so.
+The page computes the key from the given numbers, so no answer stands in its source. A computer can work the answers
+out from the lines, and the page says so.
 """
 
 from __future__ import annotations

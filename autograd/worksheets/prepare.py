@@ -37,7 +37,7 @@ def prepared(root: Value, names: Mapping[str, Any] | None, decimals: int | None 
 
 
 def _clamped(node: Value) -> list[Value]:
-    """The operand of a clamp that changes nothing here, at a bound that nobody writes: max(p, 1e-44) inside a loss."""
+    """The operand of a clamp that changes nothing here and only guards against 0: max(p, 1e-44) inside a loss."""
     if node.op is None or node.op.base is not OPS["maximum"]:
         return []
     values = [x for x in node.inputs if isinstance(x, Value)]

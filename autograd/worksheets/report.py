@@ -1,4 +1,4 @@
-"""Marks as a report: plain text, HTML, JSON. The first wrong step is explained; the right numbers are not told."""
+"""Marks as a report: plain text, HTML, JSON. The first wrong step is explained; the right numbers are not shown."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
 OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIES, "eta": 0.1, "only": None,
            "decimals": None}  # which numbers are asked: a file says what differs from this
 MOST_BLANKS = 20_000
-LONG = 10  # characters of a given number that nobody works with by hand
+LONG = 10  # characters from which a given number is too long to work with by hand
 MOST_LISTED = 12  # names in a message
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
 
@@ -105,7 +105,7 @@ class Worksheet:
         except (CannotJudge, KeyError):
             if not np.isfinite(line.value):
                 raise DataError(
-                    f"{line.id} = {line.text} is {line.value}: nobody can write that into a blank. Change the inputs"
+                    f"{line.id} = {line.text} is {line.value}: that cannot be written into a blank. Change the inputs"
                 ) from None
             self.numbers[line.id] = Interval.exactly(repr(line.value))
             self.not_computed.add(line.id)
@@ -205,7 +205,7 @@ class Worksheet:
 
     @property
     def is_long(self) -> bool:
-        """Are some given numbers too long for hands?"""
+        """Are some given numbers too long to work with by hand?"""
         return any(len(self.given_text(t, i)) > LONG for t in self.givens for i in np.ndindex(t.shape))
 
     # --- what is on it -------------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ class Worksheet:
 
     def __getitem__(self, name: str) -> Blank:
         if name not in self.by_id:
-            raise KeyError(f"{name!r} is no blank of this sheet; the first is {self.blanks[0].id!r}")
+            raise KeyError(f"{name!r} is not a blank of this sheet; the first is {self.blanks[0].id!r}")
         return self.by_id[name]
 
     def __repr__(self) -> str:
@@ -344,7 +344,7 @@ def worksheet(
     only        names or patterns of what is asked (["attn", "dL/d*"]); the rest is given
     eta         the learning rate of the updates
     hints       whether the sheet shows how each step is computed
-    decimals    round every given number to so many decimals first: random weights have too many for hands
+    decimals    round every given number to so many decimals first: random weights have too many to work with by hand
     source      what the sheet was made from ("example3"), which its files carry, so that `handgrad grade` finds it
 
     >>> x, w = Value(2.0, name="x", requires_grad=False), Value(-0.5, name="w")

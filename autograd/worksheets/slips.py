@@ -41,7 +41,7 @@ class Mistake(str):
         return found
 
 
-UNKNOWN_SLIP = Mistake("no slip that I know", "Work this line out once more, one operation at a time.")
+UNKNOWN_SLIP = Mistake("no known slip", "Work this line out once more, one operation at a time.")
 
 FORGOTTEN = Slip("a path forgotten", "A gradient is the sum over all paths: every use of a number sends its part back.")
 TWICE = Slip("a path counted twice", "Each path adds its part once.")

@@ -56,7 +56,7 @@ def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Workshee
         try:
             root_now = rebuilt(nodes, {leaf: _drawn(leaf, rng) for leaf in changed}, names)
             sheet = worksheet(root_now, variant=number, **options)
-        except DataError:  # a number that nobody can write: another draft
+        except DataError:  # a number that cannot be written into a blank: another draft
             continue
         sheet.quality = quality(sheet)
         drafts.append(sheet)

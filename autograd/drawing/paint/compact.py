@@ -93,7 +93,7 @@ def _outlines(role: str, boxes: Iterable[Box]) -> str:
 
 
 def _stroke(curve: Curve) -> str:
-    """Straight from bend to bend: a third of the points, and at this size nobody sees the difference."""
+    """Straight from bend to bend: a third of the points, which look the same at this size."""
     points = [curve.tail, *curve.points[3:-1:3], curve.head]
     (x, y), *rest = [(round(x), round(y)) for x, y in points]
     path = f"M{x},{y}"

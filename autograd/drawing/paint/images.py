@@ -1,5 +1,5 @@
 """Images from SVG: PNG and PDF, by CairoSVG (`pip install 'handgrad[images]'`) or, where that is missing, by a Chromium
-or Chrome found on PATH; several pictures as the pages of one PDF, or as a GIF that moves.
+or Chrome found on PATH; several pictures as the pages of one PDF, or as an animated GIF.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def pdf(svgs: Iterable[str]) -> bytes:
 
 
 def film(svgs: Iterable[str], seconds: float) -> bytes:
-    """Pictures of one size as a GIF that shows each for so long, and begins again."""
+    """Pictures of one size as an animated GIF that shows each for so many seconds and repeats."""
     try:
         from PIL import Image
     except ImportError:
@@ -55,7 +55,7 @@ def film(svgs: Iterable[str], seconds: float) -> bytes:
             frames.append(frame.quantize(256, dither=Image.Dither.NONE))
     made = io.BytesIO()
     duration = [round(1000 * seconds)] * len(frames)
-    duration[-1] *= 3  # a pause before it begins again
+    duration[-1] *= 3  # a pause before it repeats
     frames[0].save(made, "gif", save_all=True, append_images=frames[1:], duration=duration, loop=0, optimize=True)
     return made.getvalue()
 

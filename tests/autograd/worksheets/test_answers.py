@@ -31,9 +31,10 @@ def test_numbers_are_read_as_they_were_written(text, value, unit):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("1,234", "may be 1.234 or 1234"), ("abc", "no number"), ("3 cm", "without units"), ("25%", "per cent"),
-        ("=1/3", "a formula"), ("nan", "no number"), ("1e9999", "too large"), ("1/0", "divides by 0"),
-        (True, "no number"), ([1], "list is no number"), ("1" * 100, "100 characters"), ("1.2.3", "without units"),
+        ("1,234", "may be 1.234 or 1234"), ("abc", "not a number"), ("3 cm", "without units"), ("25%", "per cent"),
+        ("=1/3", "a formula"), ("nan", "not a number"), ("1e9999", "too large"), ("1/0", "divides by 0"),
+        (True, "not a number"), ([1], "list is not a number"), ("1" * 100, "100 characters"),
+        ("1.2.3", "without units"),
     ],
 )  # fmt: skip
 def test_what_is_no_number_has_a_problem(text, problem):
@@ -96,7 +97,7 @@ def test_trailing_zeros_of_json_numbers_are_kept(tmp_path):
 def test_one_bad_number_loses_nothing_else():
     s = sheet()
     marks = grade(s, full(s) | {"x[0]": "about 0.6"})
-    assert marks.entries["x[0]"].verdict == "missing" and "no number" in marks.entries["x[0]"].problem
+    assert marks.entries["x[0]"].verdict == "missing" and "not a number" in marks.entries["x[0]"].problem
     assert marks.counts["right"] == len(s.blanks) - 1
 
 
@@ -114,9 +115,10 @@ def write(path, content):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "foo,bar\n1,2\n", "no header"), ("a.csv", "", "no header"), ("a.json", "{", "no JSON"),
-        ("a.json", "[1]", "an object from id to number"), ("a.xlsx", b"PK nonsense", "no xlsx"), ("a.pdf", "x", ".pdf"),
-        ("a.json", "[" * 100_000, "no JSON"), ("a.json", '{"answers": 3}', "must be an object"),
+        ("a.csv", "foo,bar\n1,2\n", "no header"), ("a.csv", "", "no header"), ("a.json", "{", "not JSON"),
+        ("a.json", "[1]", "an object from id to number"), ("a.xlsx", b"PK nonsense", "not an xlsx"),
+        ("a.pdf", "x", ".pdf"),
+        ("a.json", "[" * 100_000, "not JSON"), ("a.json", '{"answers": 3}', "must be an object"),
         ("a.csv", "id,answer\n" + "x,1\n" * 200_100, "rows"),
         ("a.json", "{" + ",".join(f'"x{i}":1' for i in range(200_100)) + "}", "answers"),
     ],

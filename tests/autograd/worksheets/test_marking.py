@@ -247,4 +247,4 @@ def test_relu_and_swapped_digits_and_unknown_slips():
     assert "relu's mask taken from the gradient" in slip(sheet, "0.4", "dL/dx[1]").names
     sheet = worksheet(Value(2.0, name="a") * 0.6173)
     assert slip(sheet, "1.2436", "L") == "two digits swapped"
-    assert slip(sheet, "5.5555", "L") == "no slip that I know"
+    assert slip(sheet, "5.5555", "L") == "no known slip"
