@@ -21,10 +21,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from autograd import Value, step
-from autograd.formula.arithmetic import Piece, plain_text
-from autograd.formula.columns import drawn
-from autograd.formula.digits import Line
+from autograd.formula.lines import Line
 from autograd.formula.numbers import Notation, table
+from autograd.formula.pieces import Piece, drawn, plain_text
 from autograd.stepping import Contribution, Step, Stepper
 
 DIGITS = 6

@@ -20,9 +20,9 @@ from autograd.drawing.layout.measure import measure
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
 from autograd.drawing.scene import Card, Edge, Frame, Scene
+from autograd.formula.name_sources import operands_of
 from autograd.formula.names import Names
 from autograd.formula.numbers import count, shows_entries
-from autograd.formula.operands import operands_of
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import edited_inputs, topological

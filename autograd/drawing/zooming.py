@@ -6,6 +6,7 @@ products. It is compared with the tensor op, value and gradient, and drawn.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,10 @@ import numpy as np
 from autograd.backprop import contributions
 from autograd.drawing.drawing import Drawing, draw
 from autograd.errors import GradientError
-from autograd.formula.entries import Entries
 from autograd.formula.names import Names
-from autograd.formula.operands import plain
+from autograd.formula.scalars import Entries
 from autograd.graph import topological
-from autograd.op import Op, apply
+from autograd.op import Op, apply, shape_of
 from autograd.value import Value
 
 MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture is too crowded to read
@@ -48,9 +48,9 @@ def zoom(value: Value, *, entry: Any = None, **options: Any) -> Drawing:
     if value.op is None:
         raise ValueError(f"zoom: {value._called()} is a leaf; no op made it, so there is nothing inside to show")
     for x in (value, *value.inputs):
-        if np.size(plain(x)) > MOST_ENTRIES and entry is None:
+        if math.prod(shape_of(x)) > MOST_ENTRIES and entry is None:
             raise ValueError(
-                f"zoom: {value.op.name} works on {np.size(plain(x))} numbers here; a picture shows at most "
+                f"zoom: {value.op.name} works on {math.prod(shape_of(x))} numbers here; a picture shows at most "
                 f"{MOST_ENTRIES}. Give one entry of the result, such as entry=(0, 0)"
             )
     root = scalar_graph(value, entry)

@@ -1,14 +1,13 @@
 """Nodes, rules and numbers as formulas: what drawings, steps, explanations and sheets print.
 
-names       what each node is called (`name_sources`, `operands`), and how its expression and its rule read
-lines       Derivation: the lines of a graph, forward and backward; `unfolding`: fused ops as their steps
-walk        every number of a forward and a backward pass
-digits      Line, and how many digits make every line come out
-entries     a line spelled out entry by entry
-scalars     formulas of scalars in a small vocabulary, as text and as data
+names       what each node is called (`name_sources`), and how its expression and its rule read
+lines       Line: a name, a formula, a value; Derivation: the lines of a graph, forward and backward
+walk        every number of a forward and a backward pass; `unfolding`: fused ops as their steps
+digits      how many digits to print, so that every line comes out
+scalars     formulas of scalars: tensors entry by entry, in a small vocabulary
 scalar_program  a whole graph as one program of scalars (`scalar_tables`), for sheets
 writer      the walk over a formula that all writers share: `symbols` (text, code, edges), `arithmetic` (numbers),
-            `maths` (MathML), `latex`, `slots` (numbers left open, for a page to fill)
-numbers     numbers as a learner reads them; `columns` and `html`: tables of them as text and as HTML
+            `maths` for `html` (MathML) and `latex`
+numbers     numbers as a learner reads them; `pieces`: lines of them as plain text, `html`: as HTML
 text        user text made visible, shortened, measured, escaped
 """

@@ -1,46 +1,25 @@
-"""Formulas in numbers: `0.5 × 3`, as texts and the numbers between them."""
+"""Formulas in numbers, `0.5 × 3`, as pieces: with the numbers in place, or with slots that a page fills."""
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import MINUS, Notation, cell, dimensions, shows_entries, table
-from autograd.formula.operands import literal
+from autograd.formula.numbers import SUPERSCRIPTS, Notation, literal
+from autograd.formula.pieces import Number, Piece, merged
 from autograd.formula.scalars import NAMES, nested
-from autograd.formula.writer import ATOM, POWER, SAID, SIGN, Side, Writer, axis_words, from_the_front, times_sign
+from autograd.formula.writer import ATOM, POWER, SAID, SIGN, Side, Writer, over, times_sign
 
-SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-SIGNS = "=≈→"  # a line too wide breaks before these first
-OPERATORS = (*SIGNS, *"+−×⊙·/^@*", "**", "+=")  # and never after one of these
-
-
-@dataclass(frozen=True)
-class Number:
-    """An operand in a line of numbers. `bracketed`: it is negative and stands after a sign."""
-
-    value: Any
-    is_gradient: bool = False
-    bracketed: bool = False
-    written: Notation | None = None
-
-    @property
-    def text(self) -> str:
-        return shown(self.value, self.bracketed, self.written)
-
-
-Piece = str | Number
 Written = Callable[[Expr], Notation | None]
 
 
 class Arithmetic(Writer):
-    """A formula with numbers in its symbols' places. `written` tells how a quantity's numbers are spelled."""
+    """A formula with numbers in its symbols' places. `written` gives the notation of a quantity's numbers."""
 
     def __init__(self, written: Written = lambda e: None) -> None:
         self.written = written
@@ -48,8 +27,7 @@ class Arithmetic(Writer):
     def symbol(self, e: Expr) -> tuple[int, list[Piece]]:
         if e.value is UNKNOWN:
             return ATOM, [e.name]
-        number = Number(e.value, e.is_gradient, written=self.written(e))
-        return (SIGN if is_negative(number) else ATOM), [number]
+        return self._number(Number(e.value, e.is_gradient, written=self.written(e)))
 
     def number(self, value: Any) -> tuple[int, list[Piece]]:
         if isinstance(value, bool | str) or value is None:
@@ -64,12 +42,14 @@ class Arithmetic(Writer):
         return ATOM, [text]
 
     def unbracketed(self, e: Expr) -> tuple[int, list[Piece]]:
-        if e.op is None and not e.name and isinstance(e.value, float) and self.written(e) is not None:
-            number = Number(e.value, written=self.written(e))
-            return (SIGN if is_negative(number) else ATOM), [number]
+        if e.is_number and isinstance(e.value, float) and self.written(e) is not None:
+            return self._number(Number(e.value, written=self.written(e)))
         if e.op is not None and e.op.name == "neg" and e.args[0].is_number:
             return SIGN, [Number(-e.args[0].value)]  # a number like another, not a sign before one
         return super().unbracketed(e)
+
+    def _number(self, number: Number) -> tuple[int, list[Piece]]:
+        return (SIGN if number.is_negative else ATOM), [number]
 
     def join(self, *parts: list[Piece]) -> list[Piece]:
         return [piece for part in parts for piece in part]
@@ -117,8 +97,7 @@ class Arithmetic(Writer):
 
     def _reduced(self, word: str, e: Expr) -> tuple[int, list[Piece]]:
         """`sum of each row of [0.1 0.2]`"""
-        assert e.op is not None
-        along = axis_words(from_the_front(e, e.op.settings["axis"]), e.args[0].ndim)
+        along = over(e)
         return SAID, [f"{word} of {f'{along} of ' if along else ''}", *self.write(e.args[0], ATOM)]
 
     def view(self, inner: Expr, view: str) -> tuple[int, list[Piece]]:
@@ -128,82 +107,79 @@ class Arithmetic(Writer):
         return ATOM, [Number(turned, inner.is_gradient, written=self.written(inner))]
 
 
-# --- lines of pieces --------------------------------------------------------------------------------------------
+# --- slots ------------------------------------------------------------------------------------------------------------
+
+IF_NEGATIVE, IF_RAISED = 1, 2  # when a page brackets a number: if it is negative, if it has a power of ten of its own
 
 
-def merged(pieces: Iterable[Piece]) -> list[Piece]:
-    """Neighbouring texts as one; a negative number after a sign in brackets: `−20 × (−2)`."""
-    joined: list[Piece] = []
-    for piece in pieces:
-        before = joined[-1] if joined else ""
-        if isinstance(piece, str) and joined and isinstance(before, str):
-            joined[-1] = before + piece
-        elif isinstance(piece, Number) and is_negative(piece) and _ends_in_sign(before):
-            joined.append(replace(piece, bracketed=True))
-        else:
-            joined.append(piece)
-    return joined
+@dataclass(frozen=True)
+class Slot(Number):
+    """A place that a page fills with numbers of a block of registers. Its `value` only tells the number of axes, and is
+    negative where there may be a minus.
+
+    offset  which register of the block; -1 for all
+    turned  the table is transposed
+    raised  it is the base of a power
+    """
+
+    block: int = 0
+    offset: int = -1
+    turned: bool = False
+    raised: bool = False
+
+    @property
+    def data(self) -> list[int]:
+        brackets = IF_NEGATIVE * self.bracketed + IF_RAISED * self.raised
+        return [self.block, self.offset, int(self.turned), brackets, int(self.is_gradient)]
 
 
-def units(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
-    """What no line end may part: pieces parted at the spaces of the texts, except after an operator. A line begins
-    with one and does not end with one."""
-    unit: list[Piece] = []
-    for piece in _words(pieces):
-        if isinstance(piece, str) and piece.startswith(" ") and unit and not _is_operator(unit):
-            yield unit
-            unit = []
-        unit.append(piece)
-    if unit:
-        yield unit
+class Slots(Arithmetic):
+    """A formula with slots in its symbols' places. `place` gives a symbol's or constant's block, or a register of one.
+    Constants with many digits are slots too, in lines whose numbers are shown."""
+
+    def __init__(self, place: Callable[[Expr], Any], is_shown: bool) -> None:
+        super().__init__(lambda e: Notation() if is_shown else None)
+        self.place, self.is_shown = place, is_shown
+
+    def pieces(self, formula: Expr) -> list[Any]:
+        """The formula as data: texts, and slots as lists."""
+        return [_as_data(piece) for piece in merged(self.write(formula))]
+
+    def _slot(self, e: Expr, turned: bool = False) -> Slot:
+        place = self.place(e)
+        block, offset = (place.block.number, place.offset) if hasattr(place, "offset") else (place.number, -1)
+        like = np.zeros(np.shape(e.value)) if np.ndim(e.value) else -1.0
+        return Slot(like, e.is_gradient, block=block, offset=offset, turned=turned)
+
+    def symbol(self, e: Expr) -> tuple[int, list[Piece]]:
+        if e.value is UNKNOWN:
+            return ATOM, [e.name]
+        return (ATOM if np.ndim(e.value) else SIGN), [self._slot(e)]
+
+    def number(self, value: Any) -> tuple[int, list[Piece]]:
+        if isinstance(value, np.ndarray):
+            return ATOM, [self._slot(Expr.number(value))]
+        return super().number(value)
+
+    def unbracketed(self, e: Expr) -> tuple[int, list[Piece]]:
+        if e.is_number and isinstance(e.value, float) and self.is_shown:
+            return (SIGN if e.value < 0 else ATOM), [replace(self._slot(e), value=e.value)]
+        return super().unbracketed(e)
+
+    def power(self, base: Side, exponent: Side) -> tuple[int, list[Piece]]:
+        tightness, pieces = super().power(base, exponent)
+        first, second = pieces[0], pieces[1]
+        if isinstance(first, Slot) and np.ndim(first.value) == 0 and isinstance(second, str):
+            return tightness, [replace(first, raised=True), *pieces[1:]]
+        return tightness, pieces
+
+    def view(self, inner: Expr, view: str) -> tuple[int, list[Piece]]:
+        if not inner.is_symbol or inner.value is UNKNOWN:
+            return super().view(inner, view)
+        return ATOM, [self._slot(inner, turned=True)]
 
 
-def _words(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Texts as words, each with the spaces before it; numbers as they are."""
-    for piece in pieces:
-        yield from re.findall(r" *[^ ]+| +$", piece) if isinstance(piece, str) else [piece]
-
-
-def _is_operator(unit: list[Piece]) -> bool:
-    return len(unit) == 1 and isinstance(unit[0], str) and unit[0].strip() in OPERATORS
-
-
-def _ends_in_sign(piece: Piece) -> bool:
-    return isinstance(piece, str) and piece.rstrip().endswith(tuple("+−×⊙·/^"))
-
-
-def is_negative(number: Number) -> bool:
-    return np.ndim(number.value) == 0 and shown(number.value, False, number.written).startswith(MINUS)
-
-
-def plain_text(pieces: Iterable[Piece]) -> str:
-    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
-
-
-def one_page(value: Any) -> Any:
-    """A batch of one, `1×2×4`, as its only table."""
-    shape = np.shape(value)
-    return np.reshape(value, shape[-2:]) if len(shape) > 2 and set(shape[:-2]) == {1} else value
-
-
-def pages(value: Any) -> list[Any]:
-    """The tables that an array is shown as: itself, or the matrices of a small stack of them."""
-    value = one_page(value)
-    return [value] if np.ndim(value) <= 2 else list(np.reshape(value, (-1, *np.shape(value)[-2:])))
-
-
-def shown(value: Any, bracketed: bool = False, written: Notation | None = None) -> str:
-    """A value on one line: a number, small tables, or the shape of a large one."""
-    if np.ndim(value) == 0:
-        text = cell(value, written=written).text
-    elif has_numbers(value):
-        text = ", ".join(str(table(page, written=written)) for page in pages(value))
-        text = f"[{text}]" if np.ndim(one_page(value)) > 2 else text
-    else:
-        text = f"[{dimensions(np.shape(value))}]"
-    return f"({text})" if bracketed else text
-
-
-def has_numbers(value: Any) -> bool:
-    """Does `shown` print the value's numbers, and not just its shape?"""
-    return np.ndim(value) == 0 or shows_entries(np.shape(value))
+def _as_data(piece: Piece) -> Any:
+    if isinstance(piece, Slot):
+        return piece.data
+    return piece if isinstance(piece, str) else piece.text

@@ -7,74 +7,23 @@ has one spelling in all lines, and a longer spelling rounds to the shorter one t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from autograd.errors import HandgradError
-from autograd.expr import UNKNOWN, Expr, terms_of
-from autograd.formula.arithmetic import has_numbers, pages
+from autograd.expr import Expr
+from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notation, table
+from autograd.formula.pieces import pages
 
 MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
 JUST = 1e-10  # of a unit in the last place: nearer than this is just what is printed
-NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
-JITTERS = 3
-FURTHER = 64.0  # times as far, to tell rounding errors from a jump
-SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
 ROUNDS = 80
 COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may grow by to come out with equal decimals
-MOST_SPELLED = 24  # entries of a table that are spelled out one by one
 WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for
-
-
-@dataclass
-class Line:
-    """One line: `name = formula`, and what it comes to. `result` is the symbol on its left, with its value."""
-
-    result: Expr
-    formula: Expr
-    says: str = ""
-
-    @property
-    def quantities(self) -> list[Expr]:
-        """The symbols and the constants with many digits that the line is computed from."""
-        return list(_operands(self.formula))
-
-    @property
-    def is_shown(self) -> bool:
-        """Are all its numbers small enough to be printed?"""
-        return all(e.value is not UNKNOWN and has_numbers(e.value) for e in (self.result, *self.quantities))
-
-    @property
-    def is_spelled(self) -> bool:
-        """Are the entries of its result few enough to be spelled out, and is there something to spell?"""
-        shape, op = np.shape(self.result.value), self.formula.op
-        return len(shape) > 0 and np.prod(shape) <= MOST_SPELLED and self.is_shown and op is not None and not op.view
-
-
-def _operands(e: Expr) -> Iterator[Expr]:
-    if e.op is not None:
-        for part in e.args:
-            yield from _operands(part)
-    elif e.name or isinstance(e.value, float):
-        yield e
-
-
-def summed(line: Line) -> list[Expr]:
-    """The quantities that a line adds up, and what they come to; [] for a line that is no sum."""
-    terms = [term for _, term in terms_of(line.formula) if term.op is None]
-    return [*terms, line.result] if len(terms) > 1 else []
-
-
-def quantity(e: Expr) -> Any:
-    """What tells quantities apart: the node and whether it is its gradient, the line, or the constant's number."""
-    if e.op is None and not e.name:
-        return e.value
-    return id(e if e.node is None else e.node), e.is_gradient
 
 
 def width(value: Any, written: Notation | None) -> int:
@@ -243,56 +192,3 @@ class Digits:
             most = max(decimals.values())
             for key in rounded:
                 self.notations[key] = Notation(exponent, max(0, most if in_columns else decimals[key]))
-
-
-# --- rounding noise ---------------------------------------------------------------------------------------------------
-
-
-def without_noise(value: Any, noise: Any) -> Any:
-    """The value with 0 where rounding errors are all there is."""
-    if np.ndim(value) == 0:
-        return 0.0 if value != 0 and np.abs(value) <= NOISE * noise else value
-    return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
-
-
-def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None = None) -> Any:
-    """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float.
-
-    A comparison may jump then, of two numbers that are equal. That is no rounding error: moved further, a result with
-    rounding errors moves further too, and a jump is as large as before.
-    """
-    with np.errstate(all="ignore"):
-        result = compute(*values)
-        moved = _moved(compute, values, noises, result, 1.0)
-        small = (result != 0) & (np.abs(result) <= NOISE * moved)
-        if np.any(small):
-            jumps = _moved(compute, values, noises, result, FURTHER) < FURTHER / 8 * moved
-            moved = np.where(small & jumps, 0.0, moved)
-    return moved
-
-
-def _moved(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None, result: Any, times: float) -> Any:
-    moved = np.zeros(np.shape(result))
-    for turn in range(JITTERS):
-        shaken = [_shaken(x, None if noises is None else noises[i], turn, times) for i, x in enumerate(values)]
-        moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
-    return moved
-
-
-def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
-    array = np.asarray(x)
-    if array.dtype.kind != "f":
-        return x
-    size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
-    shaken = array + times * size * _shakes(array, turn)
-    return shaken if array.ndim else float(shaken)
-
-
-def _shakes(array: Any, turn: int) -> Any:
-    """By how many rounding errors to move each number: as if at random, but told by its first digits and its place, so
-    that a page (stepping/assets/program.js) moves it by as many, in whatever order it computes."""
-    bits = np.abs(array).astype(np.float32).ravel().view(np.uint32)
-    mixed = bits + np.arange(bits.size, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(turn * 0x61C88647 % 2**32)
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
-        mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(factor)
-    return np.array(SHAKES)[mixed % np.uint32(len(SHAKES))].reshape(np.shape(array))

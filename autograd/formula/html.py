@@ -1,19 +1,188 @@
-"""Numbers as HTML: a number, a bracketed table, arithmetic whose tables stand side by side."""
+"""Formulas and numbers as HTML: formulas in MathML, numbers as text, small arrays as tables in brackets."""
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 import numpy as np
 
-from autograd.formula.arithmetic import Number, Piece, has_numbers, one_page, pages, units
+from autograd.expr import Expr
 from autograd.formula.digits import width
-from autograd.formula.numbers import MINUS, Notation, Table, cell, dimensions, full, norm, rough, table
-from autograd.formula.text import xml
+from autograd.formula.maths import SIMPLE_NAME, Maths, last_word, parts_of_name
+from autograd.formula.numbers import (
+    FROM_SUPERSCRIPTS,
+    MINUS,
+    Notation,
+    Table,
+    cell,
+    dimensions,
+    full,
+    literal,
+    norm,
+    rough,
+    table,
+)
+from autograd.formula.pieces import Number, Piece, has_numbers, one_page, pages, units
+from autograd.formula.text import clipped, xml
+from autograd.formula.writer import ATOM, POWER, PRODUCT, SIGN, Side, over, times_sign
+
+LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
+LONGEST_PART = 16  # characters above or below a fraction line, and under a root
+BREAK = "\ue000"  # a place where a line may end: MathML has none, so a formula is cut there into several
 
 FIGURE_SPACE = "\u2007"  # as wide as a digit: keeps decimal points in line
 ROOMY = 33  # characters of a table that a panel has room for at its usual size; a wider one is set smaller
 TABLE_SIZE = 13  # pixels
+
+
+# --- formulas ---------------------------------------------------------------------------------------------------------
+
+
+class MathML(Maths):
+    """A formula as the inside of `<math>` elements, with `BREAK` where a line may end.
+
+    Of a path only the last word is shown, where no other symbol of the formula ends in the same word.
+    """
+
+    clashing: frozenset[str] = frozenset()
+
+    def write_formula(self, e: Expr) -> str:
+        names = {symbol.name for symbol in e.symbols()}
+        self.clashing = frozenset(n for n in names if any(last_word(o) == last_word(n) for o in names - {n}))
+        return str(self.write(e))
+
+    def sign(self, text: str) -> str:
+        return f"{BREAK if text.startswith(' ') else ''}<mo>{xml(text.strip())}</mo>"
+
+    def setting(self, text: str) -> str:
+        if text.strip() in ("(", ")", "[", "]", ","):
+            return f'<mo stretchy="false">{text.strip()}</mo>{BREAK if text.strip() == "," else ""}'
+        if re.fullmatch(r"[\d.]+", text):
+            return f"<mn>{text}</mn>"
+        padded = re.sub(r"^ | $", "\u00a0", text)  # MathML drops plain spaces at the ends
+        return f"{BREAK if text.startswith((' ', ',')) else ''}<mtext>{xml(padded)}</mtext>"
+
+    def function(self, name: str) -> str:
+        return f'<mi mathvariant="normal">{xml(name)}</mi>'
+
+    def number(self, value: Any) -> tuple[int, str]:
+        text = literal(value)
+        if text.startswith("√"):
+            return ATOM, f"<msqrt><mn>{text[1:]}</mn></msqrt>"
+        return ATOM, f"<mn>{xml(text)}</mn>" if re.fullmatch(r"[\d.]+", text) else self.setting(text)
+
+    def name(self, name: str) -> str:
+        return symbol_mathml(name if name in self.clashing else last_word(name))
+
+    def after_d(self, name: str) -> str:
+        return after_d(name)
+
+    def below(self, node: Any) -> str:
+        return whole(super().below(node))
+
+    def slope(self, node: Any) -> str:
+        return slope_mathml(after_d(self.top), self.below(node))
+
+    def times(self, op: ast.operator, left: Side, right: Side) -> str:
+        sign = times_sign(op, left, right)
+        return " · " if sign == " × " else sign
+
+    def quotient(self, left: Side, right: Side) -> tuple[int, str]:
+        above, below = (whole(side.write(0)) for side in (left, right))
+        if max(length(above), length(below)) > LONGEST_PART:
+            return super().quotient(left, right)
+        rows = (f'<mrow displaystyle="true">{side}</mrow>' for side in (above, below))
+        return PRODUCT, f"<mfrac>{''.join(rows)}</mfrac>"  # at full size: a slope above the line stays readable
+
+    def power(self, base: Side, exponent: Side) -> tuple[int, str]:
+        below = whole(base.write(ATOM))
+        return POWER, f"<msup>{row(below)}{row(whole(exponent.write(0)))}</msup>"
+
+    def view(self, inner: Expr, view: str) -> tuple[int, str]:
+        base = whole(self.write(inner, ATOM))
+        if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
+            return POWER, f"<msubsup>{base[6:-7]}<mi>⊤</mi></msubsup>"
+        return POWER, f"<msup>{row(base)}<mi>⊤</mi></msup>"
+
+    def look_root(self, e: Expr) -> tuple[int, str] | None:
+        inside = whole(self.write(e.args[0]))
+        return (ATOM, f"<msqrt>{inside}</msqrt>") if length(inside) <= LONGEST_PART else None
+
+    def look_bars(self, e: Expr) -> tuple[int, str]:
+        return ATOM, f'<mo stretchy="false">|</mo>{self.write(e.args[0])}<mo stretchy="false">|</mo>'
+
+    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
+        above = whole(self.write(e.args[0]))
+        return (POWER, f"<msup><mi>e</mi>{row(above)}</msup>") if length(above) <= LONGEST_PART else None
+
+    def reduced(self, word: str, e: Expr) -> tuple[int, str]:
+        head = "<mo>∑</mo>" if word == "sum" else self.function(word)
+        if along := over(e):
+            head = f"<munder>{head}<mtext>{along}</mtext></munder>"
+        inside = self.write(e.args[0])
+        alone = e.args[0].is_symbol and not e.args[0].inline
+        return SIGN, f"{head}{inside if alone else self.bracketed(inside)}"
+
+
+def whole(written: str) -> str:
+    """A part of a formula in which no line ends."""
+    return written.replace(BREAK, "")
+
+
+def length(written: str) -> int:
+    """How many characters it shows."""
+    return len(re.sub(r"<[^>]+>|&[a-z]+;", "", whole(written)))
+
+
+def row(written: str) -> str:
+    return f"<mrow>{written}</mrow>"
+
+
+def slope_mathml(above: str, below: str) -> str:
+    """∂L over ∂K, of two symbols as `after_d` writes them."""
+    return f"<mfrac><mrow><mo>∂</mo>{above}</mrow><mrow><mo>∂</mo>{below}</mrow></mfrac>"
+
+
+def after_d(name: str) -> str:
+    """A name after ∂: the last word of a path, in brackets if it is an expression."""
+    symbol = symbol_mathml(last_word(name))
+    if SIMPLE_NAME.fullmatch(name):
+        return symbol
+    return f'<mo stretchy="false">(</mo>{symbol}<mo stretchy="false">)</mo>'
+
+
+def symbol_mathml(name: str) -> str:
+    """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright."""
+    match parts_of_name(name):
+        case "hat", base, _:
+            return f"<mover><mi>{base}</mi><mo>^</mo></mover>"
+        case "square", base, _:
+            return f"<msup><mi>{base}</mi><mn>2</mn></msup>"
+        case "index", base, index:
+            return f"<msub><mi>{base}</mi>{f'<mn>{index}</mn>' if index.isdigit() else f'<mi>{index}</mi>'}</msub>"
+        case "word index", base, index:
+            return f"<msub><mi>{base}</mi>{_upright(index)}</msub>"
+        case "letter", base, _:
+            return f"<mi>{base}</mi>"
+    return _upright(name)
+
+
+def _upright(word: str) -> str:
+    return f'<mi mathvariant="normal">{xml(clipped(word, LONGEST_SYMBOL))}</mi>'
+
+
+def math(content: str, spoken: str) -> str:
+    """The `<math>` elements of a formula, one for each piece between the places where a line may end; the first has a
+    text for screen readers that do not read MathML."""
+    first, *rest = [piece for piece in content.split(BREAK) if piece]
+    pieces = [f'<math displaystyle="true" aria-label="{xml(spoken)}">{row(first)}</math>']
+    pieces += [f'<math displaystyle="true" aria-hidden="true">{row(piece)}</math>' for piece in rest]
+    return f'<span class="hg-math">{"".join(pieces)}</span>'
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 def table_width(piece: Piece) -> int:
@@ -37,7 +206,7 @@ def grouped(pieces: list[Piece]) -> str:
 
 def _piece(piece: Piece) -> str:
     if isinstance(piece, str):
-        return "".join(f'<span class="hg-op">{xml(part)}</span>' for part in [piece.strip()] if part)
+        return f'<span class="hg-op">{xml(piece.strip())}</span>' if piece.strip() else ""
     return number_html(piece, "hg-gr" if piece.is_gradient else "")
 
 
@@ -53,7 +222,8 @@ def value_html(
         one = cell(value, written=written)
         zero = " hg-z" if one.kind == "zero" else " hg-bad" if one.kind == "bad" else ""
         mantissa, times, exponent = one.text.partition("×10")
-        raised = f"<small>×10<sup>{_plain_exponent(exponent)}</sup></small>" if times else ""
+        exponent = exponent.translate(FROM_SUPERSCRIPTS).replace("-", MINUS)
+        raised = f"<small>×10<sup>{exponent}</sup></small>" if times else ""
         text = f"({mantissa}{raised})" if bracketed else f"{mantissa}{raised}"
         return f'<span class="hg-num {classes}{zero}" title="{xml(full(value))}">{text}</span>'
     if not has_numbers(value):
@@ -85,7 +255,3 @@ def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:
     exponent = str(numbers.exponent).replace("-", MINUS)
     raised = f'<small class="hg-e10">×10<sup>{exponent}</sup></small>' if numbers.exponent else ""
     return f'<span class="hg-q">{body}{raised}</span>'
-
-
-def _plain_exponent(raised: str) -> str:
-    return raised.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "−0123456789"))

@@ -10,22 +10,11 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.arithmetic import Written, has_numbers, one_page, pages
-from autograd.formula.maths import GREEK, HATS, SIMPLE_NAME, SUBSCRIPTS, TWO_LETTERS, WORD_INDEX, last_word
-from autograd.formula.numbers import MINUS, Notation, cell, dimensions, table
-from autograd.formula.operands import literal
-from autograd.formula.writer import (
-    ATOM,
-    POWER,
-    PRODUCT,
-    SIGN,
-    SUM,
-    Side,
-    Writer,
-    axis_words,
-    from_the_front,
-    times_sign,
-)
+from autograd.formula.arithmetic import Written
+from autograd.formula.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
+from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, cell, dimensions, literal, table
+from autograd.formula.pieces import has_numbers, one_page, pages
+from autograd.formula.writer import ATOM, POWER, PRODUCT, SIGN, SUM, Side, over, times_sign
 
 SIGNS = {
     MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",
@@ -38,11 +27,8 @@ LETTERS = {letter: word for word, letter in GREEK.items()}
 LATIN = range(0xC0, 0x180)  # letters with accents, which LaTeX knows by itself
 
 
-class Latex(Writer):
-    """A formula as LaTeX. `symbol_of` gives a node's own symbol, for what stands below the line of ∂L/∂K."""
-
-    def __init__(self, top: str = "L", symbol_of: Any = None) -> None:
-        self.top, self.symbol_of = top, symbol_of
+class Latex(Maths):
+    """A formula as LaTeX."""
 
     product = r"\cdot"  # the sign where a plain number takes part
 
@@ -65,18 +51,14 @@ class Latex(Writer):
             return ATOM, text.replace(MINUS, "-")
         return ATOM, number_latex(value) if isinstance(value, float | int) else latex_text(text)
 
-    def symbol(self, e: Expr) -> tuple[int, str]:
-        if e.is_gradient and e.node is not None and self.symbol_of is not None:
-            return SIGN, self.slope(e.node)
-        if e.inline and e.formula is not None:
-            return self.unbracketed(e.formula)
-        return ATOM, latex_symbol(e.name)
+    def name(self, name: str) -> str:
+        return latex_symbol(name)
+
+    def after_d(self, name: str) -> str:
+        return latex_symbol(name) if SIMPLE_NAME.fullmatch(name) else self.bracketed(latex_symbol(name))
 
     def slope(self, node: Any) -> str:
-        """The gradient of the root by a node."""
-        of = self.symbol_of(node)
-        below = self.bracketed(self.write(of.formula)) if of.inline else latex_after_d(of.name)
-        return rf"\frac{{\partial {latex_after_d(self.top)}}}{{\partial {below}}}"
+        return rf"\frac{{\partial {self.after_d(self.top)}}}{{\partial {self.below(node)}}}"
 
     def times(self, op: ast.operator, left: Side, right: Side) -> str:
         return times_sign(op, left, right)
@@ -99,17 +81,9 @@ class Latex(Writer):
     def look_exponential(self, e: Expr) -> tuple[int, str] | None:
         return POWER, rf"e^{{{self.write(e.args[0])}}}"
 
-    def look_sum(self, e: Expr) -> tuple[int, str]:
-        return self._over(r"\sum", e)
-
-    def look_mean(self, e: Expr) -> tuple[int, str]:
-        return self._over(r"\operatorname*{mean}", e)
-
-    def _over(self, sign: str, e: Expr) -> tuple[int, str]:
-        """A sum or a mean, and over what it runs."""
-        assert e.op is not None
-        over = axis_words(from_the_front(e, e.op.settings["axis"]), e.args[0].ndim)
-        below = rf"_{{\text{{{over}}}}}" if over else ""
+    def reduced(self, word: str, e: Expr) -> tuple[int, str]:
+        sign = r"\sum" if word == "sum" else rf"\operatorname*{{{word}}}"
+        below = rf"_{{\text{{{over(e)}}}}}" if over(e) else ""
         return SIGN, f"{sign}{below} {self.write(e.args[0], ATOM)}"
 
     def bracketed(self, written: str) -> str:
@@ -188,35 +162,28 @@ def _cell_latex(text: str) -> str:
         return rf"\text{{{text}}}"
     mantissa, times, exponent = text.partition("×10")
     number = mantissa.replace(MINUS, "-").replace("≈", r"\approx ").replace("∞", r"\infty")
-    raised = exponent.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-    return rf"{number} \times 10^{{{raised}}}" if times else number
+    return rf"{number} \times 10^{{{exponent.translate(FROM_SUPERSCRIPTS)}}}" if times else number
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def latex_after_d(name: str) -> str:
-    """A name after ∂, of a path its last word; in brackets if it is more than that."""
-    return latex_symbol(name) if SIMPLE_NAME.fullmatch(name) else rf"\left({latex_symbol(name)}\right)"
-
-
 def latex_symbol(name: str) -> str:
-    """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright."""
+    """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright; the last word of a path."""
     name = last_word(name)
-    if name in HATS:
-        return rf"\hat{{{HATS[name]}}}"
-    found = TWO_LETTERS.fullmatch(name.translate(SUBSCRIPTS))
-    if found:
-        return f"{found[1]}_{{{found[2]}}}"
-    found = WORD_INDEX.fullmatch(name)
-    if found:
-        return rf"{found[1]}_{{\text{{{latex_escaped(found[2])}}}}}"
-    if name in GREEK or name in LETTERS:
-        return rf"\{LETTERS.get(name, name)}"
-    if name[-1:] == "²" and len(name) == 2:
-        return f"{{{latex_symbol(name[0])}}}^2"
-    if len(name) == 1 and name.isascii() and name.isalpha():
-        return name
+    match parts_of_name(name):
+        case "hat", base, _:
+            return rf"\hat{{{base}}}"
+        case "square", base, _:
+            return f"{{{latex_symbol(base)}}}^2"
+        case "index", base, index:
+            return f"{base}_{{{index}}}"
+        case "word index", base, index:
+            return rf"{base}_{{\text{{{latex_escaped(index)}}}}}"
+        case "letter", base, _ if base in LETTERS:
+            return rf"\{LETTERS[base]}"
+        case "letter", base, _ if base.isascii():
+            return base
     return latex_text(name)
 
 

@@ -1,22 +1,24 @@
 """A graph as lines: how each node is computed, and what it sends back, in names, formulas and numbers.
 
-A line is a name, a formula over earlier names and ops of the table, and its value (`digits.Line`). Everything that
+A line is a name, a formula over earlier names and ops of the table, and its value. Everything that
 explains a graph reads these: the stepper's panels, the terminal, `explain`, the sheets. What an op's rule or definition
 names with `let` is a line of its own, so that no line is longer than a person would write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from autograd.expr import UNKNOWN, Expr, lines_of
-from autograd.formula.digits import Line, noise_of, without_noise
+from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.maths import SIMPLE_NAME
 from autograd.formula.names import Names
+from autograd.formula.pieces import has_numbers
 from autograd.formula.text import abridged, clipped, visible
+from autograd.formula.walk import noise_of, without_noise
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
@@ -24,6 +26,53 @@ LONGEST_NAME = 40
 SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
 LARGEST_SHAKEN = 64  # numbers of an operand up to which its rounding errors are looked at
 LONGEST_TOP = 20  # characters up to which the root's own name stands in ∂loss/∂x; a longer one becomes L
+MOST_SPELLED = 24  # entries of a table that are spelled out one by one
+
+
+@dataclass
+class Line:
+    """One line: `name = formula`, and what it comes to. `result` is the symbol on its left, with its value."""
+
+    result: Expr
+    formula: Expr
+    says: str = ""
+
+    @property
+    def quantities(self) -> list[Expr]:
+        """The symbols and the constants with many digits that the line is computed from."""
+        return list(_operands(self.formula))
+
+    @property
+    def is_shown(self) -> bool:
+        """Are all its numbers small enough to be printed?"""
+        return all(e.value is not UNKNOWN and has_numbers(e.value) for e in (self.result, *self.quantities))
+
+    @property
+    def is_spelled(self) -> bool:
+        """Are the entries of its result few enough to be spelled out, and is there something to spell?"""
+        shape, op = np.shape(self.result.value), self.formula.op
+        return len(shape) > 0 and np.prod(shape) <= MOST_SPELLED and self.is_shown and op is not None and not op.view
+
+
+def _operands(e: Expr) -> Iterator[Expr]:
+    if e.op is not None:
+        for part in e.args:
+            yield from _operands(part)
+    elif e.name or isinstance(e.value, float):
+        yield e
+
+
+def summed(line: Line) -> list[Expr]:
+    """The quantities that a line adds up, and what they come to; [] for a line that is no sum."""
+    terms = [term for _, term in terms_of(line.formula) if term.op is None]
+    return [*terms, line.result] if len(terms) > 1 else []
+
+
+def quantity(e: Expr) -> Any:
+    """What tells quantities apart: the node and whether it is its gradient, the line, or the constant's number."""
+    if e.op is None and not e.name:
+        return e.value
+    return id(e if e.node is None else e.node), e.is_gradient
 
 
 class Derivation:

@@ -92,3 +92,31 @@ def _as_a_name(scope: Scope) -> str:
     """The path of a call; one that reads as a number, as in torch's Sequential, has its kind before it: Linear_0."""
     path = scope.path
     return path if any(character.isalpha() for character in path) else f"{scope.kind or 'module'}_{path}"
+
+
+# --- operands -----------------------------------------------------------------------------------------------------
+
+
+def operands_of(node: Value) -> list[Any]:
+    """All that a node was made from: its inputs, then the arrays among its settings."""
+    settings = node.op.settings if node.op is not None else {}
+    return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
+
+
+def part_played(node: Value, x: Any) -> str:
+    """What an op calls an operand, where that says something: `targets`, `index`; "" for `x`."""
+    assert node.op is not None
+    for key, setting in node.op.settings.items():
+        if any(array is x for array in arrays_in([setting])):
+            return key
+    names = node.op.names[: len(node.op.names) - node.op.variadic]
+    return next((name for name, operand in zip(names, node.inputs) if operand is x and len(name) > 1), "")
+
+
+def arrays_in(settings: Iterable[Any]) -> Iterator[np.ndarray[Any, Any]]:
+    """The arrays among an op's settings: what an index is made of."""
+    for setting in settings:
+        if isinstance(setting, np.ndarray):
+            yield setting
+        elif isinstance(setting, tuple):
+            yield from arrays_in(setting)

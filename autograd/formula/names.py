@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
-from autograd.formula.name_sources import module_results, named_in, parameter_paths
-from autograd.formula.operands import literal, operands_of, part_played, plain
+from autograd.formula.name_sources import module_results, named_in, operands_of, parameter_paths, part_played
+from autograd.formula.numbers import literal
 from autograd.formula.symbols import Edge, Symbols
 from autograd.formula.text import ELLIPSIS, abridged
+from autograd.op import shape_of
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
@@ -116,7 +117,7 @@ class Names:
             return ""
         text = self._texts.get(id(node))
         if text is None:
-            text = self._texts[id(node)] = self._read(node)
+            text = self._texts[id(node)] = self.written(self.formula(node), as_rule=False)
             self._kept.append(node)
         return text
 
@@ -159,7 +160,7 @@ class Names:
         nested = any(map(self.nestable, node.inputs))
         whole = tuple(x if _is_whole(x) else None for x in node.inputs)
         absent = tuple(x is None for x in node.inputs)
-        key = "rule", id(node.op), tuple(np.shape(plain(x)) for x in node.inputs), absent, whole
+        key = "rule", id(node.op), tuple(map(shape_of, node.inputs)), absent, whole
         texts = None if nested else self._patterns.get(key)
         if texts is None:
             inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
@@ -180,7 +181,7 @@ class Names:
             return None
         if _is_whole(x):
             return int(x)
-        return self.operand(x, node) if mark is None else Expr(chr(_FIRST_MARK + mark), plain(x))
+        return self.operand(x, node) if mark is None else Expr(chr(_FIRST_MARK + mark), getattr(x, "_data", x))
 
     def _pulled(self, node: Value, inputs: list[Any]) -> tuple[tuple[str, str] | None, ...]:
         assert node.op is not None
@@ -208,23 +209,6 @@ class Names:
         if len(spelled) <= SPELLED_MOST:
             return Label(spelled)
         return Label(text.replace(_RESULT, self.result_word), says_result=True)
-
-    def _read(self, node: Value) -> str:
-        assert node.op is not None
-        if any(map(self.nestable, node.inputs)):
-            return self.written(self.formula(node), as_rule=False)
-        # Operands that are all names: one text per op serves all its nodes.
-        inputs = node.inputs
-        key = id(node.op), np.ndim(plain(inputs[0])), tuple(x is None for x in inputs), node.ndim
-        pattern = self._patterns.get(key)
-        if pattern is None:
-            marks = [
-                Expr.number(None) if x is None else Expr(chr(_FIRST_MARK + i), plain(x)) for i, x in enumerate(inputs)
-            ]
-            pattern = self.written(Expr.applied(node.op, marks, node.data), as_rule=False)
-            self._patterns[key] = pattern
-            self._kept.append(node.op)
-        return pattern.translate({_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(inputs)})
 
     # --- which names --------------------------------------------------------------------------------------------
 

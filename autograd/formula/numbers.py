@@ -33,8 +33,12 @@ MINUS = "−"
 UNKNOWN = "—"  # the gradient's place before backward
 ALMOST_ZERO = "≈0"
 THIN_SPACE = "\u2009"
+LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
+LONGEST_ROW = 14  # and of a vector, `[0, 1, 1, 0]`
+LARGEST_ROOT = 4096  # 1.4142… reads √2 for roots of integers up to this
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> 
         exponent, decimals = _notation((entry for row in rows for entry in row), digits)
     else:
         exponent, decimals = written.exponent, written.decimals
-    slack = 0.0 if numbers.dtype == np.float64 else EXACT_ULPS * _epsilon(numbers)
+    slack = 0.0 if numbers.dtype == np.float64 else EXACT_ULPS * float(np.finfo(numbers.dtype).eps)
     cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
     return Table(cells, exponent)
 
@@ -204,9 +208,22 @@ def span(low: float, high: float) -> str:
     return f"({text}){ends.power}" if ends.exponent else text
 
 
-def factor(number: Any, digits: int = DIGITS) -> str:
-    """A second factor or term: a negative one is bracketed, `−20 × (−2)`."""
-    text = short(number, digits)
+def literal(x: Any) -> str:
+    """A plain operand inside an expression: `2`, `(−0.5)`, `√2`; a short vector in full, an array by its shape."""
+    if isinstance(x, bool | np.bool_) or x is None:
+        return str(x)
+    if np.ndim(x):
+        row = str(table(x)) if np.ndim(x) == 1 and 0 < np.size(x) <= LONGEST_ROW // 3 else ""
+        return row if 0 < len(row) <= LONGEST_ROW else f"array({dimensions(np.shape(x))})"
+    number = float(x)
+    square = round(number * number) if math.isfinite(number) and abs(number) < LARGEST_ROOT else 0
+    if number > 0 and 1 < square <= LARGEST_ROOT and math.sqrt(square) == number and not number.is_integer():
+        return f"√{square}"
+    written = repr(float(x)) if isinstance(x, float | np.floating) else repr(int(x))
+    if len(written) <= LONGEST_LITERAL and "e" not in written:
+        text = written.removesuffix(".0")  # as it was written: rounded, 1.0001 would read 1.000
+        return f"({MINUS}{text[1:]})" if text.startswith("-") else text
+    text = short(x)
     return f"({text})" if text.startswith(MINUS) else text
 
 
@@ -216,7 +233,7 @@ def count(number: int) -> str:
 
 
 def power(exponent: int) -> str:
-    return "×10" + str(exponent).translate(_SUPERSCRIPTS)
+    return "×10" + str(exponent).translate(SUPERSCRIPTS)
 
 
 def dimensions(shape: Iterable[int]) -> str:
@@ -227,11 +244,6 @@ def dimensions(shape: Iterable[int]) -> str:
 def full(number: Any) -> str:
     """Every digit, with ASCII minus, so that it pastes into Python."""
     return repr(number.tolist() if isinstance(number, np.ndarray | np.generic) else number)
-
-
-def _epsilon(numbers: Any) -> float:
-    dtype = np.asarray(numbers).dtype
-    return float(np.finfo(dtype).eps) if dtype.kind in "fc" else 0.0
 
 
 def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
@@ -264,6 +276,13 @@ def _cell(number: float, exponent: int, decimals: int, slack: float = 0.0) -> Ce
 def _exact_cell(entry: Any) -> Cell:
     """Integers and booleans, which are never rounded."""
     return Cell(str(entry).replace("-", MINUS), "zero" if entry == 0 and entry is not False else "number")
+
+
+def json_number(x: Any) -> Any:
+    """A number for JSON, which has no infinities."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return "NaN" if math.isnan(x) else "Infinity" if x > 0 else "-Infinity"
+    return int(x) if isinstance(x, bool) else x
 
 
 def norm(array: Any) -> float:

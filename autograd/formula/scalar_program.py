@@ -17,8 +17,8 @@
 
 `scalar_program(root)` gives a `Program`: `.inputs` (the leaves) and `.tables` (everything computed, in an order in
 which it can be computed, forward then backward), each a `Table` of entries; `.lines` is all entries of all tables in a
-row, `.run(numbers)` computes every line from the leaves' numbers, `.json()` is the same program as plain data, and
-`.values[node]`, `.gradients[node]` say which lines hold a node's entries.
+row, `.run(numbers)` computes every line from the leaves' numbers, `.values[node]` and `.gradients[node]` say which
+lines hold a node's entries.
 
 The formulas use the functions of `scalars.VOCABULARY` alone. An op outside it is opened by its definition;
 what definitions and rules name with `let` (softmax's e and z, layer norm's μ and σ) is a table of its own, called after
@@ -43,11 +43,10 @@ import numpy as np
 
 from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.entries import Entries
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import Opener, plain_number
+from autograd.formula.scalars import Entries, Opener, plain_number
 from autograd.formula.walk import Walk
 from autograd.op import OPS, Op, apply
 from autograd.rules import rule_as_text

@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation
-from autograd.formula.scalars import json_of, python_text
+from autograd.formula.scalars import python_text
 from autograd.value import Value
 
 
@@ -123,22 +123,3 @@ class Program:
         for line in self.lines:
             found[line.id] = float(line.formula.run(lambda e: found[e.name]))
         return found
-
-    def json(self) -> dict[str, Any]:
-        """The program as plain data: the inputs with their numbers, then each table with a formula for each entry.
-
-        A formula is an id, a number, or [function, argument, ...] with a function of `VOCABULARY`; a number that JSON
-        does not have is ["number", "-inf"].
-        """
-        return {
-            "top": self.top,
-            "inputs": [_plain(t) for t in self.inputs],
-            "tables": [_plain(t) | {"formulas": [json_of(e) for e in t.formulas.flat]} for t in self.tables],
-        }
-
-
-def _plain(table: Table) -> dict[str, Any]:
-    return {
-        "name": table.name, "label": table.label, "kind": table.kind, "phase": table.phase, "says": table.says,
-        "shape": list(table.shape), "ids": list(table.ids.flat), "values": [float(x) for x in table.values.flat],
-    }  # fmt: skip

@@ -1,7 +1,12 @@
-"""Scalar formulas: the functions that they are made of, and how they are written as arithmetic and as data.
+"""Formulas of scalars: tensors spelled out entry by entry, in a small vocabulary of functions.
 
-A scalar formula is an Expr without tensors. Whoever runs one knows the functions of a vocabulary alone (a person with a
-calculator, intervals, a spreadsheet, a page); `Opener` replaces all other ops by their definitions.
+    >>> x, w = Expr("x", np.array([1.0, 2.0])), Expr("w", np.array([[3.0], [4.0]]))
+    >>> print(spelled(x @ w)[0])
+    x[0] * w[0][0] + x[1] * w[1][0]
+
+`Entries` is the carrier that spells a tensor op out; `Opener` replaces ops outside a vocabulary by their definitions;
+`python_text` writes the result as arithmetic. A person with a calculator, intervals, a spreadsheet and a page can
+each run such a formula.
 """
 
 from __future__ import annotations
@@ -12,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from autograd.errors import DataError
+from autograd.errors import DataError, HandgradError
 from autograd.expr import Expr
-from autograd.op import OPS
+from autograd.op import OPERATORS, OPS, Op, apply
 
 VOCABULARY = frozenset(
     ("add", "sub", "mul", "div", "neg", "power", "exp", "log", "sqrt", "tanh", "sigmoid", "sin", "cos", "arctan", "erf",
@@ -31,6 +36,117 @@ SIGNS = {  # the sign, how strongly it binds, and whether its right side needs b
 }  # fmt: skip
 NEGATIVE, POWER, ATOM = 3, 4, 5
 NAMES = {"maximum": "max", "minimum": "min"}
+
+
+# --- tensors as entries -----------------------------------------------------------------------------------------------
+
+
+class Entries:
+    """The carrier of arrays of scalars: Exprs (every entry of a formula), Values (`zoom` draws their graph) or numbers.
+
+    An op that works on each number alone is applied to every entry; a fused op is spelled out by its definition; what
+    moves numbers or adds them up runs on the array of scalars as on one of numbers.
+    """
+
+    __slots__ = ("array",)
+    __array_ufunc__ = None  # an array on the left defers to our reflected operators
+
+    def __init__(self, array: Any) -> None:
+        if isinstance(array, np.ndarray):
+            self.array = array.astype(object, copy=False)
+        else:  # one scalar alone
+            self.array = np.empty((), object)
+            self.array[()] = array
+
+    shape = property(lambda self: self.array.shape)
+    ndim = property(lambda self: self.array.ndim)
+    size = property(lambda self: self.array.size)
+    T = property(lambda self: Entries(self.array.T))
+    mT = property(lambda self: Entries(self.array.mT))
+    dtype = property(lambda self: np.dtype(np.float64))
+
+    def __getitem__(self, index: Any) -> Entries:
+        return OPS["getitem"](self, index)
+
+    def __neg__(self) -> Entries:
+        return OPS["neg"](self)
+
+    def __abs__(self) -> Entries:
+        return OPS["abs"](self)
+
+    @staticmethod
+    def __apply__(op: Op, inputs: tuple[Any, ...]) -> Entries:
+        if op.pointwise:
+            return Entries(_one_by_one(op, inputs))
+        if op.definition is not None:
+            return op.definition(*inputs, **op.settings)
+        arrays = [x.array if isinstance(x, Entries) else x for x in inputs]
+        if op.base in (OPS["max"], OPS["min"]):
+            return Entries(_extreme(op, arrays[0]))
+        try:
+            return Entries(op.forward(*arrays))
+        except Exception as error:  # a forward function of somebody's own asks for real numbers
+            why = error if isinstance(error, HandgradError) else "it needs the numbers themselves"
+            raise DataError(f"{op.name} cannot be spelled out in scalars: {why}") from error
+
+
+def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
+    arrays = [x.array if isinstance(x, Entries) else np.asarray(x) for x in inputs]
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    stretched = [np.broadcast_to(array, shape) for array in arrays]
+    result = np.empty(shape, object)
+    for index in np.ndindex(shape):
+        result[index] = apply(op, tuple(_plain_entry(array[index]) for array in stretched))
+    return result
+
+
+def _extreme(op: Op, array: Any) -> Any:
+    """max and min as pairwise maximum and minimum."""
+    pairwise = np.frompyfunc(lambda x, y: OPS[f"{op.name}imum"](x, y), 2, 1)
+    for axis in op.settings["axis"]:
+        array = pairwise.reduce(array, axis=axis, keepdims=True)
+    return array if op.settings["keepdims"] else np.squeeze(array, op.settings["axis"])
+
+
+def _plain_entry(x: Any) -> Any:
+    return x.item() if isinstance(x, np.generic | np.ndarray) else x
+
+
+def _bind_operators() -> None:
+    for method, name in OPERATORS.items():
+        setattr(Entries, f"__{method}__", lambda self, other, name=name: OPS[name](self, other))
+        setattr(Entries, f"__r{method}__", lambda self, other, name=name: OPS[name](other, self))
+
+
+_bind_operators()
+
+# --- the entries of a formula -----------------------------------------------------------------------------------
+
+
+def entries_of(symbol: Expr) -> Entries:
+    """The entries of a symbol, `Q[0][1]`, each with its number. They stand for the same quantity as the symbol."""
+    value = np.asarray(symbol.value)
+    array = np.empty(value.shape, object)
+    whole = symbol if symbol.node is None else symbol.node
+    for index in np.ndindex(value.shape):
+        name = symbol.name + "".join(f"[{i}]" for i in index)
+        array[index] = Expr(name, value[index].item(), node=whole, is_gradient=symbol.is_gradient)
+    return Entries(array)
+
+
+def spelled(formula: Expr, entries: Callable[[Expr], Any] = entries_of) -> Any:
+    """Every entry of a formula as a formula of scalars: an object array of Exprs (of none, for a scalar)."""
+    known: dict[int, Any] = {}
+    found = formula.run(lambda symbol: known.setdefault(id(symbol), entries(symbol)))
+    array: Any = found.array if isinstance(found, Entries) else Entries(found).array
+    result = np.empty(array.shape, object)
+    for index in np.ndindex(array.shape):
+        entry = _plain_entry(array[index])
+        result[index] = entry if isinstance(entry, Expr) else Expr.number(entry)
+    return result
+
+
+# --- ops in the vocabulary --------------------------------------------------------------------------------------------
 
 
 def in_order(e: Expr) -> Iterator[Expr]:
@@ -151,7 +267,7 @@ def plain_number(x: Any) -> Any:
     return x
 
 
-# --- as arithmetic, and as data ------------------------------------------------------------------------------------
+# --- as arithmetic --------------------------------------------------------------------------------------------
 
 
 def python_text(e: Expr) -> str:
@@ -207,14 +323,3 @@ def _number(x: Any) -> tuple[str, int]:
         return f"float('{x}')", ATOM
     text = repr(x)
     return text, ATOM if x >= 0 else NEGATIVE - 1
-
-
-def json_of(e: Expr) -> Any:
-    """A scalar formula as an id, a number, or [function, argument, ...]; an infinite number as text."""
-    if e.op is not None:
-        return [e.op.base.name, *map(json_of, e.args)]
-    if e.name:
-        return e.name
-    if isinstance(e.value, bool):
-        return int(e.value)
-    return e.value if abs(e.value) < float("inf") else ["number", str(e.value)]

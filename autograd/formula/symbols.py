@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr, lines_of
-from autograd.formula.numbers import MINUS
-from autograd.formula.operands import literal
+from autograd.formula.numbers import MINUS, literal
 from autograd.formula.writer import ATOM, SIGN, Writer, is_default
 
 IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)  # m₁ is no name in Python

@@ -1,22 +1,26 @@
-"""Every number of a forward and a backward pass, each contribution to a gradient in the engine's own order."""
+"""Every number of a forward and a backward pass, in the engine's own order, and how far rounding may have moved it."""
 
 from __future__ import annotations
 
 import copy
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from autograd.backprop import conform, cotangent_for, reach, refuse_stale, run_hooks, walk
 from autograd.errors import BackwardError
-from autograd.formula.digits import noise_of, without_noise
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
 from autograd.rules import pulled
 from autograd.value import Value
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
+NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
+JITTERS = 3
+FURTHER = 64.0  # times as far, to tell rounding errors from a jump
+SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
 
 
 class Walk:
@@ -132,3 +136,56 @@ def _refuse_array(root: Value) -> None:
 def _may_change(node: Value) -> bool:
     """Numbers that an edit of a leaf could reach: the leaf's own, and views into them."""
     return node.op is None or (isinstance(node.data, np.ndarray) and node.data.base is not None)
+
+
+# --- rounding noise ---------------------------------------------------------------------------------------------------
+
+
+def without_noise(value: Any, noise: Any) -> Any:
+    """The value with 0 where rounding errors are all there is."""
+    if np.ndim(value) == 0:
+        return 0.0 if value != 0 and np.abs(value) <= NOISE * noise else value
+    return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
+
+
+def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None = None) -> Any:
+    """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float.
+
+    A comparison may jump then, of two numbers that are equal. That is no rounding error: moved further, a result with
+    rounding errors moves further too, and a jump is as large as before.
+    """
+    with np.errstate(all="ignore"):
+        result = compute(*values)
+        moved = _moved(compute, values, noises, result, 1.0)
+        small = (result != 0) & (np.abs(result) <= NOISE * moved)
+        if np.any(small):
+            jumps = _moved(compute, values, noises, result, FURTHER) < FURTHER / 8 * moved
+            moved = np.where(small & jumps, 0.0, moved)
+    return moved
+
+
+def _moved(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None, result: Any, times: float) -> Any:
+    moved = np.zeros(np.shape(result))
+    for turn in range(JITTERS):
+        shaken = [_shaken(x, None if noises is None else noises[i], turn, times) for i, x in enumerate(values)]
+        moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
+    return moved
+
+
+def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
+    array = np.asarray(x)
+    if array.dtype.kind != "f":
+        return x
+    size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
+    shaken = array + times * size * _shakes(array, turn)
+    return shaken if array.ndim else float(shaken)
+
+
+def _shakes(array: Any, turn: int) -> Any:
+    """By how many rounding errors to move each number: as if at random, but told by its first digits and its place, so
+    that a page (stepping/assets/program.js) moves it by as many, in whatever order it computes."""
+    bits = np.abs(array).astype(np.float32).ravel().view(np.uint32)
+    mixed = bits + np.arange(bits.size, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(turn * 0x61C88647 % 2**32)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(factor)
+    return np.array(SHAKES)[mixed % np.uint32(len(SHAKES))].reshape(np.shape(array))

@@ -112,7 +112,7 @@ class Writer:
         for arg in args:
             if isinstance(arg, ast.Starred) and isinstance(arg.value, ast.Name):
                 written += [self.write(x) for x in bound[arg.value.id]]
-            elif not (isinstance(arg, ast.Name) and _is_absent(bound.get(arg.id))):
+            elif not (isinstance(arg, ast.Name) and is_missing(bound.get(arg.id))):
                 written.append(self.part(arg, e, bound, SAID))
         return written
 
@@ -143,8 +143,7 @@ class Writer:
     def keyword_text(self, e: Expr, name: str, setting: Any) -> str:
         """`axis=0`, counted from the front; `axes 0 and 1`; `slope=0.3`."""
         if name == "axis" and isinstance(setting, tuple | int):
-            axes = from_the_front(e, setting)
-            return f"axis={axes[0]}" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))}"
+            return _axes_text(from_the_front(e, setting), "axis=")
         return f"{name}={self.setting_text(e, name, setting)}"
 
     def setting_text(self, e: Expr, name: str, setting: Any) -> str:
@@ -270,10 +269,6 @@ def bindings(e: Expr) -> dict[str, Any]:
     return bound
 
 
-def _is_absent(x: Any) -> bool:
-    return isinstance(x, Expr) and x.op is None and not x.name and x.value is None
-
-
 def is_default(e: Expr, name: str) -> bool:
     """Is a setting what the op does anyway: its default, all axes, or the only axis there is?"""
     assert e.op is not None
@@ -316,18 +311,24 @@ def from_the_front(e: Expr, axis: Any) -> tuple[int, ...]:
 
 def is_missing(operand: Any) -> bool:
     """Is it None in the place of an operand, as the bias of a layer without one?"""
-    return isinstance(operand, Expr) and operand.op is None and not operand.name and operand.value is None
+    return isinstance(operand, Expr) and operand.is_constant and operand.value is None
 
 
-def axis_words(axes: tuple[int, ...], rank: int) -> str:
-    """Over what a sum runs: each row, each column, or axes by number; "" for all there is."""
+def over(e: Expr) -> str:
+    """Over what a sum or mean runs: each row, each column, or axes by number; "" for everything."""
+    assert e.op is not None
+    axes, rank = from_the_front(e, e.op.settings["axis"]), e.args[0].ndim
     if len(axes) == rank or rank < 2:
         return ""
     if axes == (rank - 1,):
         return "each row"
     if axes == tuple(range(rank - 1)):
         return "each column"
-    return f"axis {axes[0]}" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))}"
+    return _axes_text(axes, "axis ")
+
+
+def _axes_text(axes: tuple[int, ...], one: str) -> str:
+    return f"{one}{axes[0]}" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))}"
 
 
 def transposed(e: Expr) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autograd.formula.columns import beside
-from autograd.formula.digits import Line
 from autograd.formula.latex import Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
+from autograd.formula.lines import Line
+from autograd.formula.pieces import beside
 from autograd.formula.text import columns, visible
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 

@@ -17,13 +17,11 @@ import numpy as np
 from autograd.drawing.roles import Roles
 from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.digits import Line, quantity, summed
-from autograd.formula.entries import Entries, spelled
-from autograd.formula.numbers import count
-from autograd.formula.operands import plain
-from autograd.formula.scalars import ALL_DIGITS, Opener, in_order
-from autograd.formula.slots import Slots, as_data
-from autograd.op import OPS
+from autograd.formula.arithmetic import Slots
+from autograd.formula.lines import Line, quantity, summed
+from autograd.formula.numbers import count, json_number
+from autograd.formula.scalars import ALL_DIGITS, Entries, Opener, in_order, spelled
+from autograd.op import OPS, shape_of
 from autograd.stepping.questions import ANY_REMEDY, name_of
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
@@ -90,7 +88,7 @@ class Live:
         for node in self.walk.nodes:
             block = self._of[id(node), False] = self._new_block(np.shape(node.data), self._kind(node.data))
             if node.op is None and block.kind:  # no number that can be changed
-                self.constants |= {block.start + i: as_data(x) for i, x in enumerate(np.ravel(node.data).tolist())}
+                self.constants |= {block.start + i: json_number(x) for i, x in enumerate(np.ravel(node.data).tolist())}
         self.forward = [number for step in stepper.every if step.kind != BACKWARD for number in self._forward(step)]
         for step in stepper.every:
             if step.kind == BACKWARD:
@@ -138,7 +136,7 @@ class Live:
         key = (array.dtype.kind, array.shape, array.tobytes())
         if key not in self._by_value:
             block = self._by_value[key] = self._new_block(array.shape, self._kind(array))
-            self.constants |= {block.start + i: as_data(x) for i, x in enumerate(array.ravel().tolist())}
+            self.constants |= {block.start + i: json_number(x) for i, x in enumerate(array.ravel().tolist())}
         return self._by_value[key]
 
     def block(self, e: Expr) -> Block:
@@ -309,7 +307,7 @@ class Live:
                 {
                     "name": self.words.name(leaf), "role": role(leaf),
                     "value": self.value_block(leaf), "gradient": self.gradient_block(leaf),
-                    "start": [as_data(x) for x in np.ravel(self.words.data(leaf)).tolist()],
+                    "start": [json_number(x) for x in np.ravel(self.words.data(leaf)).tolist()],
                 }
                 for leaf in leaves
             ],
@@ -398,4 +396,4 @@ def _terms(node: Value) -> int:
     """How many products each entry of a matrix product sums."""
     if node.op is None or node.op.base not in (OPS["matmul"], OPS["linear"], OPS["einsum"]):
         return 1
-    return int(([1, *np.shape(plain(node.inputs[0]))])[-1])
+    return int(([1, *shape_of(node.inputs[0])])[-1])

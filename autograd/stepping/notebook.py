@@ -11,7 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from autograd.formula.arithmetic import shown
+from autograd.formula.pieces import shown
 from autograd.formula.text import xml
 from autograd.stepping.picture import View
 from autograd.stepping.steps import BACKWARD, Step

@@ -11,11 +11,22 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
-from autograd.formula.arithmetic import Number, Piece
-from autograd.formula.digits import Line
-from autograd.formula.html import ROOMY, grouped, number_html, table_width, value_html
-from autograd.formula.maths import BREAK, MathML, after_d, math, slope_mathml, symbol_mathml
+from autograd.formula.html import (
+    BREAK,
+    ROOMY,
+    MathML,
+    after_d,
+    grouped,
+    math,
+    number_html,
+    slope_mathml,
+    symbol_mathml,
+    table_width,
+    value_html,
+)
+from autograd.formula.lines import Line
 from autograd.formula.numbers import shows_entries
+from autograd.formula.pieces import Number, Piece
 from autograd.formula.text import clipped, visible, xml
 from autograd.stepping import questions
 from autograd.stepping.live import Block, Live

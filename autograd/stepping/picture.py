@@ -22,8 +22,8 @@ from autograd.drawing.options import Options
 from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene
-from autograd.formula.arithmetic import shown
 from autograd.formula.numbers import UNKNOWN, cell, norm, rough
+from autograd.formula.pieces import shown
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 

@@ -11,15 +11,14 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
 from autograd.errors import StepError
-from autograd.formula.arithmetic import Number, Piece
-from autograd.formula.columns import beside, flowed
 from autograd.formula.numbers import count
+from autograd.formula.pieces import Number, Piece, beside, flowed
 from autograd.formula.text import columns
 from autograd.stepping import questions
 from autograd.stepping.steps import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
-    from autograd.formula.digits import Line
+    from autograd.formula.lines import Line
     from autograd.stepping.stepper import Stepper
     from autograd.stepping.steps import Contribution, Step
 

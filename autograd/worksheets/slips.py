@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr, terms_of
-from autograd.formula.entries import Entries
-from autograd.formula.scalars import Opener
+from autograd.formula.scalars import Entries, Opener
 from autograd.op import OPS, Slip
 from autograd.value import Value
 from autograd.worksheets.answers import Answer

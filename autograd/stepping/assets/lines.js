@@ -59,7 +59,7 @@ const lines = (() => {
   }
   function widthOf(q) { return q.shape.length && shows(q.shape) ? digits.widthOf(q.entries, q.shape, q.how, q.kind) : 0; }
 
-  const IF_NEGATIVE = 1, IF_RAISED = 2;        // as in formula/slots.py
+  const IF_NEGATIVE = 1, IF_RAISED = 2;        // as in formula/arithmetic.py
   const isBracketed = (text, when) =>
     (when & IF_NEGATIVE && text.startsWith(numbers.MINUS)) || (when & IF_RAISED && text.includes("×10"));
 

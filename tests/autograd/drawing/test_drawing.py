@@ -13,8 +13,7 @@ from autograd import Value, draw
 from autograd.drawing.paint.painter import NARROWEST_NOTE
 from autograd.drawing.scene import LONGEST_LABEL
 from autograd.formula.names import Names
-from autograd.formula.numbers import rough
-from autograd.formula.operands import literal
+from autograd.formula.numbers import literal, rough
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd.formula.numbers import as_printed, count, factor, full, rough, short, span, table
+from autograd.formula.numbers import as_printed, count, full, literal, rough, short, span, table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -102,7 +102,7 @@ def test_full_of_an_array_is_a_list():
 
 
 def test_factor_brackets_negatives():
-    assert (factor(-2.0), factor(2.0)) == ("(−2)", "2")
+    assert (literal(-2.0), literal(2.0)) == ("(−2)", "2")
 
 
 def test_norms_ranges_and_counts():

@@ -1,6 +1,5 @@
 """The scalar program of a graph: plain Python floats on its lines give the engine's values and gradients."""
 
-import json
 import math
 
 import numpy as np
@@ -11,7 +10,7 @@ import nn
 from autograd import Value, layer_norm, softmax
 from autograd.errors import DataError
 from autograd.formula.scalar_program import scalar_program
-from autograd.formula.scalars import VOCABULARY
+from autograd.formula.scalars import VOCABULARY, in_order
 from examples import EXAMPLES
 from tests.autograd.judges import every_sample, uneven
 from tests.autograd.programs import OURS, programs
@@ -24,37 +23,32 @@ PYTHON = {  # the vocabulary in plain Python, written for this test
     "sign": lambda x: float((x > 0) - (x < 0)), "maximum": max, "minimum": min, "less": lambda x, y: x < y,
     "less_equal": lambda x, y: x <= y, "greater": lambda x, y: x > y, "greater_equal": lambda x, y: x >= y,
     "equal": lambda x, y: x == y, "not_equal": lambda x, y: x != y, "where": lambda c, x, y: x if c else y,
-    "number": float,
 }  # fmt: skip
 TEXT = {"exp": math.exp, "log": math.log, "sqrt": math.sqrt, "tanh": math.tanh, "sigmoid": PYTHON["sigmoid"],
         "sin": math.sin, "cos": math.cos, "arctan": math.atan, "erf": math.erf, "sign": PYTHON["sign"], "max": max,
         "min": min, "abs": abs}  # fmt: skip
 
 
-def in_plain_python(data):
-    """Run the program as JSON, knowing nothing of the engine."""
-    found = {}
-    for table in data["inputs"]:
-        for name, x in zip(table["ids"], table["values"], strict=True):
-            assert name not in found, f"{name} is written twice"
-            found[name] = x
+def in_plain_python(program):
+    """Run the program on Python's floats, with the functions above in place of the engine's."""
+    found = program.start()
+    assert len(found) == sum(table.values.size for table in program.inputs)
 
     def run(e):
-        if isinstance(e, list):
-            return PYTHON[e[0]](*map(run, e[1:]))
-        return found[e] if isinstance(e, str) and e in found else e
+        if e.op is not None:
+            return PYTHON[e.op.base.name](*map(run, e.args))
+        return found[e.name] if e.name else float(e.value)
 
-    for table in data["tables"]:
-        for name, formula in zip(table["ids"], table["formulas"], strict=True):
-            assert name not in found, f"{name} is written twice"
-            found[name] = float(run(formula))
+    for line in program.lines:
+        assert line.id not in found, f"{line.id} is written twice"
+        found[line.id] = float(run(line.formula))
     return found
 
 
 def assert_agrees(root, leaves=(), grad=None):
     """Every table has the engine's numbers, and so has every leaf's gradient."""
     program = scalar_program(root, grad=grad, backward=root.requires_grad)
-    found = in_plain_python(json.loads(json.dumps(program.json())))
+    found = in_plain_python(program)
     for table in program.tables:
         ours = np.array([found[name] for name in table.ids.flat]).reshape(table.shape)
         size = np.max(np.abs(table.values), initial=1.0, where=np.isfinite(table.values))
@@ -112,8 +106,8 @@ def test_a_whole_transformer():
     model = nn.GPT(5, 3, 4, 2, 1, rng=np.random.default_rng(0))
     loss = nn.functional.cross_entropy(model(np.array([1, 4, 2])), np.array([4, 2, 0]))
     program = assert_agrees(loss, list(model.parameters()))
-    formulas = [e for table in program.json()["tables"] for e in table["formulas"] if isinstance(e, list)]
-    assert {e[0] for e in formulas} <= VOCABULARY | {"number"}
+    used = {part.op.name for line in program.lines for part in in_order(line.formula) if part.op is not None}
+    assert {"exp", "mul"} < used <= VOCABULARY
 
 
 def test_the_text_of_a_formula_is_arithmetic_that_anyone_can_evaluate():

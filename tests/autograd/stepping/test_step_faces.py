@@ -15,9 +15,9 @@ import pytest
 import autograd as ag
 from autograd import Value, cli, step
 from autograd.errors import StepError
-from autograd.formula.arithmetic import units
+from autograd.formula.html import BREAK, MathML, math, symbol_mathml
 from autograd.formula.latex import Latex
-from autograd.formula.maths import BREAK, MathML, math, symbol_mathml
+from autograd.formula.pieces import units
 from autograd.formula.text import columns
 from autograd.stepping.panel import Panels
 from autograd.stepping.picture import describe_step

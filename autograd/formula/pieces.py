@@ -1,0 +1,214 @@
+"""A line of arithmetic as pieces, texts and the numbers between them; and pieces as plain text, tables in brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autograd.formula.numbers import MINUS, Notation, Table, cell, dimensions, shows_entries, table
+from autograd.formula.text import columns
+
+EQUALITY = "=≈→"  # a line too wide breaks before these first
+OPERATORS = (*EQUALITY, *"+−×⊙·/^@*", "**", "+=")  # and never after one of these
+HANG = "  "  # before the later rows of a line that takes several
+
+_ENDS_IN_EQUALITY = re.compile(f"(.*) ([{EQUALITY}] )")
+
+
+@dataclass(frozen=True)
+class Number:
+    """An operand in a line of numbers. `bracketed`: it is negative and stands after a sign."""
+
+    value: Any
+    is_gradient: bool = False
+    bracketed: bool = False
+    written: Notation | None = None
+
+    @property
+    def text(self) -> str:
+        return shown(self.value, self.bracketed, self.written)
+
+    @property
+    def is_negative(self) -> bool:
+        return np.ndim(self.value) == 0 and shown(self.value, False, self.written).startswith(MINUS)
+
+
+Piece = str | Number
+Picture = list[str]  # rows of text of equal length
+Tint = Callable[[str], str]
+
+
+def merged(pieces: Iterable[Piece]) -> list[Piece]:
+    """Neighbouring texts as one; a negative number after a sign in brackets: `−20 × (−2)`."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        before = joined[-1] if joined else ""
+        if isinstance(piece, str) and joined and isinstance(before, str):
+            joined[-1] = before + piece
+        elif isinstance(piece, Number) and piece.is_negative and _ends_in_sign(before):
+            joined.append(replace(piece, bracketed=True))
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _ends_in_sign(piece: Piece) -> bool:
+    return isinstance(piece, str) and piece.rstrip().endswith(tuple("+−×⊙·/^"))
+
+
+def plain_text(pieces: Iterable[Piece]) -> str:
+    """The pieces in one row."""
+    return "".join(piece if isinstance(piece, str) else piece.text for piece in pieces)
+
+
+def units(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Pieces that stay in one row: parted at the spaces of the texts, but not after an operator. A row may begin with
+    an operator; it does not end with one."""
+    unit: list[Piece] = []
+    for piece in _words(pieces):
+        if isinstance(piece, str) and piece.startswith(" ") and unit and not _is_operator(unit):
+            yield unit
+            unit = []
+        unit.append(piece)
+    if unit:
+        yield unit
+
+
+def _words(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Texts as words, each with the spaces before it; numbers as they are."""
+    for piece in pieces:
+        yield from re.findall(r" *[^ ]+| +$", piece) if isinstance(piece, str) else [piece]
+
+
+def _is_operator(unit: list[Piece]) -> bool:
+    return len(unit) == 1 and isinstance(unit[0], str) and unit[0].strip() in OPERATORS
+
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+
+def shown(value: Any, bracketed: bool = False, written: Notation | None = None) -> str:
+    """A value in one row: a number, small tables, or the shape of a large one."""
+    if np.ndim(value) == 0:
+        text = cell(value, written=written).text
+    elif has_numbers(value):
+        text = ", ".join(str(table(page, written=written)) for page in pages(value))
+        text = f"[{text}]" if np.ndim(one_page(value)) > 2 else text
+    else:
+        text = f"[{dimensions(np.shape(value))}]"
+    return f"({text})" if bracketed else text
+
+
+def has_numbers(value: Any) -> bool:
+    """Is the value small enough for its numbers to be shown, and not just its shape?"""
+    return np.ndim(value) == 0 or shows_entries(np.shape(value))
+
+
+def one_page(value: Any) -> Any:
+    """A batch of one, `1×2×4`, as its only table."""
+    shape = np.shape(value)
+    return np.reshape(value, shape[-2:]) if len(shape) > 2 and set(shape[:-2]) == {1} else value
+
+
+def pages(value: Any) -> list[Any]:
+    """The tables that an array is shown as: itself, or the matrices of a small stack of them."""
+    value = one_page(value)
+    return [value] if np.ndim(value) <= 2 else list(np.reshape(value, (-1, *np.shape(value)[-2:])))
+
+
+# --- rows of text ---------------------------------------------------------------------------------------------------
+
+
+def beside(pieces: Iterable[Piece], width: int, tint: Tint = str) -> Picture:
+    """All pieces side by side if there is room; else a new row before each sign of equality, and more where needed.
+    Gradients get a `tint`."""
+    pieces = merged(pieces)
+    whole = [_picture(piece, tint) for piece in pieces]
+    if _width(whole) <= width:
+        return _row(whole)
+    return [line for side in _sides(pieces) for line in flowed(side, width, tint)]
+
+
+def flowed(pieces: Iterable[Piece], width: int, tint: Tint = str) -> Picture:
+    """As much in each row as fits, broken at the spaces of the texts; only a single piece may be wider than that."""
+    rows: list[list[Picture]] = [[]]
+    for unit in units(pieces):
+        room = width - (columns(HANG) if len(rows) > 1 else 0)
+        if rows[-1] and _width([*rows[-1], *(_fitting(piece, room, tint) for piece in unit)]) > room:
+            rows.append([])
+        if not rows[-1] and isinstance(unit[0], str):
+            unit[0] = unit[0].lstrip()
+        rows[-1] += [_fitting(piece, room, tint) for piece in unit]
+    return [(HANG if index else "") + line for index, row in enumerate(rows) if row for line in _row(row)]
+
+
+def drawn(numbers: Table) -> Picture:
+    """A table as rows of text: brackets, and columns aligned at the decimal point."""
+    lines = []
+    last = len(numbers.rows) - 1
+    for index, row in enumerate(numbers.rows):
+        cells = []
+        for one, (before, after) in zip(row, numbers.columns):
+            cells.append((" " * (before - one.before_point) + one.text).ljust(before + after))
+        left, right = "[]" if last == 0 else "⎡⎤" if index == 0 else "⎣⎦" if index == last else "⎢⎥"
+        lines.append(f"{left}{'  '.join(cells)}{right}")
+    if numbers.power:
+        blank = " " * columns(numbers.power)
+        lines = [line + (numbers.power if index == len(lines) // 2 else blank) for index, line in enumerate(lines)]
+    return lines
+
+
+def _picture(piece: Piece, tint: Tint) -> Picture:
+    """A text as one row; a small table as its rows, a stack of tables side by side."""
+    if isinstance(piece, str):
+        return [piece]
+    page, lines = one_page(piece.value), [piece.text]
+    if np.ndim(page) >= 2 and has_numbers(page):
+        tables = [drawn(table(one, written=piece.written)) for one in pages(page)]
+        parted = [part for one in tables for part in ([", "], one)][1:]
+        lines = tables[0] if np.ndim(page) == 2 else _row([["["], *parted, ["]"]])
+    return [tint(line) for line in lines] if piece.is_gradient else lines
+
+
+def _fitting(piece: Piece, width: int, tint: Tint) -> Picture:
+    """A piece as it fits: a stack of tables that is too wide becomes its shape."""
+    picture = _picture(piece, tint)
+    if isinstance(piece, str) or np.ndim(one_page(piece.value)) < 3 or _width([picture]) <= width:
+        return picture
+    shape = f"[{dimensions(np.shape(piece.value))}]"
+    return [tint(shape) if piece.is_gradient else shape]
+
+
+def _sides(pieces: list[Piece]) -> list[list[Piece]]:
+    """What stands before the first sign of equality, then each sign with what follows it."""
+    sides: list[list[Piece]] = [[]]
+    for piece in pieces:
+        parted = _ENDS_IN_EQUALITY.fullmatch(piece) if isinstance(piece, str) and sides[-1] else None
+        if parted:
+            sides[-1] += [parted[1]] if parted[1] else []
+            sides.append([parted[2]])
+        else:
+            sides[-1].append(piece)
+    return sides
+
+
+def _width(pictures: Iterable[Picture]) -> int:
+    return sum(columns(picture[0]) for picture in pictures)
+
+
+def _row(pictures: Iterable[Picture]) -> Picture:
+    """Pictures side by side, each in the middle of the highest."""
+    pictures = list(pictures)
+    height = max(map(len, pictures))
+    rows = [""] * height
+    for picture in pictures:
+        top = (height - len(picture)) // 2
+        blank = " " * columns(picture[0])
+        for row in range(height):
+            inside = 0 <= row - top < len(picture)
+            rows[row] += picture[row - top] if inside else blank
+    return [row.rstrip() for row in rows]
