@@ -11,7 +11,7 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -153,14 +153,24 @@ def _from_xlsx(path: Path) -> Answers:
     except ImportError:
         raise AnswersError('reading xlsx needs openpyxl: pip install "handgrad[sheets]"') from None
     try:
-        book = openpyxl.load_workbook(path, read_only=True)
-        page = book["Sheet"] if "Sheet" in book.sheetnames else book.worksheets[0]
-        rows = ([cell.value for cell in row] for row in page.iter_rows())
-        return _from_rows(path, rows)
+        typed, computed = (
+            openpyxl.load_workbook(path, read_only=True, data_only=computed) for computed in (False, True)
+        )
+        return _from_rows(path, map(_as_shown, _rows_of(typed), _rows_of(computed)))
     except AnswersError:
         raise
     except Exception as error:  # openpyxl fails in many ways on damaged files
         raise AnswersError(f"{path.name} cannot be read as a workbook: {error}") from None
+
+
+def _rows_of(book: Any) -> Iterator[tuple[Any, ...]]:
+    page = book["Sheet"] if "Sheet" in book.sheetnames else book.worksheets[0]
+    return page.iter_rows(values_only=True)
+
+
+def _as_shown(typed: tuple[Any, ...], computed: tuple[Any, ...]) -> list[Any]:
+    """A row as a person sees it: of a formula the number that it gave, where the spreadsheet stored one."""
+    return [x if y is None else y for x, y in zip(typed, computed, strict=True)]
 
 
 def _from_rows(path: Path, rows: Iterable[list[Any]]) -> Answers:

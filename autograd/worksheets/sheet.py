@@ -20,6 +20,7 @@ from autograd.expr import Expr
 from autograd.files import save_by_ending, write_whole
 from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
+from autograd.formula.scalars import python_text
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
@@ -29,7 +30,7 @@ from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, shown
 from autograd.worksheets.prepare import constants, prepared
 
-LEVELS = ("steps", "ops")
+LEVELS = ("steps", "entries", "ops")  # of a derivation; a sheet asks entry by entry, so the first two are one
 ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
 OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIES, "eta": 0.1, "only": None,
            "decimals": None}  # which numbers are asked: a file says what differs from this
@@ -47,7 +48,7 @@ class Worksheet:
         level: str = "steps", blanks: str = "entries", only: Iterable[str] | None = None, eta: float = 0.1,
         hints: bool = True, variant: int = 0, source: str = "", options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        self.program, self.digits, self.eta = program, digits, eta
+        self.program, self.digits, self.eta, self.eta_name = program, digits, eta, ""
         self.hints, self.variant, self.level, self.per_matrix = hints, variant, level, blanks == MATRICES
         self.quality: dict[str, float] = {}  # of a variant's numbers
         self.title, self.source, self.options = title or "Worksheet", source, dict(options or {})
@@ -148,9 +149,15 @@ class Worksheet:
         what = f"{_place(line)} of {as_slope(part.name)} = {part.symbols}" if line.index else (
             f"{as_slope(part.name)} = {part.symbols}")  # fmt: skip
         fraction = self._fractions.get(line.id)
+        plain = line.formula.replaced(self._plain_rate)
+        operands = tuple(dict.fromkeys(e.name for e in plain.symbols()))
         return Blank(
-            line.id, what, line.text, tuple(line.operands), answer, fraction, line.formula, exact, part, line.index
+            line.id, what, python_text(plain), operands, answer, fraction, line.formula, exact, part, line.index
         )
+
+    def _plain_rate(self, e: Expr) -> Expr | None:
+        """η as its number: it is no entry of a table, and a formula must be computable from those alone."""
+        return Expr.number(float(self.eta)) if e.is_symbol and e.name == self.eta_name else None
 
     def _updates(self) -> list[Table]:
         """W_new = W - η ∂L/∂W for every parameter that has a gradient."""
@@ -339,7 +346,7 @@ def worksheet(
 
     digits      significant digits asked for; a number that is exact may be shorter
     backward    False: the forward pass alone. forward=False gives its numbers and asks for the gradients
-    level       "steps": fused ops as their named steps; "ops": one line a result
+    level       "steps" or "entries": fused ops as their named steps; "ops": one line a result
     blanks      "entries": one blank a number; "matrices": one blank a matrix, whose shape is then part of the question
     only        names or patterns of what is asked (["attn", "dL/d*"]); the rest is given
     eta         the learning rate of the updates
@@ -355,12 +362,12 @@ def worksheet(
     L        tanh(t1)                  -0.7616
     dL/dt1   1 - L ** 2                0.4200
     dL/dw    dL/dt1 * x                0.8399
-    w_new    w - eta * dL/dw           -0.5840
+    w_new    w - 0.1 * dL/dw           -0.5840
     """
     if not isinstance(root, Value):
         raise DataError(f"worksheet takes the Value at the end of a graph, such as a loss; got {root!r:.60}")
     if level not in LEVELS:
-        raise DataError(f'worksheet: level is "steps" or "ops"; got {level!r}')
+        raise DataError(f'worksheet: level is "steps", "entries" or "ops"; got {level!r}')
     if blanks not in (ENTRIES, MATRICES):
         raise DataError(f'worksheet: blanks is "entries" or "matrices"; got {blanks!r}')
     if decimals is not None and (isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0):
@@ -372,6 +379,7 @@ def worksheet(
             f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "
             "worksheet(root.sum()), or backward=False for the forward pass alone"
         )
+    level = "steps" if level == "entries" else level
     asked = {"level": level, "forward": forward, "backward": backward, "blanks": blanks, "eta": eta,
              "only": None if only is None else list(only), "decimals": decimals}  # fmt: skip
     options = {name: x for name, x in asked.items() if x != OPTIONS[name]}

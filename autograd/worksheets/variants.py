@@ -50,11 +50,14 @@ def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Workshee
     changed = [leaf for leaf in nodes if leaf.op is None and role(leaf) == "parameter"]
     if not changed:
         raise DataError("variants: this graph has no parameter to change: a leaf with requires_grad=True")
-    drafts = []
-    for attempt in range(TRIES):
+    drafts: list[Worksheet] = []
+    for attempt in range(2 * TRIES):
+        keeps_signs = attempt >= TRIES  # a logarithm or a root may allow no others
+        if keeps_signs and drafts:
+            break
         rng = np.random.default_rng([seed, number, attempt])
         try:
-            root_now = rebuilt(nodes, {leaf: _drawn(leaf, rng) for leaf in changed}, names)
+            root_now = rebuilt(nodes, {leaf: _drawn(leaf, rng, keeps_signs) for leaf in changed}, names)
             sheet = worksheet(root_now, variant=number, **options)
         except DataError:  # a number that cannot be written into a blank: another draft
             continue
@@ -65,12 +68,12 @@ def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Workshee
     return max(drafts, key=lambda sheet: sum(sheet.quality.values()))
 
 
-def _drawn(leaf: Value, rng: np.random.Generator) -> Any:
+def _drawn(leaf: Value, rng: np.random.Generator, keeps_signs: bool) -> Any:
     """Other numbers of the same kind: whole ones stay whole, others are tenths; never 0."""
     data = np.asarray(leaf.data, dtype=float)
     whole = bool(np.all(data == np.round(data))) and bool(np.any(np.abs(data) > 1))
     sizes = rng.integers(1, 5, data.shape) if whole else rng.integers(1, 10, data.shape) / 10
-    numbers = sizes * rng.choice([-1.0, 1.0], data.shape)
+    numbers = sizes * (np.copysign(1.0, data) if keeps_signs else rng.choice([-1.0, 1.0], data.shape))
     return numbers if data.ndim else float(numbers)
 
 

@@ -107,6 +107,31 @@ def test_variants_differ_are_repeatable_and_alike():
         assert grade(sheet, {b.id: b.answer for b in sheet.blanks}).score == 1.0
 
 
+@pytest.mark.parametrize("ending", [".csv", ".xlsx"])
+def test_a_key_handed_in_is_right(ending, tmp_path):
+    """Of a cell with a formula its number counts: so a learner may compute in the spreadsheet."""
+    pytest.importorskip("openpyxl")
+    sheet = small()
+    assert grade(sheet, sheet.save(tmp_path / f"key{ending}", answers=True)).score == 1.0
+
+
+def test_variants_of_a_logarithm_keep_the_signs_it_needs():
+    x = Value(np.array([0.5, 1.5, 2.5, 0.25, 3.5, 0.75]), name="x")
+    sheets = variants(x.log().sum() + x.sqrt().sum(), 3)
+    assert len({sheet.identity for sheet in sheets}) == 3
+    assert all(np.all(table.values > 0) for sheet in sheets for table in sheet.givens)
+
+
+def test_a_formula_is_arithmetic_over_given_entries_and_other_blanks_alone():
+    """So anyone can evaluate it: the step size of an update is its number, and every operand has one."""
+    for sheet in (small(), worksheet(Value(2.0, name="a") * Value(3.0, name="eta"), eta=0.25)):
+        leaves = {name for table in sheet.givens if table.name != sheet.eta_name for name in table.ids.flat}
+        for blank in sheet.blanks:
+            assert set(blank.operands) <= leaves | set(sheet.by_id), blank
+    update = sheet.by_id["a_new"]
+    assert update.formula == "a - 0.25 * dL/da" and update.operands == ("a", "dL/da") and update.answer == 1.25
+
+
 def test_a_key_shows_exact_fractions_where_every_op_is_rational():
     a, b = Value(2.0, name="a"), Value(3.0, name="b")
     c = a / b
@@ -133,6 +158,7 @@ def test_the_score_of_a_variant_is_shown():
 
 def test_levels_and_parts_of_a_sheet():
     root = sheet_of("example3").program.root
+    assert worksheet(root, level="entries").identity == worksheet(root).identity  # a sheet asks entry by entry anyway
     whole, ops = worksheet(root), worksheet(root, level="ops")
     assert len(ops.blanks) < len(whole.blanks) and not any(".e[" in b.formula for b in ops.blanks)
     only = worksheet(root, only=["attn", "attn.[mez]", "dL/dscaled"])
