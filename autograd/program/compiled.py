@@ -20,7 +20,7 @@ from ..tree import unflatten
 from .backends import Runner, backend_name, builder_of
 from .closures import Outside
 from .faithful import check_faithful, fetched_aside
-from .inputs import Names, mirrored, parameter_names, quick_leaves, rebuild, split_leaves, take_apart
+from .inputs import Names, kinds_of_leaves, mirrored, parameter_names, quick_inputs, rebuild, split_leaves, take_apart
 from .passes import drop_dead, fold, optimised
 from .program import Program, renumbered
 from .reroll import Rolled, reroll
@@ -83,11 +83,12 @@ class Compiled:
     def __call__(self, *inputs: Any) -> Any:
         """`(value, grads)` for these inputs; plain numbers and arrays that nobody else holds."""
         entry = self._last
-        leaves = None if entry is None else entry.leaves(inputs)
-        if entry is None or leaves is None:
+        given = None if entry is None else entry.quick_inputs(inputs)
+        if entry is None or given is None:
             leaves, key = self._take_apart(inputs)
             self._last = entry = self._entries.get(key) or self._traced(inputs, leaves, key)
-        return entry(leaves)
+            given = [origin.fetch(leaves) for origin in entry.origins]
+        return entry.nested(entry.run(given))
 
     def program(self, *inputs: Any) -> Program:
         """The program for such inputs, after all passes; for those of the last call, if none are given."""
@@ -163,7 +164,8 @@ class _Entry:
 
     def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         first, outside = check_faithful(owner.f, args, leaves)
-        self.rolled, self.roll_note = reroll(fold(drop_dead(with_outside(first, outside).program)))
+        forward = fold(drop_dead(with_outside(first, outside).program))
+        self.rolled, self.roll_note = reroll(forward, kinds_of_leaves(args))
         self.gradients = owner.gradients
         self.args = rebuild(list(args), lambda x: 0.0, lambda module: None)  # the nest alone, without its arrays
         if self.rolled is None:
@@ -175,9 +177,8 @@ class _Entry:
         self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves))
         self.run: Runner = owner._build(self.program, self.traced.origins, args)
         self.origins = self.traced.origins
-        self._given_only = all(o.kind == "given" for o in self.origins)
-        self.leaves = quick_leaves(args, owner.outside.lines)
-        self._nested = self._nest(args)
+        self.quick_inputs = quick_inputs(args, owner.outside.lines, self.origins, getattr(self.run, "reader", None))
+        self.nested = self._nest(args)
 
     def notes(self) -> list[str]:
         """What became of the function."""
@@ -189,10 +190,6 @@ class _Entry:
             if kind in kinds:
                 said.append(f"{kinds.count(kind):,} arrays or numbers are {what}, anew at each call")
         return said
-
-    def __call__(self, leaves: list[Any]) -> Any:
-        given = leaves if self._given_only else [origin.fetch(leaves) for origin in self.origins]
-        return self._nested(self.run(given))
 
     def _places(self, differentiated: Sequence[bool]) -> list[str]:
         """For each leaf, the text of its gradient among the results r, of which the first is the value."""

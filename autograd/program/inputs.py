@@ -7,7 +7,9 @@ number (a whole number of Python's, a truth, a text, None, a function) is fixed:
 from __future__ import annotations
 
 import inspect
+import math
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -164,29 +166,39 @@ def _slice(texts: list[str]) -> str | None:
     return f"{of}[{start}:{start + len(texts)}]" if in_order else None
 
 
-def quick_leaves(
-    args: Sequence[Any], also: Callable[[Names], Iterator[str]]
+def quick_inputs(
+    args: Sequence[Any], also: Callable[[Names], Iterator[str]], origins: Sequence[Any], reader: Reader | None = None
 ) -> Callable[[tuple[Any, ...]], list[Any] | None]:
-    """A function that takes arguments like these apart, much faster than `take_apart`; None if they are not alike.
+    """A function from arguments like these to the inputs of a program, much faster than `take_apart` and
+    `Origin.fetch`; it gives None if the arguments are not alike.
 
-    also  more lines that return None if something else is not as it is now
+    also    more lines that return None if something else is not as it is now
+    reader  from `reader(shapes)`, what reads lists of floats, nested as these shapes say; see `read_plainly`
     """
     names = Names()
-    names.known |= {"ndarray": np.ndarray, "floats": {float}}
+    names.known |= {"ndarray": np.ndarray, "array": np.array}
     lines = list(also(names))
-    leaves: list[str] = []
-    rows: list[str] = []  # lists of floats, which are checked all at once
+    leaves: list[str] = []  # a text each
+    numbers: list[int] = []  # which of them are floats
+    rows: list[str] = []  # these floats; `*a` for those in a list
+    shapes: list[tuple[int, ...]] = []  # of the nests in `rows`
+    in_vectors = any(origin.kind == "packed" for origin in origins)
+    reader = reader if in_vectors else None
 
     def look(x: Any, at: str) -> bool:
         """Write the lines that check and take what is reached by `at`; whether that can be done."""
         here = f"a{len(lines)}"
         lines.append(f"{here} = {at}")
+        shape = _nest_shape(x) if reader else None
+        if shape is not None:
+            take_numbers([here] * math.prod(shape), here, shape)
+            return True
         if x.__class__ is np.ndarray and (x.ndim or x.dtype.kind in "iu"):  # a real one of no axes becomes a float
             checks = f"is not ndarray or {here}.shape != {x.shape} or {here}.dtype is not {names.of(x.dtype)}"
             leaves.append(here)
         elif x.__class__ is float:
-            checks = f"is not {names.of(float)}"
-            leaves.append(here)
+            take_numbers([here], here, ())
+            return True
         elif x.__class__ is dict:
             checks = f"is not {names.of(dict)} or [*{here}] != {names.of(list(x))}"  # in order: f may go through them
         elif x.__class__ in (list, tuple):
@@ -201,22 +213,74 @@ def quick_leaves(
         else:
             return False
         lines.append(f"if {here}.__class__ {checks}: return None")
-        if x.__class__ is list and len(x) > 1 and all(part.__class__ is float for part in x):
-            leaves.append(f"*{here}")
-            rows.append(f"*{here}")
+        if x.__class__ is list and x and all(part.__class__ is float for part in x):
+            take_numbers([f"{here}[{n}]" for n in range(len(x))], f"*{here}", (len(x),))
             return True
         if x.__class__ is dict:
             return all(look(part, f"{here}[{names.of(key)}]") for key, part in x.items())
         return x.__class__ not in (list, tuple) or all(look(part, f"{here}[{n}]") for n, part in enumerate(x))
 
+    def take_numbers(texts: list[str], row: str, shape: tuple[int, ...]) -> None:
+        numbers.extend(range(len(leaves), len(leaves) + len(texts)))
+        leaves.extend(texts)
+        rows.append(row)
+        shapes.append(shape)
+
     if not look(tuple(args), "args"):
         return lambda args: None
-    if rows:
+    if numbers:
         lines.append(f"numbers = [{', '.join(rows)}]")
-        lines.append("if {*map(type, numbers)} != floats: return None")
-    body = "\n    ".join([*lines, "return numbers" if rows == leaves and rows else f"return [{', '.join(leaves)}]"])
-    exec(f"def leaves(args):\n    {body}", names.known)
-    return names.known["leaves"]
+        if in_vectors:
+            lines.append(f"numbers = {names.of((reader or read_plainly)(shapes))}(numbers)")
+            lines.append("if numbers is None: return None")
+        else:
+            lines.append(f"if [*map(type, numbers)] != {names.of([float] * len(numbers))}: return None")
+    place_of = {leaf: place for place, leaf in enumerate(numbers)}
+    if [origin.place for origin in origins] == numbers:
+        given = "numbers"
+    else:
+        given = f"[{', '.join(_given(origin, leaves, place_of, names) for origin in origins)}]"
+    body = "\n    ".join([*lines, f"return {given}"])
+    exec(f"def inputs(args):\n    {body}", names.known)
+    return names.known["inputs"]
+
+
+Read = Callable[[list[Any]], Any]
+Reader = Callable[[Sequence[tuple[int, ...]]], Read]
+
+
+def _nest_shape(x: Any) -> tuple[int, ...] | None:
+    """The shape of a float, or of floats in lists, nested alike; None if it is something else."""
+    if x.__class__ is float:
+        return ()
+    if x.__class__ is not list or not x:
+        return None
+    inner = _nest_shape(x[0])
+    return None if inner is None or any(_nest_shape(part) != inner for part in x) else (len(x), *inner)
+
+
+def _given(origin: Any, leaves: list[str], place_of: dict[int, int], names: Names) -> str:
+    """The text of an input of a program; `place_of` says where a leaf stands among the numbers."""
+    if origin.kind == "given":
+        return f"numbers[{place_of[origin.place]}]" if origin.place in place_of else leaves[origin.place]
+    if origin.kind != "packed":
+        return f"{names.of(origin)}.fetch(())"
+    places = [place_of.get(part.place, -1) for part in origin.held]
+    if -1 in places:  # some are not among the numbers
+        return f"array([{', '.join(_given(part, leaves, place_of, names) for part in origin.held)}], {names.of(float)})"
+    if places == list(range(places[0], places[-1] + 1)):
+        return f"numbers[{places[0]}:{places[-1] + 1}]"
+    return f"numbers[{names.of(np.array(places))}]"
+
+
+def read_plainly(shapes: Sequence[tuple[int, ...]]) -> Read:
+    """A function from a list of floats to a vector of them; to None if there is anything else in the list.
+
+    A backend's `reader` is given floats and lists, nested as the shapes say, checks these too, and reads them in order.
+    """
+    count = sum(map(math.prod, shapes))
+    types, pack = [float] * count, struct.Struct(f"{count}d").pack
+    return lambda numbers: np.frombuffer(pack(*numbers)) if [*map(type, numbers)] == types else None
 
 
 def unchanged(module: Any, names: Names) -> Iterator[str]:
@@ -274,6 +338,26 @@ def _names(who: str, x: Any) -> Iterator[str]:
         yield from (path for path, _ in x.named_parameters())
     elif is_leaf(x):
         yield (x.name if isinstance(x, Value) else None) or who
+
+
+def kinds_of_leaves(args: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """For each leaf, by which names it is reached: the place of its argument and the keys of dicts. Leaves at other
+    places of the same lists are of the same kind.
+    """
+    return [kind for n, x in enumerate(args) for kind in _kinds((n,), x)]
+
+
+def _kinds(who: tuple[Any, ...], x: Any) -> Iterator[tuple[Any, ...]]:
+    if isinstance(x, dict):
+        for key, part in x.items():
+            yield from _kinds((*who, key), part)
+    elif isinstance(x, (list, tuple)):
+        for part in x:
+            yield from _kinds(who, part)
+    elif hasattr(x, "named_parameters"):
+        yield from ((*who, path) for path, _ in x.named_parameters())
+    elif is_leaf(x):
+        yield who
 
 
 def parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:

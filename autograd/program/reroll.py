@@ -21,6 +21,8 @@ from .places import Array, Pick, grid_of, picked
 from .program import Instruction, Program, is_weak, settings_key
 
 LEAST = 256  # scalar instructions, from which on it is tried
+MOST_VECTORS = 32  # of scalar inputs; if there are more kinds, like code has unlike inputs, and all are one vector
+_EXTREMES = {"maximum": "max", "minimum": "min"}  # of two, and of many
 CONSTANT = -1  # stands for a group where an operand is a plain number
 
 Arrays = list[Any]  # the arrays computed so far, by group
@@ -46,9 +48,12 @@ class Rolled:
         return f"{self.scalars:,} scalars as {self.groups} arrays; {self.gathered:,} reads by index, others by views"
 
 
-def reroll(program: Program) -> tuple[Rolled | None, str]:
+def reroll(program: Program, kinds: Sequence[Any] = ()) -> tuple[Rolled | None, str]:
     """The program as array ops, and what there is to say about it. None if it is short, is no scalar code, or has
-    hardly any two ops alike."""
+    hardly any two ops alike.
+
+    kinds   for each input, what it is one of: scalars of one kind are one vector. Those without are of one kind
+    """
     scalar = sum(program.types[i.out][0] == () for i in program.code)
     if scalar < LEAST:
         return None, ""
@@ -58,7 +63,7 @@ def reroll(program: Program) -> tuple[Rolled | None, str]:
         return None, (
             f"{scalar:,} ops are on scalars and stay so: {other.op.name}, which gives shape {shape}, is among them"
         )
-    roll = _Roll(program)
+    roll = _Roll(program, kinds)
     if roll.groups() * 8 > scalar:
         return None, f"{scalar:,} ops are on scalars and stay so: hardly any two of them are alike"
     rolled = roll.rolled()
@@ -73,7 +78,7 @@ def _is_scalar(program: Program, i: Instruction) -> bool:
 
 
 class _Roll:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, kinds: Sequence[Any]) -> None:
         self.program = program
         self.made = {i.out: i for i in program.code}
         self.group_of: dict[int, int] = dict.fromkeys(program.constants, CONSTANT)
@@ -83,22 +88,29 @@ class _Roll:
         self.packs: list[list[int]] = []
         self.views: dict[int, tuple[int, Array]] = {}  # registers that are arrays: places in a group
         self.gathered = 0
-        self._take_inputs()
+        self._take_inputs(kinds)
         self._absorb()
         self._group()
 
     # --- reading the code -----------------------------------------------------------------------------------
 
-    def _take_inputs(self) -> None:
-        """All scalar inputs as one vector; each array as it is."""
-        scalars = [n for n, r in enumerate(self.program.inputs) if self.program.types[r][0] == ()]
-        arrays = [n for n, r in enumerate(self.program.inputs) if self.program.types[r][0] != ()]
-        self.packs = ([scalars] if scalars else []) + [[n] for n in arrays]
+    def _take_inputs(self, kinds: Sequence[Any]) -> None:
+        """The scalar inputs of each kind as one vector; each array as it is."""
+        kinds = kinds if len(set(kinds)) <= MOST_VECTORS else [()] * len(kinds)
+        vectors: dict[Any, list[int]] = {}
+        arrays = []
+        for n, r in enumerate(self.program.inputs):
+            if self.program.types[r][0] == ():
+                vectors.setdefault(kinds[n] if n < len(kinds) else None, []).append(n)
+            else:
+                arrays.append(n)
+        scalars = list(vectors.values())
+        self.packs = scalars + [[n] for n in arrays]
         for number, pack in enumerate(self.packs):
             registers = [self.program.inputs[n] for n in pack]
             shape = self.program.types[registers[0]][0] or (len(pack),)
             self.shapes.append(shape)
-            if pack == scalars:
+            if number < len(scalars):
                 for place, r in enumerate(registers):
                     self.group_of[r], self.place_of[r] = number, place
             else:
@@ -136,13 +148,38 @@ class _Roll:
                 inside = set(products)
                 self.pairs.setdefault(r, []).extend(self.made[t].inputs for t in products)  # type: ignore[misc]
                 self.terms[r] = [t for t in own if t not in inside]
+        self._absorb_extremes(readers)
         kept = set(terms)
         self.nodes = [
             i for i in self.program.code
             if i.out not in self.absorbed and (i.op.base.name not in ("add", "dot") or i.out in kept)
         ]  # fmt: skip
 
+    def _absorb_extremes(self, readers: Sequence[int]) -> None:
+        """The largest (or smallest) of some scalars, through which no gradient flows, as a list of these.
+
+        With a gradient, `maximum` of three equal scalars gives other shares than `max` does. One scalar alone is
+        the largest of a list of one, so that it comes together with those of longer lists.
+        """
+        self.extremes: dict[int, tuple[str, list[int]]] = {}
+        for i in self.program.code:
+            if i.op.base.name != "detached":
+                continue
+            top = self.made.get(i.inputs[0])
+            kind = top.op.base.name if top is not None and top.op.base.name in _EXTREMES else "maximum"
+            found, waiting = [], [i.inputs[0]]
+            while waiting:
+                r = waiting.pop()
+                if r in self.made and readers[r] == 1 and self.made[r].op.base.name == kind:
+                    self.absorbed.add(r)
+                    waiting += self.made[r].inputs
+                else:
+                    found.append(r)
+            self.extremes[i.out] = kind, found[::-1]
+
     def _reads(self, i: Instruction) -> list[int]:
+        if i.out in self.extremes:
+            return self.extremes[i.out][1]
         if i.out in self.terms:
             return [*self.terms[i.out], *(x for pair in self.pairs.get(i.out, ()) for x in pair)]
         return list(i.inputs)
@@ -180,6 +217,9 @@ class _Roll:
 
     def _key(self, i: Instruction) -> Any:
         group = self.group_of
+        if i.out in self.extremes:
+            kind, found = self.extremes[i.out]
+            return ("extreme", kind, frozenset(group[r] for r in found))
         if i.out in self.terms:
             pairs = {self._ordered(pair)[:2] for pair in self.pairs.get(i.out, ())}
             return ("sum", frozenset(pairs), frozenset(group[t] for t in self.terms[i.out]))
@@ -195,7 +235,10 @@ class _Roll:
 
     def _add(self, key: Any, registers: list[int]) -> None:
         number = len(self.shapes)
-        make, shape = self._op(registers) if key[0] == "op" else self._sum(key, registers)
+        if key[0] == "op":
+            make, shape = self._op(registers)
+        else:
+            make, shape = self._sum(key, registers) if key[0] == "sum" else self._extreme(key, registers)
         self.shapes.append(shape)
         self.makers.append(make)
         for place, r in enumerate(registers):
@@ -235,6 +278,25 @@ class _Roll:
         pick: Pick = picked(self.shapes[number], places)
         self.gathered += 0 if pick.is_view else places.size
         return lambda arrays: pick.take(arrays[number])
+
+    def _extreme(self, key: Any, registers: list[int]) -> tuple[Callable[[Arrays], Any], tuple[int, ...]]:
+        """The largest or smallest of each row of scalars, without a gradient."""
+        _, kind, groups = key
+        parts = []
+        for number in sorted(groups):
+            rows = [[r for r in self.extremes[of][1] if self.group_of[r] == number] for of in registers]
+            widest = max(map(len, rows))
+            table, _ = self._table(number, [row + row[:1] * (widest - len(row)) for row in rows])  # itself once more
+            parts.append(self._read(number, table))
+
+        def make(arrays: Arrays) -> Any:
+            total = None
+            for part in parts:
+                value = OPS[_EXTREMES[kind]](part(arrays), axis=-1)
+                total = value if total is None else OPS[kind](total, value)
+            return OPS["detached"](total)
+
+        return make, (len(registers),)
 
     def _sum(self, key: Any, registers: list[int]) -> tuple[Callable[[Arrays], Any], tuple[int, ...]]:
         """Sums of terms and of products, by the groups that these come from."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import bisect
 import contextlib
 import functools
-import operator
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -46,27 +45,16 @@ class Origin:
     place: int = -1
     held: Any = None
     draw: Callable[[Any], Any] | None = None
-    take: Callable[[Any], Any] | None = None
 
     def fetch(self, leaves: Sequence[Any]) -> Any:
         """The data of this input for a call with these leaves."""
         if self.kind == "given":
             return leaves[self.place]
         if self.kind == "packed":
-            return self.pack(leaves)
+            return np.array([origin.fetch(leaves) for origin in self.held], np.float64)
         if self.kind == "drawn":
             return self.draw(self.held)  # type: ignore[misc]
         return self.held._data if isinstance(self.held, Value) else self.held
-
-    def pack(self, leaves: Sequence[Any]) -> Any:
-        """One vector of several scalars."""
-        if self.take is None:
-            self.take = lambda leaves: [origin.fetch(leaves) for origin in self.held]
-            if len(self.held) > 1 and all(origin.kind == "given" for origin in self.held):
-                places = [origin.place for origin in self.held]
-                in_order = places == list(range(len(leaves)))
-                self.take = (lambda leaves: leaves) if in_order else operator.itemgetter(*places)
-        return np.fromiter(self.take(leaves), np.float64, len(self.held))
 
 
 @dataclass

@@ -9,6 +9,8 @@ that gets a program of core ops (`op.lower is None`) and gives a function from t
 scalars and arrays of the types that the program names; they may change after the call, and so may the results: neither
 may share memory with the other, nor with what the runner keeps. A runner is called from several threads at once.
 It is held to the interpreter, `interpret.run`.
+
+A runner may have a `reader`, which does what `inputs.read_plainly` does, in less time.
 """
 
 from __future__ import annotations

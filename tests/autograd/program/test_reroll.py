@@ -124,6 +124,68 @@ def test_a_softmax_over_scalars():
     assert_rolled(f, rows, groups=10)
 
 
+def stable_softmax(row):
+    largest = max(s.data for s in row)
+    powers = [(s - largest).exp() for s in row]
+    total = sum(powers)
+    return [p / total for p in powers]
+
+
+def test_softmaxes_of_different_lengths_stay_together():
+    """The largest of 7 is found in as many steps as the largest of 1, or all that follows would be apart."""
+    rows = [some(7, seed) for seed in range(20)]
+    f = lambda rows: sum(stable_softmax(row[: 1 + n % 7])[0].log() for n, row in enumerate(rows))  # noqa: E731
+    g = assert_rolled(f, rows, groups=8)
+    assert [i.op.base.name for i in g.program().code].count("max") == 1
+
+
+def test_the_smallest_and_extremes_of_several_groups():
+    xs = some(90)
+
+    def f(xs):
+        parts = [(x * x, x.tanh(), x) for x in xs]
+        return sum((a * min(a.data, b.data, c.data) + b * max(s.data for s in (b, c))).exp() for a, b, c in parts)
+
+    assert_rolled(f, xs, groups=8)
+
+
+def test_equals_share_the_gradient_as_maximum_says():
+    """Of three equal ones `maximum` of `maximum` gives 1/4, 1/4 and 1/2: with a gradient it is no `max` of three."""
+    rows = [[1.0, 1.0, 1.0]] * 100
+    f = lambda rows: sum(ag.maximum(ag.maximum(a, b), c) * 2.0 for a, b, c in rows)  # noqa: E731
+    g = assert_rolled(f, rows, groups=4)
+    assert g(rows)[1][0][0] == [0.5, 0.5, 1.0]
+
+
+def test_what_has_names_of_its_own_is_a_vector_of_its_own():
+    p = {"w": [some(8, seed) for seed in range(20)], "b": some(20), "points": [{"x": n, "y": -n} for n in some(30)]}
+
+    def f(p, scale):
+        hidden = [sum(w * a for w, a in zip(row, p["b"])) for row in p["w"]]
+        return sum((h * scale).tanh() for h in hidden) + sum(point["x"] * point["y"] for point in p["points"])
+
+    g = compile(f)
+    want, others = value_and_grad(f, (0, 1))(p, 0.5)
+    for _ in range(2):
+        value, grads = g(p, 0.5)
+        assert value == pytest.approx(want, rel=1e-12)
+        assert grads[1] == pytest.approx(others[1], rel=1e-12)
+        assert grads[0]["points"][3] == pytest.approx(others[0]["points"][3], rel=1e-12)
+        np.testing.assert_allclose(grads[0]["w"], others[0]["w"], rtol=1e-12)
+    assert [len(pack) for pack in g._last.rolled.packs] == [160, 20, 30, 30, 1]
+
+
+def test_many_names_are_one_vector():
+    p = {f"w{n}": x for n, x in enumerate(some(100))}
+    f = lambda p: sum((x * x).tanh() for x in p.values())  # noqa: E731
+    g = compile(f)
+    for _ in range(2):
+        value, (grads,) = g(p)
+        assert value == pytest.approx(value_and_grad(f)(p)[0], rel=1e-12)
+        assert grads == pytest.approx(value_and_grad(f)(p)[1], rel=1e-12)
+    assert [len(pack) for pack in g._last.rolled.packs] == [100]
+
+
 def test_dot_counts_as_products():
     w = [some(6, seed) for seed in range(60)]
     x = some(6, 99)

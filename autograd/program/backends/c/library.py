@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...inputs import Read, Reader
 from ...program import Program
 from .. import Runner
 from .blas import find_blas
@@ -15,7 +17,7 @@ from .compiler import loaded
 from .source import Planned, Source
 
 _API = ("PyList_GetItem", "PyObject_GetBuffer", "PyBuffer_Release", "PyFloat_AsDouble", "PyErr_Occurred",
-        "PyEval_SaveThread", "PyEval_RestoreThread")  # fmt: skip
+        "PyList_Size", "PyEval_SaveThread", "PyEval_RestoreThread")  # fmt: skip
 
 
 def library_of(programs: Sequence[Program]) -> list[Runner]:
@@ -29,7 +31,9 @@ def library_of(programs: Sequence[Program]) -> list[Runner]:
     call = library.handgrad_call
     call.restype = ctypes.c_int64
     call.argtypes = [ctypes.c_int64, ctypes.py_object, ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p]
-    return [_Runner(call, n, program, run.planned) for n, (program, run) in enumerate(zip(programs, source.runs))]
+    read = library.handgrad_read
+    read.argtypes = [ctypes.py_object, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.py_object]
+    return [_Runner(call, read, n, program, run.planned) for n, (program, run) in enumerate(zip(programs, source.runs))]
 
 
 def _native(program: Program) -> Program:
@@ -45,8 +49,8 @@ def _native(program: Program) -> Program:
 class _Runner:
     """A program in a library. A call takes a work space that nobody uses and puts it back, so threads may share it."""
 
-    def __init__(self, call: Any, number: int, program: Program, planned: Planned) -> None:
-        self._call, self._number, self._planned = call, number, planned
+    def __init__(self, call: Any, read: Any, number: int, program: Program, planned: Planned) -> None:
+        self._call, self._read, self._number, self._planned = call, read, number, planned
         self._inputs, self._outputs = (
             [(shape, np.dtype(dtype.type)) for shape, dtype in (program.types[r] for r in registers)]
             for registers in (program.inputs, program.outputs)
@@ -73,6 +77,24 @@ class _Runner:
                 self._fail(found, space[1])
         self._spaces.append(space)
         return outputs
+
+    @property
+    def reader(self) -> Reader | None:
+        """What reads lists of floats; None in a Python without the lock that keeps others from changing them meanwhile,
+        whose objects begin with more than two words.
+        """
+        return self._reads if object.__basicsize__ == 2 * ctypes.sizeof(ctypes.c_void_p) else None
+
+    def _reads(self, shapes: Sequence[tuple[int, ...]]) -> Read:
+        count, flat = sum(map(math.prod, shapes)), [n for shape in shapes for n in (len(shape), *shape)]
+        nests, read = len(shapes), self._read
+        lengths, types = (ctypes.c_int64 * len(flat))(*flat), (ctypes.c_void_p * 2)(id(float), id(list))
+
+        def vector(numbers: list[Any]) -> Any:
+            out = _empty(count)
+            return out if read(numbers, nests, lengths, types, out) else None
+
+        return vector
 
     def _new_space(self) -> tuple[int, Any]:
         """Its address, rounded up to a line of the cache, and the array that it is in."""

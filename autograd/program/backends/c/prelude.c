@@ -160,6 +160,7 @@ static struct {
     void (*release_buffer)(View *);
     double (*as_double)(void *);
     void *(*error)(void);
+    intptr_t (*list_size)(void *);
     void *(*let_others_run)(void);
     void (*take_turn)(void *);
     void (*gemm)(int, int, int, blas_int, blas_int, blas_int, double, const double *, blas_int, const double *,
@@ -169,6 +170,46 @@ static struct {
 } given;
 
 EXPORT void handgrad_start(void **pointers) { memcpy(&given, pointers, sizeof given); }
+
+// Lists of floats. Nothing here makes an object, counts a reference or runs code of Python's, and the caller holds
+// Python's lock: no list changes between the check of its length and the last read.
+
+typedef struct {
+    intptr_t references;
+    void *type;
+} Object;  // what every object of Python begins with, in a Python that has a lock
+
+INLINE double *read_float(void *x, void *const *types, double *out) {
+    if (!x || ((Object *)x)->type != types[0]) return 0;
+    *out = given.as_double(x);
+    return out + 1;
+}
+
+// Read a float, or lists of floats of this shape, to `out`. The end of what was written; 0 if it is anything else.
+static double *read_nest(void *x, i64 axes, const i64 *shape, void *const *types, double *out) {
+    if (!axes) return read_float(x, types, out);
+    if (!x || ((Object *)x)->type != types[1] || given.list_size(x) != *shape) return 0;
+    if (axes == 1) {
+        for (i64 j = 0; j < *shape && out; j++) out = read_float(given.list_item(x, j), types, out);
+        return out;
+    }
+    for (i64 j = 0; j < *shape && out; j++) out = read_nest(given.list_item(x, j), axes - 1, shape + 1, types, out);
+    return out;
+}
+
+// Read a list of `n` nests to an array; `shapes` has for each its number of axes and the lengths along them, and
+// `types` are float and list. Whether all was as it should be.
+EXPORT int handgrad_read(void *nests, i64 n, const i64 *shapes, void *const *types, void *array) {
+    View view;
+    if (given.get_buffer(array, &view, 0)) return 0;
+    double *out = view.buf;
+    for (i64 j = 0; j < n && out; j++) {
+        out = read_nest(given.list_item(nests, j), *shapes, shapes + 1, types, out);
+        shapes += 1 + *shapes;
+    }
+    given.release_buffer(&view);
+    return out != 0;
+}
 
 enum { ARRAY, DOUBLE, FLOAT };
 
