@@ -197,7 +197,7 @@ def _scalar_rows(node: Value, digits: int) -> tuple[Row, ...]:
 
 def _tables(node: Value, digits: int) -> tuple[Block, ...]:
     value = entries_block(node.data, digits, "value", "value")
-    if _is_masked(node) and value.table is not None:
+    if is_masked(node) and value.table is not None:
         value = replace(value, table=_without_alarm(value.table))
     return (value, gradient_block(node.grad, digits)) if _wants_gradient(node) else (value,)
 
@@ -234,18 +234,18 @@ def _range_rows(nodes: Sequence[Value]) -> list[Row]:
     bad = not (math.isfinite(low) and math.isfinite(high))
     if entries.size == 1:
         return [Row("value", rough(low), "info", bad=bad)]
-    caption = "range, unmasked" if any(map(_is_masked, nodes)) else "range"
+    caption = "range, unmasked" if any(map(is_masked, nodes)) else "range"
     return [Row(caption, span(low, high), "info", bad=bad)]
 
 
-def _is_masked(node: Value) -> bool:
+def is_masked(node: Value) -> bool:
     """Is −∞ there on purpose: does a plain operand hold it, as `where(mask, scores, -inf)` does?"""
     return any(not isinstance(x, Value) and x is not None and bool(np.any(np.isneginf(x))) for x in node.inputs)
 
 
 def _unmasked(node: Value) -> Any:
     """A node's numbers, without the −∞ of a mask."""
-    if node.data.__class__ is float or not _is_masked(node):
+    if node.data.__class__ is float or not is_masked(node):
         return node.data
     return node.data[~np.isneginf(node.data)]
 

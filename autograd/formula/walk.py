@@ -29,10 +29,12 @@ class Walk:
     root, nodes     the graph as people read it (`Unfolded`); `twin(node)` is where a node went
     seed, incoming  the gradient to start from, and each node's whole gradient
     sent, paths     every contribution in order, and how many each node gets
-    noise           how far rounding may have moved each node's gradient, unless nobody asks for it
+    noise           how far rounding may have moved each node's gradient, unless nobody asks for it; the seed's is given
     """
 
-    def __init__(self, root: Value, cotangent: Any = None, backward: bool = True, noise: bool = True) -> None:
+    def __init__(
+        self, root: Value, cotangent: Any = None, backward: bool = True, noise: bool = True, start_noise: Any = 0.0
+    ) -> None:
         if backward and cotangent is None:
             _refuse_array(root)
         self.seed = cotangent_for(root, cotangent) if backward else None
@@ -48,7 +50,7 @@ class Walk:
         self.nodes = topological(root)
         self.data = {node: copy.copy(node.data) for node in self.nodes if _may_change(node)}
         self.incoming: dict[Value, Any] = {root: self.seed} if backward else {}
-        self.noise: dict[Value, Any] = {}
+        self.noise: dict[Value, Any] = {root: start_noise} if backward else {}
         self.sent: list[Sent] = []
         self._run()
         if noise and sum(node.size for node in self.nodes) <= MOST_JITTERED:
@@ -176,7 +178,9 @@ def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
     array = np.asarray(x)
     if array.dtype.kind != "f":
         return x
-    size = np.abs(array) * 2.3e-16 if noise is None else np.fmax(noise, np.abs(array) * 2.3e-16)
+    size = np.abs(array) * 2.3e-16
+    if noise is not None:  # which was measured with the largest shake: moved so again, it would grow with every step
+        size = np.fmax(size, noise / SHAKES[-1])
     shaken = array + times * size * _shakes(array, turn)
     return shaken if array.ndim else float(shaken)
 

@@ -121,15 +121,17 @@ def inside(step: Step) -> Stepper | None:
 
     if not _can_open(step):
         return None
+    originals: dict[Value, Value] = {}
     with enable_grad(), np.errstate(all="ignore"):
-        root = _replayed(step) if step.module is not None else _defined(step)
+        root = _replayed(step, originals) if step.module is not None else _defined(step)
     if not isinstance(root, Value) or root.op is None or not root.requires_grad:
         return None
     backward = step.incoming is not None
     grad = step.incoming if backward else None
     copies = [leaf for leaf in leaves(root) if type(leaf) is Value]
     title = f"inside {step.name}"
-    opened = Stepper(root, grad=grad, backward=backward, inputs=copies, title=title, top=step.words.top)
+    opened = Stepper(root, grad=grad, backward=backward, inputs=copies, title=title, top=step.words.top,
+                     noise=step.noise, stands_for=originals)  # fmt: skip
     return opened if len(opened) > (2 if backward else 1) else None
 
 
@@ -151,8 +153,9 @@ def _defined(step: Step) -> Any:
     return result
 
 
-def _replayed(step: Step) -> Any:
-    """The module's nodes computed again, from leaves that stand for what came from outside."""
+def _replayed(step: Step, originals: dict[Value, Value]) -> Any:
+    """The module's nodes computed again, from leaves that stand for what came from outside; notes whose copy
+    each is."""
     twins: dict[Value, Value] = {}
     nodes = sorted(step.nodes, key=lambda node: node.stamp)
     members = set(nodes)
@@ -166,6 +169,7 @@ def _replayed(step: Step) -> Any:
         if isinstance(twin, Value):
             twin._note = node._note
             twins[node] = twin
+    originals.update((twin, node) for node, twin in twins.items())
     return twins.get(step.node)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from autograd.drawing.paint import painter, theme
@@ -20,6 +22,7 @@ from autograd.stepping.panel import Panels
 from autograd.stepping.picture import Source, View, describe_step
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import Step
+from autograd.value import Value
 
 _file = functools.partial(asset, "autograd.stepping")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
@@ -43,15 +46,15 @@ def write(stepper: Stepper, back: str = "") -> str:
             f"{count(len(stepper))} steps are too many for one page (at most {count(MOST_STEPS)}). Close modules with "
             "collapse=1, step an earlier value, or walk through it in the terminal."
         )
-    view = View(stepper)
-    live = build(stepper)
+    view, opened = View(stepper), openings(stepper)
+    live = build(stepper, opened.values())
     parts = {
         "title": xml(_title(stepper)),
         "subtitle": _subtitle(stepper),
         "back": f'<a id="hg-home" href="{xml(back)}">all examples</a>' if back else "",
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
-        "data": bare(embedded({"at": stepper.position} | packed(views(stepper, view, live)) | _program(live))),
+        "data": bare(embedded({"at": stepper.position} | packed(views(view, opened, live)) | _program(live))),
         "script": "".join(map(_file, SCRIPTS)),
         "fallback": step_table(stepper),
         "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",
@@ -64,26 +67,35 @@ def _program(live: Live | str) -> dict[str, Any]:
     return {"fixed": live} if isinstance(live, str) else {"live": live.data()}
 
 
-def views(stepper: Stepper, main: View, live: Live | str) -> list[dict[str, Any]]:
+def openings(stepper: Stepper) -> dict[Step, Stepper]:
+    """The closed modules that can be opened up, each with the stepper of what is inside. (What an op does inside is
+    written in its panel, line by line.)"""
+    found: dict[Step, Stepper] = {}
+    for step in stepper:
+        small = inside(step) if step.module is not None and len(found) < MOST_OPENED else None
+        if small is not None:
+            found[step] = small
+    return found
+
+
+def views(main: View, opened: dict[Step, Stepper], live: Live | str) -> list[dict[str, Any]]:
     """The graph itself, then one view for each step that can be opened up."""
-    opened: list[dict[str, Any]] = []
-    found = [_view(main, _title(stepper), opened, 0, None if isinstance(live, str) else live)]
-    return found + opened
+    program, title = None if isinstance(live, str) else live, _title(main.stepper)
+    numbers = {step: number for number, step in enumerate(opened, start=1)}
+    found = [_view(main, title, 0, program, numbers)]
+    for step, small in opened.items():
+        view = _view(View(small), f"inside {step.name}", numbers[step], program)
+        found.append(view | {"from": [0, step.index + 1], "of": title})
+    return found
 
 
 def _view(
-    view: View, title: str, opened: list[dict[str, Any]], number: int, live: Live | None = None
+    view: View, title: str, number: int, live: Live | None, opened: Mapping[Step, int] = MappingProxyType({})
 ) -> dict[str, Any]:
     panels = Panels(view.stepper, live)
-    prefix = f"hg-v{number}"
     steps = []
     for step in view.stepper:
         here, inputs = view.cards_of(step)
-        inner = _inside(step, title, opened, (number, step.index + 1)) if number == 0 else None
-        button = ""
-        if inner is not None:
-            what = step.module.path if step.module is not None else step.name
-            button = f'<p><button class="hg-open" data-view="{inner}">open {xml(what)} as small steps</button></p>'
         steps.append(
             {
                 "kind": step.kind,
@@ -93,13 +105,13 @@ def _view(
                 "card": here,
                 "inputs": inputs,
                 "say": describe_step(step),
-                "panel": panels.panel(step, button),
+                "panel": panels.panel(step, _button(step, opened[step]) if step in opened else ""),
                 "numbers": None if live is None else live.step_data(step),
             }
         )
     return {
         "title": title,
-        "svg": view.svg(len(view.stepper), prefix=prefix) if number else "",
+        "svg": view.svg(len(view.stepper), prefix=f"hg-v{number}") if number else "",
         "forward": view.forward_count,
         "cards": {key: _card(view, key, live) for key in view.tracks},
         "edges": {edge.key: _edge(view, edge) for edge in view.scene.edges},
@@ -109,17 +121,9 @@ def _view(
     }
 
 
-def _inside(step: Step, title: str, opened: list[dict[str, Any]], place: tuple[int, int]) -> int | None:
-    """The number of the view that opens a step up, made if it is worth it."""
-    if len(opened) >= MOST_OPENED or step.module is None:
-        return None  # what an op does inside is written in its panel, line by line
-    small = inside(step)
-    if small is None:
-        return None
-    number = len(opened) + 1
-    opened.append({})  # keeps the place while the view is made
-    opened[number - 1] = _view(View(small), f"inside {step.name}", opened, number) | {"from": list(place), "of": title}
-    return number
+def _button(step: Step, number: int) -> str:
+    what = step.module.path if step.module is not None else step.name
+    return f'<p><button class="hg-open" data-view="{number}">open {xml(what)} as small steps</button></p>'
 
 
 def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
@@ -138,12 +142,10 @@ def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
     }
 
 
-def _blocks(source: Source, live: Live) -> list[int]:
-    """The blocks of the value and the gradient that a face shows; -1 for none."""
-    value = -1 if source.node is None else live.value(source.node).number
-    if source.sent is None:
-        return [value, live.gradient_block(source.node) if source.is_start and source.node is not None else -1]
-    return [value, live.shown[id(source.sent)][1].number]
+def _blocks(source: Source, live: Live) -> list[list[int]]:
+    """The blocks of the values and the gradients that a face shows."""
+    gradients = [live.gradients[one] if isinstance(one, Value) else live.shown[one][1] for one in source.gradients]
+    return [[live.value(node).number for node in source.values], [block.number for block in gradients]]
 
 
 def _edge(view: View, edge: Any) -> dict[str, Any]:

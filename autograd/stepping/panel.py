@@ -29,7 +29,8 @@ from autograd.formula.numbers import shows_entries
 from autograd.formula.pieces import Number, Piece
 from autograd.formula.text import clipped, visible, xml
 from autograd.stepping import questions
-from autograd.stepping.live import Block, Live
+from autograd.stepping.live import Live
+from autograd.stepping.registers import Block
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
@@ -205,7 +206,7 @@ class Panels:
         return None if self.live is None else self.live.gradients.get(node)
 
     def _added(self, contribution: Contribution) -> tuple[Block, Block] | tuple[None, None]:
-        return (None, None) if self.live is None else self.live.shown[id(contribution)]
+        return (None, None) if self.live is None else self.live.shown[contribution]
 
     def _general(self, contribution: Contribution) -> str:
         """For plain numbers the chain rule in its general form, before the op's own."""

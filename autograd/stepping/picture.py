@@ -37,11 +37,11 @@ KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the n
 
 @dataclass(frozen=True)
 class Source:
-    """Where the numbers of a face come from: the node whose value it shows, the contribution it has come to."""
+    """Where the numbers of a face come from: the nodes whose values it shows, of a module its outputs; and for each of
+    them that has a gradient the contribution it has come to, or the node itself, where backprop starts from it."""
 
-    node: Value | None = None
-    sent: Contribution | None = None
-    is_start: bool = False  # its gradient is the one that backprop starts from
+    values: tuple[Value, ...] = ()
+    gradients: tuple[Contribution | Value, ...] = ()
 
 
 @dataclass
@@ -92,7 +92,7 @@ class View:
         reader = Reader(stepper.root, options, stepper.names)
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups
-        self._arrived: dict[str, dict[Value, Any]] = {}  # by module, the gradients of its outputs so far
+        self._arrived: dict[str, dict[Value, tuple[Any, Contribution | Value]]] = {}  # by card, the gradients so far
         scene = reader.scene()
         self._bare = replace(scene, cards=tuple(map(roomy, scene.cards)))
         self.forward_count = sum(step.kind != BACKWARD for step in stepper)
@@ -110,15 +110,18 @@ class View:
         for step in self.stepper:
             if step.kind != BACKWARD:
                 tracks[self.key_of[step.node]].made = step.index + 1
-        shown = {key: node for node, key in self.key_of.items() if key not in self._groups}
+        shown: dict[str, tuple[Value, ...]] = {
+            key: (node,) for node, key in self.key_of.items() if key not in self._groups
+        }
+        shown |= {key: tuple(group.outputs) for key, group in self._groups.items()}
         for card in self._bare.cards:
             track = tracks[card.key]
             if track.made:
                 track.add(0, without_value(plain[card.key]), Source())
-            track.add(track.made, plain[card.key], Source(shown.get(card.key)))
+            track.add(track.made, plain[card.key], Source(shown.get(card.key, ())))
         for step in (step for step in self.stepper if step.kind == BACKWARD):
             if step.number == 1:
-                self._receive(tracks, plain, self.stepper.root, step.index, step.incoming, "grad", None)
+                self._receive(tracks, plain, self.stepper.root, step.index, step.incoming, "grad", self.stepper.root)
             tracks[self.key_of[step.node]].step = step.index
             for contribution in step.contributions:
                 caption = "grad"
@@ -130,19 +133,19 @@ class View:
 
     def _receive(
         self, tracks: dict[str, Track], plain: dict[str, Card], node: Value, index: int, gradient: Any, caption: str,
-        sent: Contribution | None,
+        source: Contribution | Value,
     ) -> None:  # fmt: skip
         key = self.key_of[node]
-        group = self._groups.get(key)
+        track, group = tracks[key], self._groups.get(key)
         if group is not None and node not in group.outputs:
             return  # a parameter inside a folded module
-        if group is not None and len(group.outputs) > 1:
-            arrived = self._arrived.setdefault(key, {})
-            arrived[node] = gradient
-            gradient = np.concatenate([np.ravel(part) for part in arrived.values()])
-        tracks[key].wants = True
-        source = Source(None if group is not None else node, sent, is_start=sent is None)
-        tracks[key].add(index + 1, with_gradient(plain[key], gradient, caption), source)
+        arrived = self._arrived.setdefault(key, {})
+        arrived[node] = gradient, source
+        if len(arrived) > 1:
+            gradient = np.concatenate([np.ravel(part) for part, _ in arrived.values()])
+        sources = Source(track.sources[-1].values, tuple(source for _, source in arrived.values()))
+        track.wants = True
+        track.add(index + 1, with_gradient(plain[key], gradient, caption), sources)
 
     # --- edges --------------------------------------------------------------------------------------------------
 

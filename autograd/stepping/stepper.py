@@ -21,6 +21,7 @@ from autograd.formula.numbers import count
 from autograd.formula.walk import Walk
 from autograd.stepping.folding import Closed, enough_closed, folded, inside
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
+from autograd.stepping.update import update_of
 from autograd.value import Value
 
 if TYPE_CHECKING:
@@ -70,11 +71,12 @@ class Stepper:
     def __init__(
         self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
         names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
-        optimizer: Any = None,
+        optimizer: Any = None, noise: Any = 0.0, stands_for: Mapping[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        self.update = _update_of(optimizer)
+        self.update = update_of(optimizer)
         self.title, self.inputs = title, as_inputs(inputs)
-        self.walk = Walk(root, grad, backward)
+        self.stands_for = stands_for or {}  # of what is inside a module: whose copy each node is
+        self.walk = Walk(root, grad, backward, start_noise=noise)
         self.root = root = self.walk.root
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
@@ -371,12 +373,6 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
         for contribution in step.contributions:
             found.setdefault(contribution.parent, []).append(contribution)
     return found
-
-
-def _update_of(optimizer: Any) -> dict[str, Any]:
-    from autograd.stepping.live import update_of
-
-    return update_of(optimizer)
 
 
 def _is_inside(node: Value, module: str) -> bool:

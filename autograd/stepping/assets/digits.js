@@ -76,8 +76,11 @@ const digits = (() => {
       if (!found) this.seen.set(name, found = numbers.asPrinted(this.values.get(key), how));
       return found;
     }
+    known(key) {                               // the numbers that a reader sees; all digits of what no line prints
+      return this.notations.has(key) ? this.printed(key) : this.page.read(key, this.registers);
+    }
     byHand(line) {                             // what a line comes to, computed with the numbers as they are printed
-      for (const key of line.uses) this.hand.set(this.printed(key), this.place(key).start);
+      for (const key of line.uses) this.hand.set(this.known(key), this.place(key).start);
       if (line.work) line.work(this.hand); else this.page.execute(line.code, this.hand);
       const { start, size } = line.target || this.place(line.result);
       return this.hand.slice(start, start + size);
@@ -89,7 +92,7 @@ const digits = (() => {
         (x !== x && printed[i] !== printed[i]));
     }
     sign(line) {
-      const printed = this.printed(line.result), slack = JUST * numbers.unit(this.notations.get(line.result));
+      const printed = this.known(line.result), how = this.notations.get(line.result), slack = how ? JUST * numbers.unit(how) : 0;
       return this.byHand(line).every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT, slack)) ? "=" : "≈";
     }
 

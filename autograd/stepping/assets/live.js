@@ -93,25 +93,25 @@ const live = data => {
   const isLeaf = new Map(leaves.map(leaf => [leaf.value, leaf]));
   const nameOf = new Map(Object.entries(names).flatMap(([name, [value]]) => [[value, name]]));
 
-  // Write the numbers of a card anew, in the room they have; `trouble` is a word in its corner, about its value.
-  function card(group, numbersOf, trouble) {
-    const [value, gradient] = numbersOf;
+  // Write the numbers of a card anew, in the room they have: those of some blocks of values and of gradients, one each
+  // unless it is a module's. `trouble` is a word in its corner, about its value.
+  function card(group, [values, gradients], trouble) {
+    const [value] = values;
     const word = group.querySelector(":scope > text[data-word]");
     if (word) {
       word.dataset.was ??= word.textContent.startsWith("first ") ? "" : word.textContent;
-      word.textContent = value >= 0 && trouble || word.dataset.was;
-      word.classList.toggle("hg-f-bad", value >= 0 && !!trouble);
+      word.textContent = values.length && trouble || word.dataset.was;
+      word.classList.toggle("hg-f-bad", values.length > 0 && !!trouble);
     }
-    group.classList.toggle("hg-is-bad", isBad(value) || isBad(gradient));
+    group.classList.toggle("hg-is-bad", [...values, ...gradients].some(isBad));
     group.classList.toggle("hg-was-bad", !!group.querySelector(":scope > .hg-frame.hg-s-bad"));
-    const block = kind => (kind === "grad" ? gradient : value);
+    const block = kind => (kind === "grad" ? gradients : values)[0] ?? -1;
     for (const text of group.querySelectorAll(":scope > text[data-n]")) {
       const number = block(text.dataset.kind);
       if (number >= 0) scalar(text, number, value);
     }
     for (const text of group.querySelectorAll(":scope > text[data-fact]")) {
-      text.dataset.was ??= text.textContent;
-      text.textContent = edits() === "" ? text.dataset.was : fact(text.dataset.fact, value, gradient);
+      text.textContent = text.dataset.fact === "norm" ? normOf(gradients) : rangeOf(values);
       fit(text);
     }
     for (const table of group.querySelectorAll(".hg-table")) {
@@ -119,17 +119,20 @@ const live = data => {
       if (number >= 0) matrix(table, number, value);
     }
   }
-  const isBad = number => number >= 0 && !page.read(number).every(Number.isFinite);
-  // Of the blocks of values in forward order, the first that holds a NaN or an infinity, and the word for it.
-  function trouble(values) {
-    const at = values.findIndex(number => isBad(number) && lines.shows(page.blocks[number].shape));
-    return at < 0 ? [-1, ""] : [at, page.read(values[at]).some(Number.isNaN) ? "first NaN" : "first ∞"];
+  const masked = new Set(page.data.masked);    // blocks in which −∞ stands on purpose
+  const isMask = (x, number) => x === -Infinity && masked.has(number);
+  const isBad = number => !page.read(number).every(x => Number.isFinite(x) || isMask(x, number));
+  // Of cards in forward order, each with its blocks of values, the first that holds a NaN or an infinity; the word for it.
+  function trouble(cards) {
+    const at = cards.findIndex(values => values.some(isBad));
+    return at < 0 ? [-1, ""] : [at, cards[at].some(number => page.read(number).some(Number.isNaN)) ? "first NaN" : "first ∞"];
   }
-  function fact(kind, value, gradient) {       // of a large array; what a folded module holds is not followed
-    const number = kind === "norm" ? gradient : value;
-    if (number < 0) return "—";
-    const entries = [...(kind === "norm" ? page.gradient(number) : page.read(number))].filter(x => x !== -Infinity);
-    return kind === "norm" ? lines.rough(lines.norm(entries)) : lines.span(Math.min(...entries), Math.max(...entries));
+  // Facts of a large array, or of a module's outputs. What a mask hides is no score and does not count.
+  const normOf = blocks => (blocks.length ? lines.rough(lines.norm(blocks.flatMap(number => [...page.gradient(number)]))) : "—");
+  function rangeOf(blocks) {
+    const entries = blocks.flatMap(number => [...page.read(number)].filter(x => !isMask(x, number)));
+    if (!entries.length) return "—";
+    return entries.length > 1 ? lines.span(Math.min(...entries), Math.max(...entries)) : lines.rough(entries[0]);
   }
   function mark(text, number, offset, value, index) {
     const kind = number === value ? "value" : "grad", start = page.blocks[number].start + offset;
@@ -178,7 +181,8 @@ const live = data => {
   }
   function matrix(group, number, value) {
     const { shape, kind } = page.blocks[number], entries = entriesOf(number, value);
-    const table = numbers.table(entries, shape.at(-1), undefined, kind), cells = table.rows.flat();
+    const table = numbers.table(entries, shape.at(-1), undefined, kind);
+    const cells = table.rows.flat().map((cell, i) => (isMask(entries[i], number) ? { ...cell, kind: "zero" } : cell));
     const texts = [...group.querySelectorAll("text[data-n]")];
     const moved = texts.map((text, i) => write(text, cells[i])).some(Boolean);
     texts.forEach((text, i) => mark(text, number, i, value, lines.placeOf(shape, i).slice(1, -1).replaceAll("][", ",")));
@@ -247,10 +251,9 @@ const live = data => {
     return told || `There, ${op} has a slope of about ${lines.rough(after / before)}.`;
   }
   const wordFor = entries => (entries.some(Number.isNaN) ? "NaN" : "infinite");
-  const sentBad = step => step.sends.map(number => page.data.sends[number].added).find(isBad);
   function badWord(step) {
-    const block = step.arrives < 0 ? page.data.lines[step.lines.at(-1)]?.result : sentBad(step);  // none of a module
-    return block >= 0 && isBad(block) ? wordFor(page.read(block)) : "";
+    const block = (step.gives >= 0 ? [step.gives] : step.sends.map(([added]) => added)).find(isBad);
+    return block === undefined ? "" : wordFor(page.read(block));
   }
   function badNumber(step) {                   // the first NaN or infinity, forward or back
     if (!badWord(step)) return "";

@@ -43,10 +43,10 @@ const pointing = changing => {
     follow(register);
   }
   function follow(register) {                  // the line "one entry" of the panel is about this entry
-    const block = blockAt(register), number = lineOf.get(block.number);
-    const fold = panel.querySelector(`[data-entries="${number}"]`);
+    const block = blockAt(register), resultOf = one => page.data.lines[one.dataset.entries].result;
+    const fold = [...panel.querySelectorAll("[data-entries]")].find(one => resultOf(one) === block.number);
     if (!fold || fold.hidden || !changing.spelling) return;
-    fold.innerHTML = changing.spelling.entries(number, register - block.start);
+    fold.innerHTML = changing.spelling.entries(Number(fold.dataset.entries), register - block.start);
     fold.open = true;
   }
 

@@ -100,16 +100,18 @@ const program = (() => {
       if (this.noise) return this.noise;
       this.noise = new Map();                  // by block
       const scratch = this.values.slice();
-      for (const send of this.data.sends.filter(one => one.lines.length)) {
-        const uses = new Set(send.lines.flatMap(line => this.data.lines[line].named));
-        for (const line of send.lines) uses.delete(this.data.lines[line].result);
-        const own = this.shaken(send.lines, [...uses], send.added, this.values, scratch,
-          this.noise.get(send.arrives), send.arrives);
+      for (const send of this.data.sends) {
+        const own = send.lines.length ? this.noiseOf(send, scratch) : this.noise.get(send.added);
         const before = send.before >= 0 ? this.noise.get(send.before) : null;
         if (send.added !== send.total) this.noise.set(send.added, own);
         this.noise.set(send.total, before ? own.map((x, i) => x + before[i]) : own);
       }
       return this.noise;
+    }
+    noiseOf({ lines, added, arrives }, scratch) {
+      const uses = new Set(lines.flatMap(line => this.data.lines[line].named));
+      for (const line of lines) uses.delete(this.data.lines[line].result);
+      return this.shaken(lines, [...uses], added, this.values, scratch, this.noise.get(arrives), arrives);
     }
     // How much a result moves when the blocks it is computed from move by their rounding errors, or by the `noise` of
     // one of them; 0 where a comparison jumps, which is no rounding error. `v` is a copy of the registers `from`.
@@ -128,7 +130,8 @@ const program = (() => {
           if (kind) continue;
           for (let i = 0; i < size; i++) {
             const x = from[start + i], slack = Math.abs(x) * 2.3e-16;
-            v[start + i] = x + times * shake(x, i, turn) * (use === noisy && noise ? Math.max(noise[i], slack) : slack);
+            const size = use === noisy && noise ? Math.max(noise[i] / SHAKES.at(-1), slack) : slack;
+            v[start + i] = x + times * shake(x, i, turn) * size;
           }
         }
         for (const line of lines) this.execute(this.data.lines[line].code, v);
@@ -160,8 +163,7 @@ const program = (() => {
       const v = this.values.slice(), noises = this.noises();
       const known = block => { if (noises.has(block)) this.clean(block, noises.get(block), v); };
       if (step.arrives >= 0) known(step.arrives);
-      const sent = new Set(step.ledgers.flat(2));
-      for (const send of step.sends || []) sent.add(this.data.sends[send].added).add(this.data.sends[send].total);
+      const sent = new Set([...step.ledgers.flat(2), ...step.sends.flat()]);
       for (const number of step.lines) {
         const line = this.data.lines[number];
         if (sent.has(line.result) || number === step.last) continue;

@@ -103,7 +103,7 @@
   let troubled = ["", ""], catching = 0;       // the first card with a NaN or an infinity, and the word for it
   function paint() {
     const keys = Object.keys(view.cards);
-    const [bad, word] = isLive() ? changing.trouble(keys.map(key => view.cards[key].numbers.at(-1)[0])) : [-1, ""];
+    const [bad, word] = changing ? changing.trouble(keys.map(key => view.cards[key].numbers.at(-1)[0])) : [-1, ""];
     troubled = [keys[bad], word];
     const near = keys.length > PAINTED_AT_ONCE && stageArea().width ? [target(), camera].filter(Boolean) : null;
     for (const key of keys) {
@@ -130,7 +130,7 @@
       group.setAttribute("aria-label", card.says[face]);
     }
     const word = key === troubled[0] ? troubled[1] : "";
-    if (isLive() && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, word);
+    if (changing && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, word);
     if (before.state !== state) states.mark(group, state);
     shown.cards[key] = { face, state, stamp };
   }
@@ -143,7 +143,6 @@
   const isIn = (box, [x, y, width, height]) =>
     x + width > box.x - NEAR && x < box.x + box.width + NEAR && y + height > box.y - NEAR && y < box.y + box.height + NEAR;
 
-  const isLive = () => changing && viewNumber === 0;
   function renumber(group, card, face, word) {    // a card's numbers as they are now
     changing.card(group, card.numbers[face], word);
     clearTimeout(naming);
@@ -151,12 +150,12 @@
   }
   let naming = 0;
   function nameCards() {                   // what screen readers say of the cards: a moment later, since it takes its time
-    for (const key in isLive() ? view.cards : {}) {
+    for (const key in view.cards) {
       if (waiting.has(key)) continue;
       const card = view.cards[key], { face } = shown.cards[key], says = [card.says[face].split(";")[0]];
-      const [value, gradient] = card.numbers[face];
-      if (value >= 0) says.push(`value ${changing.shown(value)}`);
-      if (gradient >= 0) says.push(`gradient ${changing.shown(gradient)}`);
+      const [values, gradients] = card.numbers[face];
+      if (values.length) says.push(`value ${values.map(changing.shown).join(", ")}`);
+      if (gradients.length) says.push(`gradient ${gradients.map(changing.shown).join(", ")}`);
       elements.cards[key].setAttribute("aria-label", changing.isChanged ? says.join("; ") : card.says[face]);
     }
   }
@@ -167,7 +166,6 @@
   // Numbers were changed: everything follows, at another position if one is given.
   function refresh(at = position) {
     renumbered();
-    if (viewNumber && changing.isChanged) { openView(0, view.from[1]); return; }  // nothing inside a module follows
     if (at !== position) { position = at; held = null; }
     render(true);
   }
@@ -177,15 +175,13 @@
     paint();
     const open = stay ? [...panel.querySelectorAll("details")].map(one => one.open) : [];
     panel.innerHTML = unpacked(step ? step.panel : view.start);
-    if (isLive()) {
+    if (changing) {
       changing.fill(panel, step?.numbers);
-      if (position === view.steps.length && view.forward < view.steps.length) trainer.loop(panel);
+      if (!viewNumber && position === view.steps.length && view.forward < position) trainer.loop(panel);
+      hand.paint();
+      pointer.prepare();
     }
-    if (changing) { hand.paint(); pointer.prepare(); }
     if (data.fixed && !step) panel.append(note(`The numbers of this page are fixed: ${data.fixed}.`));
-    if (changing?.isChanged) for (const button of panel.querySelectorAll("[data-view]")) {
-      button.replaceWith(note("What is inside a module does not follow changed numbers; after a reset it can be opened."));
-    }
     [...panel.querySelectorAll("details")].forEach((one, i) => { if (open[i]) one.open = true; });
     if (!stay) side.scrollTop = 0;
     veil();
@@ -209,11 +205,10 @@
   }
 
   function said(step) {                     // for somebody who cannot see it; Python's sentence has Python's numbers
-    if (!changing?.isChanged || viewNumber || !step.numbers) return step.say;
-    const { arrives, sends, lines: own } = step.numbers, { data: { sends: all, lines: every } } = changing.page;
-    const blocks = arrives < 0 ? own.slice(-1).map(line => every[line].result) : sends.map(send => all[send].added);
-    const told = blocks.map(block => changing.shown(block)).join(" and ");
-    return `${step.title}. ${step.reading} ${arrives < 0 ? "gives" : "sends"} ${told || "what its cards show"}.`;
+    if (!changing?.isChanged) return step.say;
+    const { gives, sends } = step.numbers, blocks = gives >= 0 ? [gives] : sends.map(([added]) => added);
+    const told = blocks.map(changing.shown).join(" and ");
+    return `${step.title}. ${step.reading} ${gives >= 0 ? "gives" : "sends"} ${told || "nothing"}.`;
   }
   function note(text) {
     return Object.assign(document.createElement("p"), { className: "hg-lab", textContent: text });
@@ -392,7 +387,7 @@
     const asked = new URLSearchParams(location.hash.slice(1));
     const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
     if (changing && (asked.get("set") || changing.isChanged)) { changing.applyEdits(asked.get("set")); renumbered(); }
-    openView(data.views[number] && !changing?.isChanged ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
+    openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
   addEventListener("resize", () => { camera = area = null; aim(); });

@@ -211,6 +211,17 @@ def test_a_tie_is_no_rounding_noise(name):
     assert "axes )" not in str(steps)
 
 
+def test_a_gradient_that_came_a_long_way_is_no_rounding_noise():
+    """What rounding may have moved grows by a little at each step, not by a factor."""
+    x = y = Value(0.3, name="x")
+    for _ in range(60):
+        y = (y * 1.1).tanh()
+    stepper = step(y)
+    y.backward()
+    assert x.grad > 1e-6 and stepper.walk.gradient(x) == x.grad
+    assert stepper.walk.noise[x] < 1e-13 * x.grad
+
+
 def test_rounding_noise_is_no_gradient():
     """A row of softmax's gradient that cancels is 0 on the page, and no slope is blamed for it."""
     x = Value(np.array([[0.3, 0.1, 0.7]]), name="x")
