@@ -19,9 +19,10 @@ from autograd.formula.arithmetic import Arithmetic
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Line
 from autograd.formula.name_sources import operands_of, part_played
-from autograd.formula.names import PRIME, Label, Names
+from autograd.formula.names import Label, Names
 from autograd.formula.numbers import norm, rough, short
 from autograd.formula.pieces import Number, merged, plain_text
+from autograd.formula.text import PRIME
 from autograd.graph import edited_inputs
 from autograd.value import Value
 

@@ -25,7 +25,7 @@ from autograd.formula.numbers import (
     table,
 )
 from autograd.formula.pieces import Number, Piece, has_numbers, one_page, pages, units
-from autograd.formula.text import clipped, xml
+from autograd.formula.text import PRIME, clipped, xml
 from autograd.formula.writer import ATOM, POWER, PRODUCT, SIGN, Side, over, times_sign
 
 LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
@@ -156,6 +156,8 @@ def after_d(name: str) -> str:
 def symbol_mathml(name: str) -> str:
     """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright."""
     match parts_of_name(name):
+        case "prime", base, _:
+            return f'<mrow>{symbol_mathml(base)}<mo lspace="0" rspace="0">{PRIME}</mo></mrow>'
         case "hat", base, _:
             return f"<mover><mi>{base}</mi><mo>^</mo></mover>"
         case "square", base, _:

@@ -172,6 +172,8 @@ def latex_symbol(name: str) -> str:
     """A name as mathematicians write it: `WK` with an index, `gamma` as γ, a word upright; the last word of a path."""
     name = last_word(name)
     match parts_of_name(name):
+        case "prime", base, _:
+            return f"{{{latex_symbol(base)}}}'"
         case "hat", base, _:
             return rf"\hat{{{base}}}"
         case "square", base, _:

@@ -163,7 +163,7 @@ class Derivation:
             steps = node.op.definition(*(self.operand(x, node) for x in node.inputs), **node.op.settings)
             # Where a definition written for people overflows or loses its digits, the op stands for itself.
             if isinstance(steps, Expr) and lines_of(steps) and _agree(steps.value, result.value):
-                return [*_lines(steps), Line(result, steps)]
+                return [*self._steps(steps), Line(result, steps)]
         return [Line(result, whole)]
 
     def backward(self, node: Value, gradient: Any) -> list[list[Line] | None]:
@@ -175,21 +175,20 @@ class Derivation:
 
     def _contribution(self, part: Expr, x: Any) -> list[Line]:
         name = self.slope(x) if isinstance(x, Value) else ""
-        return [*_lines(part), Line(Expr(name, part.value, is_gradient=True), part)]
+        return [*self._steps(part), Line(Expr(name, part.value, is_gradient=True), part)]
+
+    def _steps(self, formula: Expr) -> list[Line]:
+        """The named steps of a formula, rounding noise taken for the 0 that it stands for."""
+        found = []
+        for symbol in lines_of(formula):
+            assert symbol.formula is not None
+            symbol.name, symbol.value = self.names.step_name(symbol.name), _clean(symbol.formula)
+            found.append(Line(symbol, symbol.formula, symbol.says))
+        return found
 
 
 def _agree(x: Any, y: Any) -> bool:
     return np.shape(x) == np.shape(y) and bool(np.allclose(x, y, rtol=1e-6, atol=1e-12, equal_nan=True))
-
-
-def _lines(formula: Expr) -> list[Line]:
-    """The named steps of a formula, rounding noise taken for the 0 that it stands for."""
-    found = []
-    for symbol in lines_of(formula):
-        assert symbol.formula is not None
-        symbol.value = _clean(symbol.formula)
-        found.append(Line(symbol, symbol.formula, symbol.says))
-    return found
 
 
 def _clean(formula: Expr) -> Any:

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from autograd.expr import Expr
+from autograd.formula.text import PRIME
 from autograd.formula.writer import ATOM, SIGN, Writer
 
 GREEK = {
@@ -27,6 +28,8 @@ def parts_of_name(name: str) -> tuple[str, str, str]:
     >>> parts_of_name("WK"), parts_of_name("W_out"), parts_of_name("gamma"), parts_of_name("scores")
     (('index', 'W', 'K'), ('word index', 'W', 'out'), ('letter', 'γ', ''), ('word', 'scores', ''))
     """
+    if name[1:].endswith(PRIME):
+        return "prime", name[:-1], ""
     if name in HATS:
         return "hat", HATS[name], ""
     if len(name) == 2 and name[1] == "²":

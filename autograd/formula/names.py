@@ -18,7 +18,7 @@ from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
 from autograd.formula.name_sources import module_results, named_in, operands_of, parameter_paths, part_played
 from autograd.formula.numbers import literal
 from autograd.formula.symbols import Edge, Symbols
-from autograd.formula.text import ELLIPSIS, abridged
+from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.op import shape_of
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
@@ -29,7 +29,7 @@ SPELLED_MOST = 36  # characters of a rule that spells out a result without a nam
 LONGEST_LABEL = 48  # characters of a rule on an edge
 LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
 GRADIENT_WORDS = ("g", "grad", "gradient")  # of the gradient that arrives in a rule: the first that no node has
-PRIME = "′"  # after the name of an op whose rule is too long to write: layer_norm′(g)
+WHOLE_MOST = 20  # characters of a name that is written whole inside its own module, `head.weight`
 RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
 
 _FIRST_MARK = 0xF0000  # private characters: stand for operands in the text of an expression that is kept
@@ -108,6 +108,12 @@ class Names:
     def result_word(self) -> str:
         """What rules call the value of a result that has neither a name nor a short expression."""
         return next(word for word in RESULT_WORDS if word not in self._given)
+
+    def step_name(self, name: str) -> str:
+        """What a step inside an op is called: softmax's sum is z, and z′ where somebody called a node z."""
+        while name in self._given:
+            name += PRIME
+        return name
 
     # --- formulas ----------------------------------------------------------------------------------------------
 
@@ -192,8 +198,11 @@ class Names:
 
     def _full(self, part: Expr) -> str:
         """A rule with the lines it is made of, each before it is used."""
-        lines = [f"{line.name} = {self.written(line.formula)}" for line in lines_of(part)]  # type: ignore[arg-type]
-        return "; ".join([*lines, self.written(part)])
+        lines = lines_of(part)
+        for line in lines:
+            line.name = self.step_name(line.name)
+        steps = [f"{line.name} = {self.written(line.formula)}" for line in lines]  # type: ignore[arg-type]
+        return "; ".join([*steps, self.written(part)])
 
     def _short(self, part: Expr) -> str:
         """A rule on an edge, in one line; "…" for one that can only be run."""
@@ -244,7 +253,8 @@ class Names:
         return name
 
     def near(self, x: Any, node: Value) -> str:
-        """An operand as code inside the node's module would write it: the module's own `weight` is `.weight`.
+        """An operand as code inside the node's module would write it: the module's own `weight` is `.weight` where
+        its whole name is long.
 
         A plain array without a name is what the op calls it, as on its card: `targets`.
         """
@@ -254,7 +264,7 @@ class Names:
                 return part
         name = self.call(x)
         path = node.scope.path if node.scope is not None else ""
-        own = path and isinstance(x, Value) and name.startswith(f"{path}.")
+        own = path and isinstance(x, Value) and name.startswith(f"{path}.") and len(name) > WHOLE_MOST
         return name[len(path) :] if own else name
 
     def nestable(self, x: Any) -> bool:

@@ -203,7 +203,8 @@ class _Book:
             values = np.array([float(e.value) for e in formulas.flat]).reshape(formulas.shape)
             full = self._unique(f"{self._name(self._owner)}.{name}")
             phase = FORWARD if self._through is None else BACKWARD
-            table = Table(full, name, "step", phase, self._owner, values, formulas, self._through, says)
+            label = self.names.step_name(name)
+            table = Table(full, label, "step", phase, self._owner, values, formulas, self._through, says)
             self._symbols(table)
             self._steps[key] = table
             self.tables.append(table)

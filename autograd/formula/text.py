@@ -17,6 +17,7 @@ SANS_ADVANCE = 0.58  # em, a cautious mean for captions
 LONGEST = 28  # characters of a header before its middle is left out
 SHORTENED_NAME = 12  # characters that are left of a long name in a formula
 ELLIPSIS = "…"
+PRIME = "′"  # after the name of an op whose rule is too long to write, layer_norm′(g), or of a step: z′ beside z
 
 _JOINERS = "\u200d\ufe0f\ufe0e"  # emoji sequences need them
 COLOUR = re.compile(r"\x1b\[(\d+)m")  # of a terminal

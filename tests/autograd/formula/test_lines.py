@@ -13,6 +13,7 @@ import examples
 import nn
 from autograd import OPS, Value, draw, step
 from autograd.expr import Expr, rule
+from autograd.formula.html import symbol_mathml
 from autograd.formula.numbers import cell
 from autograd.formula.pieces import has_numbers, plain_text
 from tests.autograd.formula.calculator import FUNCTIONS, confirms
@@ -244,3 +245,27 @@ def test_a_line_runs_again_on_other_numbers():
     assert isinstance(e.result, Expr)
     moved = e.formula.run({"x": np.array([[0.0, 1.0]]), "m": 1.0})
     np.testing.assert_allclose(moved, np.exp([[-1.0, 0.0]]))
+
+
+def test_a_step_inside_an_op_is_not_called_as_a_node_is():
+    """Softmax calls its sum z, and rules call a gradient u: where the learner has a z and a u, they get a prime."""
+    z = Value(np.array([1.0, 2.0, 0.5]), name="z")
+    u = z.softmax()
+    u.name = "u"
+    loss = -u[1].log()
+    steps = step(loss)
+    assert [line.result.name for line in steps[0].lines] == ["m", "e", "z′", "u"]
+    (sent,) = [c for one in steps for c in one.contributions if c.parent is z]
+    assert sent.rule == "dot = sum(g * u); u′ = g − dot; u * u′"
+    assert "{z}' &=" in steps.latex() and symbol_mathml("z′").startswith("<mrow><mi>z</mi><mo")
+    sheet = ag.worksheet(loss)
+    assert "z′ = sum(e)" in sheet.markdown() and "u = e / z′" in sheet.markdown()
+    assert {"u.z[0]", "u.u[0]"} <= {blank.id for blank in sheet.blanks}  # ids say whose step it is
+    assert ag.grade(sheet, {blank.id: blank.answer for blank in sheet.blanks}).score == 1
+
+
+def test_a_short_name_is_written_whole_inside_its_module():
+    """`.weight` is for long paths: two modules' weights in one formula would both be called that."""
+    gpt = nn.GPT(vocab_size=3, block_size=2, d_model=2, n_heads=1, n_layers=1, rng=0)
+    readings = [one.reading for one in step(gpt(np.array([[0, 1]])).sum())]
+    assert readings[:2] == ["tokens = tokens.weight[[[0, 1]]]", "t1 = positions.weight[0:2]"]
