@@ -92,6 +92,7 @@ class Op:
     batch       how a replay runs it with one more axis in front: "align" (line up the ranks, run forward), a function
                 of (op, n, inputs that all have that axis) giving the result, or None: the replay loops
     pack        how a flat list of inputs is called, where that is not op(*inputs): `concatenate(xs)`
+    pairwise    of a reduction, the op of two inputs that it repeats: `maximum` for `max`
     view        True for an op that only moves numbers: each entry of the result is an entry of its input
     loss        True for an op whose result is there to be made small
     unfolds     it exists for speed or safety: readers see its definition in its place, in "rules" or also as a node
@@ -117,6 +118,7 @@ class Op:
         numpy: Any = (),
         batch: str | Callable[..., Any] | None = None,
         pack: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None,
+        pairwise: Op | None = None,
         view: bool = False,
         loss: bool = False,
         unfolds: str = "",
@@ -137,7 +139,7 @@ class Op:
         self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
         self.batch = batch
         self.pack = pack
-        self.view, self.loss = view, loss
+        self.pairwise, self.view, self.loss = pairwise, view, loss
         self.unfolds = unfolds
         self.look = look
         self.about = about or About()

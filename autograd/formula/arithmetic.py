@@ -12,7 +12,7 @@ import numpy as np
 from autograd.expr import UNKNOWN, Expr
 from autograd.formula.numbers import SUPERSCRIPTS, Notation, literal
 from autograd.formula.pieces import Number, Piece, merged
-from autograd.formula.scalars import NAMES, nested
+from autograd.formula.scalars import nested
 from autograd.formula.writer import ATOM, POWER, SAID, SIGN, Side, Writer, over, times_sign
 
 Written = Callable[[Expr], Notation | None]
@@ -83,11 +83,12 @@ class Arithmetic(Writer):
     def look_bars(self, e: Expr) -> tuple[int, list[Piece]]:
         return ATOM, ["|", *self.write(e.args[0]), "|"]
 
-    def look_extreme(self, e: Expr) -> tuple[int, list[Piece]]:
+    def look_max(self, e: Expr) -> tuple[int, list[Piece]]:
         """`max(0.1, 0.3, 0.2)`: the entries of a row in one list."""
         assert e.op is not None
-        parts = [self.write(part) for part in nested(e)]
-        return ATOM, [f"{NAMES[e.op.name]}(", *parts[0], *(p for part in parts[1:] for p in (", ", *part)), ")"]
+        return ATOM, [f"{e.op.look}(", *self.join(*self.listed([self.write(part) for part in nested(e)])), ")"]
+
+    look_min = look_max
 
     def look_sum(self, e: Expr) -> tuple[int, list[Piece]]:
         return self._reduced("sum", e)

@@ -35,7 +35,6 @@ SIGNS = {  # the sign, how strongly it binds, and whether its right side needs b
     "equal": ("==", 0, True), "not_equal": ("!=", 0, True),
 }  # fmt: skip
 NEGATIVE, POWER, ATOM = 3, 4, 5
-NAMES = {"maximum": "max", "minimum": "min"}
 
 
 # --- tensors as entries -----------------------------------------------------------------------------------------------
@@ -81,8 +80,8 @@ class Entries:
         if op.definition is not None:
             return op.definition(*inputs, **op.settings)
         arrays = [x.array if isinstance(x, Entries) else x for x in inputs]
-        if op.base in (OPS["max"], OPS["min"]):
-            return Entries(_extreme(op, arrays[0]))
+        if op.pairwise is not None:
+            return Entries(_reduced(op, arrays[0]))
         try:
             return Entries(op.forward(*arrays))
         except Exception as error:  # a forward function of somebody's own asks for real numbers
@@ -100,9 +99,9 @@ def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
     return result
 
 
-def _extreme(op: Op, array: Any) -> Any:
-    """max and min as pairwise maximum and minimum."""
-    pairwise = np.frompyfunc(lambda x, y: OPS[f"{op.name}imum"](x, y), 2, 1)
+def _reduced(op: Op, array: Any) -> Any:
+    """A reduction as its op of two inputs, again and again: max as maximum."""
+    pairwise: Any = np.frompyfunc(op.pairwise, 2, 1)  # type: ignore[arg-type]
     for axis in op.settings["axis"]:
         array = pairwise.reduce(array, axis=axis, keepdims=True)
     return array if op.settings["keepdims"] else np.squeeze(array, op.settings["axis"])
@@ -298,8 +297,8 @@ def _text(e: Expr) -> tuple[str, int]:
         return f"{base} ** {exponent}", POWER
     if name == "relu":
         return f"max({python_text(e.args[0])}, 0)", ATOM
-    if name in NAMES:  # max(max(a, b), c) is one list
-        return f"{NAMES[name]}({', '.join(map(python_text, nested(e)))})", ATOM
+    if e.op.look in ("max", "min"):  # max(max(a, b), c) is one list
+        return f"{e.op.look}({', '.join(map(python_text, nested(e)))})", ATOM
     if name == "where":
         condition, x, y = map(python_text, e.args)
         return f"({x} if {condition} else {y})", ATOM

@@ -218,14 +218,14 @@ abs_ = Op("abs", forward=abs,
 
 maximum = Op("maximum", forward=np.maximum,
              vjp=lambda g, out, x, y: (g * ((x > y) + 0.5 * equal(x, y)), g * ((y > x) + 0.5 * equal(x, y))),
-             c="(x > y) | (x != x) ? x : y", samples=BINARY, numpy=np.maximum, batch="align", look="extreme",
+             c="(x > y) | (x != x) ? x : y", samples=BINARY, numpy=np.maximum, batch="align", look="max",
              about=About(rule="The larger of the two gets the gradient; the other gets nothing.",
                          small=chosen),
              doc="The larger of two; equals share the gradient.")
 
 minimum = Op("minimum", forward=np.minimum,
              vjp=lambda g, out, x, y: (g * ((x < y) + 0.5 * equal(x, y)), g * ((y < x) + 0.5 * equal(x, y))),
-             c="(x < y) | (x != x) ? x : y", samples=BINARY, numpy=np.minimum, batch="align", look="extreme",
+             c="(x < y) | (x != x) ? x : y", samples=BINARY, numpy=np.minimum, batch="align", look="min",
              about=About(rule="The smaller of the two gets the gradient; the other gets nothing.",
                          small=chosen),
              doc="The smaller of two; equals share the gradient.")

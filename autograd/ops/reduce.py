@@ -15,7 +15,7 @@ from ._functions import function
 from ._reasons import chosen
 from .arithmetic import NONZERO, equal, not_equal
 from .arrange import diagonal, flip, pad
-from .elementwise import where
+from .elementwise import maximum, minimum, where
 from .join import concatenate, stack
 from .shape import broadcast_to, expand_dims, getitem, ravel, reshape, transpose
 
@@ -257,14 +257,14 @@ def _share(g, out, x, *, axis, keepdims):
 
 
 max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", normalize=reduction("max"),
-          forward=_extreme(np.maximum), vjp=_share,
+          forward=_extreme(np.maximum), vjp=_share, pairwise=maximum,
           samples=REDUCED, batch="align",
           about=About(rule="Only the largest entry gets the gradient.",
                       small=chosen),
           doc="The largest; ties share the gradient evenly.")
 
 min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", normalize=reduction("min"),
-          forward=_extreme(np.minimum), vjp=_share,
+          forward=_extreme(np.minimum), vjp=_share, pairwise=minimum,
           samples=REDUCED, batch="align",
           about=About(rule="Only the smallest entry gets the gradient.",
                       small=chosen),

@@ -13,7 +13,6 @@ from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Program, Table
 from autograd.formula.scalars import VOCABULARY, plain_number, python_text
 from autograd.formula.text import clipped, visible
-from autograd.op import OPS
 from autograd.value import Value
 from autograd.worksheets.parts import UPDATE, as_slope
 
@@ -152,10 +151,6 @@ class Hints:
 
     def _written(self, formula: Expr) -> str:
         whole = _without_ones(formula.replaced(self._whole_number))
-        if whole.op is not None and whole.op.base is OPS["linear"]:
-            product: Any = OPS["matmul"](*whole.args[:2])
-            bias = [part for part in whole.args[2:] if part.value is not None]
-            whole = sum(bias, product)  # as people write it
         return clipped(visible(self.words.names.written(whole, "")), 90)
 
     def _whole_number(self, e: Expr) -> Expr | None:

@@ -238,3 +238,15 @@ def test_strangers_among_the_objects_are_left_alone(after):
     after(x * 3.0)
     assert "∂L/∂x = 3" in explain(x) and "nothing was computed" in explain(Value(1.0, name="alone"))
     assert len(stranger) == 1
+
+
+def test_no_op_is_blamed_for_what_is_rounding_noise():
+    """All entries of the row get the same gradient, so softmax's terms cancel; floats leave about 10⁻¹⁷ of them."""
+    x = Value(np.array([[0.3, 0.1, 0.7]]), name="x")
+    stepper = step((x.softmax() * 0.1).sum())
+    place = next(i for i, one in enumerate(stepper) if one.contributions and one.node.op.name == "softmax")
+    inside = [one for one in stepper.inside(place) if one.node.op.name in ("exp", "sub")]
+    noise = [sent for one in inside for sent in one.contributions if 0 < np.abs(sent.value).max() < 1e-15]
+    assert len(noise) == 3
+    for sent in noise:
+        assert not np.any(sent.added.value) and "slope" not in why.why_sent_little(sent)
