@@ -188,8 +188,10 @@ class Trace:
                 args[i] = unflatten(structure, sources)
             returned = self._run(f, args, settings or {})
         self.outs, self.out_structure = flatten(returned)
-        if any(out is None for out in self.outs):
-            raise BackwardError(f"{getattr(f, '__name__', f)} returned {returned!r:.60}; did you forget `return`?")
+        if not all(isinstance(out, Value) or np.asarray(out).dtype.kind in "fiub" for out in self.outs):
+            nothing = any(out is None for out in self.outs)
+            hint = "did you forget `return`?" if nothing else "it must return a Value or real numbers"
+            raise BackwardError(f"{getattr(f, '__name__', f)} returned {returned!r:.60}; {hint}")
         self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
 
     def _run(self, f: Callable[..., Any], args: list[Any], settings: dict[str, Any]) -> Any:

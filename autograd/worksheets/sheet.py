@@ -63,6 +63,8 @@ class Worksheet:
         self.givens: list[Table] = [*program.inputs, *constants(program.words)]
         for table in program.inputs:
             for name, value in zip(table.ids.flat, table.values.flat, strict=True):
+                if not np.isfinite(value):
+                    raise DataError(f"{name} is {value}: nobody can compute with it by hand. Change the inputs")
                 self.numbers[name] = Interval.exactly(repr(float(value)))
                 self._fractions[name] = Fraction(repr(float(value)))
         self._inline: dict[str, Expr] = {}
@@ -101,13 +103,13 @@ class Worksheet:
         return formula.replaced(lambda e: self._inline.get(e.name) if e.op is None and e.name else None)
 
     def _compute(self, line: Scalar) -> None:
+        if not np.isfinite(line.value):
+            raise DataError(
+                f"{line.id} = {line.text} is {line.value}: that cannot be written into a blank. Change the inputs"
+            )
         try:
             self.numbers[line.id] = evaluate(line.formula, self.numbers, lambda x: Interval.exactly(exact_text(x)))
         except (CannotJudge, KeyError):
-            if not np.isfinite(line.value):
-                raise DataError(
-                    f"{line.id} = {line.text} is {line.value}: that cannot be written into a blank. Change the inputs"
-                ) from None
             self.numbers[line.id] = Interval.exactly(repr(line.value))
             self.not_computed.add(line.id)
         self.exprs[line.id] = line.formula

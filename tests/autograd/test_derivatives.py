@@ -84,6 +84,11 @@ class TestGrad:
         with pytest.raises(BackwardError, match="f returned None; did you forget `return`"):
             grad(f)(1.0)
 
+    @pytest.mark.parametrize("result", ["no", 1j, object(), np.array(["a"]), (np.ones(2), None)])
+    def test_a_result_that_is_no_number_is_refused(self, result):
+        with pytest.raises(BackwardError, match=r"returned .*(must return a Value or real numbers|did you forget)"):
+            grad(lambda x: result)(1.0)
+
     def test_an_argument_that_is_no_number_is_refused(self):
         with pytest.raises(DataError):
             grad(lambda x: x)("one")

@@ -233,6 +233,8 @@ def test_results_that_are_given_are_printed_with_two_digits_more():
         (lambda: worksheet(Value(1.0) * 2, decimals=-1), "decimals"),
         (lambda: variants(Value(1.0) * 2, 0), "at least 1"),
         (lambda: worksheet(Value(0.0).log() * 2, backward=False), "cannot be written into a blank"),
+        (lambda: worksheet(Value(1.0) * float("nan")), "cannot be written into a blank"),
+        (lambda: worksheet(Value([np.inf, 1.0], name="x").sum()), r"x\[0\] is inf"),
     ],
 )  # fmt: skip
 def test_bad_calls_say_what_to_write(call, message):
