@@ -8,6 +8,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from tests.price import Prices
@@ -23,6 +24,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Prices(), "prices")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    """Whoever looks for doctests goes through every function of a module: only where there is one."""
+    found = yield
+    if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
+        return [each for each in found if not isinstance(each, DoctestModule)]
+    return found
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,6 +14,7 @@ from autograd import browser, cli
 from autograd.cli import docs, doctor
 from autograd.cli.output import ERRORS, prepare
 from autograd.version import __version__
+from tests.sweep import slow_but
 
 ROOT = Path(__file__).parents[1]
 
@@ -101,7 +102,7 @@ def make_model():
 """
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", slow_but(cli.COMMANDS, set(cli.COMMANDS) - {"doctor", "docs", "example"}))
 def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monkeypatch):
     if command == "capture":
         pytest.importorskip("torch", reason="NOT TESTED: torch is not installed (pip install torch==2.13.0)")

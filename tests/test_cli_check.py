@@ -166,6 +166,7 @@ def test_a_file_or_all(arguments, capsys):
     assert "or --all" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_all_ops_and_layers(capsys):
     from autograd import OPS
 

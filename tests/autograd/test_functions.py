@@ -104,6 +104,7 @@ def test_the_numbers_are_numpys(call):
     np.testing.assert_allclose(got.data, expected, rtol=1e-13, atol=1e-15)
 
 
+@pytest.mark.slow
 @sweep("call", CALLS)
 def test_the_gradients_are_right_to_second_order(call):
     used = [i for i, name in enumerate(NAMES) if name in call.replace("np.", "").replace("None", "")]

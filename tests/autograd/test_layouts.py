@@ -1,6 +1,7 @@
 """Every op of the table on arrays that lie in memory in another order: the numbers and gradients are the same."""
 
 import numpy as np
+import pytest
 
 from autograd import OPS, Value
 from autograd.samples import Sample
@@ -45,6 +46,7 @@ def gradients(op, sample, lay):
     return [out.data, *(x.grad for x in inputs if isinstance(x, Value))]
 
 
+@pytest.mark.slow
 @sweep("name", [name for name, op in OPS.items() if op.differentiable])
 def test_the_order_in_memory_changes_nothing(name):
     op = OPS[name]

@@ -150,6 +150,7 @@ def name_of(function):
     return BY_NUMPY[function].name
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:'where' used without 'out'")
 @pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 @sweep("function", BY_NUMPY, ids=name_of)

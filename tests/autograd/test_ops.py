@@ -47,6 +47,7 @@ def test_the_gradient_agrees_with_finite_differences(op, sample):
     judge_first_order(op, sample)
 
 
+@pytest.mark.slow
 @every_sample(lambda op: op.differentiable)
 def test_the_gradient_of_the_gradient_agrees_with_finite_differences(op, sample):
     judge_second_order(op, sample)
@@ -177,6 +178,7 @@ ELEMENTWISE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", slow_but([np.float64, np.float32], [np.float64]))
 @sweep("op", ELEMENTWISE, ids=case_name)
 def test_a_large_array_gives_what_its_pieces_give(op, dtype):

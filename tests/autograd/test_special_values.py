@@ -72,6 +72,7 @@ def test_floats_and_arrays_give_the_same_result(op, sample, carrier):
     assert_alike(*swept(op, sample), CARRIERS[carrier])
 
 
+@pytest.mark.slow
 @sweep("op, sample", [case for case in SWEPT if case[0].differentiable], ids=case_name)
 def test_floats_and_arrays_give_the_same_gradients(op, sample):
     f, points = swept(op, sample)

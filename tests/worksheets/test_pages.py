@@ -28,6 +28,7 @@ from examples.page import Page, wants_colour
 from notebooks.lessons import lessons, list_built
 from tests.autograd.formula.calculator import confirms
 from tests.node import serious_faults
+from tests.sweep import slow_but
 
 HOME = Path(examples.__file__).parent.parent
 
@@ -126,7 +127,7 @@ def handgrad(*arguments, capsys):
     return status, captured.out, captured.err
 
 
-@pytest.mark.parametrize("name", ["3", "example3", "example 3", "example3_full_backprop"])
+@pytest.mark.parametrize("name", slow_but(["3", "example3", "example 3", "example3_full_backprop"], ["example 3"]))
 def test_the_command_understands_the_names(name, capsys):
     status, out, _ = handgrad("example", *name.split(), capsys=capsys)
     assert status == 0 and "Example 3: full backpropagation" in out
@@ -350,6 +351,7 @@ def test_the_lines_beside_the_steps_are_plain(example):
     assert len(lines) >= 3 and not [line for line in lines if "keep(" in line]
 
 
+@pytest.mark.slow
 def test_a_mark_in_a_plot_stays_off_the_legend():
     """Of all words in the plot of Example 4, no two overlap."""
     svg = next(example for example in EXAMPLES if example.name == "example4").module.plots()["loss.svg"]

@@ -164,6 +164,7 @@ def test_every_line_of_models_confirms(graph):
     assert count > 10 and not wrong, wrong[:5]
 
 
+@pytest.mark.slow
 @sweep("name, i", SAMPLES, slow=lambda name, i: i > 0)
 def test_every_line_of_an_op_confirms(name, i):
     _, wrong = unconfirmed(stepped(name, i))

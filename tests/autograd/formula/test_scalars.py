@@ -66,6 +66,7 @@ def assert_agrees(root, leaves=(), grad=None):
     return program
 
 
+@pytest.mark.slow
 @every_sample()
 def test_every_op_is_spelled_out(op, sample):
     f, inputs = op.on(sample)

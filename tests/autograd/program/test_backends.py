@@ -41,7 +41,9 @@ backends = pytest.mark.parametrize("backend", [*OTHERS, *compiled])
 on_every_op = pytest.mark.parametrize(  # XLA takes a tenth of a second to compile any program
     "backend", [*OTHERS, pytest.param("jax", marks=[JAX, pytest.mark.slow])]
 )
-dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32], ids=["float64", "float32"])
+dtypes = pytest.mark.parametrize(
+    "dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)], ids=["float64", "float32"]
+)
 
 
 def built(f, args, gradients=True):

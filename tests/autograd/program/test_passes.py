@@ -76,6 +76,7 @@ def test_a_lowering_gives_what_the_op_gives(op, sample, dtype):
         assert_near(got, want)
 
 
+@pytest.mark.slow
 @every_sample()
 def test_a_lowering_has_the_nans_and_infinities_of_the_op(op, sample):
     """Each special number in each place of each real input, in turn."""

@@ -28,6 +28,7 @@ def test_a_core_op_has_words_in_numpy(op):
     assert known, f"{op.name}: say in `numpy` or `written` what it is in NumPy"
 
 
+@pytest.mark.slow
 @every_sample()
 def test_the_printed_program_gives_what_the_compiled_one_gives(op, sample):
     loss, xs = weighed(op, sample)

@@ -14,7 +14,7 @@ from autograd import OPS, Value, explain, step
 from autograd.backprop import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
 from autograd.graph import topological
-from tests.sweep import sweep
+from tests.sweep import slow_but, sweep
 
 
 def bits(x):
@@ -204,6 +204,7 @@ def test_hooks_run_as_in_backward():
 # --- every op of the table, every example, random graphs ------------------------------------------------------
 
 
+@pytest.mark.slow
 @sweep("name", [name for name, op in OPS.items() if op.differentiable])
 def test_every_op(name):
     assert_steps(OPS[name], 0)
@@ -247,7 +248,7 @@ def test_the_forward_pass_alone():
     assert [s.kind for s in steps] == ["forward", "forward"] and steps.run().number == 2
 
 
-@pytest.fixture(params=["1", "2", "3", "4", "5", "6", "cat_sleeps"])
+@pytest.fixture(params=slow_but(["1", "2", "3", "4", "5", "6", "cat_sleeps"], ["2", "3", "5"]))
 def example(request):
     import examples
 

@@ -62,6 +62,7 @@ def test_slides_are_readable(example):
         assert min(text_sizes(slide(steps, one))) >= READABLE, one
 
 
+@pytest.mark.slow
 def test_a_text_stays_on_the_slide():
     steps = step(example3_full_backprop.graph())
     for one in steps:
