@@ -7,12 +7,12 @@ thousand of them is then a few NumPy calls, not a thousand.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from autograd import Value
+from autograd import Value, concatenate
 from autograd.errors import BackwardError, DataError, NonFiniteError
 
 from .module import Module
@@ -46,6 +46,13 @@ class Cell:
     def read(self) -> np.ndarray:
         """The numbers, to be moved in place."""
         return self.parameter._data
+
+    def joined(self, of: Callable[[Value], Any]) -> Any:
+        """What `of` gives for each parameter, as a Value of the shape that is moved."""
+        return of(self.parameter)
+
+    def hold(self) -> None:
+        """Before a write: remember what it must not change."""
 
     def write(self, values: np.ndarray, state: Mapping[str, np.ndarray]) -> None:
         """Give the moved numbers back, and the state, if that is not what it was, moved in place; count the step."""
@@ -95,9 +102,16 @@ class PackedCell(Cell):
 
     def read(self) -> np.ndarray:
         self._pack([p._data for _, p in self.named], self.values)
+        self.hold()
+        return self.values
+
+    def joined(self, of: Callable[[Value], Any]) -> Any:
+        found = [(p, of(p)) for _, p in self.named]
+        return concatenate([np.zeros(p.size, p.dtype) if x is None else x.reshape(-1) for p, x in found])
+
+    def hold(self) -> None:
         frozen = [i for i, (_, p) in enumerate(self.named) if not p.requires_grad]
         self.kept = {(slot, i): self._part(slot, i).copy() for i in frozen for slot in self.state}
-        return self.values
 
     def write(self, values: np.ndarray, state: Mapping[str, np.ndarray]) -> None:
         first = values[: self.scalars].astype(self.values.dtype, copy=False)

@@ -19,7 +19,7 @@ import numpy as np
 from autograd import Value
 from autograd.errors import DataError, NonFiniteError
 
-from ._cells import Parameters, cells_of, length_of, named_leaves
+from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from ._memory import keep_freed_memory
 from .module import check_same, is_number
 from .schedules import Schedule, cosine, step_decay, warmup
@@ -61,9 +61,17 @@ class Optimizer:
         """The learning rate of the next step."""
         return float(self.lr(self.steps)) if callable(self.lr) else self.lr
 
+    def cells(self) -> list[Cell]:
+        """The arrays that it moves."""
+        return [cell for cell in self._cells if cell.trains]
+
+    def settings(self) -> str:
+        """Its settings but for the learning rate."""
+        return repr({name: x for name, x in vars(self).items() if name not in ("lr", "steps", "_named", "_cells")})
+
     def step(self) -> None:
         """Move every parameter that trains, each by its gradient."""
-        cells = [cell for cell in self._cells if cell.trains]
+        cells = self.cells()
         gradients = [cell.gradient() for cell in cells]  # raises, if at all, before anything has moved
         rate = self.rate
         self.steps += 1
@@ -244,17 +252,22 @@ def clip_grad_norm(params: Parameters, max_norm: float) -> float:
     >>> clip_grad_norm([p], 1.0), p.grad.round(3)
     (5.0, array([0.6, 0.8]))
     """
-    if not max_norm > 0.0:
-        raise ValueError(f"clip_grad_norm: max_norm is a number above 0, a length; got {max_norm}")
     named = [(name, p) for name, p in named_leaves(params, "clip_grad_norm") if p.requires_grad and p.grad is not None]
     norm = math.hypot(*(length_of(name, p.grad) for name, p in named))
     if norm == math.inf:
         raise NonFiniteError("clip_grad_norm: the gradients together are longer than the largest number there is")
-    factor = max_norm / (norm + 1e-6)
+    factor = clip_factor(norm, max_norm)
     if factor < 1.0:
         for _, p in named:
             p.grad *= factor
     return norm
+
+
+def clip_factor(norm: Any, max_norm: float) -> Any:
+    """What gradients of this length are scaled by, if it is less than 1."""
+    if not max_norm > 0.0:
+        raise ValueError(f"clip_grad_norm: max_norm is a number above 0, a length; got {max_norm}")
+    return max_norm / (norm + 1e-6)
 
 
 def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:

@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
-from autograd.backprop import cotangent_for
 from autograd.errors import DataError, NonFiniteError
 
+from ._steps import Step, compiled_step, parts_of
 from .checkpoint import load_checkpoint, save_checkpoint
 from .history import History
 from .module import Module, evaluating, whole_number
-from .optim import Optimizer, accumulate, check_loss, clip_grad_norm
+from .optim import Optimizer
 
 __all__ = ["Batches", "fit", "History", "load_checkpoint", "save_checkpoint"]
 
@@ -98,8 +98,9 @@ def fit(
     - checkpoint: a file that is written every `save_every` steps, at the end, and on Ctrl-C, which stops
       after the running step. resume: go on from that file, if it is there, as if nothing had happened.
     - progress: a bar; None means only on a terminal.
-    - compile: True, or the name of a backend: the loss and its gradients run as one program (`autograd.compile`),
-      traced once for each shape of a batch. The losses and the files are the same, but for the order of sums.
+    - compile: True, or the name of a backend: the loss and its gradients run as one program (`autograd.compile`), in C
+      with the optimizer in it if the model is small, traced once for each shape of a batch. The losses and the files
+      are the same, but for the order of sums.
 
     >>> import nn
     >>> model = nn.Linear(1, 1, rng=0)
@@ -117,7 +118,9 @@ def fit(
             whole_number(f"fit: {name}", count, 1, ", or None")
     if resume and checkpoint is None:
         raise TypeError("fit: resume=True goes on from a file; say which, checkpoint='run.safetensors'")
-    gradients = _compiled(model, loss, optimizer, accumulated, compile) if compile else None
+    step = Step(model, loss, optimizer, clip)
+    if compile:
+        step = compiled_step(model, loss, optimizer, clip, accumulated, compile)
     history, draw = History(), _drawer(data, batch_size, seed)
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None and resume and path.exists():
@@ -133,7 +136,7 @@ def fit(
             if not history.losses:
                 _check_batch(loss, batches[0])
             rate = optimizer.rate
-            value = _step(model, loss, batches, optimizer, clip, t, gradients)
+            value = _stepped(step, batches, t)
             history.losses.append(value)
             history.rates.append(rate)
             bar.update(1)
@@ -154,7 +157,7 @@ def fit(
 
 def _check_batch(loss: Callable[..., ag.Value], batch: Any) -> None:
     """Refuse a batch that the loss cannot be called with, before a bare TypeError tells of it."""
-    parts = batch if isinstance(batch, tuple) else (batch,)
+    parts = parts_of(batch)
     try:
         inspect.signature(loss).bind(*parts)
     except TypeError as error:
@@ -173,65 +176,16 @@ def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:
         return float(evaluate())
 
 
-def _step(
-    model: Module, loss: Callable[..., ag.Value], batches: list[Any], optimizer: Optimizer, clip: float | None, t: int,
-    gradients: Callable[[list[Any]], float] | None,
-) -> float:  # fmt: skip
-    cleared = False
-
-    def computed(batch: Any) -> Any:
-        nonlocal cleared
-        part = loss(*batch) if isinstance(batch, tuple) else loss(batch)
-        if not cleared and isinstance(part, ag.Value):  # whatever else came is refused by accumulate
-            cotangent_for(part, None)  # refuses a loss that is not a scalar, or does not depend on the parameters
-            optimizer.zero_grad()  # only now: a loss that fails or is refused leaves the gradients as they were
-            cleared = True
-        return part
-
-    value = accumulate(computed, batches) if gradients is None else gradients(batches)
+def _stepped(step: Step, batches: list[Any], t: int) -> float:
+    """Make step t, and give its loss; a loss that is not finite is refused, and nothing has moved."""
+    value = step.gradients(batches)
     if not math.isfinite(value):
         raise NonFiniteError(
             f"the loss of step {t + 1} is {value}; nothing was moved. Try a smaller learning rate or clip=1.0, or run "
             "the step under autograd.detect_nan() to find where it arose."
         )
-    if clip is not None:
-        clip_grad_norm(model, clip)
-    optimizer.step()
+    step.move()
     return value
-
-
-def _compiled(
-    model: Module, loss: Callable[..., ag.Value], optimizer: Optimizer, count: int, backend: bool | str
-) -> Callable[[list[Any]], float]:
-    """What `accumulate` does for `count` batches, by a program: sets the gradients, and gives the mean loss."""
-    trained = list(model.named_parameters())
-    known = {id(parameter) for _, parameter in trained}
-    for name, parameter in optimizer.named_parameters():
-        if id(parameter) not in known:
-            raise DataError(f"fit: with compile, all parameters are the model's; the optimizer's {name} is not")
-
-    def part_of(model: Module, *batch: Any) -> Any:
-        part = loss(*batch)
-        check_loss(part)
-        cotangent_for(part, None)  # refuses a loss that is not a scalar, or does not depend on the parameters
-        return part / count
-
-    program = ag.compile(part_of, None if backend is True else backend)
-
-    def gradients(batches: list[Any]) -> float:
-        total = 0.0
-        sums: dict[str, Any] = {}
-        for batch in batches:
-            value, (slopes, *_) = program(model, *(batch if isinstance(batch, tuple) else (batch,)))
-            total += float(value)
-            for name, slope in slopes.items():
-                if slope is not None:  # of a frozen parameter there is none
-                    sums[name] = sums[name] + slope if name in sums else slope
-        for name, parameter in trained:
-            parameter.grad = sums.get(name)
-        return total
-
-    return gradients
 
 
 def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Batch]:

@@ -260,6 +260,11 @@ def gradients_of(f: Any, outs: list[Any], sources: list[Value], walked: Walked) 
     return [grads.get(s, np.zeros(s.shape, s.dtype) if s.ndim else s.dtype.type(0)) for s in sources]
 
 
+def gradient_values(root: Value, sources: Sequence[Value]) -> list[Any]:
+    """The gradients of a scalar as Values, for a function that computes with them while it is traced."""
+    return gradients_of(None, [root], list(sources), Walked())
+
+
 LARGE = 4096  # numbers in a gradient, from which on it is worth while to let it go
 
 

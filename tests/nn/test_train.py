@@ -9,7 +9,7 @@ import pytest
 
 import nn
 from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError, TraceError
-from nn import train
+from nn import _steps, train
 from nn.train import Batches, History, fit
 
 
@@ -318,11 +318,20 @@ def compiled_and_eager(tmp_path, backend=True, **options):
     return found
 
 
+@pytest.fixture(params=["gradients", "whole steps"])
+def compiled(request, monkeypatch):
+    """A backend, with a program for the gradients alone, or for the optimizer too, as C has it."""
+    monkeypatch.setattr(_steps, "WHOLE", {"numpy"} if request.param == "whole steps" else set())
+    return "numpy"
+
+
 @pytest.mark.parametrize("options", [
     {"batch_size": 7}, {"batch_size": 5, "accumulated": 3}, {"batch_size": 10, "clip": 0.01}, {},
 ], ids=["uneven batches", "accumulated", "clipped", "whole"])  # fmt: skip
+@pytest.mark.usefixtures("compiled")
 def test_a_compiled_run_has_the_losses_and_the_files_of_the_eager_one(tmp_path, options):
-    (eager, states, (arrays, about)), (compiled, others, (arrays2, about2)) = compiled_and_eager(tmp_path, **options)
+    first, second = compiled_and_eager(tmp_path, "numpy", **options)
+    (eager, states, (arrays, about)), (compiled, others, (arrays2, about2)) = first, second
     np.testing.assert_allclose(compiled.losses, eager.losses, rtol=1e-12)
     np.testing.assert_allclose([e for _, e in compiled.evaluations], [e for _, e in eager.evaluations], rtol=1e-12)
     for name, array in states.items():
@@ -331,17 +340,82 @@ def test_a_compiled_run_has_the_losses_and_the_files_of_the_eager_one(tmp_path, 
     assert {n: (a.shape, a.dtype) for n, a in arrays.items()} == {n: (a.shape, a.dtype) for n, a in arrays2.items()}
 
 
-def test_a_frozen_parameter_stays_where_it_is_in_a_compiled_run_too():
+@pytest.mark.parametrize("accumulated", [1, 2])
+def test_a_frozen_parameter_stays_where_it_is_in_a_compiled_run_too(compiled, accumulated):
     model, loss, data = problem()
     frozen = model.parameters()[0]
     frozen.requires_grad = False
     before = frozen.data.copy()
     optimizer = nn.optim.SGD(model, lr=0.1)
-    fit(model, loss, data, optimizer, steps=3, batch_size=5, accumulated=2, compile=True)
+    fit(model, loss, data, optimizer, steps=3, batch_size=5, accumulated=accumulated, compile=compiled)
     assert np.array_equal(frozen.data, before) and frozen.grad is None
 
 
-def test_a_compiled_run_goes_on_from_an_eager_checkpoint(tmp_path):
+OPTIMIZERS = {
+    "SGD": lambda model: nn.optim.SGD(model, 0.1, weight_decay=0.1),
+    "momentum": lambda model: nn.optim.SGD(model, 0.1, momentum=0.9, dampening=0.3),
+    "Nesterov": lambda model: nn.optim.SGD(model, 0.1, momentum=0.9, nesterov=True),
+    "Adam": lambda model: nn.optim.Adam(model, nn.optim.warmup(0.05, 3), weight_decay=0.1, amsgrad=True),
+    "AdamW": lambda model: nn.optim.AdamW(model, 0.05),
+}
+
+
+@pytest.mark.parametrize("make", OPTIMIZERS.values(), ids=OPTIMIZERS)
+def test_every_optimizer_moves_compiled_as_it_does_eagerly(compiled, make):
+    """Over a parameter that thaws, settings that are changed, and a clip that is reached; gradients stay to be seen."""
+    found = []
+    for how in (False, compiled):
+        model, loss, data = problem()
+        late, optimizer, losses = model.parameters()[0], make(model), []
+        for stage in range(3):
+            late.requires_grad = stage > 0
+            optimizer.weight_decay = 0.2 if stage == 2 else 0.1
+            losses += fit(model, loss, data, optimizer, steps=3, batch_size=7, clip=(None, 1e9, 0.01)[stage],
+                          compile=how).losses  # fmt: skip
+        found.append([losses, *(p.data for p in model.parameters()), *(p.grad for p in model.parameters()),
+                      *optimizer.state_dict().values()])  # fmt: skip
+    for eager, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, eager, rtol=1e-10, atol=1e-13)
+
+
+def test_a_setting_that_changes_within_a_compiled_run_is_noticed(compiled):
+    found = []
+    for how in (False, compiled):
+        model, loss, data = problem()
+        optimizer = nn.optim.AdamW(model, 0.05)
+
+        def change(optimizer=optimizer):
+            optimizer.betas = (0.5, 0.9)
+            return 0.0
+
+        found.append(fit(model, loss, data, optimizer, steps=6, evaluate=change, every=3, compile=how).losses)
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+
+
+def zero_model():
+    model = nn.Linear(2, 1, rng=0)
+    for p in model.parameters():
+        p.data[...] = 0.0
+    return model
+
+
+def test_a_gradient_that_is_not_finite_is_named_in_a_compiled_run_too(compiled):
+    model = zero_model()
+    optimizer = nn.optim.Adam(model)
+    with pytest.raises(NonFiniteError, match="the gradient of weight holds nan"), np.errstate(all="ignore"):
+        fit(model, lambda x: (model(x) ** 2).sqrt().sum(), (np.ones((3, 2)),), optimizer, steps=1, compile=compiled)
+    assert not model.weight.data.any()
+
+
+def test_gradients_whose_squares_overflow_move_a_compiled_run_too(compiled):
+    model = zero_model()
+    optimizer = nn.optim.SGD(model, lr=1e-200)
+    fit(model, lambda x: (model(x) * 1e200).sum(), (np.ones((3, 2)),), optimizer, steps=1, compile=compiled)
+    np.testing.assert_allclose(model.weight.data, -3.0)
+    assert optimizer.steps == 1
+
+
+def test_a_compiled_run_and_an_eager_one_go_on_from_each_others_checkpoints(tmp_path, compiled):
     def run(steps, compile, resume=False):
         model, loss, data = problem(dropout=0.3)
         history = fit(model, loss, data, nn.optim.Adam(model, lr=0.01), steps=steps, batch_size=7, resume=resume,
@@ -349,8 +423,10 @@ def test_a_compiled_run_goes_on_from_an_eager_checkpoint(tmp_path):
         return history.losses
 
     whole = run(10, False)
-    run(4, False)
-    np.testing.assert_allclose(run(10, "numpy", resume=True), whole, rtol=1e-12)
+    for first, second in ((False, compiled), (compiled, False)):
+        (tmp_path / "run").unlink()
+        run(4, first)
+        np.testing.assert_allclose(run(10, second, resume=True), whole, rtol=1e-12)
 
 
 def test_a_compiled_run_does_not_compute_the_loss_again_by_python():

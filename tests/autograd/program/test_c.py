@@ -275,13 +275,17 @@ def test_many_ops_on_single_numbers_are_a_tape(quickly):
     assert disagreement(c.build(program), program, inputs) == ""
 
 
-def test_fit_trains_through_c(quickly):
+@pytest.mark.parametrize("make, clip", [(nn.optim.SGD, None), (nn.optim.AdamW, 0.1)])
+def test_fit_trains_through_c(quickly, make, clip):
+    """The optimizer is in C too."""
+
     def trained(compiled):
         rng = np.random.default_rng(0)
         x, y = rng.normal(size=(20, 3)), rng.normal(size=(20, 3))
         model = nn.FeedForward(3, 4, rng=0)
         loss = lambda x, y: ((model(x) - y) ** 2).mean()  # noqa: E731
-        return nn.fit(model, loss, (x, y), nn.optim.SGD(model, lr=0.1), steps=8, compile=compiled).losses
+        history = nn.fit(model, loss, (x, y), make(model, lr=0.1), steps=8, clip=clip, compile=compiled)
+        return [*history.losses, *(number for p in model.parameters() for number in p.data.flat)]
 
     np.testing.assert_allclose(trained("c"), trained(False), rtol=1e-12)
 
