@@ -11,11 +11,9 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ..recording import Scope
 from ..value import Value
-from .gaps import gap_between
 from .places import Place
+from .run import SAME_NUMBERS, gap_between
 from .tensors import as_array, tensors_in
-
-SAME_NUMBERS = 1e-3  # results that are further apart, relative to the largest number, are not of the same call
 
 
 @dataclass(eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -15,25 +14,16 @@ import numpy as np
 import autograd as ag
 
 from ..errors import DataError, HandgradError
+from ..op import Op
 from ..recording import Scope
 from ..value import Value
-from .gaps import gap_between
 from .jaxpr import Flat, Step, is_real
 from .lax import LAX
-from .noting import Noted
-from .opaque import jax_op
-from .places import Namer, Place
+from .places import Namer, Noted, Place, argument_names
 from .recognise import call_of, groups, recognised
-from .run import Run
+from .run import SAME_NUMBERS, Parameter, Run, gap_between
 
 MOVES = ("gather", "dynamic_slice")  # each result is an entry of the first operand
-SAME_NUMBERS = 1e-3
-
-
-class Parameter(Value):
-    """A leaf that came in a nest of parameters."""
-
-    __slots__ = ()
 
 
 @dataclass(eq=False)
@@ -195,7 +185,7 @@ class JaxRecorder:
                 out = step.run(*(next(given) if x is None else x for x in held))
                 return out[number] if isinstance(out, list | tuple) else out
 
-            made.append(jax_op(name, one, jax)(*(x for x in operands if isinstance(x, Value))))
+            made.append(opaque_op(name, one)(*(x for x in operands if isinstance(x, Value))))
             self.opaque.append(name)
         return made
 
@@ -253,6 +243,21 @@ class JaxRecorder:
     def leaves(self) -> list[int]:
         """The slots of leaves."""
         return [slot for slot, value in self.values.items() if value.op is None]
+
+
+def opaque_op(name: str, function: Callable[..., Any]) -> Op:
+    """An op that JAX computes, with its gradient, around a function of JAX's arrays."""
+
+    def forward(*arrays: Any) -> Any:
+        return np.array(function(*arrays))[()]
+
+    def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
+        def pull(i: int) -> Callable[..., Any]:
+            return lambda g, *xs: jax.vjp(function, *xs)[1](g)[i]
+
+        return tuple(opaque_op(f"pull_{name}", pull(i))(g, *xs) for i in range(len(xs)))
+
+    return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"JAX's {name}, by JAX's own rule.")
 
 
 def replayed(steps: list[Step], flat: Flat, inputs: list[int], outputs: list[int]) -> Callable[..., Any]:
@@ -363,13 +368,3 @@ def named_leaves(
         (parameters if rest else named)[name] = value
         recorder.values[slot] = value
     return parameters, named
-
-
-def argument_names(function: Any, count: int) -> list[str]:
-    """What the function calls its arguments."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return [*names[:count], *(f"input_{i}" for i in range(len(names), count))]

@@ -19,8 +19,26 @@ from ..value import Value
 
 LAX: dict[str, Callable[..., Any]] = {}
 
-for _name in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "erf", "abs", "neg"):
-    LAX[_name] = lambda x, op=ag.OPS[_name], **_: op(x)
+SAME = {  # JAX's functions of numbers, and ours
+    **{name: name for name in ("exp", "expm1", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh",
+                               "erf", "abs", "neg", "add", "sub", "mul", "div")},
+    "add_any": "add", "pow": "power", "min": "minimum", "logistic": "sigmoid",
+}  # fmt: skip
+for _lax, _ours in SAME.items():
+    LAX[_lax] = lambda *xs, op=ag.OPS[_ours], **_: op(*xs)
+for _name in ("sum", "max", "min", "prod"):
+    LAX[f"reduce_{_name}"] = lambda x, axes, op=ag.OPS[_name], **_: op(x, axis=tuple(axes))
+LAX.update({
+    "integer_pow": lambda x, y, **_: x**y,
+    "square": lambda x, **_: x**2,
+    "rsqrt": lambda x, **_: x**-0.5,
+    "exp2": lambda x, **_: ag.power(2.0, x),
+    "reshape": lambda x, new_sizes, **_: ag.reshape(x, tuple(new_sizes)),
+    "expand_dims": lambda x, dimensions: ag.expand_dims(x, tuple(dimensions)),
+    "transpose": lambda x, permutation: ag.transpose(x, tuple(permutation)),
+    "concatenate": lambda *xs, dimension: ag.concatenate(list(xs), axis=dimension),
+    "rev": lambda x, dimensions: ag.flip(x, axis=tuple(dimensions)),
+})
 
 
 def lax(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -34,56 +52,6 @@ def lax(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return enter
 
 
-@lax("add", "add_any")
-def add(x, y, **_):
-    return ag.add(x, y)
-
-
-@lax("sub")
-def sub(x, y, **_):
-    return ag.sub(x, y)
-
-
-@lax("mul")
-def mul(x, y, **_):
-    return ag.mul(x, y)
-
-
-@lax("div")
-def div(x, y, **_):
-    return ag.div(x, y)
-
-
-@lax("pow")
-def power(x, y, **_):
-    return ag.power(x, y)
-
-
-@lax("integer_pow")
-def integer_pow(x, y, **_):
-    return x**y
-
-
-@lax("square")
-def square(x, **_):
-    return x**2
-
-
-@lax("rsqrt")
-def rsqrt(x, **_):
-    return x**-0.5
-
-
-@lax("logistic")
-def logistic(x, **_):
-    return ag.sigmoid(x)
-
-
-@lax("exp2")
-def exp2(x, **_):
-    return ag.power(2.0, x)
-
-
 @lax("max")
 def maximum(x, y, **_):
     """With a limit that is nowhere the larger, x itself: `max(-inf, x)` stands in every softmax."""
@@ -91,11 +59,6 @@ def maximum(x, y, **_):
         if not isinstance(limit, Value) and isinstance(other, Value) and np.all(np.asarray(limit) == -np.inf):
             return other
     return ag.maximum(x, y)
-
-
-@lax("min")
-def minimum(x, y, **_):
-    return ag.minimum(x, y)
 
 
 @lax("select_n")
@@ -135,40 +98,15 @@ def broadcast_in_dim(x, *_, shape, broadcast_dimensions, **__):
     return x if tuple(spread) == tuple(shape) else ag.broadcast_to(x, tuple(shape))
 
 
-@lax("reshape")
-def reshape(x, new_sizes, **_):
-    return ag.reshape(x, tuple(new_sizes))
-
-
 @lax("squeeze")
 def squeeze(x, dimensions):
     return ag.squeeze(x, axis=tuple(dimensions)) if dimensions else x
-
-
-@lax("expand_dims")
-def expand_dims(x, dimensions):
-    return ag.expand_dims(x, tuple(dimensions))
-
-
-@lax("transpose")
-def transpose(x, permutation):
-    return ag.transpose(x, tuple(permutation))
-
-
-@lax("concatenate")
-def concatenate(*xs, dimension):
-    return ag.concatenate(list(xs), axis=dimension)
 
 
 @lax("slice")
 def slice_(x, start_indices, limit_indices, strides):
     strides = strides or (1,) * len(start_indices)
     return x[tuple(slice(a, b, s) for a, b, s in zip(start_indices, limit_indices, strides, strict=True))]
-
-
-@lax("rev")
-def rev(x, dimensions):
-    return ag.flip(x, axis=tuple(dimensions))
 
 
 @lax("pad")
@@ -179,26 +117,6 @@ def pad(x, value, padding_config):
 
 
 # --- sums and products --------------------------------------------------------------------------------------
-
-
-@lax("reduce_sum")
-def reduce_sum(x, axes, **_):
-    return ag.sum(x, axis=tuple(axes))
-
-
-@lax("reduce_max")
-def reduce_max(x, axes, **_):
-    return ag.max(x, axis=tuple(axes))
-
-
-@lax("reduce_min")
-def reduce_min(x, axes, **_):
-    return ag.min(x, axis=tuple(axes))
-
-
-@lax("reduce_prod")
-def reduce_prod(x, axes, **_):
-    return ag.prod(x, axis=tuple(axes))
 
 
 @lax("cumsum")

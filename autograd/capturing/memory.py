@@ -22,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Write:
-    """New numbers at some places in memory: with a gradient (a Value), cut off from it, or edited behind its back."""
+    """New numbers at some places in memory: a Value with a gradient, or plain numbers."""
 
     places: Array
     data: Any  # a Value; or a plain array
@@ -54,10 +54,6 @@ class Memory:
         self._as_array = as_array
         self._known: dict[int, Known] = {}
         self._storages: dict[int, Storage] = {}
-
-    def knows(self, tensor: Any) -> bool:
-        """Whether this very tensor has been given a Value."""
-        return id(tensor) in self._known
 
     def touched(self, tensor: Any) -> bool:
         """Whether some tensor that shares memory with this one has a Value."""

@@ -1,16 +1,17 @@
-"""Ops that we have no rule for: torch or JAX computes them and their gradients; we draw, step and check them."""
+"""Ops that we have no rule for: torch computes them and their gradients; we draw, step and check them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+import torch
 
 from ..op import Op
+from .tensors import as_tensor
 
 
-def opaque_op(name: str, function: Callable[..., Any], torch: Any, to_tensor: Callable[[Any], Any]) -> Op:
+def opaque_op(name: str, function: Callable[..., Any]) -> Op:
     """An op around a torch function of tensors that returns one tensor.
 
     Its rule is torch's own: the function that pulls a gradient back is again such an op, so it can be differentiated.
@@ -18,16 +19,16 @@ def opaque_op(name: str, function: Callable[..., Any], torch: Any, to_tensor: Ca
 
     def forward(*arrays: Any) -> Any:
         with torch.no_grad():
-            return function(*map(to_tensor, arrays)).numpy(force=True)[()]
+            return function(*map(as_tensor, arrays)).numpy(force=True)[()]
 
     def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
-        return tuple(_pull(name, function, i, torch, to_tensor)(g, *xs) for i in range(len(xs)))
+        return tuple(_pull(name, function, i)(g, *xs) for i in range(len(xs)))
 
     doc = f"torch's {name}, by torch's own rule."
     return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=doc)
 
 
-def _pull(name: str, function: Callable[..., Any], i: int, torch: Any, to_tensor: Callable[[Any], Any]) -> Op:
+def _pull(name: str, function: Callable[..., Any], i: int) -> Op:
     """The op that gives the gradient of input i from the gradient of the result and the inputs."""
 
     def pull(g: Any, *xs: Any) -> Any:
@@ -39,24 +40,4 @@ def _pull(name: str, function: Callable[..., Any], i: int, torch: Any, to_tensor
             (dx,) = torch.autograd.grad(out, x, g.reshape(out.shape), create_graph=True, allow_unused=True)
         return torch.zeros_like(x) if dx is None else dx
 
-    return opaque_op(f"pull_{name}", pull, torch, to_tensor)
-
-
-def jax_op(name: str, function: Callable[..., Any], jax: Any) -> Op:
-    """The same around a function of JAX's arrays."""
-
-    def forward(*arrays: Any) -> Any:
-        return np.array(function(*arrays))[()]
-
-    def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
-        def pull(i: int) -> Callable[..., Any]:
-            return lambda g, *xs: jax.vjp(function, *xs)[1](g)[i]
-
-        return tuple(jax_op(f"pull_{name}", pull(i), jax)(g, *xs) for i in range(len(xs)))
-
-    return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"JAX's {name}, by JAX's own rule.")
-
-
-def tensor_maker(torch: Any) -> Callable[[Any], Any]:
-    """Plain data as a tensor that shares nothing with it."""
-    return lambda x: torch.from_numpy(np.array(x, dtype=getattr(x, "dtype", np.float64)))
+    return opaque_op(f"pull_{name}", pull)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import os
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..recording import Scope
+from ..recording import Block, Modes, Note, Scope
 from ..value import Value
 
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
@@ -40,6 +41,29 @@ class Place:
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}"
+
+
+class Noted(Block):
+    """A block in which every new node is recorded, also within `no_grad`, with this scope and line."""
+
+    def __init__(self, scope: Scope | None, place: Place | None) -> None:
+        super().__init__(recording=True)
+        self.note = Note(None, scope, None if place is None else f"{place}: {place.text}")
+
+    def inside(self, around: Modes) -> Modes:
+        """The modes in force inside."""
+        return Modes(around, self, self.note, super().inside(around).switches)
+
+
+def argument_names(function: Any, count: int) -> list[str]:
+    """What a function calls its first `count` arguments: those of `*xs` are xs_0, xs_1."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "input")
+    return [*names[:count], *(f"{rest}_{i}" for i in range(count - len(names)))]
 
 
 def user_frame(libraries: tuple[str, ...]) -> Any:

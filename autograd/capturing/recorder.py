@@ -22,12 +22,11 @@ from ..errors import DataError, HandgradError
 from ..recording import Scope
 from ..value import Value
 from .aten import NotMapped, rule_for
-from .calls import SAME_NUMBERS, Call, as_function
-from .gaps import gap_between
+from .calls import Call, as_function
 from .memory import Memory
-from .noting import Noted
-from .opaque import opaque_op, tensor_maker
-from .places import Namer, libraries, place_of, user_frame
+from .opaque import opaque_op
+from .places import Namer, Noted, libraries, place_of, user_frame
+from .run import SAME_NUMBERS, Parameter, gap_between
 from .state import KeptState
 from .tensors import (
     COMPOSITE,
@@ -48,14 +47,6 @@ LIBRARIES = libraries()
 REFUSED = {
     torch.bfloat16: "bfloat16, which NumPy does not have", torch.float16: "float16, too coarse to compare gradients in",
 }  # fmt: skip
-
-as_tensor = tensor_maker(torch)
-
-
-class Parameter(Value):
-    """A leaf that is a parameter of the captured model."""
-
-    __slots__ = ()
 
 
 class Recorder(TorchDispatchMode):
@@ -325,7 +316,7 @@ class Recorder(TorchDispatchMode):
             if not tensor.is_floating_point() or not (tensor.requires_grad or self.inside):
                 values.append(None)
                 continue
-            op = opaque_op(name, functools.partial(result_number, function, i), torch, as_tensor)
+            op = opaque_op(name, functools.partial(result_number, function, i))
             with self.noted():
                 values.append(op(*inputs))
             self.opaque.append(name)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import DataError, counted
 from ..graph import topological
 from ..value import Value
@@ -14,8 +16,14 @@ if TYPE_CHECKING:
     from ..check import Report
     from .compare import Comparison
 
-
+SAME_NUMBERS = 1e-3  # results that are further apart, relative to the largest number, are not of the same call
 LATEST = 20  # results before an error, among which the last whole one is
+
+
+class Parameter(Value):
+    """A leaf that is a parameter of the captured model."""
+
+    __slots__ = ()
 
 
 class Run:
@@ -124,3 +132,16 @@ class Run:
     def __repr__(self) -> str:
         return f"<{str(self).splitlines()[0]}>"
 
+
+def gap_between(ours: Any, theirs: Any) -> float:
+    """The largest difference, relative to the largest number; NaNs and infinities must stand at the same places."""
+    ours = np.asarray(ours)
+    finite = np.isfinite(theirs)
+    if not finite.all():
+        if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
+            return np.inf
+        ours, theirs = ours[finite], theirs[finite]
+    if not theirs.size:
+        return 0.0
+    scale = float(np.max(np.abs(theirs)))
+    return float(np.max(np.abs(ours - theirs))) / (scale or 1.0)

@@ -18,6 +18,11 @@ def as_array(tensor: Any) -> Any:
     return np.array(tensor.detach().numpy(force=True))
 
 
+def as_tensor(x: Any) -> Any:
+    """Plain numbers as a tensor that shares no memory with them."""
+    return torch.from_numpy(np.array(x, dtype=getattr(x, "dtype", np.float64)))
+
+
 def name_of(func: Any) -> str:
     """ "add.Tensor" for aten.add.Tensor; the default overload has no name of its own."""
     name = func.__name__

@@ -14,9 +14,9 @@ from tqdm import tqdm
 
 from ..errors import DataError
 from ..value import Value
-from .places import failing_place
-from .recorder import LIBRARIES, Parameter, Recorder
-from .run import Run
+from .places import argument_names, failing_place
+from .recorder import LIBRARIES, Recorder
+from .run import Parameter, Run
 from .state import KeptState
 from .tensors import edge_of
 from .watching import watching
@@ -123,7 +123,9 @@ def prepared(
     recorder: Recorder, model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]
 ) -> tuple[tuple[Any, Any], dict[str, Value]]:
     """The arguments to call with, real ones as copies that ask for a gradient; and their Values by name."""
-    names = argument_names(model, len(inputs))
+    original = getattr(model, "_orig_mod", model)
+    function = original.forward if isinstance(original, torch.nn.Module) else original
+    names = argument_names(function, len(inputs))
     flat, structure = tree_flatten_with_path((inputs, keywords))
     named: dict[str, Value] = {}
     leaves: dict[int, Any] = {}
@@ -141,19 +143,6 @@ def prepared(
         filled.append(leaves[id(x)])
     args, kwargs = tree_unflatten(filled, structure)
     return (args, kwargs), named
-
-
-def argument_names(model: Any, count: int) -> list[str]:
-    """What the model calls its arguments."""
-    model = getattr(model, "_orig_mod", model)
-    function = model.forward if isinstance(model, torch.nn.Module) else model
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "input")
-    return [*names[:count], *(f"{rest}_{i}" for i in range(count - len(names)))]
 
 
 def name_of_argument(path: Any, names: list[str]) -> str:

@@ -16,7 +16,7 @@ from ..value import Value
 from .calls import Call, as_function
 from .opaque import opaque_op
 from .places import user_frame
-from .recorder import LIBRARIES, Recorder, as_tensor
+from .recorder import LIBRARIES, Recorder
 from .tensors import result_number, tensors_in
 
 # `Function.apply` may have been looked up long before (`norm = RowNorm.apply`); when it is called it asks the classes
@@ -88,7 +88,7 @@ def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs
 def unseen(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs: Any, i: int) -> Value:
     """A Function whose forward leaves torch (NumPy, a kernel of its own): one opaque node."""
     function, inputs = as_function(apply, args, kwargs, recorder)
-    op = opaque_op(cls.__name__, functools.partial(result_number, function, i), torch, as_tensor)
+    op = opaque_op(cls.__name__, functools.partial(result_number, function, i))
     recorder.opaque.append(cls.__name__)
     with recorder.noted():
         return op(*inputs)

@@ -6,10 +6,8 @@ import autograd as ag
 
 from .table import aten, operands, rank_of, shape_of, unless
 
-
-@aten("linalg_det", "det")
-def det(a):
-    return ag.det(a)
+aten("linalg_det", "det")(ag.det)
+aten("linalg_inv", "inverse")(ag.inv)
 
 
 @aten("linalg_slogdet", "slogdet")
@@ -28,11 +26,6 @@ def logdet(a):
 def pinv(a, *args, **kwargs):
     unless(args or kwargs, "a tolerance of its own")
     return ag.pinv(a)
-
-
-@aten("linalg_inv", "inverse")
-def inv(a):
-    return ag.inv(a)
 
 
 @aten("linalg_solve")

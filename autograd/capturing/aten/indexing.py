@@ -86,11 +86,6 @@ def masked_select(x, mask):
     return x[np.broadcast_to(mask, shape)]
 
 
-@aten("take")
-def take(x, index):
-    return ag.take(x, index)
-
-
 # --- writing ------------------------------------------------------------------------------------------------
 
 
@@ -199,29 +194,16 @@ def select_scatter(x, src, dim, index):
 
 @aten("sort")
 def sort(x, dim=-1, descending=False):
-    return _sorted(x, dim, descending)
-
-
-@aten("sort.stable")
-def stable_sort(x, stable=False, dim=-1, descending=False):
-    return _sorted(x, dim, descending)
-
-
-def _sorted(x, dim, descending):
     if not rank_of(x):
         return x, None
     order = np.argsort(-x.data if descending else x.data, axis=dim, kind="stable")
     return gather(x, dim, order), None
 
 
-@aten("cummax")
-def cummax(x, dim):
-    return _running(x, dim, np.maximum)
-
-
-@aten("cummin")
-def cummin(x, dim):
-    return _running(x, dim, np.minimum)
+aten("sort.stable")(lambda x, stable=False, dim=-1, descending=False: sort(x, dim, descending))
+aten("cummax")(lambda x, dim: _running(x, dim, np.maximum))
+aten("cummin")(lambda x, dim: _running(x, dim, np.minimum))
+aten("take")(ag.take)
 
 
 def _running(x, dim, function):

@@ -10,18 +10,16 @@ import autograd as ag
 
 from .table import aten, dtype_of, given_results, operands, plain, rank_of, shape_of, unless
 
+aten("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner")(ag.matmul)
+aten("outer", "ger")(ag.outer)
+
 
 @aten("linear")
 def linear(x, weight, bias=None):
     return ag.linear_rows(x, weight, bias)
 
 
-@aten("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner")
-def matmul(x, y):
-    return ag.matmul(x, y)
-
-
-@aten("addmm", "addmv")
+@aten("addmm", "addmv", "baddbmm")
 def addmm(bias, x, y, beta=1, alpha=1):
     return _added(bias, ag.matmul(x, y), beta, alpha)
 
@@ -40,16 +38,6 @@ def addbmm(bias, x, y, beta=1, alpha=1):
 def bilinear(x, y, weight, bias=None):
     out = ag.einsum("...i,oij,...j->...o", x, weight, y)
     return out if bias is None else out + bias
-
-
-@aten("baddbmm")
-def baddbmm(bias, x, y, beta=1, alpha=1):
-    return addmm(bias, x, y, beta, alpha)
-
-
-@aten("outer", "ger")
-def outer(x, y):
-    return ag.outer(x, y)
 
 
 @aten("einsum")

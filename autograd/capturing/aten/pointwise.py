@@ -18,12 +18,30 @@ SAME = {  # torch's functions of one number, and ours
 }  # fmt: skip
 OF_TWO = {
     "mul": "mul", "multiply": "mul", "pow": "power", "xlogy": "xlogy", "logaddexp": "logaddexp", "atan2": "arctan2",
-    "hypot": "hypot", "fmod": "fmod", "remainder": "mod",
+    "hypot": "hypot", "fmod": "fmod", "remainder": "mod", "maximum": "maximum", "max.other": "maximum",
+    "fmax": "maximum", "minimum": "minimum", "min.other": "minimum", "fmin": "minimum",
 }  # fmt: skip
 for _torch, _ours in SAME.items():
     ATEN[_torch] = ag.OPS[_ours]
 for _torch, _ours in OF_TWO.items():
     ATEN[_torch] = lambda x, y, op=ag.OPS[_ours]: op(*operands(x, y))
+
+ATEN.update({
+    "square": lambda x: x**2,
+    "reciprocal": lambda x: ag.div(1.0, x),
+    "rsqrt": lambda x: x**-0.5,
+    "rsub": lambda x, y, alpha=1: sub(y, x, alpha),
+    "mish": lambda x: x * ag.tanh(ag.softplus(x)),
+    "log_sigmoid": lambda x: -ag.softplus(-x),
+    "selu": lambda x: elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946),
+    "celu": lambda x, alpha=1.0: elu(x, alpha, 1.0, 1.0 / alpha),
+    "hardtanh": lambda x, low=-1.0, high=1.0: _open_clip(x, low, high),
+    "relu6": lambda x: _open_clip(x, 0.0, 6.0),
+    "hardsigmoid": lambda x: _open_clip(x / 6.0 + 0.5, 0.0, 1.0),
+    "hardswish": lambda x: x * _open_clip(x / 6.0 + 0.5, 0.0, 1.0),
+    "clamp_min": lambda x, low: clamp(x, min=low),
+    "clamp_max": lambda x, high: clamp(x, max=high),
+})
 
 # --- arithmetic ---------------------------------------------------------------------------------------------
 
@@ -40,30 +58,10 @@ def sub(x, y, alpha=1):
     return ag.sub(x, y if alpha == 1 else ag.mul(alpha, y))
 
 
-@aten("rsub")
-def rsub(x, y, alpha=1):
-    return sub(y, x, alpha)
-
-
 @aten("div", "divide", "true_divide")
 def div(x, y, rounding_mode=None):
     quotient = ag.div(*operands(x, y))
     return quotient if rounding_mode is None else ag.OPS[rounding_mode](quotient)
-
-
-@aten("square")
-def square(x):
-    return x**2
-
-
-@aten("reciprocal")
-def reciprocal(x):
-    return ag.div(1.0, x)
-
-
-@aten("rsqrt")
-def rsqrt(x):
-    return x**-0.5
 
 
 @aten("lerp")
@@ -119,41 +117,6 @@ def elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
     return out if scale == 1.0 else scale * out
 
 
-@aten("celu")
-def celu(x, alpha=1.0):
-    return elu(x, alpha, 1.0, 1.0 / alpha)
-
-
-@aten("selu")
-def selu(x):
-    return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
-
-
-@aten("mish")
-def mish(x):
-    return x * ag.tanh(ag.softplus(x))
-
-
-@aten("hardtanh")
-def hardtanh(x, min_val=-1.0, max_val=1.0):
-    return _open_clip(x, min_val, max_val)
-
-
-@aten("relu6")
-def relu6(x):
-    return _open_clip(x, 0.0, 6.0)
-
-
-@aten("hardsigmoid")
-def hardsigmoid(x):
-    return _open_clip(x / 6.0 + 0.5, 0.0, 1.0)
-
-
-@aten("hardswish")
-def hardswish(x):
-    return x * _open_clip(x / 6.0 + 0.5, 0.0, 1.0)
-
-
 def _open_clip(x, low, high):
     """clip, but flat at the two corners themselves, as torch's hardtanh is."""
     inside = (x.data > low) & (x.data < high)
@@ -170,11 +133,6 @@ def hardshrink(x, lambd=0.5):
     return ag.where(np.abs(x.data) > lambd, x, 0.0)
 
 
-@aten("log_sigmoid")
-def log_sigmoid(x):
-    return -ag.softplus(-x)
-
-
 @aten("glu")
 def glu(x, dim=-1):
     a, gate = ag.split(x, 2, axis=dim)
@@ -182,16 +140,6 @@ def glu(x, dim=-1):
 
 
 # --- choices ------------------------------------------------------------------------------------------------
-
-
-@aten("maximum", "max.other", "fmax")
-def maximum(x, y):
-    return ag.maximum(*operands(x, y))
-
-
-@aten("minimum", "min.other", "fmin")
-def minimum(x, y):
-    return ag.minimum(*operands(x, y))
 
 
 @aten("clamp", "clip")
@@ -203,16 +151,6 @@ def clamp(x, min=None, max=None):
         inside = (x.data >= low) & (x.data <= high)
         return ag.where(inside, x, np.clip(x.data, low, high))
     return ag.clip(x, low=min, high=max)
-
-
-@aten("clamp_min")
-def clamp_min(x, min):
-    return clamp(x, min=min)
-
-
-@aten("clamp_max")
-def clamp_max(x, max):
-    return clamp(x, max=max)
 
 
 @aten("where")

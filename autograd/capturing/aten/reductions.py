@@ -8,7 +8,7 @@ import numpy as np
 
 import autograd as ag
 
-from .table import aten, axis_or_all, rank_of, shape_of, unless
+from .table import ATEN, aten, axis_or_all, rank_of, shape_of, unless
 
 
 def typed(x, dtype):
@@ -39,46 +39,39 @@ def _ddof(x, dim, correction):
     return ddof
 
 
-@aten("var.correction")
-def var(x, dim=None, correction=1, keepdim=False):
-    dim = axis_or_all(dim)
-    return ag.var(x, axis=dim, ddof=_ddof(x, dim, correction), keepdims=keepdim)
+def _spread(op):
+    def spread(x, dim=None, correction=1, keepdim=False):
+        dim = axis_or_all(dim)
+        return op(x, axis=dim, ddof=_ddof(x, dim, correction), keepdims=keepdim)
+
+    return spread
 
 
-@aten("std.correction")
-def std(x, dim=None, correction=1, keepdim=False):
-    dim = axis_or_all(dim)
-    return ag.std(x, axis=dim, ddof=_ddof(x, dim, correction), keepdims=keepdim)
+for _name in ("var", "std"):
+    _of = _spread(ag.OPS[_name])
+    ATEN.update({
+        f"{_name}.correction": _of,
+        f"{_name}.dim": lambda x, dim, unbiased=True, keepdim=False, of=_of: of(x, dim, int(unbiased), keepdim),
+        _name: lambda x, unbiased=True, of=_of: of(x, None, int(unbiased)),
+        f"{_name}_mean.correction": lambda x, dim=None, correction=1, keepdim=False, of=_of: (
+            of(x, dim, correction, keepdim), mean(x, dim, keepdim)),
+    })  # fmt: skip
 
+for _name, _op, _where in (("max", ag.max, np.argmax), ("min", ag.min, np.argmin)):
+    ATEN.update({
+        _name: _op,
+        f"a{_name}": lambda x, dim=None, keepdim=False, op=_op: op(x, axis=axis_or_all(dim), keepdims=keepdim),
+        f"{_name}.dim": lambda x, dim, keepdim=False, where=_where: (
+            picked(x, where(x.data, axis=dim, keepdims=True), dim, keepdim), None),
+    })  # fmt: skip
 
-@aten("var")
-def var_of_all(x, unbiased=True):
-    return var(x, None, int(unbiased))
-
-
-@aten("std")
-def std_of_all(x, unbiased=True):
-    return std(x, None, int(unbiased))
-
-
-@aten("var.dim")
-def var_along(x, dim, unbiased=True, keepdim=False):
-    return var(x, dim, int(unbiased), keepdim)
-
-
-@aten("std.dim")
-def std_along(x, dim, unbiased=True, keepdim=False):
-    return std(x, dim, int(unbiased), keepdim)
-
-
-@aten("var_mean.correction")
-def var_mean(x, dim=None, correction=1, keepdim=False):
-    return var(x, dim, correction, keepdim), mean(x, dim, keepdim)
-
-
-@aten("std_mean.correction")
-def std_mean(x, dim=None, correction=1, keepdim=False):
-    return std(x, dim, correction, keepdim), mean(x, dim, keepdim)
+ATEN.update({
+    "prod": lambda x, dtype=None: ag.prod(typed(x, dtype)),
+    "prod.dim_int": lambda x, dim, keepdim=False, dtype=None: ag.prod(typed(x, dtype), axis=dim, keepdims=keepdim),
+    "cumsum": lambda x, dim, dtype=None: ag.cumsum(typed(x, dtype), axis=dim),
+    "cumprod": lambda x, dim, dtype=None: ag.cumprod(typed(x, dtype), axis=dim),
+    "logcumsumexp": lambda x, dim: ag.logcumsumexp(x, axis=dim),
+})
 
 
 @aten("linalg_vector_norm")
@@ -93,54 +86,9 @@ def norm(x, p=2, dim=None, keepdim=False, dtype=None):
     return vector_norm(x, 2 if p is None else p, dim, keepdim, dtype)
 
 
-@aten("amax")
-def amax(x, dim=None, keepdim=False):
-    return ag.max(x, axis=axis_or_all(dim), keepdims=keepdim)
-
-
-@aten("amin")
-def amin(x, dim=None, keepdim=False):
-    return ag.min(x, axis=axis_or_all(dim), keepdims=keepdim)
-
-
-@aten("max")
-def max_of_all(x):
-    return ag.max(x)
-
-
-@aten("min")
-def min_of_all(x):
-    return ag.min(x)
-
-
-@aten("prod")
-def prod(x, dtype=None):
-    return ag.prod(typed(x, dtype))
-
-
-@aten("prod.dim_int")
-def prod_along(x, dim, keepdim=False, dtype=None):
-    return ag.prod(typed(x, dtype), axis=dim, keepdims=keepdim)
-
-
 @aten("logsumexp")
 def logsumexp(x, dim, keepdim=False):
     return ag.logsumexp(x, axis=_axis(x, dim), keepdims=keepdim)
-
-
-@aten("cumsum")
-def cumsum(x, dim, dtype=None):
-    return ag.cumsum(typed(x, dtype), axis=dim)
-
-
-@aten("cumprod")
-def cumprod(x, dim, dtype=None):
-    return ag.cumprod(typed(x, dtype), axis=dim)
-
-
-@aten("logcumsumexp")
-def logcumsumexp(x, dim):
-    return ag.logcumsumexp(x, axis=dim)
 
 
 @aten("softmax", "_softmax", "_safe_softmax")
@@ -152,16 +100,6 @@ def softmax(x, dim=-1, dtype=None):
 @aten("log_softmax", "_log_softmax")
 def log_softmax(x, dim=-1, dtype=None):
     return ag.log_softmax(x if dtype in (None, False) else ag.astype(x, dtype), axis=dim)
-
-
-@aten("max.dim")
-def max_along(x, dim, keepdim=False):
-    return picked(x, np.argmax(x.data, axis=dim, keepdims=True), dim, keepdim), None
-
-
-@aten("min.dim")
-def min_along(x, dim, keepdim=False):
-    return picked(x, np.argmin(x.data, axis=dim, keepdims=True), dim, keepdim), None
 
 
 @aten("median.dim")

@@ -49,9 +49,10 @@ def unflatten(x, dim, sizes):
     return ag.reshape(x, (*shape[:dim], *sizes, *shape[dim + 1 :]))
 
 
-@aten("unsqueeze")
-def unsqueeze(x, dim):
-    return ag.expand_dims(x, dim)
+aten("unsqueeze")(ag.expand_dims)
+aten("permute")(lambda x, dims: ag.transpose(x, tuple(dims)))
+aten("tril")(lambda x, diagonal=0: ag.tril(x, k=diagonal))
+aten("triu")(lambda x, diagonal=0: ag.triu(x, k=diagonal))
 
 
 @aten("squeeze")
@@ -69,11 +70,6 @@ def expand(x, shape, implicit=False):
     lead = len(shape) - len(own)
     full = tuple(own[i - lead] if n == -1 else n for i, n in enumerate(shape))
     return x if full == own else ag.broadcast_to(x, full)
-
-
-@aten("permute")
-def permute(x, dims):
-    return ag.transpose(x, tuple(dims))
 
 
 @aten("transpose", "swapaxes", "swapdims")
@@ -112,16 +108,6 @@ def roll(x, shifts, dims=()):
     return x
 
 
-@aten("tril")
-def tril(x, diagonal=0):
-    return ag.tril(x, k=diagonal)
-
-
-@aten("triu")
-def triu(x, diagonal=0):
-    return ag.triu(x, k=diagonal)
-
-
 @aten("repeat")
 def repeat(x, sizes):
     """Tiled: one copy after another along each axis, new axes in front."""
@@ -154,7 +140,8 @@ def stack(tensors, dim=0):
     return ag.stack([x if not plain(x) else x.astype(dtype) for x in tensors], axis=dim)
 
 
-def pieces(x, sizes, dim):
+@aten("split_with_sizes", "split.sizes", "unsafe_split_with_sizes")
+def pieces(x, sizes, dim=0):
     """x cut along an axis into parts of these sizes."""
     stops = np.cumsum(sizes)
     return tuple(x[along(dim, rank_of(x), slice(int(b - n), int(b)))] for n, b in zip(sizes, stops, strict=True))
@@ -165,11 +152,6 @@ def split(x, size, dim=0):
     total = shape_of(x)[dim]
     full, rest = divmod(total, size) if size else (1, 0)
     return pieces(x, [size] * full + [rest] * bool(rest), dim)
-
-
-@aten("split_with_sizes", "split.sizes", "unsafe_split_with_sizes")
-def split_with_sizes(x, sizes, dim=0):
-    return pieces(x, sizes, dim)
 
 
 @aten("chunk", "unsafe_chunk")
