@@ -156,7 +156,7 @@ def fit(
 
 
 def _check_batch(loss: Callable[..., ag.Value], batch: Any) -> None:
-    """Refuse a batch that the loss cannot be called with, before a bare TypeError tells of it."""
+    """Refuse a batch that does not fit the loss, with an error that says more than Python's TypeError."""
     parts = parts_of(batch)
     try:
         inspect.signature(loss).bind(*parts)

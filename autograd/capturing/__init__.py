@@ -26,7 +26,7 @@ def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
     if not callable(model):
         raise DataError(f"capture takes a module or a function, and its inputs; got {model!r:.60}")
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
-    if torch is not None and hasattr(torch, "nn") and (jax is None or speaks_torch(torch, model, (inputs, keywords))):
+    if torch is not None and hasattr(torch, "nn") and (jax is None or is_torch(torch, model, (inputs, keywords))):
         from .torch import record
 
         return record(model, inputs, keywords)
@@ -40,7 +40,7 @@ def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
     )
 
 
-def speaks_torch(torch: Any, model: Any, given: Any) -> bool:
+def is_torch(torch: Any, model: Any, given: Any) -> bool:
     """Whether a model is torch's rather than JAX's: it is a module, uses one, or is given tensors."""
     from ..tree import flatten
 

@@ -100,7 +100,7 @@ def code_box(found: Comparison) -> str:
 
 
 def witness_box(found: Comparison) -> str:
-    """One entry by three witnesses."""
+    """One entry of the gradient, computed in three ways."""
     seen, first = witnesses(found), found.first
     if seen is None or first is None:
         return ""
@@ -113,7 +113,7 @@ def witness_box(found: Comparison) -> str:
         kind = "hg-theirs" if wrong else "hg-ours" if is_ours else ""
         rows.append(f'<tr><td>{xml(who)}</td><td class="{kind}">{cell(number).text}</td>'
                     f'<td class="{"hg-theirs" if wrong else ""}">{off}</td></tr>')  # fmt: skip
-    table = ("<table><tr><th>who says it</th><th>gradient</th><th>off by</th></tr>" + "".join(rows) + "</table>")
+    table = ("<table><tr><th>computed by</th><th>gradient</th><th>off by</th></tr>" + "".join(rows) + "</table>")
     what = f"entry <code>{seen.entry}</code> of " if seen.index else ""
     return box(table, f"{what}∂L/∂{xml(visible(first.name))}", seen.counted)
 

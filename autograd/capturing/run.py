@@ -52,7 +52,7 @@ class Run:
         """The model raised: what was recorded so far stays, with the line that failed."""
         self.error, self.place = error, place
         made = [value for call in self._recorder.calls for value in call.outputs][-LATEST:]
-        self.result = max(made, key=lambda value: len(topological(value)), default=None)  # what most was computed for
+        self.result = max(made, key=lambda value: len(topological(value)), default=None)  # the largest graph
         if not isinstance(error, Exception):
             return
         where = f" at {place}: {place.text}" if place else ""

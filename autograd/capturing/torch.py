@@ -75,20 +75,20 @@ def refuse_autocast() -> None:
 
 
 def modules_of(model: Any) -> Iterator[tuple[str, Any]]:
-    """The modules that a model is, belongs to, or speaks of; each with the prefix of its parameters' names."""
+    """The modules that a model is, belongs to, or uses; each with the prefix of its parameters' names."""
     if isinstance(model, torch.nn.Module):
         yield "", model
         return
     if isinstance(getattr(model, "__self__", None), torch.nn.Module):
         yield "", model.__self__
         return
-    found = {name: x for name, x in spoken_of(model) if isinstance(x, torch.nn.Module)}
+    found = {name: x for name, x in outer_variables(model) if isinstance(x, torch.nn.Module)}
     for name, module in found.items():
         yield ("" if len(found) == 1 else name), module
 
 
-def spoken_of(function: Any) -> Iterator[tuple[str, Any]]:
-    """The variables outside of a function that it uses."""
+def outer_variables(function: Any) -> Iterator[tuple[str, Any]]:
+    """The variables from outside that a function uses."""
     try:
         variables = inspect.getclosurevars(getattr(function, "__func__", function))
     except TypeError:
@@ -99,13 +99,13 @@ def spoken_of(function: Any) -> Iterator[tuple[str, Any]]:
 def compiled_functions(model: Any) -> list[str]:
     """What torch.compile made of functions, not modules: there is no module whose call could be made once more."""
     own = [(title_of(model), model)]
-    return [name for name, x in (*own, *spoken_of(model)) if hasattr(x, "_torchdynamo_orig_callable")
+    return [name for name, x in (*own, *outer_variables(model)) if hasattr(x, "_torchdynamo_orig_callable")
             and not isinstance(x, torch.nn.Module)]  # fmt: skip
 
 
 def outside_names(model: Any) -> dict[int, str]:
     """What tensors that a function uses from outside are called there."""
-    return {id(x): name for name, x in spoken_of(model) if isinstance(x, torch.Tensor)}
+    return {id(x): name for name, x in outer_variables(model) if isinstance(x, torch.Tensor)}
 
 
 def clean(path: str) -> str:

@@ -68,7 +68,7 @@ def line_of(first: Difference) -> Place | None:
 
 @dataclass(frozen=True)
 class Witnesses:
-    """The entry that differs most, as finite differences, handgrad and the library give it."""
+    """The entry that differs most, by finite differences, by handgrad and by the library."""
 
     index: tuple[int, ...]
     rows: list[tuple[str, float]]
@@ -89,7 +89,7 @@ class Witnesses:
 
 
 def witnesses(found: Comparison) -> Witnesses | None:
-    """What each of the three says of one entry; finite differences first, where they were made."""
+    """One entry in up to three versions; finite differences first, where they were computed."""
     first = found.first
     if first is None or not np.size(first.ours):
         return None
@@ -122,7 +122,7 @@ def explained(found: Comparison) -> list[str]:
 
 
 def quick_sign(found: Comparison) -> list[str]:
-    """A sum that shows the mistake at a glance: rows that must add up to 0, and do not."""
+    """A sum that shows the mistake: rows that must add up to 0 and do not."""
     first = found.first
     assert first is not None
     ours, theirs = np.asarray(first.ours, dtype=np.float64), np.asarray(first.theirs, dtype=np.float64)

@@ -55,7 +55,7 @@ class SecondPull:
         return chosen
 
     def mark_wrong(self, judged: Judged) -> None:
-        """What is not linear in g is wrong, whatever the differences can tell."""
+        """What is not linear in g is wrong, even where differences agree."""
         at = np.isin(judged.places, self.odd)
         judged.verdict = np.where(at, np.maximum(judged.verdict, WRONG), judged.verdict)
         judged.worst = int(judged.verdict.max(initial=judged.worst))

@@ -90,7 +90,7 @@ class Part:
 
 @dataclass(eq=False)
 class Report:
-    """The outcome of a check; `print(report)` says all there is to say.
+    """The outcome of a check; `print(report)` shows all of it.
 
     `verdict` is "pass", or the worst that was found: "precision" (the numbers are too coarse to tell), "kink" (the
     slope jumps there), "wrong", "nondeterministic" (two calls differ).

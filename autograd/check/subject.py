@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 
 def gives_back(inputs: Sequence[Any]) -> Callable[[], Any]:
-    """What gives the Values among the inputs the data back that they have now: to be called in a `finally`.
+    """A function that gives the Values among the inputs back the data that they have now; call it in a `finally`.
 
-    It is one call of functions written in C, so that an interrupt (Ctrl-C) finds it done, or not begun.
+    It is one call in C, which Ctrl-C cannot interrupt halfway.
     """
     values = [x for x in flatten(list(inputs))[0] if isinstance(x, Value)]
     return functools.partial(deque, map(setattr, values, itertools.repeat("_data"), [v._data for v in values]), 0)

@@ -117,7 +117,7 @@ def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array)
     # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
     hidden = np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside
     verdict[climbed.still & hidden & (verdict == WRONG)] = PRECISION
-    # Where differences cannot tell, or say no, a complex step has neither truncation nor cancellation.
+    # Where differences are unsure or disagree, ask a complex step: it neither truncates nor cancels.
     unsure = np.flatnonzero(((verdict == PRECISION) | (verdict == WRONG)) & ~climbed.one_sided)
     if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:
         fine = np.isfinite(exact) & (np.abs(exact - slope[unsure]) <= 10 * error[unsure] + 1e-3 * np.abs(exact))
@@ -150,7 +150,7 @@ class _Scales:
 
     def __init__(self, probe: Probe, places: Array, gradient: Array, climbed: Climb) -> None:
         sizes = finite_or_zero(np.abs(gradient))
-        # Noise tells of numbers inside f that were larger than its results: those cancelled.
+        # More noise than the results explain: larger numbers cancelled inside f.
         inside = max(probe.size, climbed.noise / probe.epsilon()) / np.maximum(1.0, np.abs(probe.x[places]))
         self.relative, absolute = rounding_of(probe.coarse)
         of_input = probe.largest_of_input(sizes, places)
@@ -219,7 +219,7 @@ def _hold_against_step(judged: Judged, doubtful: Array, at_step: Array, step: fl
 
 
 def _explain(judged: Judged, climbed: Climb, scales: _Scales, verdict: Array, probe: Probe) -> None:
-    """Say once, in words, what a number cannot."""
+    """Add a note that says why the verdict is not clear."""
     unclear = verdict == PRECISION
     if not unclear.any() or not probe.finite:
         return

@@ -34,7 +34,7 @@ COMMANDS = (
 
 
 class CommandError(Exception):
-    """A command was used in a way it cannot follow; the message tells its user what to type instead."""
+    """A command was given something that it cannot use; the message says what to type instead."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status: 0 good, 1 the answer is no, 2 the question was wrong."""
+    """Run one command and return its exit status: 0 success, 1 a check failed, 2 wrong arguments."""
     prepare()
     root = parser()
     arguments = root.parse_args(argv)

@@ -128,8 +128,8 @@ def check_graphviz() -> Finding:
         attempt = subprocess.run([sys.executable, "-c", trial], capture_output=True, text=True, timeout=60)
         if attempt.returncode == 0:
             return Finding("Graphviz", "ok", f"inside pygraphviz {version}")
-        last_words = (attempt.stderr.strip().splitlines() or [f"status {attempt.returncode}"])[-1]
-        trouble = f"pygraphviz {version} does not work: {last_words}"
+        last_line = (attempt.stderr.strip().splitlines() or [f"status {attempt.returncode}"])[-1]
+        trouble = f"pygraphviz {version} does not work: {last_line}"
     if (dot := shutil.which("dot")) is not None:
         return Finding("Graphviz", "ok", f"{dot} ({trouble})")
     remedy = "pip install 'pygraphviz>=2.0.4', or install Graphviz so that `dot` is on PATH"

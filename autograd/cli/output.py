@@ -1,4 +1,4 @@
-"""Output that every terminal and pipe can take: other spellings for characters that its encoding does not have.
+"""Output for every terminal and pipe: other spellings for characters that its encoding does not have.
 
 A pipe on Windows is cp1252, a bare container often ASCII. There − × ∂ ≈ and boxes would raise UnicodeEncodeError; they
 are written as - * d ~ and +.
@@ -26,7 +26,7 @@ SPELLINGS = {
 
 
 def prepare() -> None:
-    """Let stdout and stderr write what they can and spell the rest; one that is closed takes everything in silence."""
+    """Let stdout and stderr spell characters that their encoding lacks; a closed stdout discards everything."""
     codecs.register_error(ERRORS, legible)
     if sys.stdout is None:  # `handgrad ... >&-`
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (it stays open to the end)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "worksheet", help="write a hand-calculation sheet of any graph, or its key",
-        description="Write a sheet with a blank for every number of a forward and a backward pass. What it becomes is "
-                    "told by the file's ending: .html (prints on A4 and Letter), .pdf, .md, .csv, .xlsx, or .xml for "
+        description="Write a sheet with a blank for every number of a forward and a backward pass. The file's "
+                    "ending says what is written: .html (prints on A4 and Letter), .pdf, .md, .csv, .xlsx, or .xml for "
                     "Moodle.")  # fmt: skip
     parser.add_argument("what", metavar="FILE.py[:NAME] | EXAMPLE", help="example3, or model.py:loss")
     parser.add_argument("-o", "--output", default="sheet.html", type=Path, metavar="PATH",

@@ -203,7 +203,7 @@ def _tables(node: Value, digits: int) -> tuple[Block, ...]:
 
 
 def _without_alarm(numbers: Table) -> Table:
-    """The table with −∞ as quiet as a zero, where a mask put it."""
+    """The table with the −∞ of a mask painted as a zero is, not as an error."""
     rows = tuple(tuple(replace(one, kind="zero") if one.text == "−∞" else one for one in row) for row in numbers.rows)
     return replace(numbers, rows=rows)
 

@@ -23,8 +23,8 @@ from autograd.errors import counted
 from autograd.formula.text import xml
 from autograd.value import Value
 
-SLIDE = (1240, 590)  # pixels a slide has to spare
-READABLE = 0.7  # of full size; below it, numbers are too small to read from a seat
+SLIDE = (1240, 590)  # pixels that a slide leaves for a drawing
+READABLE = 0.7  # of full size; below it, numbers are too small to read in a lecture
 
 
 def draw(

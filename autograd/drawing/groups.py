@@ -62,7 +62,7 @@ def in_python(option: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class FoldNote:
-    """That a drawing folded by itself, and the options that show more: pairs of (option, value), what it then does."""
+    """Says that the drawing folded by itself, and which options show more: (option, value, what it does)."""
 
     nodes: int
     shown: int = 0  # cards; 0 if nodes are left out

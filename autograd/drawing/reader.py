@@ -30,7 +30,7 @@ from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
-WIDEST_STRIP, CARD_GAP = 1240, 33  # pixels that a page has to spare, and between one card and the next
+WIDEST_STRIP, CARD_GAP = 1240, 33  # pixels of a page's width, and between one card and the next
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
 EDITED = "edited since"  # on the card of a leaf whose data is newer than the results

@@ -178,7 +178,7 @@ def _is_within(few: list[int], many: list[int]) -> bool:
 
 
 def outline(e: Expr) -> Any:
-    """A formula without its names: what tells the target's line from the others."""
+    """A formula without its names: equal for lines that do the same."""
     if e.op is None:
         return "x" if e.name else e.value
     return (e.op.name, *map(outline, e.args))

@@ -46,7 +46,7 @@ class Blank:
 
 @dataclass
 class Part:
-    """One table of blanks within a step: softmax's e, say. `symbols` tells how it is computed."""
+    """One table of blanks within a step: softmax's e, say. `symbols` says how it is computed."""
 
     table: Table
     symbols: str

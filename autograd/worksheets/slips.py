@@ -249,7 +249,7 @@ class Alternatives:
     # --- rules ---------------------------------------------------------------------------------------------------
 
     def _rules(self) -> Iterator[tuple[Slip, Expr]]:
-        """The rule with input and output exchanged, and the slips that the op's own block tells of."""
+        """The rule with input and output exchanged, and the slips that the op's block lists."""
         table, program = self.blank.part.table, self.sheet.program
         node = table.through
         if node is None or node.op is None or table.kind == "step":

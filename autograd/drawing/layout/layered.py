@@ -110,7 +110,7 @@ def _rank(spots: dict[str, _Spot], arcs: Sequence[Arc]) -> None:
 
 
 def _routes(spots: dict[str, _Spot], arcs: Sequence[Arc], sideways: bool) -> dict[str, list[_Spot]]:
-    """Way-points of the edges that jump ranks; also tells each spot its neighbours."""
+    """Way-points of the edges that jump ranks; also sets the neighbours of each spot."""
     jumps = sum(max(0, spots[arc.head].rank - spots[arc.tail].rank - 1) for arc in arcs)
     bends = jumps <= WAY_POINTS_PER_CARD * len(spots)
     routes: dict[str, list[_Spot]] = {}

@@ -78,7 +78,7 @@ class _Look:
 
 
 def _outline(card: Card, box: Box, look: _Look) -> str:
-    """The shape that tells the role apart without colour."""
+    """The outline: each role has a shape of its own, so that colour is not needed."""
     style = theme.outline(look.fill, look.line, look.width).replace('class="', 'class="hg-frame ', 1)
     if look.dash:
         style += f' stroke-dasharray="{look.dash}"'
@@ -199,7 +199,7 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
 
 
 def _mark(row: Row) -> str:
-    """What tells a page which number it is: a scalar's own, or a fact about many that changes with them."""
+    """The attribute by which a page finds a number again: a value or gradient, or a range or norm."""
     if row.strong:
         return f'{NUMBER} data-kind="{row.kind}"' if row.kind in ("value", "grad") else ""
     if row.caption.startswith("range") or row.kind == "grad":
