@@ -24,8 +24,10 @@ REINSTALL = "pip install --force-reinstall --no-deps handgrad"
 OPENING = {"autograd": "handgrad", "nn": "nn"}  # the first word of each package's docstring
 OPTIONAL = (
     # distribution, what it is for, how to get it
-    ("torch", "compile(f, 'torch'), and a second opinion in the tests", "pip install 'handgrad[torch]'"),
-    ("jax", "compile(f, 'jax'), and a second opinion in the tests", "pip install 'handgrad[jax]'"),
+    ("torch", "capture, compile(f, 'torch'), and a second opinion in the tests", "pip install 'handgrad[torch]'"),
+    ("jax", "capture, compile(f, 'jax'), and a second opinion in the tests", "pip install 'handgrad[jax]'"),
+    ("cairosvg", "PNG and PDF files without a browser", "pip install 'handgrad[images]'"),
+    ("XlsxWriter", "worksheets as .xlsx", "pip install 'handgrad[sheets]'"),
     ("matplotlib", "plots", "pip install 'handgrad[plot]'"),
     ("jupyterlab", "the notebooks", "pip install 'handgrad[notebook]'"),
 )

@@ -60,12 +60,11 @@ def run_script(path: Path) -> dict[str, Any]:
 def _missing(path: Path) -> str:
     """That there is no such file, and which there are."""
     folder = path if path.is_dir() else path.parent
-    files = sorted(file.name for file in folder.glob("*.py")) if folder.is_dir() else []
-    near = difflib.get_close_matches(path.name, files, 1)
+    files = {file.stem: str(file) for file in sorted(folder.glob("*.py"))}
     said = f"{str(path)!r} is a folder, not a Python file" if path.is_dir() else f"there is no file {str(path)!r}"
-    if near:
-        return f"{said}; did you mean {folder / near[0]}?"
-    return f"{said}; {f'there are {listed(str(folder / file) for file in files)}' if files else 'give FILE.py'}"
+    if near := difflib.get_close_matches(path.stem, files, 1):
+        return f"{said}; did you mean {files[near[0]]}?"
+    return f"{said}; {f'there are {listed(files.values())}' if files else 'give FILE.py'}"
 
 
 def failed(what: str, error: BaseException) -> CommandError:
