@@ -1,8 +1,8 @@
 """How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown.
 
 The last line of a panel has the digits of a card. Each quantity above it gets as many more as the lines that use it
-need: walk the lines backwards, add a digit to the operands of any line that does not come out, and repeat. A quantity
-has one spelling in all lines, and a longer spelling rounds to the shorter one that the card shows.
+need: walk the lines backwards, add a digit to the operands of any line that is not confirmed, and repeat. A quantity
+has one notation in all lines, and a longer one rounds to the shorter one that the card shows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notation, table
 from autograd.formula.pieces import pages
 
-MOST_DIGITS = 12  # what takes more is not written out: nobody would check it
+MOST_DIGITS = 12  # a line that needs more is not written out
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
-JUST = 1e-10  # of a unit in the last place: nearer than this is just what is printed
+JUST = 1e-10  # of a unit in the last place: a smaller difference counts as none
 ROUNDS = 80
-COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may grow by to come out with equal decimals
+COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may gain to be confirmed with equal decimals
 WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for
 
 
@@ -47,7 +47,7 @@ class Digits:
         self.lines = [line for line in lines if line.is_shown]
         self.values: dict[Any, Any] = {}
         self.shortest: dict[Any, Notation] = {}
-        self._kept = lines  # kept alive, so that no other object gets its id
+        self._kept = lines  # kept alive, so that no other object gets their ids
         for line in self.lines:
             for e in (line.result, *line.quantities):
                 key = quantity(e)
@@ -56,7 +56,7 @@ class Digits:
                     self.shortest[key] = notation(self.values[key], digits)
         self.notations = dict(self.shortest)
         self.left_out: set[int] = set()  # ids of lines that no number of digits confirms
-        self._read: dict[tuple[Any, Notation], Any] = {}  # what a reader sees of a quantity in a notation
+        self._read: dict[tuple[Any, Notation], Any] = {}  # a quantity's numbers as a notation prints them
         groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
         self._in_ledgers = {key for group, in_columns in self.groups if in_columns for key in group}
@@ -72,8 +72,8 @@ class Digits:
             self.notations = dict(self.shortest)  # without them the others need fewer digits
 
     def _loosen(self, failed: Iterable[Line]) -> bool:
-        """Gives up the equal decimals of a ledger that does not come out, or only with many more digits: rounded to the
-        same decimals, two halves need not add up to the whole. 0.27 + 0.27 = 0.54, but not 0.3 + 0.3 = 0.5."""
+        """Give up equal decimals in a ledger where they fail, or need many more digits: rounded to the same decimals,
+        two halves may not add up to the whole. 0.27 + 0.27 = 0.54, but not 0.3 + 0.3 = 0.5."""
         stuck = {quantity(line.result) for line in failed}
         stuck |= {key for key, now in self.notations.items() if now.places > self._at_first[key].places + COLUMN_GROWTH}
         loosened = [in_columns and not stuck.isdisjoint(group) for group, in_columns in self.groups]
@@ -81,15 +81,15 @@ class Digits:
         return any(loosened)
 
     def _asked(self) -> list[Line]:
-        """The lines that are to come out."""
+        """The lines that must be confirmed."""
         return [line for line in self.lines if id(line) not in self.left_out]
 
     def written(self, e: Expr) -> Notation | None:
-        """How a symbol's numbers are spelled; None for one that no line speaks of."""
+        """The notation of a symbol's numbers; None if no line uses it."""
         return self.notations.get(quantity(e))
 
     def printed(self, e: Expr) -> Any:
-        """The numbers that a reader sees of a symbol."""
+        """A symbol's numbers as they are printed."""
         written = self.written(e)
         if written is None or np.asarray(e.value).dtype.kind != "f":  # whole numbers are printed as they are
             return e.value
@@ -104,7 +104,7 @@ class Digits:
         return found
 
     def by_hand(self, line: Line) -> Any:
-        """What a line comes to, computed with the numbers as they are printed."""
+        """The result of a line, computed with the numbers as they are printed."""
         with np.errstate(all="ignore"):
             return line.formula.replaced(self._constant).run(self.printed)
 
@@ -131,7 +131,7 @@ class Digits:
         return bool(np.all(same | alike))
 
     def sign(self, line: Line) -> str:
-        """`=` where the printed numbers come to just what is printed, else `≈`."""
+        """`=` where the printed numbers give exactly the printed result, else `≈`."""
         found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)
         slack = 0.0 if written is None else JUST * written.unit  # of an entry whose terms cancel
         exact = np.allclose(found, printed, rtol=0.1 * EXACT, atol=slack, equal_nan=True)  # of up to 12 digits, not 13
@@ -169,7 +169,7 @@ class Digits:
         return bool(np.allclose(printed, value, rtol=EXACT, atol=0.0, equal_nan=True))
 
     def _round_to_cards(self) -> bool:
-        """A longer spelling must round to the shorter one that a card shows: −0.379949, not −0.37995."""
+        """A longer notation must round to the shorter one that a card shows: −0.379949, not −0.37995."""
         changed = False
         for key, now in self.notations.items():
             short = self.shortest[key]

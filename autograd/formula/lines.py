@@ -24,14 +24,14 @@ from autograd.value import Value
 
 LONGEST_NAME = 40
 SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
-LARGEST_SHAKEN = 64  # numbers of an operand up to which its rounding errors are looked at
-LONGEST_TOP = 20  # characters up to which the root's own name stands in ∂loss/∂x; a longer one becomes L
+LARGEST_SHAKEN = 64  # numbers of an operand up to which rounding noise is looked for
+LONGEST_TOP = 20  # characters of the root's own name in ∂loss/∂x; a longer one becomes L
 MOST_SPELLED = 24  # entries of a table that are spelled out one by one
 
 
 @dataclass
 class Line:
-    """One line: `name = formula`, and what it comes to. `result` is the symbol on its left, with its value."""
+    """One line, `name = formula`. `result` is the symbol on its left, with its value."""
 
     result: Expr
     formula: Expr
@@ -63,20 +63,20 @@ def _operands(e: Expr) -> Iterator[Expr]:
 
 
 def summed(line: Line) -> list[Expr]:
-    """The quantities that a line adds up, and what they come to; [] for a line that is no sum."""
+    """The quantities that a line adds up, and their sum; [] for a line that is no sum."""
     terms = [term for _, term in terms_of(line.formula) if term.op is None]
     return [*terms, line.result] if len(terms) > 1 else []
 
 
 def quantity(e: Expr) -> Any:
-    """What tells quantities apart: the node and whether it is its gradient, the line, or the constant's number."""
+    """The key of a quantity: the node and whether it is its gradient, the line, or the constant's number."""
     if e.op is None and not e.name:
         return e.value
     return id(e if e.node is None else e.node), e.is_gradient
 
 
 class Derivation:
-    """The lines of one graph. `data` holds the numbers at the time of reading, where they may since have changed."""
+    """The lines of one graph. `data` holds the numbers of nodes whose numbers may change later."""
 
     def __init__(
         self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any] | None = None, top: str = ""
@@ -91,7 +91,7 @@ class Derivation:
         self.top = top or self._top()
 
     def _top(self) -> str:
-        """What the fractions differentiate: the root's own name if it is a short word, else L."""
+        """What the gradients are of: the root's own name if it is a short word, else L."""
         name = self.names.name(self._root)
         if SIMPLE_NAME.fullmatch(name) and len(name) <= LONGEST_TOP and not self.names.is_made_up(self._root):
             return name
@@ -118,7 +118,7 @@ class Derivation:
         return f"∂{self.top}/∂{name if is_word and SIMPLE_NAME.fullmatch(name) else f'({name})'}"
 
     def reading(self, node: Value) -> str:
-        """`K = X @ WK`: a node's name and how it was made; the one or the other where that is all there is."""
+        """`K = X @ WK`: a node's name and how it was made, or the one of them that there is."""
         name, expression = self.names.name(node), self.names.expression(node)
         parts = [clipped(visible(name), LONGEST_NAME), abridged(visible(expression), LONGEST_NAME)]
         return " = ".join(filter(None, parts)) or self.name(node)
@@ -161,7 +161,7 @@ class Derivation:
         result = Expr(self.name(node), self.data(node), node=node)
         if node.op.definition is not None:
             steps = node.op.definition(*(self.operand(x, node) for x in node.inputs), **node.op.settings)
-            # Where a definition written for people overflows or loses its digits, the op stands for itself.
+            # Where a definition written for people overflows or loses digits, the op itself is shown.
             if isinstance(steps, Expr) and lines_of(steps) and _agree(steps.value, result.value):
                 return [*self._steps(steps), Line(result, steps)]
         return [Line(result, whole)]
@@ -178,7 +178,7 @@ class Derivation:
         return [*self._steps(part), Line(Expr(name, part.value, is_gradient=True), part)]
 
     def _steps(self, formula: Expr) -> list[Line]:
-        """The named steps of a formula, rounding noise taken for the 0 that it stands for."""
+        """The named steps of a formula, with 0 in place of rounding noise."""
         found = []
         for symbol in lines_of(formula):
             assert symbol.formula is not None
@@ -192,7 +192,7 @@ def _agree(x: Any, y: Any) -> bool:
 
 
 def _clean(formula: Expr) -> Any:
-    """What a formula comes to; 0 where rounding errors are all there is."""
+    """The value of a formula, with 0 in place of rounding noise."""
     symbols = list({id(e): e for e in formula.symbols()}.values())
     values = [e.value for e in symbols]
     if any(value is UNKNOWN or np.size(value) > LARGEST_SHAKEN for value in values):

@@ -1,4 +1,4 @@
-"""Where names come from: a mapping such as `locals()`, the modules that own parameters, the calls that made results."""
+"""Where names come from: a mapping such as `locals()`, modules and their parameters, module calls and their results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def named_in(given: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
 
 
 def _unpacked(x: Any, name: str, around: tuple[Any, ...]) -> Iterator[tuple[Any, str]]:
-    """Whatever has a value inside x; `around` are the things that x lies in."""
+    """The Values and arrays inside x; `around` are the objects that contain x."""
     if isinstance(x, Value | np.ndarray):
         yield x, name
     elif len(around) == DEEPEST or any(x is one for one in around):
@@ -49,8 +49,8 @@ def _unpacked(x: Any, name: str, around: tuple[Any, ...]) -> Iterator[tuple[Any,
 
 
 def _is_of_the_user(module: str) -> bool:
-    """Whether a class of this module is the caller's own, such as a `Neuron` with weights. Those of Python, of packages
-    and of this library (a stepper, say) hold much else."""
+    """Is a class of this module the caller's own, such as a `Neuron` with weights? Objects of Python, of packages and
+    of this library are not searched."""
     if module.partition(".")[0] in ("builtins", "autograd", "nn"):
         return False
     file = getattr(sys.modules.get(module), "__file__", None)
@@ -98,7 +98,7 @@ def _as_a_name(scope: Scope) -> str:
 
 
 def operands_of(node: Value) -> list[Any]:
-    """All that a node was made from: its inputs, then the arrays among its settings."""
+    """What a node was made from: its inputs, then the arrays among its settings."""
     settings = node.op.settings if node.op is not None else {}
     return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
 

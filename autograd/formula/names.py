@@ -24,20 +24,20 @@ from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
-NESTED_LEVELS = 3  # of unnamed operands in one another
+NESTED_LEVELS = 3  # of unnamed operands within one another
 SPELLED_MOST = 36  # characters of a rule that spells out a result without a name
 LONGEST_LABEL = 48  # characters of a rule on an edge
-LARGEST_WHOLE = 1000  # of the plain numbers that a rule is worked out with
-GRADIENT_WORDS = ("g", "grad", "gradient")  # of the gradient that arrives in a rule: the first that no node has
+LARGEST_WHOLE = 1000  # a plain whole number below this stays a number in a rule, which can then be simplified
+GRADIENT_WORDS = ("g", "grad", "gradient")  # for the gradient that arrives in a rule: the first that is no node's name
 WHOLE_MOST = 20  # characters of a name that is written whole inside its own module, `head.weight`
-RESULT_WORDS = ("out", "result", "output")  # and the result's own value, if it has no name
+RESULT_WORDS = ("out", "result", "output")  # for the result, if it has no name: the same
 
-_FIRST_MARK = 0xF0000  # private characters: stand for operands in the text of an expression that is kept
-_RESULT = chr(0x10FFFD)  # and for the result itself in its rule
+_FIRST_MARK = 0xF0000  # private characters, which stand for operands in the text of a rule that is kept
+_RESULT = chr(0x10FFFD)  # and for the result
 
 
 class Label(NamedTuple):
-    """What stands on an edge: whether it speaks of the result by `out`, and whether it only names the op, `f′(g)`."""
+    """The text on an edge. `says_result`: it calls the result `out`; `is_named`: it only names the op, `f′(g)`."""
 
     text: str
     says_result: bool = False
@@ -57,7 +57,7 @@ class Names:
     def __init__(self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True) -> None:
         self._nest = nest
         self._names: dict[int, str] = {}  # by id: arrays are named too
-        self._kept: list[Any] = []  # what those ids belong to stays alive
+        self._kept: list[Any] = []  # keeps them alive, so that no other object gets their ids
         self._texts: dict[int, str] = {}
         self._stand_ins: dict[int, str] = {}
         self._made_up = (f"t{number}" for number in itertools.count(1))
@@ -72,7 +72,7 @@ class Names:
         return self._names.get(id(x), "")
 
     def is_made_up(self, x: Any) -> bool:
-        """Is its name one of ours, `t1`, and nobody else's?"""
+        """Was its name made up here, `t1`?"""
         return id(x) in self._invented
 
     def call(self, x: Any) -> str:
@@ -89,8 +89,7 @@ class Names:
         return self.expression(node) if self.nestable(node) else self.call(node)
 
     def settle(self, nodes: Iterable[Value], stand_ins: Mapping[Value, str]) -> None:
-        """Read the nodes that will be shown, so that every name made up on the way is known before the
-        first card.
+        """Read all nodes that will be shown, so that names are made up before the first card is drawn.
 
         `stand_ins` name results that are hidden inside something else, such as a folded module.
         """
@@ -171,7 +170,7 @@ class Names:
         if texts is None:
             inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
             texts = self._pulled(node, inputs)
-            if not nested:  # the text depends on the op and on shapes alone, and a rule on large arrays takes a while
+            if not nested:  # the text depends only on the op and on shapes, and a rule on large arrays takes a while
                 self._patterns[key] = texts
                 self._kept.append(node.op)
         names = {} if nested else {_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(node.inputs)}
@@ -182,7 +181,7 @@ class Names:
         return tuple(text and (finished(text[0]).text, finished(text[1])) for text in texts)
 
     def _in_rule(self, x: Any, node: Value, mark: int | None) -> Any:
-        """An operand as its op's rule sees it; a whole number as itself, so that the rule can be worked out."""
+        """An operand as the rule gets it; a whole number stays a number, so that the rule can be simplified."""
         if x is None:
             return None
         if _is_whole(x):
@@ -191,13 +190,13 @@ class Names:
 
     def _pulled(self, node: Value, inputs: list[Any]) -> tuple[tuple[str, str] | None, ...]:
         assert node.op is not None
-        with np.errstate(all="ignore"):  # the text is wanted of every input, also where its number is not
+        with np.errstate(all="ignore"):  # the text is needed for every input, also where its number is not
             g, out = Expr(self.gradient_word, node.data), Expr(_RESULT, node.data)
             parts = rule_or_its_name(node.op, g, out, inputs)
         return tuple(None if part is None else (self._full(part), self._short(part)) for part in parts)
 
     def _full(self, part: Expr) -> str:
-        """A rule with the lines it is made of, each before it is used."""
+        """A rule after the lines that it uses."""
         lines = lines_of(part)
         for line in lines:
             line.name = self.step_name(line.name)
@@ -209,7 +208,7 @@ class Names:
         return ELLIPSIS if part.value is UNKNOWN else Edge("", self.name).write(in_one_line(part))
 
     def _with_result(self, text: str, node: Value) -> Label:
-        """A rule with the result's own words in the place of its mark."""
+        """A rule with the result's name, expression or `out` in place of its mark."""
         assert node.op is not None
         if _RESULT not in text or self.name(node):
             return Label(text.replace(_RESULT, self.name(node)))
@@ -268,11 +267,11 @@ class Names:
         return name[len(path) :] if own else name
 
     def nestable(self, x: Any) -> bool:
-        """An unnamed result short enough to stand inside another expression: `−log(P[2])`."""
+        """Is it an unnamed result short enough to stand inside another expression: `−log(P[2])`?"""
         return self._nest and self._is_shallow(x, NESTED_LEVELS) and len(self.expression(x)) <= NESTED_MOST
 
     def _is_shallow(self, x: Any, levels: int) -> bool:
-        """An unnamed result, a few unnamed results of named things at most."""
+        """Is it an unnamed result, made in a few levels from named values?"""
         return (
             self._is_anonymous(x)
             and levels > 0
@@ -296,5 +295,5 @@ def _is_whole(x: Any) -> bool:
 
 
 def _is_readable(label: str) -> bool:
-    """Is most of it left where it is shortened to fit an edge?"""
+    """Does most of the text remain when it is shortened to fit an edge?"""
     return label != ELLIPSIS and 2 * len(abridged(label, LONGEST_LABEL)) >= len(label)

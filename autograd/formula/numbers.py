@@ -1,8 +1,8 @@
 """Numbers as a learner reads them.
 
-Four significant digits, decided once for a whole table; a number that *is* shorter prints short (`0.1`,
-`0`, `100`), so trailing zeros say "rounded" (`0.002500`). Very large or small tables give one power of ten
-to their caption. On screen the minus is a true minus; `full` gives the text that pastes back into Python.
+Four significant digits, chosen once for a whole table; a number with fewer digits prints short (`0.1`, `0`, `100`), so
+trailing zeros mean "rounded" (`0.002500`). Tables of very large or small numbers have one power of ten, in their
+caption. On screen the minus is a true minus; `full` gives text that pastes back into Python.
 
     >>> short(0.1), short(2 / 3), short(-1.7678e-4)
     ('0.1', '0.6667', '−1.768×10⁻⁴')
@@ -26,11 +26,11 @@ LONGEST_VECTOR = 6
 MOST_SLICES = 4  # tables of an array of more axes
 ROUGH_DIGITS = 3  # norms and ranges
 PLAIN_RANGE = (Decimal("0.001"), 100_000)  # here the largest entry needs no power of ten
-READ_DIGITS = 13  # of a float64; beyond them are the errors of rounding: 0.1 * 0.1 is read as 0.01, and prints so
-EXACT = 0.5 * 10.0 ** (1 - READ_DIGITS)  # numbers that differ by no more, in terms of their size, are read alike
+READ_DIGITS = 13  # of a float64 that count; later ones are rounding errors, so that 0.1 * 0.1 prints 0.01
+EXACT = 0.5 * 10.0 ** (1 - READ_DIGITS)  # a smaller relative difference counts as none
 EXACT_ULPS = 8  # the same for smaller floats
 MINUS = "−"
-UNKNOWN = "—"  # the gradient's place before backward
+UNKNOWN = "—"  # in place of a gradient before backward
 ALMOST_ZERO = "≈0"
 THIN_SPACE = "\u2009"
 LONGEST_LITERAL = 8  # characters of a number that stands in an expression with all its digits
@@ -162,7 +162,7 @@ def short(number: Any, digits: int = DIGITS) -> str:
 
 
 def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None) -> Any:
-    """The numbers that a reader would copy from the page: those of `table`, or of `short`.
+    """The numbers as they are printed, by `table` or by `short`.
 
     >>> as_printed(2 / 3), as_printed([[0.1, 2 / 3]]).tolist()
     (0.6667, [[0.1, 0.6667]])
@@ -179,7 +179,7 @@ def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None
 
 
 def _rounded(number: float, places: int) -> float:
-    """A number with so many decimals, or, if they are fewer than none, rounded to tens, hundreds and so on."""
+    """A number with so many decimals; with a negative number of them, rounded to tens, hundreds and so on."""
     if not math.isfinite(number):
         return number
     read = _read(number)
@@ -187,8 +187,7 @@ def _rounded(number: float, places: int) -> float:
 
 
 def _read(number: float) -> Decimal:
-    """A float as it is read: without the digits that rounding may have changed, so that 0.12345 is a tie however it
-    was computed."""
+    """A float without the digits that rounding may have changed, so that 0.12345 is a tie however it was computed."""
     return Decimal(f"{number:.{READ_DIGITS - 1}e}")
 
 
@@ -247,7 +246,7 @@ def full(number: Any) -> str:
 
 
 def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
-    """The power of ten and the decimals that the largest finite entry asks for."""
+    """The power of ten and the decimals that give the largest finite entry so many digits."""
     largest = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0)
     if largest == 0.0:
         return 0, 0
@@ -258,7 +257,7 @@ def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
 
 
 def _cell(number: float, exponent: int, decimals: int, slack: float = 0.0) -> Cell:
-    """`slack` is how far a number may be from what is printed to count as exact, where it is not read as others are."""
+    """`slack`: the relative difference up to which a rounded number is exact; 0 for float64 (see READ_DIGITS)."""
     if number == 0.0:
         return Cell("0", "zero")
     if not math.isfinite(number):
@@ -286,7 +285,7 @@ def json_number(x: Any) -> Any:
 
 
 def norm(array: Any) -> float:
-    """The Euclidean length of all entries, also where their squares are too large or too small for a float."""
+    """The Euclidean norm of all entries, also where their squares overflow or underflow."""
     entries = np.ravel(array)
     with np.errstate(over="ignore", under="ignore"):
         size = float(np.linalg.norm(entries))

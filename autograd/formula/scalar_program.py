@@ -54,30 +54,30 @@ from autograd.value import Value
 
 FORWARD, BACKWARD = "forward", "backward"
 LONGEST_HIDDEN = 24  # characters of the expression that stands for a transpose or an index without a name
-AGREEMENT = 1e-9  # of the size of a table's numbers: a program that is further from the engine is refused
+AGREEMENT = 1e-9  # relative to the table's largest number; a program that differs more from the engine is refused
 
 
 def scalar_program(root: Value, *, backward: bool = True, grad: Any = None, names: Names | None = None) -> Program:
     """The graph of `root` as scalar lines, forward and, unless told otherwise, backward; see the top of this module.
 
-    `grad` is the gradient that a root which is no scalar starts from; `names` the names of a reader that has its own.
+    `grad` is the gradient to start from, where the root is no scalar; `names` are a reader's own names.
     Raises DataError for an op that cannot be spelled out: a rule or forward function that only runs on numbers.
     """
     walk = Walk(root, grad, backward, noise=False)
     root, nodes = walk.root, walk.nodes
-    book = _Book(root, nodes, names or Names(nodes, nest=False))
+    builder = _Builder(root, nodes, names or Names(nodes, nest=False))
     with np.errstate(all="ignore"):
         for node in nodes:
-            book.add_node(node)
+            builder.add_node(node)
         if backward:
-            book.go_back(walk)
-    values = {node: entries.array for node, entries in book.values.items()}
-    gradients = {node: entries.array for node, entries in book.slopes.items()}
-    return Program(root, book.words.top, book.words, book.inputs, book.tables, values, gradients)
+            builder.go_back(walk)
+    values = {node: entries.array for node, entries in builder.values.items()}
+    gradients = {node: entries.array for node, entries in builder.slopes.items()}
+    return Program(root, builder.words.top, builder.words, builder.inputs, builder.tables, values, gradients)
 
 
-class _Book:
-    """The program as it is written, table after table."""
+class _Builder:
+    """Writes the program, table after table."""
 
     def __init__(self, root: Value, nodes: list[Value], names: Names) -> None:
         self.names = names
@@ -106,7 +106,7 @@ class _Book:
         return True
 
     def _name(self, node: Value) -> str:
-        """What its entries are called after. A node called `x[0]` is no entry of x, and becomes `(x[0])`."""
+        """The name of its table. A node called `x[0]` is no entry of x, and becomes `(x[0])`."""
         name = self.words.name(node)
         return f"({name})" if "[" in name and name.partition("[")[0] in self._plain else name
 
@@ -130,7 +130,7 @@ class _Book:
     # --- backward ------------------------------------------------------------------------------------------------
 
     def go_back(self, walk: Walk) -> None:
-        """The chain rule in the engine's own order; a gradient is complete with its last contribution."""
+        """The chain rule in the engine's order; a gradient is complete with its last contribution."""
         root, seed = walk.root, _constants(np.asarray(walk.seed, dtype=float))
         if root.op is not None:
             self.slopes[root] = _Opened(seed, self)
@@ -179,7 +179,7 @@ class _Book:
         name = self._slope(x)
         table = Table(name, name, "gradient", BACKWARD, x, _numbers(value), formulas, through)
         if x in self._hidden and through is not None:
-            # Nobody wrote the transpose of K down: what is sent to it is sent to K.
+            # A transpose without a name has no table: what is sent to it is sent to K.
             self._check(table)
             self.slopes[x] = _Opened(formulas, self)
         else:
@@ -194,7 +194,7 @@ class _Book:
     # --- tables --------------------------------------------------------------------------------------------------
 
     def step(self, name: str, says: str, array: Any) -> _Opened:
-        """A step that a definition or a rule names; one that is there already is not written again."""
+        """A step that a definition or a rule names; the same step is written once."""
         formulas = self._simplified(Entries(array), array.shape)
         if all(e.op is None for e in formulas.flat):
             return _Opened(formulas, self)
@@ -211,7 +211,7 @@ class _Book:
         return _Opened(self._steps[key].symbols, self)
 
     def _placed(self, table: Table, unnamed: bool) -> _Opened:
-        """A table that is finished. Copies without a name of their own leave no trace."""
+        """Add a finished table. Copies without a name of their own are left out."""
         self._check(table)
         if unnamed and table.is_copy:
             return _Opened(table.formulas, self)
@@ -223,7 +223,7 @@ class _Book:
         size = np.max(np.abs(table.values), initial=1e-3, where=np.isfinite(table.values))
         if not np.allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
             raise DataError(
-                f"{table.name} cannot be spelled out: in simple steps it does not come to the engine's numbers. A "
+                f"{table.name} cannot be spelled out: in simple steps it does not give the engine's numbers. A "
                 "number may be beyond what exp can hold, or a hook may have changed a gradient"
             )
 
@@ -254,29 +254,29 @@ class _Book:
 class _Opened(Entries):
     """Entries that open fused ops by their definitions, and write down what those name on the way."""
 
-    __slots__ = ("book",)
+    __slots__ = ("builder",)
 
-    def __init__(self, array: Any, book: _Book) -> None:
+    def __init__(self, array: Any, builder: _Builder) -> None:
         super().__init__(array)
-        self.book = book
+        self.builder = builder
 
-    T = property(lambda self: _Opened(self.array.T, self.book))
-    mT = property(lambda self: _Opened(self.array.mT, self.book))
+    T = property(lambda self: _Opened(self.array.T, self.builder))
+    mT = property(lambda self: _Opened(self.array.mT, self.builder))
 
     def __let__(self, name: str, says: str) -> _Opened:
-        return self.book.step(name, says, self.array)
+        return self.builder.step(name, says, self.array)
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> _Opened:
-        book = next(x.book for x in inputs if isinstance(x, _Opened))
+        builder = next(x.builder for x in inputs if isinstance(x, _Opened))
         found: Any = Entries.__apply__(op, inputs)
         if isinstance(found, _Opened):
             return found
-        return _Opened(found.array if isinstance(found, Entries) else found, book)
+        return _Opened(found.array if isinstance(found, Entries) else found, builder)
 
 
 def _key(e: Expr) -> Any:
-    """What tells scalar formulas apart."""
+    """The key of a scalar formula."""
     if e.op is None:
         return e.name or float(e.value)
     return (e.op.name, *map(_key, e.args))

@@ -1,4 +1,4 @@
-"""What a scalar program is made of: tables of quantities, and a line for each of their entries."""
+"""The parts of a scalar program: tables of quantities, and a line for each of their entries."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Table:
     formulas: Any = None
     through: Value | None = None
     says: str = ""
-    symbols: Any = field(default=None, repr=False)  # one for each entry, as later formulas speak of it
+    symbols: Any = field(default=None, repr=False)  # one for each entry, for later formulas
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class Scalar:
 
     @property
     def operands(self) -> list[str]:
-        """The ids that the formula speaks of, each once."""
+        """The ids in the formula, each once."""
         return list(dict.fromkeys(e.name for e in self.formula.symbols()))
 
     @property
@@ -89,7 +89,7 @@ class Scalar:
 class Program:
     """The lines of one graph.
 
-    root        its root, with ops that exist for speed alone replaced by their steps
+    root        its root, with fused ops replaced by their steps
     words       the names of the nodes, and the lines of whole tables
     inputs      the leaves
     tables      everything computed, each table after those it is computed from
@@ -117,7 +117,7 @@ class Program:
         return {name: float(x) for t in self.inputs for name, x in zip(t.ids.flat, t.values.flat)}
 
     def run(self, numbers: Mapping[str, Any] | None = None) -> dict[str, float]:
-        """Every id's number, computed anew; `numbers` gives those of some inputs, the others stay as they are."""
+        """Every id's number, computed again; `numbers` replaces those of some inputs."""
         found: dict[str, Any] = self.start()
         found.update(numbers or {})
         for line in self.lines:

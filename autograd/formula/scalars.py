@@ -26,7 +26,7 @@ VOCABULARY = frozenset(
      "relu", "abs", "sign", "maximum", "minimum", "where",
      "less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 )  # fmt: skip
-# And those whose definitions lose digits, for code that has to give the engine's numbers.
+# For code that must give the engine's numbers: also the ops whose definitions lose digits.
 ALL_DIGITS = VOCABULARY | {"expm1", "log1p", "tan", "sinh", "cosh", "alias"}
 
 SIGNS = {  # the sign, how strongly it binds, and whether its right side needs brackets at the same strength
@@ -84,7 +84,7 @@ class Entries:
             return Entries(_reduced(op, arrays[0]))
         try:
             return Entries(op.forward(*arrays))
-        except Exception as error:  # a forward function of somebody's own asks for real numbers
+        except Exception as error:  # a custom forward function may need real numbers
             why = error if isinstance(error, HandgradError) else "it needs the numbers themselves"
             raise DataError(f"{op.name} cannot be spelled out in scalars: {why}") from error
 
@@ -123,7 +123,7 @@ _bind_operators()
 
 
 def entries_of(symbol: Expr) -> Entries:
-    """The entries of a symbol, `Q[0][1]`, each with its number. They stand for the same quantity as the symbol."""
+    """The entries of a symbol, `Q[0][1]`, each with its number. They are the same quantity as the symbol."""
     value = np.asarray(symbol.value)
     array = np.empty(value.shape, object)
     whole = symbol if symbol.node is None else symbol.node
@@ -149,7 +149,7 @@ def spelled(formula: Expr, entries: Callable[[Expr], Any] = entries_of) -> Any:
 
 
 def in_order(e: Expr) -> Iterator[Expr]:
-    """Every part of a formula once, each after those it is made of. Sums are deep, so there is no recursion."""
+    """Every part of a formula once, each after its own parts. Sums are deep, so there is no recursion."""
     seen: set[int] = set()
     stack = [e]
     while stack:
@@ -164,7 +164,7 @@ def in_order(e: Expr) -> Iterator[Expr]:
 
 
 def _parts(e: Expr) -> tuple[Expr, ...]:
-    """What a formula is made of; of a line that a definition names, its formula."""
+    """The parts of a formula; for a line that a definition names, its formula."""
     return (e.formula,) if e.op is None and e.node is None and e.formula is not None else e.args
 
 
@@ -197,7 +197,7 @@ class Opener:
                 return Expr.number(plain_number(e.op.compute(*(a.value for a in args))))
         if name not in self.vocabulary:
             ways = (e.op.definition, e.op.lower) if self.shorten else (e.op.lower, e.op.definition)
-            definition = ways[0] or ways[1]  # for people the shorter one, for code that with all digits
+            definition = ways[0] or ways[1]  # people read the definition; code runs the lowering, which loses no digits
             if definition is None:
                 raise DataError(f"{name} cannot be spelled out in scalars: it has no definition in simpler ops")
             return self(definition(*args, **e.op.settings))

@@ -16,7 +16,7 @@ IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷
 
 
 def text(e: Expr) -> str:
-    """A formula for people, in plain characters; the lines it is made of come first: `u = g - dot; p * u`."""
+    """A formula for people, in plain characters; the lines it uses come first: `u = g - dot; p * u`."""
     return "; ".join(_with_lines(e, Text().write, str))
 
 
@@ -26,7 +26,7 @@ def code(e: Expr) -> str:
 
 
 def _with_lines(e: Expr, write: Callable[[Expr], str], called: Callable[[str], str]) -> list[str]:
-    """A formula, after the lines that it is made of."""
+    """A formula, after the lines that it uses."""
     lines = [(line.name, line.formula) for line in lines_of(e)]
     return [*(f"{called(name)} = {write(formula)}" for name, formula in lines if formula is not None), write(e)]
 
@@ -34,8 +34,8 @@ def _with_lines(e: Expr, write: Callable[[Expr], str], called: Callable[[str], s
 class Symbols(Writer):
     """One line of text, written like Python: `g * (1 − out ** 2)`.
 
-    `gradient` is what to call the gradient that arrives, instead of its own symbol; `array_name` tells the name of an
-    array. In a rule (`as_rule`) ops that change nothing but a shape are left out; in what somebody wrote they are not.
+    `gradient` is a name for the gradient that arrives, instead of its own symbol; `array_name` gives the name of an
+    array. In a rule (`as_rule`) ops that only change a shape are left out; in an expression of the user's they stay.
     """
 
     def __init__(self, gradient: str = "", array_name: Any = None, as_rule: bool = True) -> None:
@@ -52,8 +52,7 @@ class Symbols(Writer):
         return (SIGN if e.name.startswith(MINUS) else ATOM), e.name
 
     def number(self, value: Any) -> tuple[int, str]:
-        written = literal(value)
-        return ATOM, written
+        return ATOM, literal(value)
 
     def array_text(self, array: Any) -> str:
         name = self.array_name(array) if self.array_name is not None else ""
@@ -74,8 +73,8 @@ class Edge(Symbols):
         tightness, written = super().look_placed(e)
         return tightness, written.removesuffix(", 0 elsewhere")
 
-    def goes_without_saying(self, e: Expr, name: str) -> bool:
-        return name != "axis" or super().goes_without_saying(e, name)
+    def is_implied(self, e: Expr, name: str) -> bool:
+        return name != "axis" or super().is_implied(e, name)
 
 
 class Text(Symbols):
@@ -99,7 +98,7 @@ class Code(Text):
     def symbol(self, e: Expr) -> tuple[int, str]:
         return ATOM, e.name.translate(IDENTIFIERS)
 
-    def goes_without_saying(self, e: Expr, name: str) -> bool:
+    def is_implied(self, e: Expr, name: str) -> bool:
         return is_default(e, name)
 
     def keyword_text(self, e: Expr, name: str, setting: Any) -> str:

@@ -46,7 +46,7 @@ def visible(text: str) -> str:
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
-    """At most `longest` characters: the middle gives way, because both ends of a name tell things apart."""
+    """At most `longest` characters: the middle is left out, because the ends of a name tell things apart."""
     if len(text) <= longest:
         return text
     head = (longest - 1) // 2
@@ -54,7 +54,7 @@ def clipped(text: str, longest: int = LONGEST) -> str:
 
 
 def abridged(text: str, longest: int) -> str:
-    """A formula of at most `longest` characters: long names give way in their middles, then the insides of brackets.
+    """A formula of at most `longest` characters: first long names lose their middles, then brackets their insides.
 
     >>> abridged("tanh(a) * (g − sum(first * second + third))", 30)
     'tanh(a) * (g − sum(…))'
@@ -70,7 +70,7 @@ def abridged(text: str, longest: int) -> str:
             return clipped(text, longest)
         too_much = len(text) - longest
         enough = [(start, end) for start, end in pairs if end - start - 1 >= too_much]
-        # The shortest that will do; if none does, the longest there is.
+        # The shortest that is enough; if none is, the longest.
         start, end = min(enough, key=lambda pair: pair[1] - pair[0]) if enough else max(
             pairs, key=lambda pair: pair[1] - pair[0])  # fmt: skip
         text = text[:start] + ELLIPSIS + text[end:]
@@ -78,7 +78,7 @@ def abridged(text: str, longest: int) -> str:
 
 
 def _with_short_names(text: str, longest: int) -> str:
-    """Each long name shortened as far as need be, the longest first; what is called with brackets is no name."""
+    """Long names shortened as far as needed, the longest first; a function, before brackets, is no name."""
     while len(text) > longest:
         names = [name for name in _NAME.findall(text) if len(name) > SHORTENED_NAME]
         if not names:

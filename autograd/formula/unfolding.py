@@ -1,4 +1,4 @@
-"""A graph as people read it: an op that exists for speed alone is replaced by the steps of its definition.
+"""A graph as people read it: an op that exists only for speed is replaced by the steps of its definition.
 
 `self_attention` is one node to the engine. A drawing, a stepper and a sheet show its queries, keys, values, scores,
 weights and heads instead. Leaves, and all that was computed before the first such op, stay the user's own nodes; what
@@ -21,14 +21,14 @@ from autograd.value import Value, counter
 
 
 class Unfolded:
-    """The graph of `root` with fused ops opened, but those for which `keep` holds. `root` is its root, `twin(node)`
-    where a node of the first went."""
+    """The graph of `root` with fused ops opened, except those for which `keep` is true. `root` is the new root,
+    `twin(node)` the node that replaces `node`."""
 
     def __init__(self, root: Value, keep: Callable[[Value], bool] = lambda node: False) -> None:
         self._twins: dict[Value, Value] = {}
         self._keep = keep
         with enable_grad(), _named_steps(), np.errstate(all="ignore"):
-            # What is opened may hold another such op: attention, in self_attention.
+            # An opened op may contain another: self_attention contains attention.
             nodes = topological(root)
             while any(map(self._opens, nodes)):
                 for node in nodes:
@@ -61,7 +61,7 @@ class Unfolded:
         op = node.op
         assert op is not None and op.definition is not None
         result = op.definition(*inputs, **op.settings)
-        if not isinstance(result, Value) or any(result is x for x in inputs):  # it does nothing here
+        if not isinstance(result, Value) or any(result is x for x in inputs):  # it changes nothing here
             result = OPS["alias"](inputs[0])
         steps = _between(result, inputs)
         for step in steps:

@@ -19,8 +19,8 @@ from autograd.value import Value
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
-FURTHER = 64.0  # times as far, to tell rounding errors from a jump
-SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by: of several sizes, so that they rarely cancel
+FURTHER = 64.0  # times as far, to tell a jump from rounding errors
+SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by; several sizes, so that they rarely cancel
 
 
 class Walk:
@@ -29,7 +29,7 @@ class Walk:
     root, nodes     the graph as people read it (`Unfolded`); `twin(node)` is where a node went
     seed, incoming  the gradient to start from, and each node's whole gradient
     sent, paths     every contribution in order, and how many each node gets
-    noise           how far rounding may have moved each node's gradient, unless nobody asks for it; the seed's is given
+    noise           how far rounding may have moved each node's gradient; empty if not asked for; the seed's is given
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Walk:
         values = [g, node.data, *(plain[i] for i in rounded)]
         try:
             moved = noise_of(compute, values, [self.noise.get(node, 0.0), *[0.0] * (len(values) - 1)])
-        except Exception:  # a rule of somebody's own may not take other numbers: then nothing is known
+        except Exception:  # a custom rule may fail on other numbers: then the noise is unknown
             return 0.0
         return np.nan_to_num(moved, nan=0.0, posinf=0.0)
 
@@ -108,7 +108,7 @@ class Walk:
                 self.incoming[sent.parent] = sent.total
 
     def gradient(self, node: Value) -> Any:
-        """A node's gradient as it is shown: 0 where rounding errors are all there is; None if none arrives."""
+        """A node's gradient as it is shown, with 0 in place of rounding noise; None if none arrives."""
         node = self.twin(node)
         g = self.incoming.get(node)
         return None if g is None else without_noise(g, self.noise.get(node, 0.0))
@@ -136,7 +136,7 @@ def _refuse_array(root: Value) -> None:
 
 
 def _may_change(node: Value) -> bool:
-    """Numbers that an edit of a leaf could reach: the leaf's own, and views into them."""
+    """Could an edit of a leaf change these numbers? Those of the leaf itself, and views of them."""
     return node.op is None or (isinstance(node.data, np.ndarray) and node.data.base is not None)
 
 
@@ -144,7 +144,7 @@ def _may_change(node: Value) -> bool:
 
 
 def without_noise(value: Any, noise: Any) -> Any:
-    """The value with 0 where rounding errors are all there is."""
+    """The value with 0 in place of rounding noise."""
     if np.ndim(value) == 0:
         return 0.0 if value != 0 and np.abs(value) <= NOISE * noise else value
     return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
@@ -153,8 +153,8 @@ def without_noise(value: Any, noise: Any) -> Any:
 def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None = None) -> Any:
     """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float.
 
-    A comparison may jump then, of two numbers that are equal. That is no rounding error: moved further, a result with
-    rounding errors moves further too, and a jump is as large as before.
+    A comparison of two equal numbers may flip then, which is a jump and no rounding error: moved further, a result with
+    rounding errors moves further too, and a jump stays as large as before.
     """
     with np.errstate(all="ignore"):
         result = compute(*values)
@@ -186,8 +186,8 @@ def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
 
 
 def _shakes(array: Any, turn: int) -> Any:
-    """By how many rounding errors to move each number: as if at random, but told by its first digits and its place, so
-    that a page (stepping/assets/program.js) moves it by as many, in whatever order it computes."""
+    """By how many rounding errors to move each number: pseudo-random, but computed from its leading digits and its
+    place, so that a page (stepping/assets/program.js) moves it by as many, in any order."""
     bits = np.abs(array).astype(np.float32).ravel().view(np.uint32)
     mixed = bits + np.arange(bits.size, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(turn * 0x61C88647 % 2**32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):

@@ -1,7 +1,7 @@
 """How a formula is written: the walk over its tree that all writers share.
 
-A writer walks an Expr, follows how each op reads ("x * y", "sum(x, axis=axis)"), and puts brackets where they must be.
-Subclasses say what the parts look like: `symbols` (text and code), `arithmetic` (numbers), `maths` (MathML, LaTeX).
+A writer walks an Expr, fills in how each op reads ("x * y", "sum(x, axis=axis)"), and adds brackets where needed.
+Subclasses write the parts: `symbols` (text and code), `arithmetic` (numbers), `maths` (MathML, LaTeX).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from autograd.expr import UNKNOWN, Expr
 from autograd.formula.numbers import MINUS, dimensions
 from autograd.op import Op, template
 
-# How tightly a formula holds together.
+# How tightly a formula holds together, loosest first; SAID is a phrase in words.
 SAID, COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(7)
 
 INFIX = {ast.Add: (" + ", SUM, SUM, SUM), ast.Sub: (f" {MINUS} ", SUM, SUM, PRODUCT)}
@@ -26,7 +26,7 @@ LONGEST_SETTING = 40  # characters of an index or another setting
 
 
 class Writer:
-    """Walks a formula. `write(e, outer)` brackets it where it holds together less tightly than `outer` asks for."""
+    """Walks a formula. `write(e, outer)` brackets it if it holds together less tightly than `outer`."""
 
     def write(self, e: Expr, outer: int = SAID) -> Any:
         tightness, written = self.unbracketed(e)
@@ -73,10 +73,10 @@ class Writer:
                 return ATOM, self.join(self.part(inner, e, bound, ATOM), self.setting("["), inside, self.setting("]"))
             case ast.Call(func=func, args=args, keywords=keywords):
                 head = self.function(func.id) if isinstance(func, ast.Name) else self.part(func, e, bound, ATOM)
-                parts = [*self.spread(args, e, bound), *self.said(keywords, e, bound)]
+                parts = [*self.arguments(args, e, bound), *self.keywords(keywords, e, bound)]
                 return ATOM, self.join(head, self.setting("("), *self.listed(parts), self.setting(")"))
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                inside = self.listed(self.spread(parts, e, bound))
+                inside = self.listed(self.arguments(parts, e, bound))
                 return ATOM, self.join(self.setting("["), *inside, self.setting("]"))
             case ast.Constant(value=value):
                 return self.number(value)
@@ -106,8 +106,8 @@ class Writer:
         """The sign of a product."""
         return " @ " if isinstance(op, ast.MatMult) else " * "
 
-    def spread(self, args: Iterable[ast.expr], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
-        """Arguments written out; `*xs` is as many as there are, and an input that was not given is left out."""
+    def arguments(self, args: Iterable[ast.expr], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
+        """Arguments; `*xs` stands for all of them, and an input that was not given is left out."""
         written: list[Any] = []
         for arg in args:
             if isinstance(arg, ast.Starred) and isinstance(arg.value, ast.Name):
@@ -116,19 +116,19 @@ class Writer:
                 written.append(self.part(arg, e, bound, SAID))
         return written
 
-    def said(self, keywords: Iterable[ast.keyword], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
-        """Settings that are not what the op does anyway."""
+    def keywords(self, keywords: Iterable[ast.keyword], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
+        """Settings that are not defaults."""
         assert e.op is not None
         found = []
         for keyword in keywords:
             name = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
             if name not in e.op.settings:
                 found.append(self.join(self.setting(f"{keyword.arg}="), self.part(keyword.value, e, bound, SAID)))
-            elif not self.goes_without_saying(e, name):
+            elif not self.is_implied(e, name):
                 found.append(self.setting(self.keyword_text(e, name, e.op.settings[name])))
         return found
 
-    def goes_without_saying(self, e: Expr, name: str) -> bool:
+    def is_implied(self, e: Expr, name: str) -> bool:
         assert e.op is not None
         return name == "keepdims" or is_default(e, name) or (name == "axis" and e.op.settings[name] == ())
 
@@ -176,7 +176,7 @@ class Writer:
         return self.view(inner, view)
 
     def look_same(self, e: Expr) -> tuple[int, Any]:
-        """An op that changes nothing but the shape, in a place where the shape is clear."""
+        """An op that only changes a shape which is clear from its place."""
         return self.unbracketed(e.args[0])
 
     def look_reshaped(self, e: Expr) -> tuple[int, Any]:
@@ -193,7 +193,7 @@ class Writer:
             return self.unbracketed(e.args[0])
         to = f"all {shape[0]} entries" if len(shape) == 1 else dimensions(shape)
         copied = e.args[0]
-        if copied.op is not None and copied.op.look == "stood":  # where it stood up is clear from where it goes
+        if copied.op is not None and copied.op.look == "stood":  # the shape it is copied to says so
             copied = copied.args[0]
         return SAID, self.join(self.write(copied, COMPARED), self.setting(f" copied to {to}"))
 
@@ -258,7 +258,7 @@ def times_sign(op: ast.operator, left: Side, right: Side) -> str:
 
 
 def bindings(e: Expr) -> dict[str, Any]:
-    """What the names in an op's reading stand for: formulas, a list of them, or settings."""
+    """The names in how an op reads, and what they stand for: formulas, a list of them, or settings."""
     assert e.op is not None
     op = e.op
     fixed = len(op.names) - op.variadic
@@ -270,7 +270,7 @@ def bindings(e: Expr) -> dict[str, Any]:
 
 
 def is_default(e: Expr, name: str) -> bool:
-    """Is a setting what the op does anyway: its default, all axes, or the only axis there is?"""
+    """Is a setting a default: the op's own, all axes, or the only axis there is?"""
     assert e.op is not None
     op, setting = e.op, e.op.settings[name]
     if name not in op.defaults:
@@ -291,7 +291,7 @@ def _usual_axis(op: Op, e: Expr) -> Any:
     """The axis that `concatenate(xs)` means, counted from the end; None if that cannot be known."""
     try:
         return op.normalize(*op.pack(e.args))[1]["axis"]  # type: ignore[misc]
-    except HandgradError:  # the usual axis would not fit these inputs, or nobody gave their shapes
+    except HandgradError:  # the usual axis does not fit these inputs, or their shapes are unknown
         return None
 
 
@@ -349,7 +349,7 @@ def index_text(index: Any, array_text: Any) -> str:
 
 
 def without_dots(index: Any, x: Expr) -> Any:
-    """`[1]` for `[..., 1, :]` of a matrix: dots are as many colons, and what takes all of the last axes is left out."""
+    """`[1]` for `[..., 1, :]` of a matrix: dots become colons, and colons at the end are left out."""
     if not isinstance(index, tuple) or index[0] is not Ellipsis or x.value is UNKNOWN:
         return index
     if any(part is None or isinstance(part, np.ndarray) for part in index):
