@@ -65,8 +65,23 @@ def watched_run(recorder: Recorder, model: Any, args: Any, keywords: Any) -> Any
     eager = contextlib.nullcontext()
     if "torch._dynamo" in sys.modules:  # something may be compiled, and torch would give up compiling it for good
         eager = torch.compiler.set_stance("force_eager")
-    with eager, torch.enable_grad(), watching(recorder), torch._C._AutoDispatchBelowADInplaceOrView(), recorder:
+    with contextlib.ExitStack() as stack:
+        for mode in (eager, without_onednn(), torch.enable_grad(), watching(recorder)):
+            stack.enter_context(mode)
+        stack.enter_context(torch._C._AutoDispatchBelowADInplaceOrView())
+        stack.enter_context(recorder)
         return model(*args, **keywords)
+
+
+@contextlib.contextmanager
+def without_onednn() -> Iterator[None]:
+    """Torch without oneDNN, which in float32 runs a whole LSTM as one operator that shows no arithmetic."""
+    was_on = torch._C._get_mkldnn_enabled()
+    torch._C._set_mkldnn_enabled(False)
+    try:
+        yield
+    finally:
+        torch._C._set_mkldnn_enabled(was_on)
 
 
 def refuse_autocast() -> None:

@@ -427,6 +427,15 @@ class TritonStyle(torch.autograd.Function):
         return dx
 
 
+def test_an_lstm_in_float32_is_shown_as_its_arithmetic():
+    """oneDNN would run it as one operator, which takes no float64 either."""
+    torch.manual_seed(0)
+    before = torch._C._get_mkldnn_enabled()
+    run = ag.capture(nn.LSTM(3, 4, dtype=torch.float32), torch.randn(2, 3, 3, dtype=torch.float32))
+    assert list(run.opaque) == [] and torch._C._get_mkldnn_enabled() == before
+    assert run.compare().ok and run.check().ok
+
+
 def test_a_kernel_that_writes_into_a_buffer():
     first = captured(lambda x: TritonStyle.apply(x * 2).sum(), torch.randn(3, 4)).compare().first
     assert (first.op, first.wrong) == ("TritonStyle", "torch")
