@@ -80,6 +80,7 @@ RULES = {
     "notes": marking.NOTES, "reasons": intervals.REASONS, "noise": str(marking.NOISE),
     "tooWide": str(marking.TOO_WIDE), "nearby": str(marking.NEARBY), "oneNumber": marking.ONE_NUMBER,
     "short": marking.SHORT, "vague": str(slips.TOO_WIDE), "several": slips.SEVERAL,
+    "which": slips.WHICH,
     "unknown": [str(slips.UNKNOWN_SLIP), slips.UNKNOWN_SLIP.teaches],
     "digits": {key: slip.name for key, slip in slips.PEN.items()},
 }  # fmt: skip

@@ -59,6 +59,7 @@ NO_DIVISION = Slip("the division forgotten", "This line divides.")
 TRANSPOSED = Slip("a transpose missing", "Back through a product, one factor is transposed; the shapes tell which.")
 ROW_COLUMN = Slip("row for column", "The first index is the row.")
 TARGET = Slip("the wrong target index", "Only the target's place differs from the others.")
+AT_TARGET = Slip("the target not subtracted", "At the target's place 1 is subtracted: P − 1 there, P elsewhere.")
 CHAIN = Slip("the incoming gradient forgotten", "The chain rule multiplies the slope by the gradient that arrives.")
 FACTOR = Slip("a factor of the chain rule dropped", "The chain rule multiplies: no factor may be left out.")
 CONSTANT = Slip("a constant factor forgotten", "A number in front stays in front: the 2 of 2x, the 1/N of a mean.")
@@ -68,6 +69,7 @@ DIGITS = Slip("two digits swapped", "The digits are right, but two have changed 
 POINT = Slip("the decimal point one place off", "The digits are right; count the places.")
 PEN = {"sign": SIGN, "point": POINT, "swapped": DIGITS}  # slips of the pen
 SEVERAL = "one of these: "
+WHICH = "Each of them gives this number; work the line out once more and see which it was."
 
 
 def find_slips(
@@ -100,7 +102,7 @@ def find_slips(
     if len(slips) == 1:
         return Mistake(slips[0].name, slips[0].teaches, (slips[0].name,))
     names = tuple(slip.name for slip in slips)
-    return Mistake(SEVERAL + "; ".join(names), slips[0].teaches, names)
+    return Mistake(SEVERAL + "; ".join(names), WHICH, names)
 
 
 def _other_digits(answer: Answer) -> Iterator[tuple[Slip, Decimal]]:
@@ -114,7 +116,8 @@ def _other_digits(answer: Answer) -> Iterator[tuple[Slip, Decimal]]:
         return
     sign, digits, exponent = value.as_tuple()
     for i in range(len(digits) - 1):
-        if digits[i] != digits[i + 1]:
+        leads = i == 0 and digits[1] == 0 and value.adjusted() > 0  # 40 is no slip of the pen for 04
+        if digits[i] != digits[i + 1] and not leads:
             swapped = (*digits[:i], digits[i + 1], digits[i], *digits[i + 2 :])
             yield DIGITS, Decimal((sign, swapped, exponent))  # type: ignore[arg-type]
 
@@ -161,10 +164,12 @@ class Alternatives:
             yield OVERWRITTEN, terms[-1]
 
     def _terms(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
-        terms = _terms(e)
+        terms, known = _terms(e), [outline(rest) for rest in self._without_target(e)]
         if len(terms) > 1:
             for i in range(len(terms)):
-                yield TERM, _sum(terms[:i] + terms[i + 1 :])
+                rest = _sum(terms[:i] + terms[i + 1 :])
+                if outline(rest) not in known:
+                    yield TERM, rest
 
     def _signs(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         for part, put in _places(e):
@@ -211,10 +216,25 @@ class Alternatives:
             if self.sheet.program.words.name(table.owner) and part.table.phase != "forward":
                 other = {table.ids[i]: table.symbols[i[::-1]] for i in np.ndindex(table.shape) if i[0] != i[1]}
                 yield TRANSPOSED, e.replaced(_renamed(other))
-        for neighbour in part.blanks:  # the line of another place of the same row, here
-            if neighbour.index[:-1] == index[:-1] and outline(neighbour.expr) != outline(e):
+        known = [outline(e)]
+        for rest in self._without_target(e):
+            known.append(outline(rest))
+            yield AT_TARGET, rest
+        for neighbour in self._row():  # the line of another place of the same row, here
+            if outline(neighbour.expr) not in known:
                 yield TARGET, neighbour.expr.replaced(self._moved(neighbour.index, index))
         yield from self._other_picks(e)
+
+    def _without_target(self, e: Expr) -> list[Expr]:
+        """The line without the number that only the target's place has: P of P − 1. Empty at other places."""
+        others = [outline(other.expr) for other in self._row()]
+        shorter = [put(part.args[0]) for part, put in _places(e)
+                   if part.op is not None and part.op.name in ("add", "sub") and part.args[1].is_constant]  # fmt: skip
+        return [rest for rest in shorter if outline(rest) in others]
+
+    def _row(self) -> list[Blank]:
+        """The blanks of the same row."""
+        return [other for other in self.blank.part.blanks if other.index[:-1] == self.blank.index[:-1]]
 
     def _square_tables(self, e: Expr) -> list[Any]:
         """The square matrices that the line reads."""

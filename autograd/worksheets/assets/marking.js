@@ -175,8 +175,8 @@ const marking = (() => {
       if (!names.length) {
         return entries.get(blank.id).note === filled(notes["too short"], sheet.digits) ? null : { name: rules.unknown[0], teaches: rules.unknown[1], names };
       }
-      const teaches = sheet.slips.find(([name]) => name === names[0])[1];
-      return { name: names.length === 1 ? names[0] : `${rules.several}${names.join("; ")}`, teaches, names };
+      if (names.length > 1) return { name: `${rules.several}${names.join("; ")}`, teaches: rules.which, names };
+      return { name: names[0], teaches: sheet.slips.find(([name]) => name === names[0])[1], names };
     }
     function slipsOf(blank, answer) {
       const found = new Set(), { value } = answer;
@@ -207,7 +207,8 @@ const marking = (() => {
       if (text.includes("/")) return found;
       const digits = magnitude(value).c.toString();
       for (let i = 0; i + 1 < digits.length; i++) {
-        if (digits[i] === digits[i + 1]) continue;
+        const leads = i === 0 && digits[1] === "0" && digits.length + value.e > 1;   // 40 is no slip of the pen for 04
+        if (digits[i] === digits[i + 1] || leads) continue;
         const c = BigInt(digits.slice(0, i) + digits[i + 1] + digits[i] + digits.slice(i + 2));
         found.push(["swapped", { c: value.c < 0n ? -c : c, e: value.e }]);
       }

@@ -9,6 +9,7 @@ import pytest
 from autograd import Value, cross_entropy, layer_norm, softmax
 from autograd.errors import DataError
 from autograd.worksheets import grade, worksheet
+from autograd.worksheets.slips import WHICH
 from examples import EXAMPLES
 from tests.sweep import slow_but
 from tools.marker import power, pupil, sheet_of, written
@@ -215,11 +216,24 @@ def test_slips_are_named():
             n["dL/dout[0][0]"] * n["V[0][1]"] + n["dL/dout[0][1]"] * n["V[1][1]"], "a transpose missing"),
         "dL/dout[0][0]": (
             (n["L.p[0][0]"] - 1) / 2, "the wrong target index"),
+        "dL/dout[0][1]": (n["L.p[0][1]"] / 2, "the target not subtracted"),
     }  # fmt: skip
     for name, (number, expected) in found.items():
         told = slip(sheet, f"{number:.6g}", name)
         assert expected in told.names, (name, told)
         assert told.teaches
+    assert slip(sheet, f"{n['L.p[0][1]'] / 2:.6g}", "dL/dout[0][1]") == "the target not subtracted"  # and nothing else
+
+
+def test_of_several_slips_none_is_taught():
+    """Where two slips give one number, the sentence is about neither of them."""
+    told = slip(worksheet(Value(3.0, name="a") - Value(1.0, name="b")), "-2", "L")
+    assert set(told.names) == {"the sign of a subtraction", "a sign lost"} and told.teaches == WHICH
+
+
+def test_no_number_begins_with_a_zero_that_changed_places():
+    """40 for 4 is a point one place off; nobody writes 04."""
+    assert slip(worksheet(Value(3.0, name="a") + Value(1.0, name="b")), "40", "L") == "the decimal point one place off"
 
 
 def test_slips_of_single_ops_and_paths():
