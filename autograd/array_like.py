@@ -148,7 +148,7 @@ class ArrayLike:
         if "out" in kwargs:
             raise TypeError(
                 f"np.{ufunc.__name__} cannot write a Value into an array (`array -= v` does): its gradient would be "
-                "lost in silence. Write `array = array - v`, or use v.data."
+                "lost silently. Write `array = array - v`, or use v.data."
             )
         return answer(*(x if isinstance(x, ArrayLike) else as_operand(x) for x in inputs), **kwargs)
 
@@ -161,7 +161,7 @@ class ArrayLike:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise DataError(
-            f"{self._called()} cannot become a plain array by itself: its gradient would be lost in silence. "
+            f"{self._called()} cannot become a plain array by itself: its gradient would be lost silently. "
             "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."
         )
 

@@ -163,7 +163,7 @@ def sent(
 
 
 def conform(dx: Any, x: Value, taped: bool = False) -> Any:
-    """The gradient in the shape and dtype of what it belongs to: sums over the axes that broadcasting added."""
+    """A gradient in the shape and dtype of its input: summed over the axes that broadcasting added."""
     data = x._data
     if dx.__class__ is float and data.__class__ is float:
         return dx
@@ -188,7 +188,7 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
 
 
 def check_broadcast(dx: Any, x: Value) -> None:
-    """A gradient may have grown by broadcasting, and must not differ from its owner otherwise."""
+    """A gradient may be larger than its input by broadcasting, and must not differ from it otherwise."""
     shape = np.shape(dx)
     sizes = shape[len(shape) - x.ndim :]
     if len(shape) < x.ndim or any(own not in (1, size) for own, size in zip(x.shape, sizes, strict=True)):
@@ -199,7 +199,7 @@ def check_broadcast(dx: Any, x: Value) -> None:
 
 
 def run_hooks(node: Value, g: Any) -> Any:
-    """Let the hooks of a node see its gradient, and replace it. The array they get is this node's alone to edit."""
+    """Call the hooks of a node with its gradient, which they may replace or edit: it is a copy."""
     g = copy_array(g)
     for hook in node._note.hooks:  # type: ignore[union-attr]
         replaced = hook(g)
@@ -222,7 +222,7 @@ def cotangent_for(root: Value, cotangent: Any) -> Any:
     """The gradient to start from: 1 for a scalar, the caller's in the root's shape otherwise."""
     if not isinstance(root, Value):
         raise BackwardError(
-            f"only a Value has gradients; got {type(root).__name__}. Leave out .data, float() and .item() on its way."
+            f"only a Value has gradients; got {type(root).__name__}. Leave out .data, float() and .item() before it."
         )
     if not root.requires_grad:
         why = "is a constant" if root.op is None else "depends on no leaf that requires a gradient"
@@ -279,7 +279,7 @@ def _added(leaf: Value, g: Any) -> Any:
 
 
 def check_gradient(leaf: Value) -> None:
-    """Refuse a leaf whose `.grad`, which anybody may set, is nothing that a gradient can be added to."""
+    """Refuse a leaf whose `.grad` was set to something that no gradient can be added to."""
     g = leaf.grad
     if g.__class__ is float or g.__class__ is int or (g.__class__ is ndarray and g.shape == leaf.shape):
         return
@@ -288,5 +288,5 @@ def check_gradient(leaf: Value) -> None:
     came = f"an array of shape {g.shape}" if isinstance(g, ndarray) else f"a {type(g).__name__}"
     raise BackwardError(
         f"the .grad of {leaf._called()} was set to {came}; a gradient is a plain array of its Value's shape, "
-        f"{leaf.shape}. Write v.grad = None to begin anew."
+        f"{leaf.shape}. Write v.grad = None to start again."
     )

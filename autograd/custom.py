@@ -1,4 +1,4 @@
-"""custom_op: an op of one's own, declared in one block as those of the table are."""
+"""custom_op: your own op, declared in one block like those of the table."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _check_reading(op: Op, settings: Iterable[str]) -> None:
 
 
 def _real(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The forward function, with its answer looked at: real numbers."""
+    """The forward function, with a check of its result: real numbers."""
 
     @functools.wraps(forward)
     def run(*inputs: Any, **settings: Any) -> Any:
@@ -129,7 +129,7 @@ def _real(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """The rule, with its answer looked at: a tuple, one gradient per input, each in a shape that fits."""
+    """The rule, with a check of its result: a tuple, one gradient per input, each in a shape that fits."""
 
     @functools.wraps(vjp)
     def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
@@ -165,7 +165,7 @@ def _fits(gradient: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 def _normalize(
     name: str, inputs: int | None, defaults: dict[str, Any]
 ) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
-    """What takes a call apart into inputs and settings."""
+    """The function that splits a call into inputs and settings."""
 
     def normalize(*args: Any, **settings: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
         unknown = settings.keys() - defaults.keys()

@@ -37,7 +37,7 @@ class Expr:
     name, formula  of a symbol: what it is called, and, of a line that `let` named, how it is computed
     op, args       of an application
     node           the Value that a symbol stands for; `is_gradient`: it stands for that node's gradient
-    inline         a symbol without a name that people know: its formula is written in its place
+    inline         a symbol that nobody named: its formula is written in its place
     says           a few words that explain a line: "sum of the row"
 
     >>> x, y = Expr("x", 2.0), Expr("y", 3.0)
@@ -76,18 +76,18 @@ class Expr:
 
     @staticmethod
     def applied(op: Op, args: Sequence[Any], value: Any = UNKNOWN) -> Expr:
-        """An op written down, not opened: as `apply` gives it, but for helpers too."""
+        """An op applied to formulas, also one that `__apply__` would write as its definition."""
         whole = Expr("", value)
         whole.op = op
         whole.args = tuple(x if isinstance(x, Expr) else Expr.number(x) for x in args)
         if value is UNKNOWN and all(x.value is not UNKNOWN for x in whole.args):
-            with np.errstate(all="ignore"):  # a formula is wanted also where its number is not
+            with np.errstate(all="ignore"):  # a formula is needed also where its number is not
                 whole.value = op.compute(*(x.value for x in whole.args))
         return whole
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Expr:
-        """An op of a formula; one that exists for speed alone is written as the steps of its definition."""
+        """Apply an op to formulas; one that exists only for speed is written as the steps of its definition."""
         if op.unfolds:
             assert op.definition is not None
             return op.definition(*inputs, **op.settings)
@@ -135,7 +135,7 @@ class Expr:
         return Expr.applied(self.op, parts, self.value)
 
     def run(self, values: Any) -> Any:
-        """The formula computed anew: on numbers, or on any other carrier of the table's ops.
+        """Compute the formula again: on numbers, or on any other carrier of the table's ops.
 
         `values` gives what a symbol stands for: a mapping from names, or a function of the symbol. A symbol with a
         formula that `values` does not know is computed from that.
@@ -237,7 +237,7 @@ _bind_operators()
 
 
 def lines_of(*formulas: Expr | None) -> list[Expr]:
-    """The lines that formulas are made of, each before the first that uses it."""
+    """The lines that formulas use, each before the first line that uses it."""
     found: dict[int, Expr] = {}
 
     def visit(e: Expr) -> None:
@@ -253,7 +253,7 @@ def lines_of(*formulas: Expr | None) -> list[Expr]:
 
 
 def terms_of(formula: Expr, sign: int = 1) -> list[tuple[int, Expr]]:
-    """The terms of a sum, each with its sign; of another formula itself."""
+    """The terms of a sum, each with its sign; any other formula is one term."""
     if formula.op is None or formula.op.name not in ("add", "sub"):
         return [(sign, formula)]
     left, right = formula.args

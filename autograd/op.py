@@ -95,11 +95,11 @@ class Op:
     pairwise    of a reduction, the op of two inputs that it repeats: `maximum` for `max`
     view        True for an op that only moves numbers: each entry of the result is an entry of its input
     loss        True for an op whose result is there to be made small
-    unfolds     it exists for speed or safety: readers see its definition in its place, in "rules" or also as a node
-                of a graph ("graph")
-    look        how formulas show it, where that is not as it reads: "root", "transpose", "placed" ..., or as another
-                expression, "x @ weight + bias"
-    about       what there is to say about it to a learner
+    unfolds     of an op that exists for speed or safety: readers see its definition instead, in "rules" only, or also
+                in place of its node ("graph")
+    look        how formulas show it, if not as it reads: "root", "transpose", "placed" ..., or another expression,
+                "x @ weight + bias"
+    about       what a learner should know about it
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Op:
         elif settings:
             raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
         elif len(args) != len(self.names) and not self.variadic:
-            raise self._miscounted(args)  # before a ufunc takes one more for the array to write into
+            raise self._miscounted(args)  # a ufunc would take one more as the array to write into
         return apply(op, inputs)
 
     def _miscounted(self, inputs: Sequence[Any]) -> TypeError:
@@ -234,7 +234,7 @@ class Op:
         return as_plain(data)
 
     def recover(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any] = ()) -> Any:
-        """Where a Python float raises (`1.0 / 0.0`, `exp(1000.0)`) or integers do not fit, let NumPy's floats answer;
+        """Where Python floats raise (`1.0 / 0.0`, `exp(1000.0)`) or integers do not fit, compute with NumPy's floats;
         else explain the error. `given` are the inputs as they came, which may have names.
         """
         if isinstance(error, HandgradError):
@@ -242,7 +242,7 @@ class Op:
         if isinstance(error, Warning | FloatingPointError):  # the caller asked NumPy to raise them
             raise error
         if not isinstance(error, ArithmeticError | ValueError | TypeError | LookupError | AttributeError):
-            raise error  # not of our inputs' making: a signal handler's exception, say, or MemoryError
+            raise error  # not caused by the inputs: MemoryError, or an exception of a signal handler
         if self.normalize is None and not self.variadic and len(inputs) != len(self.names):
             raise self._miscounted(inputs) from None
         if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
@@ -366,7 +366,7 @@ naming = _Naming()
 
 
 def let(name: str, x: Any, says: str = "") -> Any:
-    """Name what a rule or a definition computes on its way: `dot = let("dot", sum(g * out))`.
+    """Name what a rule or a definition computes on the way: `dot = let("dot", sum(g * out))`.
 
     The number itself on numbers; a line of its own on text; the name of a node where an op is opened into its steps.
     """

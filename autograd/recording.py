@@ -1,7 +1,7 @@
 """What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
 
-Each mode belongs to its thread and ends with its `with` block, however that is left. Ordinary nodes pay one look at
-`opened`; only where some thread has a block open does a new node `apply_modes`.
+Each mode belongs to its thread and ends with its `with` block, however that is left. An ordinary node only looks at
+`opened`; `apply_modes` runs only while some thread has a block open.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Scope:
 
 
 class Note:
-    """What people know a node by: its name, the module call and source line that made it, hooks on its gradient.
+    """What is known about a node: its name, the module call and source line that made it, hooks on its gradient.
 
     Nodes made in one module call share one Note; a node that gets a name or a hook gets a Note of its own.
     """
@@ -81,7 +81,7 @@ class Note:
 
 
 class Switches(NamedTuple):
-    """What is checked and recorded of each new node, besides its note."""
+    """What is checked and recorded for each new node, apart from its note."""
 
     recording: bool = True
     lines: bool = False
@@ -255,9 +255,9 @@ def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
 
 
 def notice_read(value: Any, how: str) -> Any:
-    """Note that a Value's numbers are read as plain ones: a program cannot see why, and a derivative ends there.
+    """Note that a Value's numbers are read as plain ones: a program cannot follow, and a derivative ends there.
 
-    Gives the number as a tracer can follow it; None where there is none, or it cannot.
+    Returns the number in a form that a tracer can follow; None without a tracer, or where it cannot.
     """
     for run in list(running.values()):
         run.note(value, how)
@@ -294,7 +294,7 @@ class Running:
         self.left: list[tuple[Value, str]] = []
 
     def note(self, value: Value, how: str) -> None:
-        if len(self.left) < self.MOST and value.requires_grad and how not in ("bool(v)", "in"):  # choices, no numbers
+        if len(self.left) < self.MOST and value.requires_grad and how not in ("bool(v)", "in"):  # decisions
             self.left.append((value, f"{how} in {_user_line()}"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Sample:
-    """Inputs to test an op on: shapes drawn at random from `low` to `high`, or arrays given as they are.
+    """Inputs to test an op on: arrays of given shapes, drawn at random from `low` to `high`, or given as they are.
 
     `Sample("2,3 3", axis=-1)` is a (2, 3) array and a (3,) array; a `.` is a Python float.
     """

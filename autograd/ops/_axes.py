@@ -15,7 +15,7 @@ from ..recording import notice_read
 
 
 def plain_number(who, name, x):
-    """A setting that is one plain number: as a Value it would lose its gradient in silence."""
+    """A setting that is one plain number: as a Value it would lose its gradient silently."""
     if hasattr(x, "__apply__") or np.ndim(x):
         raise DataError(f"{who}: {name} is one plain number, to which no gradient flows; got {x!r:.40}. Write it with "
                         f"ops that take Values (where, maximum, minimum, * and +), or {name}.item() for a constant.")
