@@ -30,8 +30,8 @@ def read(path: Path) -> Any:
     return notebook
 
 
-def executed(path: Path) -> Any:
-    """A lesson run from top to bottom in a kernel of its own, in its own folder, its plots as SVG."""
+def executed(path: Path, kernel: Any = None) -> Any:
+    """A lesson run from top to bottom in its folder, its plots as SVG; in a kernel of its own unless one is given."""
     import nbformat
     from nbconvert.preprocessors import ExecutePreprocessor
 
@@ -39,7 +39,10 @@ def executed(path: Path) -> Any:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     notebook.cells.insert(0, nbformat.v4.new_code_cell("%config InlineBackend.figure_formats = ['svg']"))
     quiet = ["--log-level=ERROR"]  # the kernel warns that it talks over TCP, on this computer alone
-    ExecutePreprocessor(timeout=PATIENCE, extra_arguments=quiet).preprocess(notebook, {"metadata": {"path": str(HERE)}})
+    runner = ExecutePreprocessor(timeout=PATIENCE, extra_arguments=quiet)
+    runner.preprocess(notebook, {"metadata": {"path": str(HERE)}}, km=kernel)
+    if kernel is not None:
+        runner.kc.stop_channels()  # with a kernel of its own it does so itself
     del notebook.cells[0]
     return notebook
 

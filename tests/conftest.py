@@ -63,13 +63,19 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="session")
-def browser(chromium, pytestconfig):
+def prices(pytestconfig):
+    """Where to bill what several tests share."""
+    return pytestconfig.pluginmanager.getplugin("prices")
+
+
+@pytest.fixture(scope="session")
+def browser(chromium, prices):
     """One tab in one Chromium for all the tests of a worker: it takes longer to start than most tests take."""
     from tests.browser import Browser  # which needs a package that not every machine has
 
     one = Browser(chromium)
     yield one
-    with pytestconfig.pluginmanager.getplugin("prices").bill("the browser"):
+    with prices.bill("the browser"):
         one.close()
 
 

@@ -4,7 +4,7 @@ After `make quick` and `make test` come the total, the dearest files, and each t
 seconds: make it cheaper, or mark it `slow` to leave it out of the first. A run that costs more than twice its budget
 fails, and so does `make quick` at a test that costs more than `REFUSED`: the inner loop stays short as tests are added.
 
-A child is counted when it ends, so a browser that all tests of a worker share is billed apart, when it is closed.
+A child is counted when it ends, so a browser or a kernel that several tests share is billed apart, when it is closed.
 """
 
 import contextlib

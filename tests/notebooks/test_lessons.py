@@ -142,15 +142,47 @@ def pages(tmp_path_factory):
     return tmp_path_factory.mktemp("lessons")
 
 
+AS_NEW = """
+import sys
+
+import matplotlib.pyplot
+
+matplotlib.pyplot.close("all")
+for name in ("exercise", "answers"):
+    sys.modules.pop(name, None)
+get_ipython().reset()
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(prices):
+    """One kernel for all lessons: a function that empties it for the next one. To start one takes a second."""
+    manager = pytest.importorskip("jupyter_client").KernelManager(kernel_name="python3")
+    manager.start_kernel(extra_arguments=["--log-level=ERROR"], cwd=str(HERE))
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+
+    def emptied():
+        answer = client.execute(AS_NEW, silent=True, reply=True, timeout=60)
+        assert answer["content"]["status"] == "ok", answer
+        return manager
+
+    yield emptied
+    client.stop_channels()
+    with prices.bill("the kernel"):
+        manager.shutdown_kernel(now=True)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
 @pytest.mark.filterwarnings("ignore")  # Jupyter's own
-def test_each_runs_in_a_kernel_and_becomes_a_page(path, pages, browser):
+def test_each_runs_in_a_kernel_and_becomes_a_page(path, pages, browser, kernel):
     """One page a lesson: nothing fetched, nothing off the edge, dark where it should be, each figure once."""
     skip_without_torch(path)
     for needed in ("nbconvert", "jupytext", "mistune", "pygments"):
         pytest.importorskip(needed)
-    notebook = notebooks.executed(path)
+    notebook = notebooks.executed(path, kernel())
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not [cell for cell in code if not cell.execution_count]
     assert not [output for cell in code for output in cell.outputs if output.get("name") == "stderr"]
