@@ -187,7 +187,7 @@ def test_a_layer_without_recipe_is_not_forgotten(monkeypatch):
     monkeypatch.setattr(nn, "Forgotten", Forgotten, raising=False)
     monkeypatch.setattr(nn, "__all__", [*nn.__all__, "Forgotten"])
     with pytest.raises(CommandError, match="how to make Forgotten"):
-        tasks_of_layers(1, 0)
+        tasks_of_layers()
 
 
 class TestInputsOf:

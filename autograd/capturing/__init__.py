@@ -2,6 +2,18 @@
 
     run = autograd.capture(model, x)
     print(run.compare())        # is my backward right, and where not?
+
+run             Run: what was recorded, and what can be asked of it; `replaying`: the run as a function
+torch           a torch model: its parameters and inputs named, one run recorded, everything put back (`state`)
+  recorder      each operator as torch calls it, beside our own ops for it
+  aten/         the table from torch's operators to our ops; `opaque`: an op for those that it lacks
+  memory        which Value each tensor stands for, also where tensors share memory
+  hooks         calls of modules and of autograd.Functions; `calls`: one call, which can be made again
+  tensors       small questions to torch; `torch_backward`: its own gradients
+jax             a JAX function: `jaxpr` (its steps), `lax` (the table of primitives), `recognise` (softmax as one op)
+compare         our gradients beside the library's, and the first that differs; `left_out`: which terms it lacks
+  report        what a comparison says, as text; `page`, `picture`: as HTML and as a drawing
+places          the user's lines, and the names that they give to results
 """
 
 from __future__ import annotations

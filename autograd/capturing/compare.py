@@ -95,7 +95,7 @@ class Comparison:
         return self.ok
 
     def __str__(self) -> str:
-        from .wording import comparison_text
+        from .report import comparison_text
 
         return comparison_text(self)
 

@@ -15,7 +15,7 @@ from ..files import check_ending, save_by_ending
 from ..formula.numbers import DIGITS, Notation, as_printed, cell, notation, power, rough
 from ..formula.text import visible, xml
 from ..pages import asset, embedded, filled
-from .wording import about, explained, facts, line_of, verdict, witnesses
+from .report import about, explained, facts, line_of, verdict, witnesses
 
 if TYPE_CHECKING:
     from .compare import Comparison

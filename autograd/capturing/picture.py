@@ -17,7 +17,7 @@ from ..formula.names import Names
 from ..formula.numbers import DIGITS, LARGEST_TABLE, cell, dimensions, rough, shows_entries
 from ..graph import topological
 from ..value import Value
-from .wording import differing, verdict, witnesses
+from .report import differing, verdict, witnesses
 
 if TYPE_CHECKING:
     from .compare import Comparison, Difference

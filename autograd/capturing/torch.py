@@ -14,12 +14,12 @@ from tqdm import tqdm
 
 from ..errors import DataError
 from ..value import Value
+from .hooks import watching
 from .places import argument_names, failing_place
 from .recorder import LIBRARIES, Recorder
 from .run import Parameter, Run
 from .state import KeptState
 from .tensors import edge_of
-from .watching import watching
 
 WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # what torch.compile and checkpoint_wrapper put into names
 

@@ -9,6 +9,7 @@ probe.py         how much the weighted sum of the results changes: by replay, or
 differences.py   derivatives from differences, with error bounds; kinks
 complex_step.py  derivatives without cancellation, where the ops allow
 directions.py    large inputs, along random directions
+linearity.py     whether rules are linear in the gradient that arrives
 verdict.py       from numbers to verdicts
 diagnosis.py     why a wrong gradient is wrong
 report.py        what is said

@@ -13,7 +13,7 @@ from ..errors import GradientError
 from ..value import Value
 from .differences import look, taylor_slope
 from .directions import EVERY, SUSPECTS, places_to_judge
-from .linear import SecondPull
+from .linearity import SecondPull
 from .probe import Probe, coarsest_unit
 from .repeats import call_repeats, replay_repeats
 from .report import Part, Report

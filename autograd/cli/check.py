@@ -6,16 +6,17 @@ import argparse
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from autograd.cli import CommandError, Subparsers, whole
 from autograd.cli.target import failed, functions_of, listed, run_script, split
 from autograd.errors import counted, printable
 
 if TYPE_CHECKING:
-    from autograd.check import Report
+    from autograd.op import Op
 
 LONGEST_REASON = 60  # characters of what a function raised, in the table; below it there is room for all
 
@@ -32,12 +33,15 @@ def register(subparsers: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
+Case: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]  # a function, and inputs to check it at
+
+
 @dataclass
 class Task:
-    """One line of the table: something to check, perhaps on several inputs."""
+    """One line of the table: something to check, perhaps at several inputs. They are made when it is its turn."""
 
     name: str
-    reports: Callable[[], Iterator[Report]]
+    cases: Callable[[], Iterable[Case]]
 
 
 @dataclass
@@ -58,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"give a file (FILE.py or FILE.py:FUNCTION), or --all{both}")
     unchecked: dict[str, str] = {}
     if arguments.all:
-        tasks = [*tasks_of_ops(arguments.order, arguments.seed), *tasks_of_layers(arguments.order, arguments.seed)]
+        tasks = [*tasks_of_ops(), *tasks_of_layers()]
     else:
-        tasks, unchecked = tasks_of_file(arguments.what, arguments.order, arguments.seed)
-    lines = [done(task) for task in _with_progress(tasks)]
+        tasks, unchecked = tasks_of_file(arguments.what)
+    lines = [done(task, arguments.order, arguments.seed) for task in _with_progress(tasks)]
     print(printable(table(lines)))
     for name, reason in unchecked.items():
         print(printable(f"not checked: {name} ({reason})"))
@@ -79,13 +83,14 @@ def _with_progress(tasks: list[Task]) -> Any:
     return tqdm(tasks, desc="checking", unit="function", leave=False)
 
 
-def done(task: Task) -> Line:
-    """Check one task; the worst of its reports speaks for it. What it raises is an outcome too."""
+def done(task: Task, order: int, seed: int) -> Line:
+    """Check one task; its line has the worst of its verdicts. What it raises is an outcome too."""
+    from autograd.check import check_grads
     from autograd.check.verdict import VERDICTS
 
     begin = time.perf_counter()
     try:
-        reports = list(task.reports())
+        reports = [check_grads(f, *inputs, order=order, seed=seed) for f, inputs in task.cases()]
     except (Exception, SystemExit) as error:
         return Line(task.name, f"raised {type(error).__name__}: {error}", trouble=str(failed(task.name, error)))
     worst = max(reports, key=lambda report: VERDICTS.index(report.verdict))
@@ -122,7 +127,7 @@ def table(lines: list[Line]) -> str:
 # --- functions of a file ------------------------------------------------------------------------------------
 
 
-def tasks_of_file(what: str, order: int, seed: int) -> tuple[list[Task], dict[str, str]]:
+def tasks_of_file(what: str) -> tuple[list[Task], dict[str, str]]:
     """A task for the function that is named, or for every function of the file that says where; and why the others
     have none.
     """
@@ -138,7 +143,7 @@ def tasks_of_file(what: str, order: int, seed: int) -> tuple[list[Task], dict[st
             f"{path.name} has no function to check. Write one whose parameters have defaults, such as def f(x=2.0)"
         )
     unchecked = {key: reason for key, f in functions.items() if (reason := why_unchecked(f)) is not None}
-    tasks = [_task_of_function(key, f, order, seed) for key, f in functions.items() if key not in unchecked]
+    tasks = [Task(key, partial(_as_it_says, f)) for key, f in functions.items() if key not in unchecked]
     if not tasks:
         reasons = ", ".join(f"{key} ({reason})" for key, reason in unchecked.items())
         raise CommandError(
@@ -146,6 +151,12 @@ def tasks_of_file(what: str, order: int, seed: int) -> tuple[list[Task], dict[st
             f"def f(x=2.0), or write {name or 'f'}.check_inputs = (...) with one input for each, below it"
         )
     return tasks, unchecked
+
+
+def _as_it_says(f: Callable[..., Any]) -> list[Case]:
+    from autograd.check.inputs import inputs_of
+
+    return [(f, inputs_of(f))]
 
 
 def why_unchecked(f: Callable[..., Any]) -> str | None:
@@ -161,38 +172,24 @@ def why_unchecked(f: Callable[..., Any]) -> str | None:
     return None
 
 
-def _task_of_function(name: str, f: Callable[..., Any], order: int, seed: int) -> Task:
-    def reports() -> Iterator[Report]:
-        from autograd.check import check_grads
-        from autograd.check.inputs import inputs_of
-
-        yield check_grads(f, *inputs_of(f), order=order, seed=seed)
-
-    return Task(name, reports)
-
-
 # --- every op and every layer -------------------------------------------------------------------------------
 
 
-def tasks_of_ops(order: int, seed: int) -> list[Task]:
+def tasks_of_ops() -> list[Task]:
     """A task for every op through which a gradient flows, on all its samples."""
-    from autograd.op import OPS, Op
+    from autograd.op import OPS
 
-    def task(op: Op) -> Task:
-        def reports() -> Iterator[Report]:
-            from autograd.check import check_grads
-
-            for sample in op.samples:
-                f, inputs = op.on(sample)
-                f.__name__ = op.name
-                yield check_grads(f, *inputs, order=order, seed=seed)
-
-        return Task(op.name, reports)
-
-    return [task(op) for op in OPS.values() if op.differentiable and op.samples]
+    return [Task(op.name, partial(_on_samples, op)) for op in OPS.values() if op.differentiable and op.samples]
 
 
-def tasks_of_layers(order: int, seed: int) -> list[Task]:
+def _on_samples(op: Op) -> Iterator[Case]:
+    for sample in op.samples:
+        f, inputs = op.on(sample)
+        f.__name__ = op.name
+        yield f, inputs
+
+
+def tasks_of_layers() -> list[Task]:
     """A task for every layer that nn exports, all its parameters checked together with its input."""
     import nn
 
@@ -202,10 +199,10 @@ def tasks_of_layers(order: int, seed: int) -> list[Task]:
     unknown = [layer.__name__ for layer in layers if layer.__name__ not in recipes]
     if unknown:
         raise CommandError(f"no recipe says how to make {', '.join(unknown)}: add one in autograd/cli/check.py")
-    return [_task_of_layer(layer.__name__, recipes[layer.__name__], order, seed) for layer in layers]
+    return [Task(layer.__name__, partial(_on_its_input, *recipes[layer.__name__])) for layer in layers]
 
 
-def layer_recipes() -> dict[str, Callable[[], tuple[Any, Any]]]:
+def layer_recipes() -> dict[str, tuple[Callable[[], Any], Any]]:
     """For each layer: how to make a small one, and an input for it."""
     import numpy as np
 
@@ -214,36 +211,30 @@ def layer_recipes() -> dict[str, Callable[[], tuple[Any, Any]]]:
     rng = np.random.default_rng(0)
     rows, ids = rng.normal(size=(3, 4)), np.array([[1, 0, 3], [2, 2, 0]])
     return {
-        "Dropout": lambda: (nn.Dropout(0.0), rows),
-        "Embedding": lambda: (nn.Embedding(4, 3, rng=0), ids),
-        "FeedForward": lambda: (nn.FeedForward(4, 5, activation="swiglu", rng=0), rows),
-        "GPT": lambda: (nn.GPT(5, 4, 4, 2, 1, rng=0), ids),
-        "Layer": lambda: (nn.Layer(4, 3, nonlin=False, rng=0), list(rows[0])),
-        "LayerNorm": lambda: (nn.LayerNorm(4), rows),
-        "LearnedPositions": lambda: (nn.LearnedPositions(5, 4, rng=0), rows),
-        "Linear": lambda: (nn.Linear(4, 2, rng=0), rows),
-        "MLP": lambda: (nn.MLP(4, [5, 1], rng=0), list(rows[0])),
-        "MultiHeadAttention": lambda: (nn.MultiHeadAttention(4, 2, causal=True, rng=0), rows),
-        "Neuron": lambda: (nn.Neuron(4, nonlin=False, rng=0), list(rows[0])),
-        "RMSNorm": lambda: (nn.RMSNorm(4), rows),
-        "RotaryPositions": lambda: (nn.RotaryPositions(), rows),
-        "Sequential": lambda: (nn.Sequential(nn.Linear(4, 3, rng=0), nn.functional.tanh, nn.Linear(3, 2, rng=1)), rows),
-        "SinusoidalPositions": lambda: (nn.SinusoidalPositions(4), rows),
-        "TransformerBlock": lambda: (nn.TransformerBlock(4, 2, activation="gelu", rng=0), rows),
+        "Dropout": (lambda: nn.Dropout(0.0), rows),
+        "Embedding": (lambda: nn.Embedding(4, 3, rng=0), ids),
+        "FeedForward": (lambda: nn.FeedForward(4, 5, activation="swiglu", rng=0), rows),
+        "GPT": (lambda: nn.GPT(5, 4, 4, 2, 1, rng=0), ids),
+        "Layer": (lambda: nn.Layer(4, 3, nonlin=False, rng=0), list(rows[0])),
+        "LayerNorm": (lambda: nn.LayerNorm(4), rows),
+        "LearnedPositions": (lambda: nn.LearnedPositions(5, 4, rng=0), rows),
+        "Linear": (lambda: nn.Linear(4, 2, rng=0), rows),
+        "MLP": (lambda: nn.MLP(4, [5, 1], rng=0), list(rows[0])),
+        "MultiHeadAttention": (lambda: nn.MultiHeadAttention(4, 2, causal=True, rng=0), rows),
+        "Neuron": (lambda: nn.Neuron(4, nonlin=False, rng=0), list(rows[0])),
+        "RMSNorm": (lambda: nn.RMSNorm(4), rows),
+        "RotaryPositions": (lambda: nn.RotaryPositions(), rows),
+        "Sequential": (lambda: nn.Sequential(nn.Linear(4, 3, rng=0), nn.functional.tanh, nn.Linear(3, 2, rng=1)), rows),
+        "SinusoidalPositions": (lambda: nn.SinusoidalPositions(4), rows),
+        "TransformerBlock": (lambda: nn.TransformerBlock(4, 2, activation="gelu", rng=0), rows),
     }
 
 
-def _task_of_layer(name: str, make: Callable[[], tuple[Any, Any]], order: int, seed: int) -> Task:
-    def reports() -> Iterator[Report]:
-        from autograd.check import check_grads
+def _on_its_input(make: Callable[[], Any], x: Any) -> list[Case]:
+    layer = make()
 
-        layer, x = make()
-        parameters = dict(layer.named_parameters())
+    def forward(x: Any, parameters: Any) -> Any:  # the layer reaches its parameters by itself
+        return layer(x)
 
-        def forward(x: Any, parameters: Any) -> Any:  # the layer reaches its parameters by itself
-            return layer(x)
-
-        forward.__name__ = name
-        yield check_grads(forward, x, parameters, order=order, seed=seed)
-
-    return Task(name, reports)
+    forward.__name__ = type(layer).__name__
+    return [(forward, (x, dict(layer.named_parameters())))]

@@ -26,8 +26,8 @@ import numpy as np
 from autograd.errors import counted
 from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import Blank, Step
-from autograd.worksheets.sheet import Worksheet, exact_text
+from autograd.worksheets.parts import Blank, Step, exact_text
+from autograd.worksheets.sheet import Worksheet
 from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"

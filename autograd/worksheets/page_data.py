@@ -12,8 +12,8 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.worksheets import answers, intervals, marking, slips
-from autograd.worksheets.parts import Blank
-from autograd.worksheets.sheet import Worksheet, exact_text
+from autograd.worksheets.parts import Blank, exact_text
+from autograd.worksheets.sheet import Worksheet
 
 
 def marking_data(sheet: Worksheet) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from typing import Any
 
 from autograd.expr import Expr
 from autograd.formula.scalar_tables import Table
@@ -100,3 +101,8 @@ def as_slope(name: str) -> str:
     """`dL/dQ` as people write it: ∂L/∂Q."""
     top, slash, rest = name.partition("/d")
     return f"∂{top[1:]}/∂{rest}" if slash and top.startswith("d") else name
+
+
+def exact_text(x: Any) -> str:
+    """A plain number of a formula, exactly as a person would read it."""
+    return str(int(x)) if isinstance(x, bool) else repr(x)

@@ -27,7 +27,7 @@ from autograd.version import __version__
 from autograd.worksheets.exact import as_text, fraction_of
 from autograd.worksheets.hints import Hints
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, shown
+from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, exact_text, shown
 from autograd.worksheets.prepare import constants, prepared
 
 LEVELS = ("steps", "entries", "ops")  # of a derivation; a sheet asks entry by entry, so the first two are one
@@ -397,8 +397,3 @@ def _place(line: Scalar) -> str:
     if len(line.index) == 2:
         return f"row {line.index[0]}, column {line.index[1]}"
     return f"entry {', '.join(map(str, line.index))}"
-
-
-def exact_text(x: Any) -> str:
-    """A plain number of a formula, exactly as a person would read it."""
-    return str(int(x)) if isinstance(x, bool) else repr(x)
