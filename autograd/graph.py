@@ -48,8 +48,14 @@ def made_from(outs: Iterable[Any], stop: Iterable[Value], since: int = 0) -> lis
         if isinstance(x, Value) and x.op is not None and x not in seen:
             seen.add(x)
             made.append(x)
-            if x.stamp > since:
-                waiting += x.inputs
+            if x.stamp > since:  # then what `x.inputs` gives, for a million nodes
+                a, b = x._a, x._b
+                if a.__class__ is tuple:
+                    waiting += a
+                elif b is None:
+                    waiting.append(a)
+                else:
+                    waiting += (a, b)
     made.sort(key=by_stamp)
     return made
 

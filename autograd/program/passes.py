@@ -76,7 +76,8 @@ class Builder:
         self.scalars = {constant_key(c): r for r, c in program.constants.items() if not isinstance(c, np.ndarray)}
 
     def add(self, i: Instruction) -> None:
-        i = i._replace(inputs=tuple(self.becomes.get(r, r) for r in i.inputs))
+        inputs = tuple([self.becomes.get(r, r) for r in i.inputs])
+        i = i if inputs == i.inputs else i._replace(inputs=inputs)
         self.code.append(i)
         self.made[i.out] = i
 
@@ -125,7 +126,7 @@ class Builder:
 
     def program(self) -> Program:
         outputs = [self.becomes.get(r, r) for r in self.source.outputs]
-        code = [i._replace(of=None if i.of is None else self.becomes.get(i.of, i.of)) for i in self.code]
+        code = [i._replace(of=self.becomes[i.of]) if i.of in self.becomes else i for i in self.code]
         slopes = {r: self.becomes.get(of, of) for r, of in self.slopes.items()}
         return renumbered(self.source.inputs, self.constants, code, outputs, self.types, self.names, slopes)
 
@@ -323,7 +324,7 @@ def share(program: Program) -> Program:
     settings: dict[int, Any] = {}
     code, names, slopes = [], dict(program.names), dict(program.slopes)
     for i in program.code:
-        inputs = tuple(stands.get(r, r) for r in i.inputs)
+        inputs = tuple([stands.get(r, r) for r in i.inputs])
         if id(i.op) not in settings:
             settings[id(i.op)] = settings_key(i.op)
         key = (settings[id(i.op)], inputs)

@@ -162,7 +162,10 @@ def renumbered(
 ) -> Program:  # fmt: skip
     """A program whose registers are numbered from 0 without gaps: inputs, constants, results in order."""
     inputs, code = tuple(inputs), tuple(code)
-    place = {r: i for i, r in enumerate([*inputs, *constants, *[instruction.out for instruction in code]])}
+    order = [*inputs, *constants, *[instruction.out for instruction in code]]
+    if order == list(range(len(types))):  # so it is
+        return Program(inputs, constants, code, tuple(outputs), tuple(types), names, slopes)
+    place = {r: i for i, r in enumerate(order)}
     return Program(
         inputs=tuple(place[r] for r in inputs),
         constants={place[r]: data for r, data in constants.items()},

@@ -64,7 +64,7 @@ def reroll(program: Program, kinds: Sequence[Any] = ()) -> tuple[Rolled | None, 
             f"{scalar:,} ops are on scalars and stay so: {other.op.name}, which gives shape {shape}, is among them"
         )
     roll = _Roll(program, kinds)
-    if roll.groups() * 8 > scalar:
+    if len(roll.levels) * 8 > scalar or roll.grouped() * 8 > scalar:  # there are more groups than levels
         return None, f"{scalar:,} ops are on scalars and stay so: hardly any two of them are alike"
     rolled = roll.rolled()
     return rolled, str(rolled)
@@ -73,7 +73,8 @@ def reroll(program: Program, kinds: Sequence[Any] = ()) -> tuple[Rolled | None, 
 def _is_scalar(program: Program, i: Instruction) -> bool:
     if i.op.base.name in ("getitem", "reshape"):  # of an input that is an array
         return program.types[i.inputs[0]][1] == np.float64
-    scalar = all(program.types[r][0] == () for r in (*i.inputs, i.out))
+    types = program.types
+    scalar = types[i.out][0] == () and all([types[r][0] == () for r in i.inputs])
     return scalar and (not i.op.variadic or i.op.base.name == "dot") and program.types[i.out][1].kind in "fb"
 
 
@@ -90,7 +91,7 @@ class _Roll:
         self.gathered = 0
         self._take_inputs(kinds)
         self._absorb()
-        self._group()
+        self.levels = self._leveled()
 
     # --- reading the code -----------------------------------------------------------------------------------
 
@@ -184,8 +185,8 @@ class _Roll:
             return [*self.terms[i.out], *(x for pair in self.pairs.get(i.out, ()) for x in pair)]
         return list(i.inputs)
 
-    def _group(self) -> None:
-        """Level by level, bring together what is alike; then each group's array can be made."""
+    def _leveled(self) -> list[list[Instruction]]:
+        """The nodes by their depth: none reads another of its own level."""
         level: dict[int, int] = {}
         levels: list[list[Instruction]] = []
         for i in self.nodes:
@@ -197,12 +198,17 @@ class _Roll:
             while len(levels) <= depth:
                 levels.append([])
             levels[depth].append(i)
-        for nodes in levels:
+        return levels
+
+    def grouped(self) -> int:
+        """Level by level, bring together what is alike; then each group's array can be made. How many there are."""
+        for nodes in self.levels:
             found: dict[Any, list[int]] = {}
             for i in nodes:
                 found.setdefault(self._key(i), []).append(i.out)
             for key, registers in found.items():
                 self._add(key, registers)
+        return len(self.makers)
 
     def _view(self, i: Instruction, level: dict[int, int]) -> None:
         """An entry or a part of an input array: places in it, and no op."""
@@ -372,9 +378,6 @@ class _Roll:
         return self._pick(number, table)
 
     # --- the function ---------------------------------------------------------------------------------------
-
-    def groups(self) -> int:
-        return len(self.makers)
 
     def rolled(self) -> Rolled:
         results = [self._result(r) for r in self.program.outputs]

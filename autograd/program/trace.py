@@ -153,6 +153,11 @@ class Call:
         """What it computed."""
         return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start, _scope)
 
+    @property
+    def compared(self) -> Recorded:
+        """The same, for a comparison: without what else there is to say of each instruction."""
+        return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start)
+
     def traced(self, gradients: bool) -> Traced:
         """What it computed and, if asked, the gradient of each leaf, as a program."""
         outs, walked = self.outs, Walked()
