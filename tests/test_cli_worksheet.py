@@ -83,4 +83,7 @@ def test_long_weights_are_pointed_out(tmp_path, capsys):
     assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.html") == 0
     assert "--round 1" in capsys.readouterr().out
     assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.html", "--round", 1) == 0
-    assert "too long" not in capsys.readouterr().out
+    assert "too many" not in capsys.readouterr().out
+    model.write_text("import numpy as np, autograd\nL = (autograd.Value([0.012345678901, 0.03]) * 2.0).sum()\n")
+    assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.html") == 0
+    assert "--round 2" in capsys.readouterr().out  # rounded to 1 decimal they would all be 0

@@ -53,8 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
         sheet.save(path, arguments.key, not arguments.no_check, paper=arguments.paper)
     kind = "key" if arguments.key else "sheet"
-    if sheet.is_long:
-        print("some given numbers have too many digits: --round 1 rounds them, --variant 1 draws short ones")
+    if sheet.shorter is not None:
+        cures = f"--round {sheet.shorter} rounds them, --variant 1 draws short ones"
+        print(f"some given numbers have too many digits: {cures}")
     score = f" ({sheet.score})" if sheet.score else ""
     steps, blanks = counted(len(sheet.steps), "step"), counted(len(sheet.blanks), "blank")
     print(f"{path}: {kind} {sheet.identity}, {steps}, {blanks}{score}")

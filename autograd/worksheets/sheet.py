@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -213,9 +214,13 @@ class Worksheet:
         return shown(exact, max(1, len(exact.as_tuple().digits)))
 
     @property
-    def is_long(self) -> bool:
-        """Are some given numbers too long to work with by hand?"""
-        return any(len(self.given_text(t, i)) > LONG for t in self.givens for i in np.ndindex(t.shape))
+    def shorter(self) -> int | None:
+        """To how many decimals to round leaves that are too long for hands, so that no table becomes all 0; or None."""
+        leaves = [t for t in self.givens if t.kind == "input"]
+        if not any(len(self.given_text(t, i)) > LONG for t in leaves for i in np.ndindex(t.shape)):
+            return None
+        largest = [float(np.max(np.abs(t.values), initial=0.0)) for t in leaves]
+        return max([1, *(-math.floor(math.log10(x)) for x in largest if 0 < x < math.inf)])
 
     # --- what is on it -------------------------------------------------------------------------------------------
 
