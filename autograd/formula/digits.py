@@ -133,7 +133,8 @@ class Digits:
     def sign(self, line: Line) -> str:
         """`=` where the printed numbers give exactly the printed result, else `≈`."""
         found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)
-        slack = 0.0 if written is None else JUST * written.unit  # of an entry whose terms cancel
+        unit = np.max(np.abs(printed), initial=0.0) if written is None else written.unit
+        slack = JUST * unit  # of an entry whose terms cancel
         exact = np.allclose(found, printed, rtol=0.1 * EXACT, atol=slack, equal_nan=True)  # of up to 12 digits, not 13
         return "=" if exact else "≈"
 

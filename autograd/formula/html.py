@@ -34,7 +34,7 @@ BREAK = "\ue000"  # a place where a line may end: MathML has none, so a formula 
 
 FIGURE_SPACE = "\u2007"  # as wide as a digit: keeps decimal points in line
 ROOMY = 33  # characters of a table that a panel has room for at its usual size; a wider one is set smaller
-TABLE_SIZE = 13  # pixels
+TABLE_SIZE, SMALLEST_SIZE = 13, 11  # pixels
 
 
 # --- formulas ---------------------------------------------------------------------------------------------------------
@@ -252,7 +252,8 @@ def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:
             cells.append(f'<td{attribute} title="{xml(full(values[i, j]))}">{one.text}{pad}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
     characters = sum(before + after + 1 for before, after in numbers.columns)
-    small = f' style="font-size:{TABLE_SIZE * ROOMY / characters:.1f}px"' if characters > ROOMY else ""
+    size = max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / max(characters, 1))
+    small = f' style="font-size:{size:.1f}px"' if characters > ROOMY else ""
     body = f'<span class="hg-mx {classes}"><table{small}><tbody>{"".join(rows)}</tbody></table></span>'
     exponent = str(numbers.exponent).replace("-", MINUS)
     raised = f'<small class="hg-e10">×10<sup>{exponent}</sup></small>' if numbers.exponent else ""

@@ -28,7 +28,7 @@ _file = functools.partial(asset, "autograd.stepping")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
     "numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "training.js", "pointing.js",
-    "states.js", "step.js",
+    "camera.js", "states.js", "step.js",
 )  # fmt: skip
 MOST_OPENED = 40  # steps that can be opened up
 EDGE_FACES = (

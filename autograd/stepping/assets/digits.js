@@ -92,7 +92,8 @@ const digits = (() => {
         (x !== x && printed[i] !== printed[i]));
     }
     sign(line) {
-      const printed = this.known(line.result), how = this.notations.get(line.result), slack = how ? JUST * numbers.unit(how) : 0;
+      const printed = this.known(line.result), how = this.notations.get(line.result);
+      const slack = JUST * (how ? numbers.unit(how) : Math.max(...printed.map(Math.abs)));  // of an entry whose terms cancel
       return this.byHand(line).every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT, slack)) ? "=" : "≈";
     }
 

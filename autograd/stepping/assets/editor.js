@@ -114,28 +114,31 @@ const editor = (numbersOf, refresh, forgetTraining) => {
 
   const onNumber = event => event.target.closest?.(".hg-can");
   const numberAt = text => ({ leaf: leaves[text.dataset.leaf], offset: Number(text.dataset.offset) });
-  let drag = null;
+  let drag = null, moved = false;              // the number that is being dragged; whether it was
   stage.addEventListener("pointerdown", event => {
     const text = onNumber(event);
     if (!text) return;
     event.stopPropagation();                   // the graph stays where it is
     const one = numberAt(text), x = page.values[register(one)];
-    drag = { one, from: event.clientX, unit: unitOf(x), done: 0, moved: false, text };
+    drag = { one, from: event.clientX, unit: unitOf(x), done: 0 };
+    moved = false;
   }, true);
   addEventListener("pointermove", event => {
     if (!drag) return;
     const count = Math.round((event.clientX - drag.from) / PIXELS);
     if (count === drag.done) return;
-    if (!drag.moved) hold(drag.one);
-    drag.moved = true;
+    if (!moved) hold(drag.one);
+    moved = true;
     nudge(drag.one, count - drag.done, drag.unit);
     drag.done = count;
   });
-  addEventListener("pointerup", () => {
-    if (drag && !drag.moved) { hold(drag.one, true); }
-    drag = null;
-  });
-  stage.addEventListener("click", event => { if (onNumber(event)) event.stopPropagation(); }, true);
+  for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { drag = null; });
+  stage.addEventListener("click", event => {   // not before: a finger's click comes late, and would take the focus away
+    const text = onNumber(event);
+    if (!text) return;
+    event.stopPropagation();
+    if (!moved) hold(numberAt(text), true);
+  }, true);
   stage.addEventListener("keydown", event => {
     const text = onNumber(event);
     if (!text) return;

@@ -2,7 +2,7 @@
 // Numbers and lines of arithmetic as HTML, as formula/html.py writes them. Every entry carries its register, so that
 // pointing at one can light up those it was computed from.
 const lines = (() => {
-  const ROOMY = 33, TABLE_SIZE = 13, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
+  const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
   const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "+="];
   const LARGEST = [4, 4], LONGEST_VECTOR = 6, MOST_SLICES = 4, ROUGH_DIGITS = 3;
 
@@ -88,7 +88,8 @@ const lines = (() => {
       return `<td class="${marks.join(" ")}" data-r="${q.at[place]}" title="${q.entries[place]}">${one.text}${pad}</td>`;
     }).join("")).map(row => `<tr>${row}</tr>`).join("");
     const characters = widths.reduce((sum, [a, b]) => sum + a + b + 1, 0);
-    const small = characters > ROOMY ? ` style="font-size:${(TABLE_SIZE * ROOMY / characters).toFixed(1)}px"` : "";
+    const size = Math.max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / characters);
+    const small = characters > ROOMY ? ` style="font-size:${size.toFixed(1)}px"` : "";
     const power = table.exponent ? `<small class="hg-e10">×10<sup>${String(table.exponent).replace("-", "−")}</sup></small>` : "";
     return `<span class="hg-q"><span class="hg-mx ${tint}"><table${small}><tbody>${rows}</tbody></table></span>${power}</span>`;
   }

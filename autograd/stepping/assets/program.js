@@ -160,8 +160,8 @@ const program = (() => {
 
     // The registers as one step shows them: rounding errors taken for the 0 they stand for.
     cleaned(step) {
-      const v = this.values.slice(), noises = this.noises();
-      const known = block => { if (noises.has(block)) this.clean(block, noises.get(block), v); };
+      const v = this.values.slice();
+      const known = block => { const noise = this.noises().get(block); if (noise) this.clean(block, noise, v); };
       if (step.arrives >= 0) known(step.arrives);
       const sent = new Set([...step.ledgers.flat(2), ...step.sends.flat()]);
       for (const number of step.lines) {

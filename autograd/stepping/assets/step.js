@@ -7,23 +7,22 @@
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
-  const calm = matchMedia("(prefers-reduced-motion: reduce)");
-  const USUAL = [.85, .9, 1, 1.4], LARGE = [1, 1.6, 1.2, 2.2];  // scales of the graph: least, wanted, on a phone, most
-  const WHOLE = .05;  // so much below the least scale the whole graph is shown if it fits
   const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
-  const PLAY_MS = 1600, NAMING_MS = 150, CAMERA_MS = 220, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
+  const PLAY_MS = 1600, NAMING_MS = 150, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
   let viewNumber = -1, view = null, position = 0;
   let shown = {};                 // what each card and edge shows now, so that only changes touch the page
   let elements = {};
   let large = false;              // for a projector
-  let whole = false, held = null; // the whole graph asked for; a camera the reader chose by hand
   let quiz = false, hidden = false, score = { right: 0, asked: 0 };
   let timer = 0;
   const changing = live(data);            // null: the numbers stay as they are
   const trainer = changing && training(changing, refresh);
   const hand = changing && editor(changing, refresh, trainer.forget), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
+  const camera = cameraOn(stage, () => ({ view, position, size, svg: elements.svg }), box => {
+    for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
+  });
 
   // --- views -----------------------------------------------------------------------------------------------
 
@@ -38,7 +37,7 @@
       prepare();
     }
     position = Math.max(0, Math.min(at, view.steps.length));
-    held = null;
+    camera.release();
     render();
   }
   let mainGraph = "";
@@ -53,7 +52,7 @@
     const prefix = `hg-v${viewNumber}-`;
     elements = { svg, cards: {}, edges: {} };
     shown = { cards: {}, edges: {} };
-    area = null;
+    camera.measure();
     waiting.clear();
     for (const key in view.cards) {
       const group = $(prefix + key);
@@ -66,7 +65,7 @@
         const { made } = view.cards[key];
         // Going forward, a card leads to the step that makes it; from the last of these on, to its backward step.
         const go = () => jump(own < 0 || (position < view.forward && view.forward < view.steps.length) ? made || position : own + 1);
-        group.addEventListener("click", () => { if (!dragged) go(); });
+        group.addEventListener("click", () => { if (!camera.dragged) go(); });
         group.addEventListener("keydown", event => { if (event.key === "Enter") { event.preventDefault(); go(); } });
       }
     }
@@ -105,9 +104,9 @@
     const keys = Object.keys(view.cards);
     const [bad, word] = changing ? changing.trouble(keys.map(key => view.cards[key].numbers.at(-1)[0])) : [-1, ""];
     troubled = [keys[bad], word];
-    const near = keys.length > PAINTED_AT_ONCE && stageArea().width ? [target(), camera].filter(Boolean) : null;
+    const near = keys.length > PAINTED_AT_ONCE ? camera.boxes() : [];
     for (const key of keys) {
-      if (!near || near.some(box => isIn(box, view.cards[key].box))) paintCard(key); else waiting.add(key);
+      if (!near.length || near.some(box => isIn(box, view.cards[key].box))) paintCard(key); else waiting.add(key);
     }
     for (const key in view.edges) {
       const state = states.ofEdge(view, position, view.edges[key]);
@@ -166,7 +165,7 @@
   // Numbers were changed: everything follows, at another position if one is given.
   function refresh(at = position) {
     renumbered();
-    if (at !== position) { position = at; held = null; }
+    if (at !== position) { position = at; camera.release(); }
     render(true);
   }
 
@@ -199,7 +198,7 @@
       note.classList.toggle("hg-is-forward", !!upcoming && upcoming.kind === "forward");
     }
     document.title = step ? `${label} · ${view.title}` : view.title;
-    aim();
+    camera.aim();
     remember();
     if (parent !== window) parent.postMessage({ handgrad: position, view: viewNumber }, "*");
   }
@@ -233,7 +232,7 @@
     if (to === position && !hidden) return;
     hidden = quiz && to > position;
     position = to;
-    held = null;
+    camera.release();
     render();
   }
   function forward() {
@@ -247,18 +246,14 @@
     $("hg-play").setAttribute("aria-label", timer ? "pause" : "play");
   }
   function fit() {
-    whole = !whole;
-    held = null;
-    $("hg-fit").setAttribute("aria-pressed", whole);
-    aim();
+    $("hg-fit").setAttribute("aria-pressed", camera.toggleWhole());
   }
   function largeType(on = !large) {
     large = on;
-    camera = held = area = null;
     body.classList.toggle("hg-large", large);
     $("hg-large").setAttribute("aria-pressed", large);
     keep("hg-large", large ? "yes" : "");
-    aim();
+    camera.setLarge(large);
   }
   function guessFirst() {
     quiz = !quiz;
@@ -288,88 +283,6 @@
     $("hg-next-name").textContent = upcoming ? upcoming.name : "";
   }
 
-  // --- the camera ------------------------------------------------------------------------------------------
-
-  let camera = null, moving = 0, area = null;
-  const stageArea = () => (area ??= stage.getBoundingClientRect());  // measured once: asking lays the page out anew
-
-  function target() {
-    const area = stageArea();
-    if (held) return held;
-    const all = Math.min(area.width / size.width, area.height / size.height);
-    const step = position ? view.steps[position - 1] : view.steps[0];
-    const keys = step ? [step.card, ...step.inputs] : [];
-    const [least, usual, narrow, most] = large ? LARGE : USUAL;
-    if (whole || all >= least - WHOLE || !keys.length) return centred(size.width / 2, size.height / 2, Math.min(all, most), area);
-    let left = Infinity, top = Infinity, right = -Infinity, bottom = -Infinity;
-    for (const key of keys) {
-      const [x, y, width, height] = view.cards[key].box;
-      left = Math.min(left, x); top = Math.min(top, y);
-      right = Math.max(right, x + width); bottom = Math.max(bottom, y + height);
-    }
-    const margin = 22, wanted = area.width < 600 ? narrow : usual;
-    let scale = Math.min(area.width / (right - left + 2 * margin), area.height / (bottom - top + 2 * margin), wanted);
-    if (scale < least) {                   // the card itself, and what there is room for
-      const [x, y, width, height] = view.cards[step.card].box;
-      [left, top, right, bottom, scale] = [x, y, x + width, y + height, least];
-    }
-    const box = centred((left + right) / 2, (top + bottom) / 2, scale, area);
-    box.x = box.width > size.width ? (size.width - box.width) / 2 : clamp(box.x, 0, size.width - box.width);
-    box.y = box.height > size.height ? (size.height - box.height) / 2 : clamp(box.y, 0, size.height - box.height);
-    return box;
-  }
-  const clamp = (value, low, high) => Math.max(low, Math.min(value, high));
-  const centred = (x, y, scale, area) => ({
-    x: x - area.width / scale / 2, y: y - area.height / scale / 2, width: area.width / scale, height: area.height / scale,
-  });
-  function look(box) {                     // a transform: nothing in the drawing is laid out anew
-    camera = box;
-    const scale = stageArea().width / box.width;
-    for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
-    elements.svg.style.transform = `translate(${-box.x * scale}px, ${-box.y * scale}px) scale(${scale})`;
-  }
-  function aim() {
-    if (!elements.svg || !stageArea().width) return;
-    const to = target(), from = camera;
-    cancelAnimationFrame(moving);
-    if (!from || calm.matches || held) { look(to); return; }
-    const start = performance.now();
-    const tick = now => {
-      const share = Math.min(1, (now - start) / CAMERA_MS), eased = 1 - (1 - share) ** 3;
-      const between = {};
-      for (const side in to) between[side] = from[side] + (to[side] - from[side]) * eased;
-      look(between);
-      if (share < 1) moving = requestAnimationFrame(tick);
-    };
-    moving = requestAnimationFrame(tick);
-  }
-
-  let drag = null, dragged = false;
-  stage.addEventListener("pointerdown", event => { drag = { x: event.clientX, y: event.clientY, box: camera }; dragged = false; });
-  addEventListener("pointermove", event => {
-    if (!drag) return;
-    const dx = event.clientX - drag.x, dy = event.clientY - drag.y;
-    if (!dragged && Math.hypot(dx, dy) < 4) return;
-    dragged = true;
-    stage.classList.add("hg-dragging");
-    const scale = drag.box.width / stage.clientWidth;
-    look(held = { ...drag.box, x: drag.box.x - dx * scale, y: drag.box.y - dy * scale });
-  });
-  addEventListener("pointerup", () => { drag = null; stage.classList.remove("hg-dragging"); });
-  const isFramed = parent !== window;      // then the wheel and a finger scroll the page around; with Ctrl they zoom
-  if (isFramed) stage.style.touchAction = "pan-y";
-  stage.addEventListener("wheel", event => {
-    if (isFramed && !event.ctrlKey) return;
-    event.preventDefault();
-    const factor = Math.exp(clamp(event.deltaY, -60, 60) / 300), area = stage.getBoundingClientRect();
-    const px = (event.clientX - area.left) / area.width, py = (event.clientY - area.top) / area.height;
-    const width = clamp(camera.width * factor, 80, size.width * 6), ratio = width / camera.width;
-    look(held = {
-      x: camera.x + px * (camera.width - width), y: camera.y + py * camera.height * (1 - ratio),
-      width, height: camera.height * ratio,
-    });
-  }, { passive: false });
-
   // --- links, keys, themes, paper -----------------------------------------------------------------------------
 
   let recent = [], later = 0;
@@ -390,7 +303,6 @@
     openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
-  addEventListener("resize", () => { camera = area = null; aim(); });
 
   const actions = {
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
@@ -466,7 +378,8 @@
     get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
     goto: at => {
       const last = data.views[0].steps.length;
-      if (!(Number.isInteger(at) && at >= 0 && at <= last)) throw new Error(`goto: expected a whole number of steps, 0 to ${last}, got ${at}`);
+      const isStep = Number.isInteger(at) && at >= 0 && at <= last;
+      if (!isStep) throw new Error(`goto: expected a whole number of steps, 0 to ${last}, got ${at}`);
       if (viewNumber) openView(0, at); else jump(at);
     },
     names: () => Object.keys(numbersOf().names),

@@ -498,6 +498,24 @@ def test_dragging(open_page):
     assert at.js("handgrad.get('b')") == -2.5
 
 
+def test_a_finger_drags_and_taps(open_page):
+    at = open_page(small_graph(), "#step=1", width=390, height=844, phone=True)
+
+    def touch(*moves):
+        box = f"document.querySelector('{NUMBER_B}').getBoundingClientRect()"
+        x, y = at.js(f"(b => [b.x + b.width / 2, b.y + b.height / 2])({box})")
+        for kind, by in (("touchStart", 0), *(("touchMove", by) for by in moves)):
+            at.call("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x + by, "y": y}])
+        at.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    touch(-20, -40)
+    assert at.js("handgrad.get('b')") == -3.5 and at.js("handgrad.position") == 1
+    touch()
+    at.wait("document.activeElement.id === 'hg-field'")
+    at.type("-4.5")
+    assert at.js("handgrad.get('b')") == -4.5
+
+
 def test_a_link_carries_the_edits(open_page):
     at = open_page(small_graph(), "#step=8&set=1.0:-4.5")
     assert at.js("handgrad.get('b')") == -4.5 and at.js("handgrad.position") == 8

@@ -308,17 +308,48 @@ def test_narrow_screens(page):
     assert box[0] >= 0 and box[1] <= 390
 
 
-def test_numbers_stay_readable_on_a_phone(page, tmp_path):
-    """However far apart the cards of a step are: the one that is computed is shown, its numbers in 11 px or more."""
+# Texts in view that are smaller than 11 px, as they are seen.
+SMALL = """[...document.querySelectorAll('#hg-stage text, .hg-bar *, .hg-controls *, #hg-panel *')].filter(one => {
+  const box = one.getBoundingClientRect(), scale = one.getScreenCTM ? one.getScreenCTM().a : 1;
+  const isText = [...one.childNodes].some(part => part.nodeType === Node.TEXT_NODE && part.textContent.trim());
+  const isIn = box.width && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return isText && isIn && !one.closest('math') && parseFloat(getComputedStyle(one).fontSize) * scale < 10.99;
+}).map(one => one.textContent)"""
+
+
+def test_everything_can_be_read_on_a_phone(page, tmp_path):
+    """However far apart the cards of a step are: the one it is about is in view, clear of the button, and no text is
+    smaller than 11 px."""
     block = nn.TransformerBlock(8, 2, rng=0)
     step((block(np.arange(24.0).reshape(3, 8) % 5) ** 2).sum()).save(tmp_path / "block.html")
     at = page(where=(tmp_path / "block.html").as_uri(), width=390, height=844, phone=True)
+    button = at.js("document.getElementById('hg-fit').getBoundingClientRect().top")
     for position in range(at.js("handgrad.length") + 1):
         at.js(f"handgrad.goto({position})")
-        scale = at.js("new DOMMatrix(getComputedStyle(document.querySelector('#hg-stage svg')).transform).a")
-        assert 13 * scale > 11, position
-        box = at.js("(b => b && [b.x, b.right])(document.querySelector('.hg-card.hg-is-now')?.getBoundingClientRect())")
-        assert box is None or (box[0] < 390 and box[1] > 0), position
+        assert at.js(SMALL) == [], position
+        lit = "document.querySelector('.hg-card:is(.hg-is-now, .hg-is-forward)')"
+        box = at.js(f"(b => b && [b.x, b.right, b.top, b.bottom])({lit}?.getBoundingClientRect())")
+        if box is not None:
+            assert 0 <= box[0] < 390 and box[2] >= 0, position
+            assert box[3] <= button or box[3] - box[2] > 220, position  # what is taller is shown from its top on
+
+
+def test_two_fingers_zoom(page):
+    at = page("#step=27", width=390, height=844, phone=True)
+    scale = "new DOMMatrix(getComputedStyle(document.querySelector('#hg-stage svg')).transform).a"
+    before = at.js(scale)
+
+    def fingers(kind, *places):
+        points = [{"x": x, "y": 350, "id": i} for i, x in enumerate(places)]
+        at.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
+    fingers("touchStart", 180, 220)
+    for by in (5, 20, 40):
+        fingers("touchMove", 180 - by, 220 + by)
+    fingers("touchEnd")
+    np.testing.assert_allclose(at.js(scale) / before, 3, rtol=0.2)  # they are three times as far apart
+    at.key("ArrowLeft")
+    np.testing.assert_allclose(at.js(scale), before)
 
 
 def test_dark_and_light(page):
