@@ -194,7 +194,7 @@ def quick_inputs(
             take_numbers([here] * math.prod(shape), here, shape)
             return True
         if x.__class__ is np.ndarray and (x.ndim or x.dtype.kind in "iu"):  # a real one of no axes becomes a float
-            checks = f"is not ndarray or {here}.shape != {x.shape} or {here}.dtype is not {names.of(x.dtype)}"
+            checks = f"is not ndarray or {here}.shape != {x.shape} or {_other_dtype(here, x, names)}"
             leaves.append(here)
         elif x.__class__ is float:
             take_numbers([here], here, ())
@@ -283,6 +283,12 @@ def read_plainly(shapes: Sequence[tuple[int, ...]]) -> Read:
     return lambda numbers: np.frombuffer(pack(*numbers)) if [*map(type, numbers)] == types else None
 
 
+def _other_dtype(here: str, x: Any, names: Names) -> str:
+    """The text of whether an array has another dtype than x; most often it has the very same, but not from a pickle."""
+    known = names.of(x.dtype)
+    return f"({here}.dtype is not {known} and {here}.dtype != {known})"
+
+
 def unchanged(module: Any, names: Names) -> Iterator[str]:
     """Lines that return None if anything that a module's calls depend on is not as it is now, its parameters' numbers
     apart. The attributes of each part are compared as a dict, in which what is the same object is equal at once.
@@ -293,7 +299,7 @@ def unchanged(module: Any, names: Names) -> Iterator[str]:
         data = f"{names.of(p)}._data"
         kind = f"{data}.__class__ is not {names.of(p._data.__class__)}"
         if isinstance(p._data, np.ndarray):
-            kind += f" or {data}.shape != {p.shape} or {data}.dtype is not {names.of(p.dtype)}"
+            kind += f" or {data}.shape != {p.shape} or {_other_dtype(data, p, names)}"
         yield f"if {kind} or {names.of(p)}.requires_grad is not {p.requires_grad}: return None"
 
 

@@ -195,6 +195,22 @@ def test_results_share_no_memory_with_inputs_with_each_other_or_with_the_next_ca
 
 
 @backends
+def test_results_may_be_the_next_inputs(backend):
+    """As in a training loop: they are of the very types that were traced, so no call takes the slow way in."""
+
+    def moved(state, x):
+        return {"w": state["w"] * 0.9 + x.sum() * 0.1, "t": state["t"] + 1.0}
+
+    g = compile(moved, backend, gradients=False)
+    x, state = np.arange(3.0), {"w": np.ones((2, 2)), "t": 0.0}
+    for n in range(4):
+        state = g(state, x)
+        assert g._last.quick_inputs((state, x)) is not None, f"after call {n + 1}"
+    assert state["t"] == 4.0
+    np.testing.assert_allclose(state["w"], 0.9**4 + 0.3 * (1 - 0.9**4) / 0.1, rtol=1e-15)
+
+
+@backends
 def test_inputs_are_not_written_to(backend):
     g = compile(attention, backend)
     inputs = some_inputs()

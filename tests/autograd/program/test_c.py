@@ -355,13 +355,16 @@ def test_a_library_is_built_once_and_found_again(cache, monkeypatch, quickly):
     assert list(cache.iterdir()) == [library]
 
 
-@pytest.mark.parametrize("damage", [b"", None], ids=["empty", "cut short"])
+@pytest.mark.parametrize("damage", [
+    lambda whole: b"", lambda whole: whole[: len(whole) // 2],
+    lambda whole: whole[:-500] + bytes([whole[-500] ^ 1]) + whole[-499:],
+], ids=["empty", "cut short", "one bit"])  # fmt: skip
 def test_a_damaged_library_is_built_again(cache, damage, quickly):
     square()
     (library,) = cache.iterdir()
     whole = library.read_bytes()
     library.unlink()  # this process has it loaded
-    library.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    library.write_bytes(damage(whole))
     assert square() == 14.0
     assert library.read_bytes() == whole
 
@@ -407,6 +410,19 @@ def test_a_compiler_that_fails_is_quoted(cache, monkeypatch, tmp_path):
     with pytest.raises(CompilerError, match="CC is 'no-such-compiler'"):
         square()
     assert not cache.exists() or not any(cache.iterdir())
+
+
+@pytest.mark.parametrize("does, words", [
+    ("", "wrote no library"), ('while [ "$1" != -o ]; do shift; done; echo nonsense > "$2"', "cannot be loaded"),
+], ids=["nothing", "nonsense"])  # fmt: skip
+def test_a_compiler_that_ends_well_and_builds_nothing_is_named(cache, monkeypatch, tmp_path, does, words):
+    script = tmp_path / "odd-cc"
+    script.write_text(f'#!/bin/sh\nif [ "$1" = --version ]; then exit; fi\n{does}\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CC", str(script))
+    with pytest.raises(CompilerError, match=words):
+        square()
+    assert not any(cache.iterdir())
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 import tracemalloc
 
 import numpy as np
@@ -126,6 +127,8 @@ def test_the_quick_door_lets_through_only_what_is_alike():
     for other in ({"w": np.full(2, 5.0)}, 1.0), ({"w": np.ones(2)}, np.float64(2.0)):
         g(*other)
     assert len(calls) == once
+    pickled = pickle.loads(pickle.dumps(np.ones(2)))  # its dtype is equal, and another object
+    assert g._last.quick_inputs(({"w": pickled}, 3.0)) is not None
     for other in (
         ({"w": np.ones(2), "v": 1.0}, 3.0), ({"w": np.ones(3)}, 3.0), ({"w": np.ones(2, np.float32)}, 3.0),
         ({"w": 1.0}, 3.0), ({"w": np.ones((1, 2))}, 3.0), ({"w": np.ones(2)}, np.ones(2)),

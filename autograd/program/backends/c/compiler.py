@@ -63,10 +63,19 @@ def loaded(text: str) -> ctypes.PyDLL:
     for folder in filter(None, (cache_folder(), _own_folder())):
         library = _found(folder, key) or _built(folder, key, command, text)
         if library is not None:
-            return ctypes.PyDLL(str(library))
+            return _opened(library, command)
     raise CompilerError(
         "backend='c': no folder to build in; set XDG_CACHE_HOME or TMPDIR to one that can be written to"
     )
+
+
+def _opened(library: Path, command: tuple[str, ...]) -> ctypes.PyDLL:
+    try:
+        return ctypes.PyDLL(str(library))
+    except OSError as error:
+        library.unlink(missing_ok=True)
+        built = f"backend='c': what {' '.join(command)} built cannot be loaded"
+        raise CompilerError(f"{built}: {error}\n{_ADVICE}") from None
 
 
 def cache_folder() -> Path:
@@ -127,9 +136,9 @@ def _compile(command: tuple[str, ...], source: Path, library: Path) -> None:
     for extra in ((NATIVE,), ()):
         line = [*command, *FLAGS, *extra, "-o", str(library), str(source), "-lm"]
         done = subprocess.run(line, capture_output=True, text=True, check=False)
-        if done.returncode == 0:
+        if done.returncode == 0 and library.exists():
             return
-        said = said or done.stderr.strip() or f"it ended with status {done.returncode}"
+        said = said or done.stderr.strip() or f"it ended with status {done.returncode} and wrote no library"
     raise CompilerError(f"backend='c': {' '.join(command)} failed: {said[:2000]}\n{_ADVICE}")
 
 
