@@ -48,15 +48,19 @@ class Digits:
         self.values: dict[Any, Any] = {}
         self.shortest: dict[Any, Notation] = {}
         self._kept = lines  # kept alive, so that no other object gets their ids
+        self._keys: dict[int, list[Any]] = {}  # of each line, by its id: the quantities in it
         for line in self.lines:
-            for e in (line.result, *line.quantities):
-                key = quantity(e)
+            used = (line.result, *line.quantities)
+            self._keys[id(line)] = [*map(quantity, used)]
+            for e, key in zip(used, self._keys[id(line)]):
                 if key not in self.values:
                     self.values[key] = np.asarray(e.value, dtype=float)
                     self.shortest[key] = notation(self.values[key], digits)
         self.notations = dict(self.shortest)
         self.left_out: set[int] = set()  # ids of lines that no number of digits confirms
         self._read: dict[tuple[Any, Notation], Any] = {}  # a quantity's numbers as a notation prints them
+        self._exact: dict[tuple[Any, Notation], bool] = {}  # whether these are all its digits
+        self._held: dict[tuple[Any, ...], bool] = {}  # whether a line is confirmed in some notations
         groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
         self._in_ledgers = {key for group, in_columns in self.groups if in_columns for key in group}
@@ -64,7 +68,7 @@ class Digits:
         self._at_first = dict(self.notations)
         while True:
             self._solve()
-            failed = [line for line in self._asked() if not self.confirms(line)]
+            failed = [line for line in self._asked() if not self._holds(line)]
             if not self._loosen(failed):
                 if not failed:
                     break
@@ -145,12 +149,20 @@ class Digits:
         for _ in range(ROUNDS):
             changed = False
             for line in reversed(self._asked()):
-                if not self.confirms(line):
+                if not self._holds(line):
                     changed |= any([self._grow(quantity(e)) for e in line.quantities])
             changed |= self._round_to_cards()
             if not changed:
                 return
             self._even_out()
+
+    def _holds(self, line: Line) -> bool:
+        """Is one of our lines confirmed? The search asks again and again, mostly in the same notations."""
+        asked = (id(line), *(self.notations[key] for key in self._keys[id(line)]))
+        found = self._held.get(asked)
+        if found is None:
+            found = self._held[asked] = self.confirms(line)
+        return found
 
     def _grow(self, key: Any) -> bool:
         """One more decimal for a quantity that is not exact already."""
@@ -166,8 +178,12 @@ class Digits:
         return True
 
     def _is_exact(self, key: Any) -> bool:
-        value, printed = self.values[key], self._seen(key, self.notations[key])
-        return bool(np.allclose(printed, value, rtol=EXACT, atol=0.0, equal_nan=True))
+        written = self.notations[key]
+        found = self._exact.get((key, written))
+        if found is None:
+            same = np.allclose(self._seen(key, written), self.values[key], rtol=EXACT, atol=0.0, equal_nan=True)
+            found = self._exact[key, written] = bool(same)
+        return found
 
     def _round_to_cards(self) -> bool:
         """A longer notation must round to the shorter one that a card shows: −0.379949, not −0.37995."""

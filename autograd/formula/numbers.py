@@ -12,6 +12,7 @@ caption. On screen the minus is a true minus; `full` gives text that pastes back
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -256,6 +257,7 @@ def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
     return exponent, max(0, digits - 1 - (leading - exponent))
 
 
+@functools.lru_cache(10_000)  # a page prints most numbers several times
 def _cell(number: float, exponent: int, decimals: int, slack: float = 0.0) -> Cell:
     """`slack`: the relative difference up to which a rounded number is exact; 0 for float64 (see READ_DIGITS)."""
     if number == 0.0:
