@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..numpy_calls import answers
-from ..op import About, Op, rank_of, shape_of
+from ..op import About, Op, dtype_of, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function
@@ -185,6 +185,28 @@ def kron(x, y):
     products = (reshape(x, tuple(n for size, _ in pairs for n in (size, 1)))
                 * reshape(y, tuple(n for _, size in pairs for n in (1, size))))
     return reshape(products, tuple(n * m for n, m in pairs))
+
+
+@function(np.convolve)
+def convolve(x, y, mode="full"):
+    """Each number of x times y, each moved one place on, and all added: the product of two polynomials.
+
+    mode is "full", "same" (as long as the longer one) or "valid" (where the shorter one lies inside).
+
+    >>> convolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0])).tolist()
+    [1.0, 12.0, 23.0, 30.0]
+    """
+    if rank_of(x) > 1 or rank_of(y) > 1 or not all(shape_of(x)) or not all(shape_of(y)):
+        raise ShapeError(f"convolve: two lists of numbers, not empty; got shapes {shape_of(x)} and {shape_of(y)}")
+    long, short = sorted((ravel(x), ravel(y)), key=lambda v: -shape_of(v)[0])
+    n, m = shape_of(long)[0], shape_of(short)[0]
+    parts = {"full": slice(None), "same": slice((m - 1) // 2, (m - 1) // 2 + n), "valid": slice(m - 1, n)}
+    if mode not in parts:
+        raise ValueError(f"convolve: mode is {', '.join(map(repr, parts))}; got {mode!r}")
+    products = outer(short, long)
+    moved = concatenate([products, np.zeros((m, m), dtype_of(products))], axis=1)  # each row begins a place later
+    moved = reshape(getitem(ravel(moved), (slice(None, -m),)), (m, n + m - 1))
+    return getitem(sum_(moved, axis=0), (parts[mode],))
 
 
 @function(np.cross)

@@ -14,7 +14,7 @@ from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import function
 from ._reasons import chosen
 from .arithmetic import NONZERO, equal, not_equal
-from .arrange import diagonal, flip, pad
+from .arrange import diagonal, flip, pad, sort
 from .elementwise import maximum, minimum, where
 from .join import concatenate, stack
 from .shape import broadcast_to, expand_dims, getitem, ravel, reshape, transpose
@@ -365,6 +365,44 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     for _ in range(n):
         x = getitem(x, (..., slice(1, None), *behind)) - getitem(x, (..., slice(None, -1), *behind))
     return x
+
+
+@function(np.median)
+def median(x, axis=None, keepdims=False):
+    """The number in the middle, or the mean of the two in the middle; NaN where there is one.
+
+    >>> median(np.array([3.0, 1.0, 2.0, 8.0]))
+    2.5
+    """
+    axes = negative_axes("median", x, axis)
+    check_not_empty("median", x, axes)
+    sizes = dict(zip(range(-rank_of(x), 0), shape_of(x), strict=True))
+    others = [a for a in sizes if a not in axes]
+    n = math.prod(sizes[a] for a in axes)
+    rows = sort(reshape(transpose(x, (*others, *axes)), (*(sizes[a] for a in others), n)))
+    middle = (getitem(rows, (..., (n - 1) // 2)) + getitem(rows, (..., n // 2))) / 2
+    last = getitem(rows, (..., -1))  # a NaN, if there is one
+    found = where(equal(last, last), middle, last)
+    return reshape(found, tuple(1 if a in axes else size for a, size in sizes.items())) if keepdims else found
+
+
+@function(np.trapezoid)
+def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The area below the lines through points with heights y, at places x or `dx` apart, along an axis.
+
+    >>> trapezoid(np.array([1.0, 2.0, 4.0]))
+    4.5
+    """
+    axis = negative_axis("trapezoid", rank_of(y), axis)
+    behind = (slice(None),) * (-axis - 1)
+    if x is None:
+        widths = dx
+    elif rank_of(x) == 1:
+        widths = expand_dims(diff(x), tuple(range(1, -axis))) if axis < -1 else diff(x)
+    else:
+        widths = diff(x, axis=axis)
+    heights = getitem(y, (..., slice(1, None), *behind)) + getitem(y, (..., slice(None, -1), *behind))
+    return sum_(widths * heights / 2, axis=axis)
 
 
 def _as_border(x, values, axis):

@@ -59,7 +59,10 @@ CALLS = [
     "np.var(C, axis=2, ddof=1, where=C > -1.0)", "np.std(C, axis=-1, keepdims=True, where=C > -1.0)",
     "np.std(A, axis=1, correction=1, where=A > -9)", "np.nansum(A, axis=1, where=B > 0, initial=1.0)",
     "np.nanmean(A, where=B > 0)", "np.nanmax(A, initial=0.1, where=B > 0)", "np.nanmin(A, 0, initial=0.5)",
+    "np.median(A, axis=1)", "np.median(C, axis=(0, 2), keepdims=True)", "np.median(A)", "np.trapezoid(A, axis=0)",
+    "np.trapezoid(A, U)", "np.trapezoid(A, B, axis=0)",
     # products
+    "np.convolve(U, V)", "np.convolve(U, V[:2], 'valid')", "np.convolve(V[:2], U, 'same')",
     "np.dot(C.transpose(0, 2, 1), A.T)", "np.dot(A, C)", "np.inner(A, B)", "np.inner(U, C.transpose(0, 2, 1))",
     "np.inner(S, A)",
     "np.vdot(A, B)", "np.tensordot(A, B)", "np.tensordot(A, C, axes=([0, 1], [0, 1]))", "np.tensordot(U, V, axes=0)",

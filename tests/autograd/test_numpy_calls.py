@@ -52,6 +52,7 @@ CALLS = {
                                np.linalg.eigvalsh, np.linalg.svd)},
     np.linalg.solve: {"a": SPD, "b": MATRIX[0]},
     np.einsum: {"operands": ("ij,kj->ik", MATRIX, OTHER)},
+    np.convolve: {"a": MATRIX[0], "v": OTHER[1, :2]}, np.trapezoid: {"y": MATRIX},
 }  # fmt: skip
 
 # What to try in the parameters that may be given. The first is what NumPy takes anyway, where that can be said.
@@ -71,11 +72,13 @@ OPTIONAL = {
     "upper": [False, True], "UPLO": ["L", "U", "X"], "full_matrices": [True, False], "compute_uv": [True, False],
     "hermitian": [False, True], "rcond": [None, 0.1], "rtol": [NONE, 1e-5, 2.0], "axisa": [-1, 1], "axisb": [-1, 1],
     "num": [50, 3, 1], "endpoint": [True, False], "retstep": [False, True], "tol": [100],
+    "overwrite_input": [False, True], "x": [None, MATRIX[0], OTHER], "dx": [1.0, 0.5],
     "axisc": [-1, 0], "weights": [None, OTHER], "returned": [False], "side": ["left", "right"], "sorter": [None],
 }  # fmt: skip
 
 TRIED = {  # where a function has its own meaning for a name
-    (np.pad, "mode"): ["constant"],
+    (np.pad, "mode"): ["constant"], (np.convolve, "mode"): ["full", "same", "valid", "no"],
+    (np.trapezoid, "axis"): [-1, 1, 5],
     (np.split, "axis"): [0, 1, -1, 5], (np.array_split, "axis"): [0, 1, -1, 5], (np.append, "axis"): [None, 0, 1, 5],
     (np.roll, "axis"): [None, 0, 1, -1, 5], (np.repeat, "axis"): [None, 0, 1, 5], (np.diff, "axis"): [0, 1, -1, 5],
     (np.rot90, "axes"): [(0, 1), (1, 0), (0, 5)], (np.rot90, "k"): [1, 0, 2, -1],
@@ -91,7 +94,7 @@ TRIED = {  # where a function has its own meaning for a name
 
 # The only parameters that an answer may lack. Another one is a parameter that somebody forgot.
 MAY_LACK = {"out", "casting", "subok", "signature", "copy", "device", "mean",
-            "hermitian", "rcond", "rtol", "returned", "retstep", "descending"}
+            "hermitian", "rcond", "overwrite_input", "rtol", "returned", "retstep", "descending"}
 
 
 LENIENT = {np.clip}  # one bound may be left out
