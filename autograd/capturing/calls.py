@@ -1,4 +1,4 @@
-"""Call: one call of an operator or an autograd.Function, kept so that it can be made once more by itself."""
+"""TorchCall: one call of an operator or an autograd.Function, kept so that it can be made once more by itself."""
 
 from __future__ import annotations
 
@@ -9,29 +9,19 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from ..recording import Scope
 from ..value import Value
-from .places import Place
-from .run import SAME_NUMBERS, gap_between
+from .run import SAME_NUMBERS, Call, gap_between
 from .tensors import as_array, tensors_in
 
 
 @dataclass(eq=False)
-class Call:
-    """One call of an operator or of a custom autograd.Function, as the model made it."""
+class TorchCall(Call):
+    """One call of an operator, of an autograd.Function or of a compiled module; `again` is (function, args, kwargs)."""
 
     library = "torch"
 
-    name: str
-    scope: Scope | None
-    place: Place | None
-    inputs: list[Value]
-    again: Any  # function, arguments and keywords of the call
-    carried: list[int]  # which of these, flattened, the inputs are
-    function: Any = None  # the autograd.Function, if it is one
-    outputs: list[Value] = field(default_factory=list)
+    carried: list[int] = field(default_factory=list)  # which of the arguments, flattened, the inputs are
     numbers: list[int] = field(default_factory=list)  # which of the call's results each output is
-    parameters: list[Any] = field(default_factory=list)  # of a module: tensors whose Values are the last of the inputs
 
     @property
     def checkpointed(self) -> tuple[Any, tuple[Any, ...]] | None:

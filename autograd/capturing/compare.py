@@ -28,7 +28,7 @@ from ..value import Value
 from .left_out import LeftOut, left_out
 from .places import Place, libraries
 from .replaying import replay
-from .run import Run
+from .run import Call, Run
 
 if TYPE_CHECKING:
     from ..drawing import Drawing
@@ -150,7 +150,7 @@ def compare(run: Run) -> Comparison:
 
 
 def compare_compiled(
-    call: Any, found: Comparison, ours: dict[Value, Any], theirs: dict[Value, Any], alike: Alike
+    call: Call, found: Comparison, ours: dict[Value, Any], theirs: dict[Value, Any], alike: Alike
 ) -> None:
     """Run a compiled module by itself, as compiled, and compare what it sends to each of its inputs and parameters."""
     for value in dict.fromkeys(call.inputs):
@@ -248,14 +248,13 @@ def located(
     return found
 
 
-def inside_checkpoint(call: Any, found: Difference) -> Difference:
+def inside_checkpoint(call: Call, found: Difference) -> Difference:
     """Where in a reentrant checkpoint a gradient goes wrong: what it runs, captured and compared by itself."""
-    checkpointed = getattr(call, "checkpointed", None)
-    if checkpointed is None:
+    if call.checkpointed is None:
         return found
     from . import capture
 
-    function, inputs = checkpointed
+    function, inputs = call.checkpointed
     try:
         inner = capture(function, *inputs).compare().first
     except Exception:  # what cannot be run by itself is named as a whole
@@ -268,7 +267,7 @@ def inside_checkpoint(call: Any, found: Difference) -> Difference:
     return inner
 
 
-def described(call: Any, value: Value, sent: Any, returned: Any) -> Difference:
+def described(call: Call | None, value: Value, sent: Any, returned: Any) -> Difference:
     sent = np.zeros(value.shape) if sent is None else sent
     returned = np.zeros(value.shape) if returned is None else returned
     if call is None:
@@ -298,7 +297,7 @@ def backward_place(function: Any) -> Place | None:
     return Place(file, start + max(returns, default=1) - 1)
 
 
-def pulled_through(call: Any, value: Value, ours: dict[Value, Any]) -> Any:
+def pulled_through(call: Call, value: Value, ours: dict[Value, Any]) -> Any:
     """What our rules send to a Value through one call."""
     seeds = {v: ours[v] for v in call.outputs if v in ours and v not in call.inputs}
     order, wanted = reach_from(seeds, call.inputs)
@@ -307,7 +306,7 @@ def pulled_through(call: Any, value: Value, ours: dict[Value, Any]) -> Any:
     return grads.get(value)
 
 
-def their_pull(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
+def their_pull(call: Call, value: Value, theirs: dict[Value, Any]) -> Any:
     """What the library sends to a Value through one call, made by itself; None if that is not the same call."""
     try:
         return call.pulled_again(value, theirs)
@@ -315,7 +314,7 @@ def their_pull(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
         return None
 
 
-def steps_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
+def steps_of(call: Call, value: Value, theirs: dict[Value, Any]) -> Any:
     """The recorded steps of one call as a function of one of its inputs: Σ gradient · result.
 
     What gets no gradient is left out: a masked score is -inf, and 0 times that is NaN.
@@ -333,7 +332,7 @@ def steps_of(call: Any, value: Value, theirs: dict[Value, Any]) -> Any:
     return f
 
 
-def judge(found: Difference, call: Any, ours: dict[Value, Any], theirs: dict[Value, Any]) -> None:
+def judge(found: Difference, call: Call, ours: dict[Value, Any], theirs: dict[Value, Any]) -> None:
     """Ask finite differences of the call's own steps whose gradient is wrong, and what it leaves out."""
     found.way = [Passed(v, ours.get(v), theirs.get(v) is not None) for v in way_on(call, ours)]
     f = steps_of(call, found.value, theirs)
@@ -351,7 +350,7 @@ def judge(found: Difference, call: Any, ours: dict[Value, Any], theirs: dict[Val
         found.left_out = left_out(call, found.value, ours, found.theirs)
 
 
-def way_on(call: Any, ours: dict[Value, Any]) -> list[Value]:
+def way_on(call: Call, ours: dict[Value, Any]) -> list[Value]:
     """The shortest way from a result of a call on to where backward starts, both included."""
     results = [v for v in call.outputs if v in ours]
     users: dict[Value, list[Value]] = {}

@@ -13,7 +13,7 @@ import autograd as ag
 
 from ..recording import Scope
 from ..value import Value
-from .calls import Call, as_function
+from .calls import TorchCall, as_function
 from .opaque import opaque_op
 from .places import user_frame
 from .recorder import LIBRARIES, Recorder
@@ -113,7 +113,7 @@ def watch_compiled(recorder: Recorder, module: Any) -> Iterator[Any]:
 
     `compare` runs it once more by itself, compiled, and compares what it sends back.
     """
-    running: list[Call] = []
+    running: list[TorchCall] = []
 
     def enter(module: Any, args: Any, kwargs: Any) -> None:
         kind = type(module._orig_mod).__name__

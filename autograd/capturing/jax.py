@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,30 +18,19 @@ from ..recording import Scope
 from ..value import Value
 from .jaxpr import Flat, Step, is_real
 from .lax import LAX
-from .places import Namer, Noted, Place, argument_names
+from .places import Namer, Noted, argument_names
 from .recognise import call_of, groups, recognised
-from .run import SAME_NUMBERS, Parameter, Run, gap_between
+from .run import SAME_NUMBERS, Call, Parameter, Run, gap_between
 
 MOVES = ("gather", "dynamic_slice")  # each result is an entry of the first operand
 
 
-@dataclass(eq=False)
-class Call:
-    """One step, or several that are one op of ours, kept so that JAX can pull a gradient through it by itself."""
+class JaxCall(Call):
+    """One step, or several that are one op of ours; `again` maps the arrays of the inputs to those of the outputs."""
 
     library = "jax"
 
-    name: str
-    scope: Scope | None
-    place: Place | None
-    inputs: list[Value]
-    outputs: list[Value]
-    again: Callable[..., Any] = field(repr=False)  # of the arrays of `inputs`, giving those of `outputs`
-    function: Any = None
-    parameters: tuple[Any, ...] = ()
-
     def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
-        """What JAX sends to an input for these gradients of the outputs."""
         out, pull = jax.vjp(self.again, *(jnp.asarray(v.data) for v in self.inputs))
         starts = [jnp.zeros_like(o) if grads.get(v) is None else jnp.asarray(grads[v], o.dtype)
                   for o, v in zip(out, self.outputs)]  # fmt: skip
@@ -58,7 +46,7 @@ class JaxRecorder:
     def __init__(self) -> None:
         self.flat = Flat()
         self.values: dict[int, Value] = {}
-        self.calls: list[Call] = []
+        self.calls: list[JaxCall] = []
         self.compiled: list[Any] = []
         self.opaque: list[str] = []
         self.notes: list[str] = []
@@ -99,7 +87,7 @@ class JaxRecorder:
         values[outs[0]] = found
         if outer:
             again = replayed(group, flat, needed, outs)
-            self._add(Call(key[-1], self._scope(group[-1]), group[-1].place, inputs, [found], again), group[-1])
+            self._add(JaxCall(key[-1], self._scope(group[-1]), group[-1].place, inputs, again, [found]), group[-1])
         return True
 
     def _step(self, step: Step, flat: Flat, values: dict[int, Value], outer: bool) -> None:
@@ -118,8 +106,8 @@ class JaxRecorder:
                 outputs.append((slot, value))
         if outer and outputs:
             inputs = [values[i] for i in carried]
-            call = Call(step.name, self._scope(step), step.place, inputs, [v for _, v in outputs],
-                        replayed([step], flat, carried, [slot for slot, _ in outputs]))  # fmt: skip
+            again = replayed([step], flat, carried, [slot for slot, _ in outputs])
+            call = JaxCall(step.name, self._scope(step), step.place, inputs, again, [v for _, v in outputs])
             call.function = None if step.rule is None else SimpleNamespace(backward=unwrapped(step.rule))
             self._add(call, step)
 
@@ -191,7 +179,7 @@ class JaxRecorder:
 
     # --- bookkeeping ----------------------------------------------------------------------------------------
 
-    def _add(self, call: Call, step: Step) -> None:
+    def _add(self, call: JaxCall, step: Step) -> None:
         self.calls.append(call)
         self.namer.note_place(call.place, call.scope, call.outputs)
 

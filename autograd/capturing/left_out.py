@@ -18,6 +18,7 @@ from ..backprop import contributions, reach_from
 from ..formula.names import Names
 from ..graph import made_from
 from ..value import Value
+from .run import Call
 
 Array = np.ndarray[Any, Any]
 Edge = tuple[Value, Value, int]  # a node, one of its inputs, and which of its places as that node's input
@@ -52,7 +53,7 @@ class LeftOut:
         return f"{self.says} {' and '.join(term.through for term in self.terms)}"
 
 
-def left_out(call: Any, value: Value, ours: Mapping[Value, Any], theirs: Any) -> LeftOut | None:
+def left_out(call: Call, value: Value, ours: Mapping[Value, Any], theirs: Any) -> LeftOut | None:
     """The terms whose change turns our gradient of a call into theirs; None if no one or two of them do.
 
     A gradient that is wrong by one factor everywhere lacks no term: its ratio says all.
@@ -119,7 +120,7 @@ def proportional(ours: Array, theirs: Array) -> bool:
     return bool(squares) and same(ours * (float(np.sum(ours * theirs)) / squares), theirs)
 
 
-def described(call: Any, value: Value, seeds: Mapping[Value, Any], changes: dict[Edge, float]) -> LeftOut:
+def described(call: Call, value: Value, seeds: Mapping[Value, Any], changes: dict[Edge, float]) -> LeftOut:
     """The changes in words; what is missing for each adds up to the whole difference."""
     names = Names([*call.inputs, *made_from(call.outputs, stop=call.inputs)])
     terms = []

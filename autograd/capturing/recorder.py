@@ -22,7 +22,7 @@ from ..errors import DataError, HandgradError
 from ..recording import Scope
 from ..value import Value
 from .aten import NotMapped, rule_for
-from .calls import Call, as_function
+from .calls import TorchCall, as_function
 from .memory import Memory
 from .opaque import opaque_op
 from .places import Namer, Noted, libraries, place_of, user_frame
@@ -61,8 +61,8 @@ class Recorder(TorchDispatchMode):
         self.namer = Namer()
         self.leaves: dict[str, Value] = {}
         self.edges: dict[Value, Any] = {}  # torch's place for the gradient of a Value
-        self.calls: list[Call] = []
-        self.compiled: list[Call] = []  # of modules that torch.compile made
+        self.calls: list[TorchCall] = []
+        self.compiled: list[TorchCall] = []  # of modules that torch.compile made
         self.opaque: list[str] = []
         self.notes: list[str] = []
         self.gap = 0.0
@@ -333,13 +333,14 @@ class Recorder(TorchDispatchMode):
         """The module call that is running."""
         return self.scopes[-1] if self.scopes else None
 
-    def open_call(self, name: str, function: Any, args: Any, kwargs: Any) -> Call:
+    def open_call(self, name: str, function: Any, args: Any, kwargs: Any) -> TorchCall:
         flat = tree_flatten((args, kwargs))[0]
         carried = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor) and self.carries(x)]
         inputs = [self.value_of(flat[i]) for i in carried]
-        return Call(name, self.scope, place_of(self.frame), inputs, (function, args, kwargs), carried)
+        again = function, args, kwargs
+        return TorchCall(name, self.scope, place_of(self.frame), inputs, again, carried=carried)
 
-    def _close(self, call: Call, results: list[Any], ours: tuple[Any, ...], written: list[Any]) -> None:
+    def _close(self, call: TorchCall, results: list[Any], ours: tuple[Any, ...], written: list[Any]) -> None:
         """Remember which Values the results stand for, and where torch keeps their gradients."""
         for number, (tensor, value) in enumerate(zip(results, ours, strict=True)):
             if value is None:
@@ -357,7 +358,7 @@ class Recorder(TorchDispatchMode):
             if not self.inside:
                 self.calls.append(call)
 
-    def add_output(self, call: Call, number: int, tensor: Any, value: Any) -> None:
+    def add_output(self, call: TorchCall, number: int, tensor: Any, value: Any) -> None:
         """An output of a call. What only looks at its input (`contiguous`) has the input's Value, and is no step."""
         if not isinstance(value, Value) or value in call.inputs:
             return

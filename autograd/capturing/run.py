@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ..errors import DataError, counted
 from ..graph import topological
+from ..recording import Scope
 from ..value import Value
 from .places import Place
 
@@ -24,6 +26,27 @@ class Parameter(Value):
     """A leaf that is a parameter of the captured model."""
 
     __slots__ = ()
+
+
+@dataclass(eq=False)
+class Call:
+    """One call that the model made, kept so that its library can make it again by itself."""
+
+    library: ClassVar[str]
+    checkpointed: ClassVar[Any] = None  # of a reentrant checkpoint of torch: the function that it runs, and its inputs
+
+    name: str
+    scope: Scope | None
+    place: Place | None
+    inputs: list[Value]
+    again: Any = field(repr=False)  # what to call
+    outputs: list[Value] = field(default_factory=list)
+    function: Any = None  # what holds a backward that the user wrote
+    parameters: list[Any] = field(default_factory=list)  # of a module: tensors whose Values are the last of the inputs
+
+    def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
+        """What the library sends to an input for these gradients of the outputs."""
+        raise NotImplementedError
 
 
 class Run:
