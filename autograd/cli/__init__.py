@@ -76,7 +76,11 @@ def whole(least: int, most: int | None = None) -> Callable[[str], int]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line, every command registered."""
-    root = argparse.ArgumentParser(prog="handgrad", description="An autograd engine you can check by hand.")
+    root = argparse.ArgumentParser(
+        prog="handgrad", description="An autograd engine you can check by hand.",
+        epilog="To begin: handgrad example 3, handgrad play, or handgrad draw FILE.py -o graph.svg with a file of your "
+               "own. More about a command: handgrad COMMAND --help.",
+    )  # fmt: skip
     root.add_argument("--version", action="version", version=f"handgrad {__version__}")
     subparsers = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name in COMMANDS:

@@ -24,8 +24,9 @@ LONGEST_REASON = 60  # characters of what a function raised, in the table; below
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "check", help="compare the gradients of your functions with finite differences",
-        description="Check the gradients of a file's functions, at the inputs that their defaults or their check_inputs"
-                    " give; or those of every op and every layer.")  # fmt: skip
+        description="Check the gradients of a file's functions: each at the defaults of its parameters, def f(x=2.0), "
+                    "or at its check_inputs, f.check_inputs = (2.0,). With --all: every op and every layer.",
+    )  # fmt: skip
     parser.add_argument("what", nargs="?", metavar="FILE.py[:FUNCTION]", help="a file, and perhaps one function in it")
     parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
     parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")

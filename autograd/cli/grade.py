@@ -28,7 +28,7 @@ def register(subparsers: Subparsers) -> None:
                     "cannot be read is named, and the rest is marked.")  # fmt: skip
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--of", metavar="FILE.py[:NAME] | EXAMPLE",
-                        help="what the sheet was made from; files written by an example's sheet know it")  # fmt: skip
+                        help="what the sheet was made from; the answers to an example's sheet name it")  # fmt: skip
     default = "as for `handgrad worksheet` (default: the file's)"
     parser.add_argument("--digits", type=whole(1, 12), metavar="N", help=default)
     parser.add_argument("--variant", type=whole(0), metavar="N", help=default)

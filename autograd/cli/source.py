@@ -13,8 +13,8 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "source",
         help="print a forward and backward pass as NumPy code, one line an op",
-        description="Write how a Value of your Python file came about, and its backward pass, as a Python function "
-        "that needs NumPy alone; or do so for a worked example. A backward line says which forward line it is for.",
+        description="Write the computation of a Value of your Python file, forward and backward, as a Python function "
+        "that needs only NumPy; or that of a worked example. Each backward line names the forward line it belongs to.",
     )
     parser.add_argument(
         "what",

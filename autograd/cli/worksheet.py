@@ -30,14 +30,14 @@ def register(subparsers: Subparsers) -> None:
                         help="round the given numbers first: random weights have too many digits")  # fmt: skip
     parser.add_argument("--variant", type=whole(0), default=0, metavar="N", help="other numbers: sheet N of a class")
     parser.add_argument("--eta", type=float, default=0.1, help="the learning rate of the updates (default: 0.1)")
-    parser.add_argument("--forward-only", action="store_true", help="no gradients")
+    parser.add_argument("--forward-only", action="store_true", help="only the forward pass")
     parser.add_argument("--level", choices=("steps", "ops"), default="steps", help="softmax in steps, or in one line")
-    parser.add_argument("--matrices", action="store_true", help="one blank a matrix, not one a number")
-    parser.add_argument("--backward-only", action="store_true", help="the forward pass is given")
-    parser.add_argument("--only", action="append", metavar="NAME", help="ask for these alone: attn, dL/d*")
+    parser.add_argument("--matrices", action="store_true", help="one blank for each matrix, not for each number")
+    parser.add_argument("--backward-only", action="store_true", help="only gradients; the forward pass is given")
+    parser.add_argument("--only", action="append", metavar="NAME", help="ask only for these: attn, dL/d*")
     parser.add_argument("--no-hints", action="store_true", help="do not show how each step is computed")
     parser.add_argument("--no-check", action="store_true",
-                        help=".html that does not mark itself: it then holds no key")  # fmt: skip
+                        help="an .html page that does not mark itself and holds no key")  # fmt: skip
     parser.add_argument("--paper", choices=("A4", "Letter"), help=".html and .pdf for this paper, without fields")
     parser.set_defaults(run=run)
 
