@@ -56,6 +56,7 @@ class Batches:
             batch_size = self.rows
         self.batch_size = min(whole_number("batch_size", batch_size, 1, ", or None for all rows at once"), self.rows)
         self.seed = seed
+        self._shuffled: Any = (None, None)  # which order was needed last, and the order: an epoch has many batches
 
     def __len__(self) -> int:
         """Batches in one epoch."""
@@ -63,7 +64,10 @@ class Batches:
 
     def __call__(self, step: int) -> tuple[np.ndarray, ...]:
         epoch, place = divmod(step, len(self))
-        order = np.random.default_rng((self.seed, epoch)).permutation(self.rows)
+        which, order = self._shuffled
+        if which != (self.seed, epoch):
+            order = np.random.default_rng((self.seed, epoch)).permutation(self.rows)
+            self._shuffled = (self.seed, epoch), order
         picked = order[place * self.batch_size : (place + 1) * self.batch_size]
         return tuple(array[picked] for array in self.arrays)
 

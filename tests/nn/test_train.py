@@ -41,6 +41,15 @@ def test_batches_visit_each_row_once_an_epoch_in_a_new_order():
     assert len(Batches((np.arange(3),), batch_size=100)(0)[0]) == 3
 
 
+def test_a_batch_depends_on_the_seed_and_the_step_alone():
+    batches = Batches((np.arange(50),), batch_size=8, seed=1)
+    wanted = {step: Batches((np.arange(50),), batch_size=8, seed=1)(step)[0] for step in (0, 3, 9, 20)}
+    for step in (0, 20, 3, 9, 0, 9, 3, 20):
+        np.testing.assert_array_equal(batches(step)[0], wanted[step])
+    batches.seed = 2
+    assert not np.array_equal(batches(20)[0], wanted[20])
+
+
 @pytest.mark.parametrize(
     "arrays", [(np.ones(3), np.ones(4)), (np.ones(3), 1.0), ()], ids=["lengths", "a number", "none"]
 )
