@@ -41,17 +41,22 @@ def test_a_gpt_learns_to_spell():
     assert all(np.allclose(head.sum(axis=-1), 1, atol=1e-5) and head.shape == (4, 4) for head in maps.values())
 
 
+@pytest.fixture(scope="module")
+def copied_and_reversed():
+    return copy_reverse.run()
+
+
 @pytest.mark.slow
-def test_attention_copies_and_reverses_and_its_absence_does_not():
-    found = copy_reverse.run()
+def test_attention_copies_and_reverses_and_its_absence_does_not(copied_and_reversed):
+    found = copied_and_reversed
     assert found["copy"]["accuracy"] > 0.99
     assert found["reverse"]["accuracy"] > 0.99
     assert found["reverse without attention"]["accuracy"] < 0.2  # guessing is 0.125
 
 
 @pytest.mark.slow
-def test_the_reversing_model_looks_at_the_mirrored_place():
-    found = copy_reverse.train("reverse", True)
+def test_the_reversing_model_looks_at_the_mirrored_place(copied_and_reversed):
+    found = copied_and_reversed["reverse"]
     rng = np.random.default_rng(0)
     ids, _ = copy_reverse.sequences(rng, 1, "reverse", copy_reverse.LENGTH, copy_reverse.LETTERS)
     first_layer = copy_reverse.attention_maps(found["model"], ids[0])["layer 1, head 1"]

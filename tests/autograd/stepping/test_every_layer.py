@@ -23,7 +23,7 @@ LAYERS = {
     "block": (lambda: nn.TransformerBlock(4, 2, rng=0), ()),
     "causal block": (lambda: nn.TransformerBlock(4, 2, rng=0), (CAUSAL,)),
 }
-SHAPES = {"rank 2": (3, 4), "rank 3": (2, 3, 4)}
+SHAPES = {"rank 2": (3, 4), "rank 3": (2, 2, 4)}
 
 
 def panels(stepper):
