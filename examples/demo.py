@@ -156,8 +156,8 @@ def _worksheet(example: Example, folder: Path) -> Path:
 def _sheet(example: Example, folder: Path) -> Iterator[Path]:
     """The example as a sheet to work out by hand, its key, and a table for the answers (see `handgrad grade`)."""
     sheet = make_sheet(example.name)
-    if sheet.is_long:  # random weights, too long for hands
-        sheet = make_sheet(example.name, decimals=1)
+    if sheet.shorter is not None:  # random weights, too long for hands
+        sheet = make_sheet(example.name, decimals=sheet.shorter)
     texts = {"sheet.html": sheet.html(), "key.html": sheet.html(answers=True), "sheet.csv": sheet.csv()}
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -1,5 +1,7 @@
 """Pages for everybody: axe-core finds no serious fault, light or dark, wide or on a phone."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ import autograd as ag
 import nn
 from autograd import Value, draw, step
 from examples import example3_full_backprop
+from notebooks.lesson_page import EXERCISE, lesson_page
+from notebooks.lessons import lessons
 from tests.node import serious_faults
 
 
@@ -19,6 +23,22 @@ def block():
     return nn.TransformerBlock(8, 2, rng=0)(Value(np.ones((1, 3, 8)), name="x")).sum()
 
 
+def lesson():
+    """A lesson with code, a formula and a drawing that are wider than a phone, and an exercise."""
+    for needed in ("mistune", "pygments"):
+        pytest.importorskip(needed)
+    drawn = draw(example3_full_backprop.graph()).svg
+    outputs = [SimpleNamespace(output_type="display_data", data=data)
+               for data in ({"image/svg+xml": drawn}, {EXERCISE: "e30="})]  # fmt: skip
+    formula = r"$$L = -\log \frac{e^{z_C}}{\sum_j e^{z_j}} = -z_C + \log \sum_j e^{z_j} + 1000000 + 2000000 + 3000000$$"
+    cells = [
+        SimpleNamespace(cell_type="markdown", source=f"# A lesson\n\n{formula}"),
+        SimpleNamespace(cell_type="code", source=f"draw(loss)  # {'a long line ' * 9}", outputs=outputs[:1]),
+        SimpleNamespace(cell_type="code", source="yours = None  # a number", outputs=outputs[1:]),
+    ]
+    return lesson_page(SimpleNamespace(cells=cells), lessons()[0], lessons())
+
+
 PAGES = {
     "a stepper": lambda: step(small_graph()).html(),
     "a stepper of matrices": lambda: step(example3_full_backprop.graph()).html(),
@@ -26,6 +46,7 @@ PAGES = {
     "a drawing": lambda: draw(example3_full_backprop.graph()).html(),
     "a drawing that opens": lambda: draw(block(), collapse=1).html(),
     "a sheet": lambda: ag.worksheet(small_graph()).html(),
+    "a lesson": lesson,
     "a sheet with answers": lambda: ag.worksheet(example3_full_backprop.graph()).html(answers=True),
 }
 # What is done before a page is judged: the last step with its update, a number held, an entry pointed at.

@@ -33,3 +33,12 @@ for (const form of document.querySelectorAll("form.exercise")) {
     form.classList.toggle("right", output.textContent === "Right.");
   };
 }
+
+function reachable() {                        // what scrolls sideways can be scrolled with the arrow keys
+  for (const box of document.querySelectorAll("pre, figure, .wide, math[display=block]")) {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+addEventListener("resize", reachable);
+reachable();
