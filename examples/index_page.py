@@ -10,7 +10,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.playing.page import asset, style
+from autograd.pages import asset
+from autograd.playing.page import style
 from examples.checking.errata import SHORTCUTS, clean, distinct, own_operands
 from examples.checking.sheet import VERDICTS, load, names
 from examples.checking.verdict import FAILED
@@ -46,7 +47,7 @@ def index_page(made: Sequence[Made], first: Sequence[First], out: Path) -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>handgrad: an autograd engine you can check by hand</title>
-<style>{style()}{_asset("index.css")}</style></head><body>
+<style>{style()}{asset("examples", "index.css")}</style></head><body>
 <header><h1>handgrad</h1>
 <p class="lead">An autograd engine you can check by hand. It draws the graph of an expression, works out every gradient
 and shows each line of the arithmetic.</p></header>
@@ -60,7 +61,7 @@ and shows each line of the arithmetic.</p></header>
 </main>
 <footer>Made by <code>make demo</code>. Run one yourself: <code>handgrad example 3 --set eta=0.2</code></footer>
 <script src="notebooks/built.js"></script>
-<script>{asset("sliders.js")}{_asset("first.js")}</script>
+<script>{asset("autograd.playing", "sliders.js")}{asset("examples", "first.js")}</script>
 </body></html>
 """
 
@@ -211,7 +212,3 @@ folded by module. In the page, a click opens a module down to its single ops.</p
 <a class="button" href="gpt/graph_flow.svg">Graph with the gradient’s flow</a></p>
 <a class="graph" href="gpt/graph.html">{_image("gpt/graph.svg", out, "folded graph of a GPT")}</a>
 </section>"""
-
-
-def _asset(name: str) -> str:
-    return (Path(__file__).parent / "assets" / name).read_text(encoding="utf-8")
