@@ -63,7 +63,8 @@ def compiled_step(
             raise DataError(f"fit: with compile, all parameters are the model's; the optimizer's {name} is not")
     few = sum(parameter.size for parameter in model.parameters()) <= FEW
     arrays = all(parameter.ndim for parameter in model.parameters())  # scalars are re-rolled, without an optimizer
-    whole = backend in WHOLE and count == 1 and few and arrays
+    usual = type(optimizer).step is Optimizer.step  # else it does something that a program would leave out
+    whole = backend in WHOLE and count == 1 and few and arrays and usual
     return (WholeStep if whole else CompiledStep)(model, loss, optimizer, clip, count, backend)
 
 

@@ -387,6 +387,18 @@ def test_every_optimizer_moves_compiled_as_it_does_eagerly(compiled, make):
         np.testing.assert_allclose(ours, eager, rtol=1e-10, atol=1e-13)
 
 
+def test_an_optimizer_with_a_step_of_its_own_makes_it_in_a_compiled_run_too(compiled):
+    class Counting(nn.optim.Adam):
+        def step(self):
+            super().step()
+            calls.append(self.steps)
+
+    calls = []
+    model, loss, data = problem()
+    fit(model, loss, data, Counting(model), steps=3, compile=compiled)
+    assert calls == [1, 2, 3]
+
+
 def test_a_setting_that_changes_within_a_compiled_run_is_noticed(compiled):
     found = []
     for how in (False, compiled):
