@@ -23,16 +23,20 @@ MOST_SHOWN = 64  # numbers of a plain array that a sheet prints
 
 
 def prepared(root: Value, names: Mapping[str, Any] | None, decimals: int | None = None) -> tuple[Value, Names]:
-    """The graph that a sheet is made of, and its names: fused ops opened, data as leaves, leaves rounded if asked."""
+    """The graph that a sheet is made of, and its names: fused ops opened, data as leaves, leaves rounded if asked.
+
+    Hands do not compute in float32: such a graph is computed again in float64, from the numbers as they print.
+    """
     nodes = topological(Unfolded(root).root)
     found = Names(nodes, names, nest=False)
     data = {id(x): x for node in nodes for x in node.inputs if _is_data(x)}
     idle = {node: x for node in nodes if not found.name(node) for x in _clamped(node)}
-    if not data and not idle and decimals is None:
+    coarse = {id(x): _as_printed(x) for node in nodes for x in node.inputs if _is_coarse(x)}
+    numbers = {node: _written(node.data, decimals) for node in nodes if node.op is None}
+    if not data and not idle and not coarse and all(numbers[leaf] is leaf.data for leaf in numbers):
         return nodes[-1], found
-    numbers = {} if decimals is None else {leaf: _rounded(leaf.data, decimals) for leaf in nodes if leaf.op is None}
     leaves = _as_leaves(list(data.values()), found, {found.name(node) for node in nodes}, decimals)
-    again = topological(rebuilt(nodes, numbers, found, leaves, idle))
+    again = topological(rebuilt(nodes, numbers, found, coarse | leaves, idle))
     return again[-1], Names(again, nest=False)
 
 
@@ -52,24 +56,36 @@ def _is_data(x: Any) -> bool:
 def _as_leaves(arrays: list[Any], names: Names, used: set[str], decimals: int | None) -> dict[int, Value]:
     """A leaf for each array, by its id: with the array's own name, or x, x2, x3."""
     free = (name for name in itertools.chain(["x"], (f"x{n}" for n in itertools.count(2))) if name not in used)
-    numbers = arrays if decimals is None else [_rounded(x, decimals) for x in arrays]
     return {
-        id(x): Value(number, name=names.name(x) or next(free), requires_grad=False)
-        for x, number in zip(arrays, numbers, strict=True)
+        id(x): Value(_written(x, decimals), name=names.name(x) or next(free), requires_grad=False) for x in arrays
     }
 
 
-def _rounded(data: Any, decimals: int) -> Any:
+def _is_coarse(x: Any) -> bool:
+    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "f" and x.dtype.itemsize < 8
+
+
+def _as_printed(x: Any) -> Any:
+    """Numbers of float32 in float64, as they print: 0.3, not 0.30000001192092896."""
+    array = np.array([float(str(number)) for number in np.ravel(x)]).reshape(np.shape(x))
+    return array if array.ndim else float(array)
+
+
+def _written(data: Any, decimals: int | None) -> Any:
+    """The numbers of a leaf as the sheet gives them."""
+    data = _as_printed(data) if _is_coarse(data) else data
+    if decimals is None:
+        return data
     return np.round(data, decimals) + 0.0 if isinstance(data, np.ndarray) else round(float(data), decimals) + 0.0
 
 
 def rebuilt(
-    nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Value] | None = None,
+    nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Any] | None = None,
     idle: Mapping[Value, Value] | None = None,
 ) -> Value:  # fmt: skip
     """The graph computed again from other numbers, its names kept.
 
-    `leaves` take the places of plain arrays, by id; `idle` nodes are left out, their operand standing for them.
+    `leaves` take the places of plain arrays and numbers, by id; of `idle` nodes their operand takes the place.
     """
     twins: dict[Value, Value] = {}
 

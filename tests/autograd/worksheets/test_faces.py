@@ -115,6 +115,18 @@ def test_a_key_handed_in_is_right(ending, tmp_path):
     assert grade(sheet, sheet.save(tmp_path / f"key{ending}", answers=True)).score == 1.0
 
 
+def test_a_graph_in_float32_is_computed_in_float64_from_its_numbers_as_they_print():
+    single = np.float32
+    x = Value(np.array([[0.3, -1.7]], single), name="x")
+    w = Value(np.array([[0.1], [0.7]], single), name="w")
+    loss = ((x @ w + np.array([0.2], single)) * single(0.3)).tanh().sum() * Value(single(0.9), name="s")
+    sheet = worksheet(loss)
+    assert sheet.givens[0].values.tolist() == [[0.3, -1.7]]
+    assert sheet.by_id["L"].answer == pytest.approx(np.tanh((0.3 * 0.1 - 1.7 * 0.7 + 0.2) * 0.3) * 0.9, rel=1e-15)
+    assert grade(sheet, {blank.id: f"{blank.answer:.4g}" for blank in sheet.blanks}).score == 1.0
+    assert loss.data.dtype == single and x.data.dtype == single
+
+
 def test_variants_of_a_logarithm_keep_the_signs_it_needs():
     x = Value(np.array([0.5, 1.5, 2.5, 0.25, 3.5, 0.75]), name="x")
     sheets = variants(x.log().sum() + x.sqrt().sum(), 3)
