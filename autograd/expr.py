@@ -12,12 +12,13 @@ names with `let` is a symbol with a formula of its own: a line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .errors import DataError
-from .op import OPERATORS, OPS, Op, apply
+from .op import OPS, Op, apply
+from .operators import Operators
 from .value import Value
 
 
@@ -31,7 +32,7 @@ class _Unknown:
 UNKNOWN: Any = _Unknown()
 
 
-class Expr:
+class Expr(Operators):
     """A formula: a symbol, a plain number, or an op applied to formulas; and its value, if it is known.
 
     name, formula  of a symbol: what it is called, and, of a line that `let` named, how it is computed
@@ -49,16 +50,7 @@ class Expr:
     """
 
     __slots__ = ("args", "formula", "inline", "is_gradient", "name", "node", "op", "says", "value")
-    __array_ufunc__ = None  # an array on the left defers to our reflected operators
     __hash__ = object.__hash__
-
-    if TYPE_CHECKING:  # bound below, from the table
-
-        def __add__(self, other: Any) -> Expr: ...
-        def __sub__(self, other: Any) -> Expr: ...
-        def __mul__(self, other: Any) -> Expr: ...
-        def __truediv__(self, other: Any) -> Expr: ...
-        def __pow__(self, other: Any) -> Expr: ...
 
     def __init__(
         self, name: str, value: Any = UNKNOWN, *, formula: Expr | None = None, says: str = "",
@@ -129,10 +121,13 @@ class Expr:
             return found
         if self.op is None:
             return self
-        parts = tuple(part.replaced(new) for part in self.args)
-        if all(a is b for a, b in zip(parts, self.args, strict=True)):
-            return self
-        return Expr.applied(self.op, parts, self.value)
+        return self.with_args([part.replaced(new) for part in self.args])
+
+    def with_args(self, args: Sequence[Expr]) -> Expr:
+        """The same op and value with other formulas for its inputs; itself, if they are the same ones."""
+        assert self.op is not None
+        same = all(a is b for a, b in zip(args, self.args, strict=True))
+        return self if same else Expr.applied(self.op, args, self.value)
 
     def run(self, values: Any) -> Any:
         """Compute the formula again: on numbers, or on any other carrier of the table's ops.
@@ -215,25 +210,6 @@ class Expr:
 
     def __eq__(self, other: object) -> bool:
         raise TypeError("`==` in a rule compares identities; write equal(x, y) instead")
-
-    def __getitem__(self, index: Any) -> Expr:
-        return OPS["getitem"](self, index)
-
-    def __neg__(self) -> Expr:
-        return OPS["neg"](self)
-
-    def __abs__(self) -> Expr:
-        return OPS["abs"](self)
-
-
-def _bind_operators() -> None:
-    """Give Expr Python's operators; each looks its op up in the table."""
-    for method, name in OPERATORS.items():
-        setattr(Expr, f"__{method}__", lambda self, other, name=name: OPS[name](self, other))
-        setattr(Expr, f"__r{method}__", lambda self, other, name=name: OPS[name](other, self))
-
-
-_bind_operators()
 
 
 def lines_of(*formulas: Expr | None) -> list[Expr]:

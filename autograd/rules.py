@@ -164,7 +164,7 @@ class Simplifier:
                 return args[0]
             if name == "mul" and first == 1 and args[1].shape == e.shape:
                 return args[1]
-        return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr.applied(e.op, args, e.value)
+        return e.with_args(args)
 
     def _line(self, line: Expr, formula: Expr) -> Expr:
         if formula is line.formula:

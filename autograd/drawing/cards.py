@@ -21,7 +21,7 @@ from autograd.formula.numbers import (
     LONGEST_VECTOR,
     UNKNOWN,
     Cell,
-    Table,
+    NumberTable,
     cell,
     count,
     dimensions,
@@ -202,7 +202,7 @@ def _tables(node: Value, digits: int) -> tuple[Block, ...]:
     return (value, gradient_block(node.grad, digits)) if _wants_gradient(node) else (value,)
 
 
-def _without_alarm(numbers: Table) -> Table:
+def _without_alarm(numbers: NumberTable) -> NumberTable:
     """The table with the −∞ of a mask painted as a zero is, not as an error."""
     rows = tuple(tuple(replace(one, kind="zero") if one.text == "−∞" else one for one in row) for row in numbers.rows)
     return replace(numbers, rows=rows)

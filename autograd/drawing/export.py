@@ -13,7 +13,7 @@ from autograd.drawing.paint import theme
 from autograd.drawing.paint.images import image
 from autograd.drawing.scene import Block, Card, Edge, Scene
 from autograd.files import save_by_ending
-from autograd.formula.numbers import UNKNOWN, Table
+from autograd.formula.numbers import UNKNOWN, NumberTable
 from autograd.formula.text import clipped, visible
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _block_lines(block: Block) -> list[str]:
     return lines
 
 
-def table_lines(table: Table) -> list[str]:
+def table_lines(table: NumberTable) -> list[str]:
     """A table as aligned text: `[0.1  0  ]`."""
     columns = table.columns
     lines = []

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autograd.formula.names import LONGEST_LABEL
-from autograd.formula.numbers import Table
+from autograd.formula.numbers import NumberTable
 from autograd.formula.text import abridged, clipped, visible
 
 ROLES = ("parameter", "input", "constant", "result", "output", "module")
@@ -51,7 +51,7 @@ class Block:
     """
 
     caption: str
-    table: Table | None
+    table: NumberTable | None
     kind: str = "value"
     slices: tuple[str, ...] = ()
     roomy: int = 0  # characters that each column has room for, where its numbers may change

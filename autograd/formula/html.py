@@ -15,7 +15,7 @@ from autograd.formula.numbers import (
     FROM_SUPERSCRIPTS,
     MINUS,
     Notation,
-    Table,
+    NumberTable,
     cell,
     dimensions,
     full,
@@ -239,7 +239,7 @@ def value_html(
     return tables[0] if np.ndim(one_page(value)) <= 2 else f'<span class="hg-pages">{"".join(tables)}</span>'
 
 
-def _table_html(numbers: Table, values: Any, classes: str, before: Any) -> str:
+def _table_html(numbers: NumberTable, values: Any, classes: str, before: Any) -> str:
     rows = []
     for i, line in enumerate(numbers.rows):
         cells = []

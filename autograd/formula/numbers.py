@@ -56,7 +56,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Table:
+class NumberTable:
     """Rows of cells that share their decimals and one power of ten."""
 
     rows: tuple[tuple[Cell, ...], ...]
@@ -125,7 +125,7 @@ def is_small(shape: tuple[int, ...]) -> bool:
     return all(size <= most for size, most in zip(shape, LARGEST_TABLE))
 
 
-def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> Table:
+def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> NumberTable:
     """A number, vector (one row) or matrix as printed cells; `written` says how, instead of a number of digits."""
     numbers = np.asarray(array)
     if numbers.ndim > 2:
@@ -135,14 +135,14 @@ def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> 
     numbers = np.atleast_2d(numbers)
     rows = numbers.tolist()
     if numbers.dtype.kind not in "fc":
-        return Table(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))
+        return NumberTable(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))
     if written is None:
         exponent, decimals = _notation((entry for row in rows for entry in row), digits)
     else:
         exponent, decimals = written.exponent, written.decimals
     slack = 0.0 if numbers.dtype == np.float64 else EXACT_ULPS * float(np.finfo(numbers.dtype).eps)
     cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
-    return Table(cells, exponent)
+    return NumberTable(cells, exponent)
 
 
 def cell(number: Any, digits: int = DIGITS, written: Notation | None = None) -> Cell:

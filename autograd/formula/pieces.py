@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.formula.numbers import MINUS, Notation, Table, cell, dimensions, shows_entries, table
+from autograd.formula.numbers import MINUS, Notation, NumberTable, cell, dimensions, shows_entries, table
 from autograd.formula.text import columns
 
 EQUALITY = "=≈→"  # a line too wide breaks before these first
@@ -146,7 +146,7 @@ def flowed(pieces: Iterable[Piece], width: int, tint: Tint = str) -> Picture:
     return [(HANG if index else "") + line for index, row in enumerate(rows) if row for line in _row(row)]
 
 
-def drawn(numbers: Table) -> Picture:
+def drawn(numbers: NumberTable) -> Picture:
     """A table as rows of text: brackets, and columns aligned at the decimal point."""
     lines = []
     last = len(numbers.rows) - 1

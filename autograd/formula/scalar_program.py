@@ -46,7 +46,7 @@ from autograd.expr import UNKNOWN, Expr
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import Entries, Opener, plain_number
+from autograd.formula.scalars import Entries, Opener, object_array, plain_number
 from autograd.formula.walk import Walk
 from autograd.op import OPS, Op, apply
 from autograd.rules import rule_as_text
@@ -228,12 +228,13 @@ class _Builder:
             )
 
     def _symbols(self, table: Table) -> _Opened:
-        table.symbols = np.empty(table.shape, object)
-        for index in np.ndindex(table.shape):
-            table.symbols[index] = Expr(table.ids[index], float(table.values[index]))
+        def symbol(index: tuple[int, ...]) -> Expr:
             formula = None if table.formulas is None else table.formulas[index]
             if formula is not None and formula.is_constant and (table.kind == "step" or math.isinf(formula.value)):
-                table.symbols[index] = formula  # of a masked score nothing is computed
+                return formula  # nothing is computed from a masked score
+            return Expr(table.ids[index], float(table.values[index]))
+
+        table.symbols = object_array(table.shape, symbol)
         return _Opened(table.symbols, self)
 
     def _unique(self, name: str) -> str:
@@ -243,12 +244,12 @@ class _Builder:
     def _simplified(self, found: Any, shape: tuple[int, ...]) -> Any:
         """Every entry in the vocabulary, as a person writes it."""
         array = found.array if isinstance(found, Entries) else np.asarray(found)
-        result = np.empty(array.shape, object)
-        for index in np.ndindex(array.shape):
-            entry = array[index]
-            entry = entry.item() if isinstance(entry, np.ndarray) else entry
-            result[index] = self._open(entry if isinstance(entry, Expr) else Expr.number(plain_number(entry)))
-        return result.reshape(shape)
+
+        def entry(index: tuple[int, ...]) -> Expr:
+            x = plain_number(array[index])
+            return self._open(x if isinstance(x, Expr) else Expr.number(x))
+
+        return object_array(array.shape, entry).reshape(shape)
 
 
 class _Opened(Entries):
@@ -283,10 +284,7 @@ def _key(e: Expr) -> Any:
 
 
 def _constants(array: Any) -> Any:
-    found = np.empty(array.shape, object)
-    for index in np.ndindex(array.shape):
-        found[index] = Expr.number(plain_number(array[index]))
-    return found
+    return object_array(array.shape, lambda index: Expr.number(plain_number(array[index])))
 
 
 def _constant(x: Any) -> Any:

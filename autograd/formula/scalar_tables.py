@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation
-from autograd.formula.scalars import python_text
+from autograd.formula.scalars import entry_name, object_array, python_text
 from autograd.value import Value
 
 
@@ -47,10 +47,7 @@ class Table:
     @functools.cached_property
     def ids(self) -> Any:
         """The id of each entry."""
-        found = np.empty(self.shape, object)
-        for index in np.ndindex(self.shape):
-            found[index] = self.name + "".join(f"[{i}]" for i in index)
-        return found
+        return object_array(self.shape, lambda index: entry_name(self.name, index))
 
     @property
     def is_copy(self) -> bool:

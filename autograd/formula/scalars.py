@@ -19,7 +19,8 @@ import numpy as np
 
 from autograd.errors import DataError, HandgradError
 from autograd.expr import Expr
-from autograd.op import OPERATORS, OPS, Op, apply
+from autograd.op import OPS, Op, apply
+from autograd.operators import Operators
 
 VOCABULARY = frozenset(
     ("add", "sub", "mul", "div", "neg", "power", "exp", "log", "sqrt", "tanh", "sigmoid", "sin", "cos", "arctan", "erf",
@@ -40,7 +41,7 @@ NEGATIVE, POWER, ATOM = 3, 4, 5
 # --- tensors as entries -----------------------------------------------------------------------------------------------
 
 
-class Entries:
+class Entries(Operators):
     """The carrier of arrays of scalars: Exprs (every entry of a formula), Values (`zoom` draws their graph) or numbers.
 
     An op that works on each number alone is applied to every entry; a fused op is spelled out by its definition; what
@@ -48,7 +49,6 @@ class Entries:
     """
 
     __slots__ = ("array",)
-    __array_ufunc__ = None  # an array on the left defers to our reflected operators
 
     def __init__(self, array: Any) -> None:
         if isinstance(array, np.ndarray):
@@ -63,15 +63,6 @@ class Entries:
     T = property(lambda self: Entries(self.array.T))
     mT = property(lambda self: Entries(self.array.mT))
     dtype = property(lambda self: np.dtype(np.float64))
-
-    def __getitem__(self, index: Any) -> Entries:
-        return OPS["getitem"](self, index)
-
-    def __neg__(self) -> Entries:
-        return OPS["neg"](self)
-
-    def __abs__(self) -> Entries:
-        return OPS["abs"](self)
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Entries:
@@ -93,10 +84,7 @@ def _one_by_one(op: Op, inputs: tuple[Any, ...]) -> Any:
     arrays = [x.array if isinstance(x, Entries) else np.asarray(x) for x in inputs]
     shape = np.broadcast_shapes(*(array.shape for array in arrays))
     stretched = [np.broadcast_to(array, shape) for array in arrays]
-    result = np.empty(shape, object)
-    for index in np.ndindex(shape):
-        result[index] = apply(op, tuple(_plain_entry(array[index]) for array in stretched))
-    return result
+    return object_array(shape, lambda index: apply(op, tuple(_plain_entry(array[index]) for array in stretched)))
 
 
 def _reduced(op: Op, array: Any) -> Any:
@@ -107,42 +95,46 @@ def _reduced(op: Op, array: Any) -> Any:
     return array if op.settings["keepdims"] else np.squeeze(array, op.settings["axis"])
 
 
+def object_array(shape: tuple[int, ...], entry: Callable[[tuple[int, ...]], Any]) -> Any:
+    """An array of objects: `entry(index)` at each index."""
+    array = np.empty(shape, object)
+    for index in np.ndindex(shape):
+        array[index] = entry(index)
+    return array
+
+
 def _plain_entry(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic | np.ndarray) else x
 
 
-def _bind_operators() -> None:
-    for method, name in OPERATORS.items():
-        setattr(Entries, f"__{method}__", lambda self, other, name=name: OPS[name](self, other))
-        setattr(Entries, f"__r{method}__", lambda self, other, name=name: OPS[name](other, self))
-
-
-_bind_operators()
-
-# --- the entries of a formula -----------------------------------------------------------------------------------
+def entry_name(name: str, index: tuple[int, ...]) -> str:
+    """`Q[0][1]`"""
+    return name + "".join(f"[{i}]" for i in index)
 
 
 def entries_of(symbol: Expr) -> Entries:
     """The entries of a symbol, `Q[0][1]`, each with its number. They are the same quantity as the symbol."""
     value = np.asarray(symbol.value)
-    array = np.empty(value.shape, object)
-    whole = symbol if symbol.node is None else symbol.node
-    for index in np.ndindex(value.shape):
-        name = symbol.name + "".join(f"[{i}]" for i in index)
-        array[index] = Expr(name, value[index].item(), node=whole, is_gradient=symbol.is_gradient)
-    return Entries(array)
+    node = symbol if symbol.node is None else symbol.node
+
+    def entry(index: tuple[int, ...]) -> Expr:
+        name = entry_name(symbol.name, index)
+        return Expr(name, value[index].item(), node=node, is_gradient=symbol.is_gradient)
+
+    return Entries(object_array(value.shape, entry))
 
 
 def spelled(formula: Expr, entries: Callable[[Expr], Any] = entries_of) -> Any:
-    """Every entry of a formula as a formula of scalars: an object array of Exprs (of none, for a scalar)."""
+    """Every entry of a formula as a formula of scalars: an array of Exprs."""
     known: dict[int, Any] = {}
     found = formula.run(lambda symbol: known.setdefault(id(symbol), entries(symbol)))
     array: Any = found.array if isinstance(found, Entries) else Entries(found).array
-    result = np.empty(array.shape, object)
-    for index in np.ndindex(array.shape):
-        entry = _plain_entry(array[index])
-        result[index] = entry if isinstance(entry, Expr) else Expr.number(entry)
-    return result
+
+    def entry(index: tuple[int, ...]) -> Expr:
+        x = _plain_entry(array[index])
+        return x if isinstance(x, Expr) else Expr.number(x)
+
+    return object_array(array.shape, entry)
 
 
 # --- ops in the vocabulary --------------------------------------------------------------------------------------------

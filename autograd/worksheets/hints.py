@@ -193,4 +193,4 @@ def _without_ones(e: Expr) -> Expr:
         others = [part for part in parts if not (part.is_constant and np.all(np.equal(part.value, 1)))]
         if len(others) == 1:
             return others[0]
-    return e if all(a is b for a, b in zip(parts, e.args, strict=True)) else Expr.applied(e.op, parts, e.value)
+    return e.with_args(parts)

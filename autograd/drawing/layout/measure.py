@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from autograd.drawing.scene import Block, Card, Row
-from autograd.formula.numbers import Table
+from autograd.formula.numbers import NumberTable
 from autograd.formula.text import MONO_ADVANCE, mono_width, sans_width
 
 # In pixels; the painter uses the same.
@@ -135,7 +135,7 @@ def labels_width(block: Block) -> float:
     return max(sans_width(label, CAPTION) for label in block.slices) + LABEL_GAP if block.slices else 0.0
 
 
-def table_width(table: Table) -> float:
+def table_width(table: NumberTable) -> float:
     """From bracket to bracket."""
     columns = table.columns
     numbers = sum(before + after for before, after in columns) * NUMBER * MONO_ADVANCE

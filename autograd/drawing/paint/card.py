@@ -10,7 +10,7 @@ from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.svg import caption, n, rectangle, text
 from autograd.drawing.scene import Block, Card, Row
-from autograd.formula.numbers import UNKNOWN, Table
+from autograd.formula.numbers import UNKNOWN, NumberTable
 from autograd.formula.text import mono_width, xml
 
 PILL_DASH = "3 2.5"
@@ -234,7 +234,7 @@ def _block(block: Block, left: float, right: float, top: float, look: _Look, row
     return "".join(parts) + "</g>"
 
 
-def _table(block: Block, table: Table, left: float, right: float, top: float, bracket: str) -> str:
+def _table(block: Block, table: NumberTable, left: float, right: float, top: float, bracket: str) -> str:
     """Brackets as lines, one text per number, aligned on the decimal point; the label of a slice before its bracket."""
     character = mono_width("0")
     start = left + measure.labels_width(block)

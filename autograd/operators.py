@@ -1,0 +1,36 @@
+"""Operators: Python's operators for the carriers that are not Values, each an op of the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .op import OPERATORS, OPS
+
+
+class Operators:
+    """The base of Expr and Entries. Each operator looks its op up in the table when it is used."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # an array on the left defers to our reflected operators
+
+    if TYPE_CHECKING:  # bound below
+
+        def __add__(self, other: Any) -> Any: ...
+        def __sub__(self, other: Any) -> Any: ...
+        def __mul__(self, other: Any) -> Any: ...
+        def __truediv__(self, other: Any) -> Any: ...
+        def __pow__(self, other: Any) -> Any: ...
+
+    def __getitem__(self, index: Any) -> Any:
+        return OPS["getitem"](self, index)
+
+    def __neg__(self) -> Any:
+        return OPS["neg"](self)
+
+    def __abs__(self) -> Any:
+        return OPS["abs"](self)
+
+
+for _method, _name in OPERATORS.items():
+    setattr(Operators, f"__{_method}__", lambda self, other, name=_name: OPS[name](self, other))
+    setattr(Operators, f"__r{_method}__", lambda self, other, name=_name: OPS[name](other, self))
