@@ -185,10 +185,7 @@
     if (!stay) side.scrollTop = 0;
     veil();
     const upcoming = view.steps[position];
-    $("hg-next").disabled = !upcoming && !hidden;
-    $("hg-next").classList.toggle("hg-is-forward", !!upcoming && upcoming.kind === "forward" && !hidden);
-    $("hg-next-word").textContent = hidden ? "Show it" : upcoming ? "Next: " : "Finished";
-    $("hg-next-name").textContent = hidden || !upcoming ? "" : upcoming.name;
+    buttons();
     $("hg-back").disabled = $("hg-first").disabled = position === 0;
     slider.value = position;
     const label = step ? `${step.title}, ${step.reading}` : "start";
@@ -237,7 +234,7 @@
   }
   function forward() {
     if (hidden) { hidden = false; render(); return; }
-    jump(position + 1);
+    if (canUpdate()) showUpdate(); else jump(position + 1);
   }
   function play(on) {
     clearInterval(timer);
@@ -278,9 +275,19 @@
     if (right) { hidden = false; veil(); paint(); buttons(); }
   }
   function buttons() {
-    const upcoming = view.steps[position];
-    $("hg-next-word").textContent = upcoming ? "Next: " : "Finished";
-    $("hg-next-name").textContent = upcoming ? upcoming.name : "";
+    const upcoming = view.steps[position], updates = canUpdate(), next = $("hg-next");
+    next.disabled = !upcoming && !hidden && !updates;
+    next.classList.toggle("hg-is-forward", !hidden && upcoming?.kind === "forward");
+    next.classList.toggle("hg-is-update", updates);
+    $("hg-next-word").textContent = hidden ? "Show it" : upcoming || updates ? "Next: " : "Finished";
+    $("hg-next-name").textContent = hidden ? "" : upcoming?.name ?? (updates ? "update" : "");
+  }
+  // After the last backward step comes the update, at the end of its panel.
+  const canUpdate = () => !hidden && !viewNumber && view.forward < view.steps.length && position === view.steps.length &&
+    !!trainer?.canTrain;
+  function showUpdate() {
+    panel.querySelector(".hg-loop").scrollIntoView();
+    $("hg-update").focus({ preventScroll: true });
   }
 
   // --- links, keys, themes, paper -----------------------------------------------------------------------------

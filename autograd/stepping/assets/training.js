@@ -97,6 +97,7 @@ const training = (numbersOf, refresh) => {
     box.append(element("div", { className: "hg-eta" },
       act("update, then forward again", () => { stop(); advance(); refresh(0); }, "hg-update"),
       act("train 100", () => train(100), "hg-train")));
+    if (!optimizer.betas) box.append(element("p", { className: "hg-lab", textContent: forecast() }));
     box.append(chart());
     const most = optimizer.betas ? MOST_BY_ADAM : MOST_ROWS;
     const rows = parameters.filter(leaf => lines.shows(page.blocks[leaf.value].shape)).slice(0, most);
@@ -105,6 +106,18 @@ const training = (numbersOf, refresh) => {
     const rest = `and ${more} more parameter${more > 1 ? "s" : ""}`;
     if (more > 0) box.append(element("p", { className: "hg-lab", textContent: rest }));
     panel.append(box);
+  }
+  // What the gradient promises of one update, and what comes of it: they part where the step is too large.
+  function forecast() {
+    const squares = leaf => page.read(leaf.gradient).reduce((sum, g) => sum + g * g, 0);
+    const promised = eta * parameters.reduce((sum, leaf) => sum + squares(leaf), 0);
+    const before = loss(), kept = page.values.slice();
+    numbersOf.update(eta);
+    const really = before - loss();
+    page.values.set(kept);
+    page.run();
+    const change = x => `${x < 0 ? "rise" : "fall"} by ${lines.rough(Math.abs(x))}`;
+    return `By its slope ${top} should ${change(promised)} (η times the sum of all squared gradients); it will ${change(really)}.`;
   }
   function stepSize() {
     const [min, max] = SLIDER, value = Math.log10(eta);
@@ -213,5 +226,5 @@ const training = (numbersOf, refresh) => {
     return figure;
   }
 
-  return { loop, advance, train, forget };
+  return { loop, canTrain, forget };
 };

@@ -59,7 +59,7 @@ READERS = """(() => {
   const here = () => [read(element('hg-text')), [...document.querySelectorAll('#hg-stage .hg-card')].map(texts).sort()];
   function walk() {
     const found = [here()];
-    while (!element('hg-next').disabled && found.length < 9999) { click('hg-next'); found.push(here()); }
+    for (let i = 0; i < handgrad.length; i++) { click('hg-next'); found.push(here()); }
     return found;
   }
   window.shownByPage = () => {
@@ -183,10 +183,10 @@ def assert_agrees_after_edits(at, root, edits):
 def open_page(browser, tmp_path):
     browser.errors.clear()
 
-    def open_it(root, fragment="", optimizer=None, collapse=None, **window):
+    def open_it(root, fragment="", optimizer=None, collapse=None, backward=True, **window):
         path = tmp_path / "live.html"
         browser.options, browser.looked = {"collapse": collapse}, 0
-        step(root, optimizer=optimizer, collapse=collapse).save(path)
+        step(root, optimizer=optimizer, collapse=collapse, backward=backward).save(path)
         browser.open("about:blank")
         browser.open(path.as_uri() + fragment, **window)
         browser.wait("!!window.handgrad")
@@ -440,11 +440,31 @@ def test_the_buttons_train(open_page):
     assert at.js("document.querySelector('.hg-loop math').textContent") == "w←w−η·∂L∂w"
     assert at.text(".hg-loop .hg-line").replace("\n", "").replace(" ", "") == "a←2−0.1×0.07065≈1.993"
     before = at.js("handgrad.get('L')")
+    promised = 0.1 * (at.js("handgrad.grad('a')") ** 2 + at.js("handgrad.grad('b')") ** 2)
+    said = at.text(".hg-loop p.hg-lab")
+    assert f"should fall by {promised:.5f}" in said and at.js("handgrad.get('L')") == before  # only looked at
+    at.js("handgrad.update(0.1)")
+    assert f"it will fall by {before - at.js('handgrad.get(`L`)'):.5f}" in said
+    at.js("handgrad.reset()")
     at.click("#hg-train")
     at.wait("document.querySelector('.hg-chart .hg-lab').innerText.includes('100 updates')")
     assert at.js("handgrad.get('L')") < before
     at.click("#hg-update")
     assert at.js("handgrad.position") == 0
+
+
+def test_next_leads_to_the_update_and_on_to_the_next_pass(open_page):
+    at = open_page(small_graph(), "#step=8", height=500)
+    assert at.text("#hg-next").split() == ["Next:", "update"]
+    at.key("ArrowRight")
+    assert at.js("handgrad.position") == 8 and at.js("document.activeElement.id") == "hg-update"
+    assert at.js("(b => b.top >= 0 && b.bottom <= innerHeight)(document.activeElement.getBoundingClientRect())")
+    at.key("Enter")
+    assert at.js("handgrad.position") == 0 and at.js("handgrad.get('a')") == pytest.approx(2 - 0.1 * 0.0706508)
+    assert at.text("#hg-next").startswith("Next:")
+    x = Value(np.ones(2), name="x")
+    at = open_page(x * 2.0, "#step=9", backward=False)  # nothing to update
+    assert at.text("#hg-next").strip() == "Finished" and at.js("document.getElementById('hg-next').disabled")
 
 
 # --- by hand ------------------------------------------------------------------------------------------------------
