@@ -71,11 +71,12 @@ class ArrayLike:
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as an array, copied."""
-        notice_read(self, ".numpy()")
-        return np.array(self._data)
+        traced = notice_read(self, ".numpy()")
+        return np.array(self._data) if traced is None else traced
 
     def tolist(self) -> Any:
         """The data as nested lists of Python floats; a scalar as one float."""
+        notice_read(self, ".tolist()")
         return np.asarray(self._data).tolist()
 
     def __float__(self) -> float:

@@ -95,7 +95,11 @@ MASKED = (
 
 
 def check_array_class(x: Any) -> None:
-    """Refuse arrays whose arithmetic is not that of arrays: `np.matrix`, whose `*` is `@`, and masked arrays."""
+    """Refuse arrays whose arithmetic is not that of arrays: `np.matrix`, whose `*` is `@`, and masked arrays; and those
+    of a class that refuses itself (`program/reads.py`).
+    """
+    if hasattr(x, "check_as_operand"):
+        x.check_as_operand()
     if isinstance(x, np.matrix):
         raise DataError("np.matrix multiplies by other rules than arrays do. Write np.asarray(x), and @ for products")
     if isinstance(x, np.ma.MaskedArray):

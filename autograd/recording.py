@@ -309,11 +309,16 @@ def _shares(node: Value) -> bool:
     return data.base is not None or any(data is getattr(x, "_data", x) for x in node.inputs)
 
 
-def _user_line() -> str | None:
-    """The innermost source line outside autograd and nn, as "file.py:12: c = a * b"."""
+def _user_line(error: BaseException | None = None) -> str | None:
+    """The innermost source line outside autograd and nn, as "file.py:12: c = a * b"; of an error, where it was."""
     import linecache
 
     frame: Any = sys._getframe(1)
+    if error is not None:
+        at: Any = error.__traceback__
+        while at.tb_next is not None:
+            at = at.tb_next
+        frame = at.tb_frame
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     if frame is None:

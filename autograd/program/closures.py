@@ -1,8 +1,9 @@
 """What a function reads from outside that a program holds fixed: plain numbers, texts, modules, other functions.
 
 They are part of the key of a program: at another number the function is traced anew. Looked at are the cells and global
-names that the function reads, and the functions of the same file that it calls; of a method also the attributes of its
-object. Numbers inside lists, dicts and other objects are not.
+names that the function reads, the attributes that it reads of them (`config.rate`), and the functions of the same file
+that it calls; of a method also the attributes of its object. Of an array and a Value it matters which one it is, as its
+numbers are read at each call; of a list, dict or set, what is in it, up to `MOST` entries.
 """
 
 from __future__ import annotations
@@ -10,14 +11,18 @@ from __future__ import annotations
 import dis
 import functools
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from .inputs import FIXED, Names, take_apart, unchanged
+from ..value import Value
+from .inputs import FIXED, Names, Snapshot, fixed, take_apart, unchanged
 
 PLAIN = (*FIXED, float, np.generic)
+_WRITES = frozenset(("add", "append", "extend", "insert", "update"))  # methods that put into a list, dict or set
+_CONTAINERS = (list, tuple, dict, set)
+MOST = 1000  # entries of a list or dict that are compared at each call
 
 
 class Outside:
@@ -26,7 +31,8 @@ class Outside:
     def __init__(self, f: Callable[..., Any]) -> None:
         self._f = f
         self._cells: dict[int, Any] = {}  # by their ids: to compare them would be to compare what they hold
-        self._names: dict[tuple[int, str], dict[str, Any]] = {}  # of a namespace and a name in it, the namespace
+        self._names: dict[tuple[int, str], Any] = {}  # of a namespace and a name in it, the namespace
+        self._owners: set[int] = set()  # objects of which attributes are read
         self._seen: set[int] = set()
         self._find(f)
 
@@ -42,13 +48,32 @@ class Outside:
             return
         self._seen.add(id(f))
         loaded, stored = _names_in(f.__code__)
-        cells = [cell for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()) if name not in stored]
-        names = [name for name in sorted(loaded - stored) if name in f.__globals__]
-        self._cells |= {id(cell): cell for cell in cells}
-        self._names |= {(id(f.__globals__), name): f.__globals__ for name in names}
-        for x in (*map(_content, cells), *(f.__globals__[name] for name in names)):
+        cells = {name: cell for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()) if name not in stored}
+        for name, *attributes in sorted(loaded):
+            if attributes[:1] and attributes[0] in _WRITES:  # a log, say
+                continue
+            if name in cells:
+                self._cells[id(cells[name])] = cells[name]
+                x = _content(cells[name])
+            elif name in f.__globals__ and name not in stored:
+                self._names[id(f.__globals__), name] = f.__globals__
+                x = f.__globals__[name]
+            else:
+                continue
+            x = self._follow(x, attributes)
             if isinstance(x, FunctionType) and x.__globals__ is f.__globals__:
                 self._find(x)
+
+    def _follow(self, x: Any, attributes: list[str]) -> Any:
+        """Take down the attributes that are read of an object, as far as they are its own; what the last one holds."""
+        for name in attributes:
+            own = getattr(x, "__dict__", {})
+            if isinstance(x, Value) or hasattr(x, "named_parameters") or name not in own:
+                return None
+            self._owners.add(id(x))
+            self._names[id(own) if isinstance(own, dict) else id(x), name] = own
+            x = own[name]
+        return x
 
     def _held(self) -> Iterator[tuple[Any, str, Any]]:
         """Each place, how code reads it, and what it holds now."""
@@ -57,30 +82,71 @@ class Outside:
         for (_, name), at in self._names.items():
             yield at, f"{{}}.get({name!r})", at.get(name)
 
+    def _is_watched(self, x: Any) -> bool:
+        if isinstance(x, _CONTAINERS):
+            return not _is_long(x)
+        owner = id(x) in self._owners and not isinstance(x, (ModuleType, type))
+        watched = isinstance(x, (*PLAIN, FunctionType, np.ndarray, Value)) or owner
+        return watched or (hasattr(x, "named_parameters") and not isinstance(x, type))
+
     def key(self) -> tuple[Any, ...]:
         """What they hold: equal keys fit the same program."""
-        held = [x for _, _, x in self._held() if _is_watched(x)]
+        held = [x for _, _, x in self._held() if self._is_watched(x)]
         if hasattr(self._f, "named_parameters"):
             held.append(self._f)
-        return tuple((x.__class__, x) if isinstance(x, PLAIN) else take_apart([x])[1] for x in held)
+        return tuple(map(_key, held))
 
     def lines(self, names: Names) -> Iterator[str]:
         """Lines that return None if one of them holds something else than now."""
         for at, how, x in self._held():
-            here = how.format(names.of(at))
+            if not self._is_watched(x):
+                continue
+            here, known = how.format(names.of(at)), names.of(x)
             if isinstance(x, PLAIN):
-                known = names.of(x)
                 other = f"({here}.__class__ is not {known}.__class__ or {here} != {known})"
                 yield f"if {here} is not {known} and {other}: return None"
-            elif _is_watched(x):
-                yield f"if {here} is not {names.of(x)}: return None"
-                yield from unchanged(x, names) if hasattr(x, "named_parameters") else ()
+                continue
+            if isinstance(x, _CONTAINERS):
+                yield f"if {names.of(Snapshot(x))}.differs_from({here}): return None"
+                continue
+            yield f"if {here} is not {known}: return None"
+            if hasattr(x, "named_parameters"):
+                yield from unchanged(x, names)
         if hasattr(self._f, "named_parameters"):
             yield from unchanged(self._f, names)
 
 
-def _is_watched(x: Any) -> bool:
-    return isinstance(x, (*PLAIN, FunctionType)) or (hasattr(x, "named_parameters") and not isinstance(x, type))
+class _Same:
+    """An object in a key, equal to itself alone; as long as the key is kept, no other object has its id."""
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.x is other.x
+
+    def __hash__(self) -> int:
+        return id(self.x)
+
+
+def _key(x: Any) -> Any:
+    if isinstance(x, PLAIN):
+        return x.__class__, x
+    if isinstance(x, _CONTAINERS):
+        return fixed(x)
+    return take_apart([x])[1] if isinstance(x, FunctionType) or hasattr(x, "named_parameters") else _Same(x)
+
+
+def _is_long(x: Any) -> bool:
+    """Whether there are more than MOST entries in nested lists, tuples, dicts and sets."""
+    waiting, count = [x], 0
+    while waiting and count <= MOST:
+        parts = waiting.pop()
+        count += len(parts)
+        if count <= MOST:
+            parts = parts.values() if isinstance(parts, dict) else parts
+            waiting += [part for part in parts if isinstance(part, _CONTAINERS)]
+    return count > MOST
 
 
 def _content(cell: Any) -> Any:
@@ -90,13 +156,19 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _names_in(code: CodeType) -> tuple[set[str], set[str]]:
-    """The global names that some code reads, and the names outside of it that it sets, with all code inside of it."""
-    loaded, stored = set(), set()
+def _names_in(code: CodeType) -> tuple[set[tuple[str, ...]], set[str]]:
+    """What some code reads from outside of it, ("config", "rate") for `config.rate`, and the names outside of it that
+    it sets, with all code inside of it."""
+    loaded: set[tuple[str, ...]] = set()
+    stored: set[str] = set()
+    path: tuple[str, ...] = ()
     for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            loaded.add(instruction.argval)
-        elif instruction.opname in ("STORE_GLOBAL", "STORE_DEREF"):
+        if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and path:
+            path = (*path, instruction.argval)
+            continue
+        loaded |= {path} - {()}
+        path = (instruction.argval,) if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF") else ()
+        if instruction.opname in ("STORE_GLOBAL", "STORE_DEREF"):
             stored.add(instruction.argval)
     for inner in code.co_consts:
         if isinstance(inner, CodeType):

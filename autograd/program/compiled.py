@@ -145,7 +145,9 @@ class Compiled:
             if key not in self._entries:
                 if len(self._entries) >= _CACHE_LIMIT:
                     self._entries.pop(next(iter(self._entries)))
-                self._entries[key] = _Entry(self, inputs, leaves)
+                entry = _Entry(self, inputs, leaves)
+                key = (key[0], self.outside.key())  # f may have put something into a dict that it reads
+                self._entries[key] = entry
             return self._entries[key]
 
     def __repr__(self) -> str:

@@ -86,7 +86,7 @@ def module_key(module: Any) -> tuple[Any, ...]:
         parts += [path, type(part), part.training]
         for name, value in vars(part).items():
             if name not in _beside(part) and not isinstance(value, Value) and not hasattr(value, "named_parameters"):
-                parts.append((name, _fixed(value)))
+                parts.append((name, fixed(value)))
     return tuple(parts)
 
 
@@ -95,13 +95,15 @@ def _beside(part: Any) -> Sequence[str]:
     return getattr(part, "beside", ())
 
 
-def _fixed(value: Any) -> Any:
+def fixed(value: Any) -> Any:
     """What a setting is, as something that can be hashed; of an array or a generator, which object."""
     kind = value.__class__
     if kind is dict:
-        return kind, *((key, _fixed(part)) for key, part in value.items())
+        return kind, *((key, fixed(part)) for key, part in value.items())
+    if kind is set:
+        return kind, frozenset(value)
     if kind in (list, tuple):
-        return kind, *map(_fixed, value)
+        return kind, *map(fixed, value)
     return (kind, value) if isinstance(value, (*FIXED, float)) else (kind, id(value))
 
 
@@ -323,7 +325,20 @@ class _Attributes:
 def _copied(x: Any) -> Any:
     if isinstance(x, dict):
         return {key: _copied(part) for key, part in x.items()}
-    return type(x)(map(_copied, x)) if type(x) in (list, tuple) else x
+    return type(x)(map(_copied, x)) if type(x) in (list, tuple, set) else x
+
+
+class Snapshot:
+    """What is in a list, tuple, dict or set now. What is the same object is equal at once."""
+
+    def __init__(self, x: Any) -> None:
+        self.then = _copied(x)
+
+    def differs_from(self, x: Any) -> bool:
+        try:
+            return bool(x != self.then)
+        except ValueError:  # another array
+            return True
 
 
 def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop import contributions, cotangent_for, reach_from, run_hooks
-from ..errors import BackwardError
+from ..errors import BackwardError, TraceError
 from ..graph import leaves as leaves_of
 from ..graph import made_from
 from ..recording import _user_line, enable_grad, record_lines, trace_with
@@ -25,10 +25,10 @@ from ..tree import LEAF, flatten
 from ..value import Value, counter, new
 from .inputs import leaf_names, rebuild
 from .program import Program, renumbered
-from .reads import Read, read_of, refusal
+from .reads import read_array, read_of, refusal
 from .record import Recorded, record
 
-LOOKS = (".data", ".numpy()", "np.")  # reads that may ask for a shape only; all others decide something
+LOOKS = (".data", ".numpy()", ".tolist()", "np.")  # reads that may ask for a shape only; all others decide something
 
 
 @dataclass
@@ -83,6 +83,7 @@ class Tracer:
         self.inputs: list[Value] = []
         self.draws: list[tuple[Value, Callable[[Any], Any], Any]] = []
         self.looked: list[str] = []
+        self.refused: list[TraceError] = []
         self.start = next(counter)
         self._states: list[tuple[Any, Any]] = []
         self._reads: dict[Any, Value] = {}
@@ -104,14 +105,18 @@ class Tracer:
         for generator, state in self._states:
             generator.bit_generator.state = state
 
-    def read(self, value: Value, how: str) -> Read | None:
-        """Numbers are read by Python code. What it does with them, no program can see, but for a scalar's `.data`."""
+    def read(self, value: Value, how: str) -> Any:
+        """Numbers are read by Python code. What it does with them, no program can see, but for a scalar's `.data`. An
+        array can be looked at; it is an input of the caller's, perhaps, and code that edits it must not go on.
+        """
         if not self._depends(value):
             return None
         if not how.startswith(LOOKS):
             raise refusal(how)
         self.looked.append(f"{_user_line() or 'unknown line'} ({how})")
-        return read_of(value, self._reads) if how == ".data" and value._data.__class__ is float else None
+        if how == ".data" and value._data.__class__ is float:
+            return read_of(value, self._reads)
+        return read_array(value, copy=how == ".numpy()") if how in (".data", ".numpy()") else None
 
     def _depends(self, value: Value) -> bool:
         sources = {*self.inputs, *self.drawn_values}
@@ -186,8 +191,17 @@ def call(
     try:
         with enable_grad(), trace_with(tracer), record_lines() if lines else contextlib.nullcontext():
             returned = f(*given)
+    except ValueError as error:
+        if "read-only" not in str(error):
+            raise
+        raise TraceError(
+            f"{_user_line(error)}\nedits the numbers of a Value in place, which a program would not do again. Write "
+            "where(condition, a, b), or concatenate parts."
+        ) from error
     finally:
         tracer.set_back()
+    if tracer.refused:  # and somebody caught it
+        raise tracer.refused[0]
     outs, structure = flatten(returned)
     if any(out is None for out in outs):
         raise BackwardError(f"{_called(f)} returned {returned!r:.60}; did you forget `return`?")
