@@ -32,6 +32,7 @@ _IN_C: dict[str, Any] = {
     "dot": lambda a, b, out=None: ...,
     "inner": lambda a, b, /: ...,
     "vdot": lambda a, b, /: ...,
+    "result_type": lambda *arrays_and_dtypes: ...,
     "empty_like": lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: ...,
 }
 _UFUNC = {"out": None, "where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True,
