@@ -210,6 +210,26 @@ def test_results_may_be_the_next_inputs(backend):
     np.testing.assert_allclose(state["w"], 0.9**4 + 0.3 * (1 - 0.9**4) / 0.1, rtol=1e-15)
 
 
+@TORCH
+def test_torch_computes_on_its_default_device():
+    """Here one that has shapes and no numbers: an array made elsewhere, on the processor, would be refused."""
+    import torch
+
+    from autograd.program.backends.arrays import runner
+    from autograd.program.backends.torch import _torch
+
+    def f(table, ids, w):
+        x = ag.layer_norm(table[ids], w, w)
+        picked = x[np.array([0, 2, 2]), ::-1] + x[1:4] @ np.eye(4)
+        return (ag.softmax(picked) * ag.cumsum(picked, axis=0)).sum() + ag.prod(w)
+
+    program, inputs = built(f, [np.ones((5, 4)), np.array([0, 1, 2, 3, 3]), np.ones(4)])
+    with torch.device("meta"):
+        results = runner(program, _torch())(inputs)
+    assert {x.device.type for x in results} == {"meta"}
+    assert [tuple(x.shape) for x in results] == [program.types[r][0] for r in program.outputs]
+
+
 @backends
 def test_inputs_are_not_written_to(backend):
     g = compile(attention, backend)
