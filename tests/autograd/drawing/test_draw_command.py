@@ -143,6 +143,11 @@ def test_a_wrong_path_names_the_files_there_are(file, capsys):
         capsys.readouterr().err.replace("\\", "/"))  # fmt: skip
 
 
+def test_a_leaf_has_no_steps(file, capsys):
+    assert main(["step", "mine.py:a"]) == 2
+    assert "mine.py:a is a leaf: nothing was computed" in capsys.readouterr().err
+
+
 def test_a_number_out_of_range_is_told_the_range(file, capsys):
     for option, value in (("--max-nodes", "0"), ("--digits", "99"), ("--digits", "x")):
         with pytest.raises(SystemExit):

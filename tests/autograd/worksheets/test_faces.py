@@ -245,6 +245,7 @@ def test_results_that_are_given_are_printed_with_two_digits_more():
         (lambda: worksheet(Value(1.0) * 2, decimals=-1), "decimals"),
         (lambda: variants(Value(1.0) * 2, 0), "at least 1"),
         (lambda: worksheet(Value(0.0).log() * 2, backward=False), "cannot be written into a blank"),
+        (lambda: worksheet(Value(2.0, name="x") ** 2, only=["zz"]), r"leaves no blank on this sheet; it has L, dL/dx"),
         (lambda: worksheet(Value(1.0) * float("nan")), "cannot be written into a blank"),
         (lambda: worksheet(Value([np.inf, 1.0], name="x").sum()), r"x\[0\] is inf"),
     ],
