@@ -79,9 +79,9 @@ class MultiHeadAttention(Module):
         d_model, n_heads = whole_size(who, "d_model", d_model), whole_size(who, "n_heads", n_heads)
         n_kv_heads = n_heads if n_kv_heads is None else whole_size(who, "n_kv_heads", n_kv_heads)
         if n_heads < 1 or d_model % n_heads:
-            raise ValueError(f"{who}: d_model = {d_model} cannot be cut into {n_heads} equal heads")
+            raise ValueError(f"{who}: n_heads must divide d_model; got d_model = {d_model}, n_heads = {n_heads}")
         if n_kv_heads < 1 or n_heads % n_kv_heads:
-            raise ValueError(f"{who}: {n_heads} heads cannot share {n_kv_heads} key/value heads evenly")
+            raise ValueError(f"{who}: n_kv_heads must divide n_heads; got {n_kv_heads} and n_heads = {n_heads}")
         rng = init.generator(rng)
         self.n_heads, self.n_kv_heads, self.causal = n_heads, n_kv_heads, causal
         kv_width = 2 * n_kv_heads * (d_model // n_heads)

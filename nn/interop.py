@@ -104,9 +104,12 @@ def _check_known(module: Module) -> None:
         if isinstance(part, MultiHeadAttention) and (part.cross or part.n_kv_heads != part.n_heads):
             raise DataError(f"{where}torch has no module that packs these projections as this {part.extra()} does")
         if isinstance(part, FeedForward) and part.gate is not None:
-            raise DataError(f"{where}torch has no module for a gated feed-forward layer (swiglu)")
+            raise DataError(
+                f"{where}torch has no module for a gated feed-forward layer (swiglu). Exchange its parts one by one, "
+                "or choose another activation"
+            )
     if isinstance(module, GPT) and isinstance(module.norm, RMSNorm):
-        raise DataError("GPT-2 has layer norms; this GPT has RMS norms")
+        raise DataError("GPT-2 has layer norms; this GPT has RMS norms. Make it with norm='layer'")
 
 
 def to_torch(module: Module) -> dict[str, np.ndarray]:

@@ -136,7 +136,10 @@ class SGD(Optimizer):
         weight_decay: float = 0.0, dampening: float = 0.0,
     ) -> None:  # fmt: skip
         if nesterov and (momentum <= 0 or dampening):
-            raise ValueError("SGD: Nesterov's form needs a momentum above 0 and no dampening")
+            raise ValueError(
+                "SGD: Nesterov's form needs a momentum above 0 and no dampening, such as momentum=0.9; got "
+                f"momentum={momentum}, dampening={dampening}"
+            )
         self.momentum, self.nesterov, self.weight_decay, self.dampening = momentum, nesterov, weight_decay, dampening
         self.slots = () if not momentum else ("momentum", "steps") if dampening else ("momentum",)
         super().__init__(params, lr)
@@ -280,7 +283,7 @@ def accumulate(loss: Callable[[Any], Value], batches: Sequence[Any]) -> float:
     (4.0, array([2.]))
     """
     if not len(batches):
-        raise ValueError("accumulate: there is no batch to take a gradient of")
+        raise ValueError("accumulate: expected at least one batch, as in accumulate(loss, [batch]); got none")
     total = 0.0
     for batch in batches:
         part = loss(batch)

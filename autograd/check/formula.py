@@ -44,7 +44,10 @@ def check_formula(
 def _checked(subject: Subject, my_gradient: Callable[..., Any], step: float | None, seed: int) -> Report:
     shapes = [np.shape(r) for r in subject.results if r is not None]
     if len(shapes) != 1 or len(subject.results) != 1:
-        raise DataError(f"check_formula takes a function with one result; {subject.title} gave {len(subject.results)}")
+        raise DataError(
+            f"check_formula takes a function with one result; {subject.title} gave {len(subject.results)}. Let it "
+            "return one of them, or their sum"
+        )
     weights = (1.0,) if shapes[0] == () else cotangents(seed, (shapes[0],))
     answers = _answers(subject, _call(my_gradient, subject), weights[0])
     with np.errstate(all="ignore"):

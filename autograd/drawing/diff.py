@@ -53,7 +53,10 @@ def draw_diff(before: Value, after: Value, *, rtol: float = 1e-9, atol: float = 
     """
     for run in (before, after):
         if not isinstance(run, Value):
-            raise TypeError(f"draw_diff: expected two Values, got {run!r:.60} ({type(run).__name__})")
+            raise TypeError(
+                f"draw_diff: expected two Values; got {run!r:.60} ({type(run).__name__}). Write "
+                "draw_diff(before, after) with the results of two runs"
+            )
     pairs, unmatched = match(topological(before), topological(after))
     changes = {pair.after: pair for pair in (_compare(a, b, rtol, atol) for b, a in pairs.items()) if pair.any}
     reader = Reader(after, Options(**options))

@@ -44,9 +44,9 @@ def zoom(value: Value, *, entry: Any = None, **options: Any) -> Drawing:
     ['x[0,0] * w[0,0]', 'x[0,1] * w[1,0]', 'x[0,0] * w[0,0] + x[0,1] * w[1,0]']
     """
     if not isinstance(value, Value):
-        raise TypeError(f"zoom: expected a Value; got {value!r:.60} ({type(value).__name__})")
+        raise TypeError(f"zoom: expected a Value, such as zoom(x @ w); got {value!r:.60} ({type(value).__name__})")
     if value.op is None:
-        raise ValueError(f"zoom: {value._called()} is a leaf; no op made it, so there is nothing inside to show")
+        raise ValueError(f"zoom: {value._called()} is a leaf, which no op made. Give a result, such as zoom(x @ w)")
     for x in (value, *value.inputs):
         if math.prod(shape_of(x)) > MOST_ENTRIES and entry is None:
             raise ValueError(

@@ -166,7 +166,7 @@ class _Parser:
         """A rule within itself; brackets beyond counting are refused before Python's own stack is full."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise FormulaError(f"nested too deeply (more than {DEEPEST} levels)", self.next.at)
+            raise FormulaError(f"nested too deeply: at most {DEEPEST} brackets or powers in one another", self.next.at)
         rule()
         self.depth -= 1
 
@@ -181,7 +181,7 @@ class _Parser:
             self.sum()
             self.operator(COMPARISONS, symbol, token.at)
             if self.symbol() in COMPARISONS:
-                raise FormulaError("compare two things at a time", self.next.at, self.next.end)
+                raise FormulaError("compare two things at a time, as in x < y", self.next.at, self.next.end)
 
     def sum(self) -> None:
         self.product()

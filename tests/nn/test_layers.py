@@ -197,7 +197,7 @@ def test_a_context_of_the_wrong_width_is_refused():
 
 @pytest.mark.parametrize(
     "arguments, words",
-    [((4, 3), "4 cannot be cut into 3"), ((4, 0), "0 equal heads"), ((8, 4, 3), "4 heads cannot share 3")],
+    [((4, 3), "d_model = 4, n_heads = 3"), ((4, 0), "n_heads = 0"), ((8, 4, 3), "got 3 and n_heads = 4")],
 )
 def test_heads_that_do_not_fit_are_refused(arguments, words):
     d_model, n_heads, *kv = arguments

@@ -427,7 +427,7 @@ def test_accumulation_over_parts_is_the_gradient_of_the_whole():
     assert mean == pytest.approx(whole.item())
     for p, g in zip(model.parameters(), expected, strict=True):
         np.testing.assert_allclose(p.grad, g, rtol=1e-12)
-    with pytest.raises(ValueError, match="no batch"):
+    with pytest.raises(ValueError, match="at least one batch"):
         optim.accumulate(loss, [])
     with pytest.raises(DataError, match=r"the loss must be a Value.*got 1\.5 \(float\).*Leave out float"):
         optim.accumulate(lambda batch: 1.5, [1])
