@@ -16,7 +16,6 @@ from autograd.formula.html import (
     ROOMY,
     MathML,
     after_d,
-    grouped,
     math,
     number_html,
     slope_mathml,
@@ -25,19 +24,17 @@ from autograd.formula.html import (
     value_html,
 )
 from autograd.formula.lines import Line
-from autograd.formula.numbers import shows_entries
-from autograd.formula.pieces import Number, Piece
+from autograd.formula.pieces import Number
 from autograd.formula.text import clipped, visible, xml
 from autograd.stepping import questions
 from autograd.stepping.live import Live
-from autograd.stepping.registers import Block
+from autograd.stepping.spelling import Spelling
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
 LONGEST_LINE = 90  # characters of a code line
-LONGEST_ENTRY = 120  # characters of one entry, spelled out
 
 
 class Panels:
@@ -45,6 +42,7 @@ class Panels:
 
     def __init__(self, stepper: Stepper, live: Live | None = None) -> None:
         self.stepper, self.words, self.live = stepper, stepper.words, live
+        self.numbers = Spelling(live)
 
     def start(self) -> str:
         """Before the first step: what this is and how to read it."""
@@ -92,7 +90,7 @@ class Panels:
 
     def _forward(self, step: Step) -> str:
         if not step.lines:
-            number = self._kept(value_html(step.value, "hg-answer"), self._value(step.node), "hg-answer")
+            number = self.numbers.kept(value_html(step.value, "hg-answer"), self.numbers.value(step.node), "hg-answer")
             inner = f'<div class="hg-line">{number}</div>'
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
         *named, last = step.lines
@@ -101,8 +99,8 @@ class Panels:
         symbols = math(told, f"{step.name} = {self.words.names.written(last.formula)}")
         return (
             f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._named(step, named)}'
-            f'<div class="hg-sym">{symbols}</div>{self._numbers(step, last)}'
-            f"{self._guess(step.value, step.name, self._value(step.node))}</section>"
+            f'<div class="hg-sym">{symbols}</div>{self.numbers.line(step, last)}'
+            f"{self.numbers.guess(step.value, step.name, self.numbers.value(step.node))}</section>"
         )
 
     def _named(self, step: Step, lines: list[Line]) -> str:
@@ -113,7 +111,7 @@ class Panels:
             formula = f"<mo>=</mo>{self._written(line.formula)}"
             symbols = math(formula, f"{name} = {self.words.names.written(line.formula)}")
             says = f'<span class="hg-says">{xml(line.says)}</span>' if line.says else ""
-            numbers = self._numbers(step, line)
+            numbers = self.numbers.line(step, line)
             rows.append(
                 f'<div class="hg-named"><div class="hg-name">{math(symbol_mathml(name), name)}</div>'
                 f'<div class="hg-does"><div class="hg-sym">{symbols}{says}</div>{numbers}</div></div>'
@@ -123,7 +121,7 @@ class Panels:
     def _backward(self, step: Step) -> str:
         slope = self._slope(step.node)
         arrived = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
-        number = self._kept(number_html(arrived, "hg-gr"), self._gradient(step.node), "hg-gr")
+        number = self.numbers.kept(number_html(arrived, "hg-gr"), self.numbers.gradient(step.node), "hg-gr")
         arrives = (
             f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
             f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number}</span></div></div>'
@@ -145,8 +143,8 @@ class Panels:
         tint = "hg-gr hg-sm hg-answer"
         rows = "".join(
             f"<tr><td>{xml(self.words.name(c.parent))}</td>"
-            f"<td>{self._kept(value_html(c.added.value, tint), self._added(c)[0], tint)}</td>"
-            f"<td>{self._kept(value_html(c.summed.value, tint), self._added(c)[1], tint)}</td></tr>"
+            f"<td>{self.numbers.kept(value_html(c.added.value, tint), self.numbers.added(c)[0], tint)}</td>"
+            f"<td>{self.numbers.kept(value_html(c.summed.value, tint), self.numbers.added(c)[1], tint)}</td></tr>"
             for c in sent
         )
         return (
@@ -160,8 +158,9 @@ class Panels:
         head = f'<h3>to <b>{xml(name)}</b> <span class="hg-chip">{chip}</span></h3>'
         line = contribution.line
         assert line is not None
-        numbers = self._numbers(contribution.step, line)
-        guess = self._guess(contribution.value, self.words.slope(contribution.parent), self._added(contribution)[0])
+        numbers = self.numbers.line(contribution.step, line)
+        added, _ = self.numbers.added(contribution)
+        guess = self.numbers.guess(contribution.value, self.words.slope(contribution.parent), added)
         small = self._why_little(contribution)
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
@@ -169,44 +168,12 @@ class Panels:
     def _why_little(self, contribution: Contribution) -> str:
         """Why next to nothing is sent, if so. A page asks again when numbers were changed."""
         little, op = questions.why_sent_little(contribution), contribution.step.node.op
-        added = self._added(contribution)[0]
+        added = self.numbers.added(contribution)[0]
         if added is None or op is None:
             return _question("why so little?", little) if little else ""
         told = op.about.small if isinstance(op.about.small, str) else ""
         mark = f' data-little="{added.number}" data-op="{xml(op.name)}" data-told="{xml(told)}"'
         return _question("why so little?", little, mark + " hidden" * (not little))
-
-    # --- where the page keeps the numbers -------------------------------------------------------------------------
-
-    def _numbers(self, step: Step, line: Line) -> str:
-        """A line in numbers, and its entries."""
-        number = None if self.live is None else self.live.line(line)
-        if number is None:
-            return numbers_line(step, line) + entries_html(step, line)
-        mark = f' data-entries="{number}"'
-        entries = entries_html(step, line, mark)
-        if not entries and line.is_spelled:  # other numbers may be easier to spell
-            entries = f'<details class="hg-entries"{mark} hidden></details>'
-        return numbers_line(step, line, f' data-line="{number}"') + entries
-
-    def _kept(
-        self, html: str, block: Block | None, classes: str, before: Block | None = None, as_card: bool = False
-    ) -> str:
-        """A number of which the page knows the block; `before` is what its marked entries differ from, and `as_card`:
-        it has the digits of a card, not those of the step."""
-        if block is None:
-            return html
-        earlier = " data-card" * as_card if before is None else f' data-before="{before.number}"'
-        return f'<span class="hg-slot" data-block="{block.number}" data-tint="{classes}"{earlier}>{html}</span>'
-
-    def _value(self, node: Value) -> Block | None:
-        return None if self.live is None else self.live.value(node)
-
-    def _gradient(self, node: Value) -> Block | None:
-        return None if self.live is None else self.live.gradients.get(node)
-
-    def _added(self, contribution: Contribution) -> tuple[Block, Block] | tuple[None, None]:
-        return (None, None) if self.live is None else self.live.shown[contribution]
 
     def _general(self, contribution: Contribution) -> str:
         """For plain numbers the chain rule in its general form, before the op's own."""
@@ -260,12 +227,11 @@ class Panels:
             for quantity in (entry.added, entry.summed)
         )
         tint = f"hg-gr hg-sm{hidden}"
-        blocks = self._added(entry)
-        earlier = self._added(entry.previous)[1] if before is not None and entry.previous is not None else None
-        return (
-            f'<tr class="{state}"><td>{via}</td><td>{self._kept(number_html(adds, tint), blocks[0], tint)}</td>'
-            f"<td>{self._kept(number_html(total, tint, changed_from=before), blocks[1], tint, earlier)}</td></tr>"
-        )
+        blocks = self.numbers.added(entry)
+        earlier = self.numbers.added(entry.previous)[1] if before is not None and entry.previous is not None else None
+        added = self.numbers.kept(number_html(adds, tint), blocks[0], tint)
+        summed = self.numbers.kept(number_html(total, tint, changed_from=before), blocks[1], tint, earlier)
+        return f'<tr class="{state}"><td>{via}</td><td>{added}</td><td>{summed}</td></tr>'
 
     def _explanations(self, step: Step) -> str:
         answers = [("why now?", questions.why_now(self.stepper, step))]
@@ -321,29 +287,16 @@ class Panels:
             return '<div class="hg-next"><p><b>Done.</b> Every card has its value.</p></div>'
         rows, tint = [], "hg-gr hg-sm"
         for leaf in leaves[:LONGEST_LEDGER]:
-            number = self._kept(value_html(known[leaf], tint), self._gradient(leaf), tint, as_card=True)
+            number = self.numbers.kept(value_html(known[leaf], tint), self.numbers.gradient(leaf), tint, as_card=True)
             rows.append(f"<tr><td>{xml(self.words.name(leaf))}</td><td>{number}</td></tr>")
         wide = " hg-wide" if any(table_width(Number(known[leaf])) > ROOMY - 8 for leaf in leaves) else ""
         if len(leaves) > LONGEST_LEDGER:
             rows.append(f'<tr><td colspan="2">and {len(leaves) - LONGEST_LEDGER} more</td></tr>')
-        return (
-            '<div class="hg-next"><p><b>Done.</b> These are the numbers that <code>backward()</code> leaves in '
-            f'<code>.grad</code>.</p><table class="hg-ledger{wide}"><tbody>{"".join(rows)}</tbody></table></div>'
-        )
-
-    def _guess(self, value: Any, what: str, block: Block | None = None) -> str:
-        """A field for a learner's guess: the number itself, or the largest entry of a small table."""
-        if np.size(value) == 0 or not (np.ndim(value) == 0 or shows_entries(np.shape(value))):
-            return ""
-        index = np.unravel_index(largest(value), np.shape(value))
-        number = float(np.asarray(value)[index])
-        where = "".join(f"[{i}]" for i in index)
-        place = "" if block is None else f' data-at="{block.start + int(np.ravel_multi_index(index, block.shape))}"'
-        return (
-            f'<form class="hg-guess" data-answer="{number!r}"{place}><label>Your guess: {xml(what)}{where} = '
-            '<input inputmode="decimal" autocomplete="off" size="9"></label> <button>check</button> '
-            "<output></output></form>"
-        )
+        told = "These are the numbers that <code>backward()</code> leaves in <code>.grad</code>."
+        if self.stepper.stands_for:  # of what is inside a module
+            told = "This is what the module sends; where other paths meet it, they are added outside."
+        table = f'<table class="hg-ledger{wide}"><tbody>{"".join(rows)}</tbody></table>'
+        return f'<div class="hg-next"><p><b>Done.</b> {told}</p>{table}</div>'
 
     def _slope(self, node: Any) -> str:
         return math(self._slope_by(self._after_d(node)), self.words.slope(node))
@@ -369,51 +322,3 @@ def _is_wide(contribution: Contribution) -> bool:
 
 def _steps(number: int) -> str:
     return f"{number} step{'s' if number != 1 else ''}"
-
-
-# --- lines in numbers ---------------------------------------------------------------------------------------------
-
-
-def numbers_line(step: Step, line: Line, mark: str = "") -> str:
-    """A line in numbers. It wraps before its `=` or `≈`, never after it. `mark` tells the page which line it is."""
-    return f'<div class="hg-line"{mark}>{_equation(step.in_numbers(line), "hg-new hg-answer")}</div>'
-
-
-def _equation(pieces: list[Piece], classes: str) -> str:
-    """Arithmetic, the sign of equality, and what it comes to."""
-    *left, result = pieces
-    assert isinstance(result, Number)
-    sign = str(left.pop()).strip() if left else "="
-    tint = f"hg-gr {classes}" if result.is_gradient else classes
-    return f'{grouped(left)}<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
-
-
-def entries_html(step: Step, line: Line, mark: str = "") -> str:
-    """The arithmetic of each entry, folded; the one with the largest result is shown first."""
-    if not line.is_spelled:
-        return ""
-    value = np.asarray(line.result.value)
-    first = np.unravel_index(largest(value), value.shape)
-    order = sorted(np.ndindex(value.shape), key=lambda index: index != tuple(map(int, first)))
-    lines = [_entry(step, line, index) for index in order]
-    if not all(lines):
-        return ""
-    where = "".join(f"[{i}]" for i in order[0])
-    rest = (
-        f"<details><summary>all {len(lines)} entries</summary>{''.join(lines[1:])}</details>" if len(lines) > 1 else ""
-    )
-    return f'<details class="hg-entries"{mark}><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
-
-
-def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:
-    pieces = step.entry_in_numbers(line, index)
-    if len(pieces) < 3 or sum(len(p if isinstance(p, str) else p.text) for p in pieces[:-1]) > LONGEST_ENTRY:
-        return ""
-    place = "".join(f"[{i}]" for i in index)
-    return f'<div class="hg-line hg-arith"><i>{place}</i>{_equation(pieces, "hg-new")}</div>'
-
-
-def largest(value: Any) -> int:
-    """Where the largest number stands; of those equal up to rounding errors the first."""
-    sizes = np.abs(np.ravel(value))
-    return int(np.argmax(sizes >= np.max(sizes) * (1 - 1e-6)))

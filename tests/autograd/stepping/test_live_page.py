@@ -680,6 +680,16 @@ def test_a_number_changed_inside_a_module(open_page):
     assert at.js("handgrad.view") == 0
 
 
+def test_what_is_inside_says_whose_gradients_it_ends_with():
+    x = Value(np.ones((2, 2)), name="x")
+    with ag.scope("feed", kind="FeedForward"):
+        h = nn.FeedForward(2, 3, rng=0)(x)
+    stepper = step((h + x).sum(), collapse=1)
+    *_, (closed, small) = openings(stepper).items()
+    assert closed.kind == "backward" and "This is what the module sends" in Panels(small).panel(small[-1])
+    assert "leaves in <code>.grad" in Panels(stepper).panel(stepper[-1])
+
+
 def test_the_card_of_a_closed_module_follows(open_page):
     x = Value(np.ones((2, 2)), name="x")
     with ag.scope("feed", kind="FeedForward"):
