@@ -191,13 +191,13 @@ def test_errata_command(capsys, tmp_path):
     status, _, _ = handgrad("errata", "-o", str(tmp_path / "page.md"), capsys=capsys)
     assert status == 0 and (tmp_path / "page.md").read_text(encoding="utf-8") == out
     status, _, err = handgrad("errata", "-o", str(tmp_path / "no" / "page.md"), capsys=capsys)
-    assert status == 2 and "cannot write" in err
+    assert status == 2 and "there is no folder" in err
 
 
 def test_without_the_source_the_command_says_where_to_get_it(capsys, monkeypatch, tmp_path):
-    from autograd.cli import example
+    from autograd.cli import target
 
-    monkeypatch.setattr(example, "HOME", tmp_path)
+    monkeypatch.setattr(target, "HOME", tmp_path)
     status, _, err = handgrad("example", "3", capsys=capsys)
     assert status == 2 and "Get the source" in err
 
