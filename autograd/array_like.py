@@ -65,9 +65,11 @@ class ArrayLike:
 
     # --- as a Python number or sequence ---------------------------------------------------------------------
 
-    def item(self) -> float:
-        """The one number it holds, as a Python float."""
-        return float(self._only("item()"))
+    def item(self, *index: Any) -> float:
+        """The one number it holds, as a Python float; or the one at an index, or at a place in order."""
+        if not index:
+            return float(self._only("item()"))
+        return float(self.numpy().item(*index))
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as an array, copied."""

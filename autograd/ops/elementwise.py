@@ -287,12 +287,17 @@ clip_ = Op("clip", "clip(x, low=low, high=high)",
 
 
 @function(method=True)
-def clip(x, low=None, high=None):
+def clip(x, low=None, high=None, *, min=None, max=None):
     """x, but no less than `low` and no more than `high`, which may be arrays or Values: then they get gradients too.
+
+    `min` and `max` are NumPy's words for the two.
 
     >>> clip(np.array([-3.0, 0.5, 3.0]), -1, np.array([1.0, 0.0, 2.0])).tolist()
     [-1.0, 0.0, 2.0]
     """
+    if (low is not None and min is not None) or (high is not None and max is not None):
+        raise ValueError("clip: give each bound once: clip(x, low, high) or clip(x, min=..., max=...)")
+    low, high = (min if low is None else low), (max if high is None else high)
     if all(bound is None or (np.ndim(bound) == 0 and not hasattr(bound, "__apply__")) for bound in (low, high)):
         return clip_(x, low, high)
     x = x if low is None else where(x < low, low, x)
@@ -301,9 +306,7 @@ def clip(x, low=None, high=None):
 
 @answers(np.clip)
 def _numpy_clip(a, a_min=None, a_max=None, min=None, max=None):
-    if (a_min is not None and min is not None) or (a_max is not None and max is not None):
-        raise ValueError("np.clip: give the bounds as a_min and a_max or as min and max, not both")
-    return clip(a, min if a_min is None else a_min, max if a_max is None else a_max)
+    return clip(a, a_min, a_max, min=min, max=max)
 
 
 # --- selecting ----------------------------------------------------------------------------------------------

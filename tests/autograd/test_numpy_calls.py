@@ -175,6 +175,24 @@ def test_a_call_means_what_numpy_means(function):
             assert_same(got, expected, said)
 
 
+@pytest.mark.parametrize("call", [
+    lambda x: x.clip(min=1.0), lambda x: x.clip(max=1.2), lambda x: x.clip(1.0, 1.2), lambda x: x.clip(min=1, max=1.2),
+    lambda x: x.item(4), lambda x: x.item(1, 2), lambda x: x.item((0, 1)), lambda x: x.item(6), lambda x: x.item(),
+    lambda x: x[0, 0].item(),
+])  # fmt: skip
+def test_methods_take_what_an_arrays_take(call):
+    expected, got = attempt(call, (MATRIX,), {}), attempt(call, (Value(MATRIX),), {})
+    if isinstance(expected, Exception):
+        assert isinstance(got, type(expected))
+    else:
+        np.testing.assert_array_equal(plain(got), expected)
+
+
+def test_a_bound_is_given_once():
+    with pytest.raises(ValueError, match=r"clip: give each bound once: clip\(x, low, high\) or clip"):
+        Value(MATRIX).clip(1.0, min=2.0)
+
+
 SINGLE = MATRIX.astype(np.float32)
 
 
