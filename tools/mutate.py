@@ -5,8 +5,8 @@
 
 Each mutant is imported in a process of its own in place of the real module, and the tests are run until one fails. If
 those of its own op, and those of ties, masks and other hard inputs, pass, it is evaluated: a mutant that changes no
-value, gradient or second gradient of any op on any sample is equivalent. One that does and passes all other tests too
-has survived, and the exit status is 1.
+value, gradient or second gradient of any op on any sample, or of any call in the tests of functions, is equivalent. One
+that does and passes all other tests too has survived, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -130,7 +130,9 @@ def _doctests(module: str) -> None:
 
 
 def values_of_ops() -> list[Any]:
-    """Every op on every sample, as it is and as if it were large: its value, its gradients, and those of these."""
+    """Every op on every sample, as it is and as if it were large, and the calls in the tests of functions: values,
+    gradients, and those of these.
+    """
     judges = importlib.import_module("tests.autograd.judges")
     found: list[Any] = []
     for size in (contextlib.nullcontext, judges.everything_is_large):
@@ -140,6 +142,9 @@ def values_of_ops() -> list[Any]:
                 found.append(np.asarray(judges.plain(f(*xs)), dtype=float))
                 if op.differentiable:
                     found += _gradients(f, xs, judges.uneven)
+    functions = importlib.import_module("tests.autograd.test_functions")
+    for f, xs in map(functions.as_function, functions.CALLS):
+        found += [np.asarray(f(*xs), dtype=float), *_gradients(f, xs, judges.uneven)]
     return found
 
 

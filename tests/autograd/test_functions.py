@@ -59,6 +59,9 @@ CALLS = [
     "np.var(C, axis=2, ddof=1, where=C > -1.0)", "np.std(C, axis=-1, keepdims=True, where=C > -1.0)",
     "np.std(A, axis=1, correction=1, where=A > -9)", "np.nansum(A, axis=1, where=B > 0, initial=1.0)",
     "np.nanmean(A, where=B > 0)", "np.nanmax(A, initial=0.1, where=B > 0)", "np.nanmin(A, 0, initial=0.5)",
+    "np.sum(A, 1)", "np.prod(A, 0)", "np.mean(A, 0)", "np.max(A, axis=1)", "np.min(A)", "np.var(A)",
+    "np.var(A, 1, ddof=1)", "np.var(A, axis=0, keepdims=True, correction=1)", "np.std(A, axis=1, ddof=1)",
+    "np.std(C, (0, 2), keepdims=True)",
     "np.median(A, axis=1)", "np.median(C, axis=(0, 2), keepdims=True)", "np.median(A)", "np.trapezoid(A, axis=0)",
     "np.trapezoid(A, U)", "np.trapezoid(A, B, axis=0)",
     # products
@@ -98,6 +101,17 @@ def names(values):
 NAMES, ARRAYS = "ABCUVSM", [A, B, C, U, V, S, M]
 
 
+def as_function(call):
+    """A call as a function of the arrays that it names, and these arrays."""
+    used = [i for i, name in enumerate(NAMES) if name in call.replace("np.", "").replace("None", "")]
+
+    def f(*xs):
+        filled = [xs[used.index(i)] if i in used else x for i, x in enumerate(ARRAYS)]
+        return eval(call, names(filled))
+
+    return f, [ARRAYS[i] for i in used]
+
+
 @sweep("call", CALLS)
 def test_the_numbers_are_numpys(call):
     expected = eval(call, names(ARRAYS))
@@ -110,13 +124,8 @@ def test_the_numbers_are_numpys(call):
 @pytest.mark.slow
 @sweep("call", CALLS)
 def test_the_gradients_are_right_to_second_order(call):
-    used = [i for i, name in enumerate(NAMES) if name in call.replace("np.", "").replace("None", "")]
-
-    def f(*xs):
-        filled = [xs[used.index(i)] if i in used else x for i, x in enumerate(ARRAYS)]
-        return eval(call, names(filled))
-
-    assert_grads(f, *(ARRAYS[i] for i in used), order=2)
+    f, xs = as_function(call)
+    assert_grads(f, *xs, order=2)
 
 
 @pytest.mark.parametrize("x", [0.0, 1e-9, 1e-3, 0.2, -1.0, 3.5])
