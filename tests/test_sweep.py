@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from tests import price
-from tests.price import BUDGET, LISTED, REFUSED, Prices, is_too_dear, summary
+from tests.price import LISTED, REFUSED, Prices, summary
 from tests.sweep import Part, run_all, slow_but, sweep
 
 
@@ -70,16 +70,6 @@ def test_dear_tests_are_listed_dearest_first():
     assert total.startswith("11 s of processor time") and total.endswith(": 3 tests 8 s, browser 3 s")
     assert files == "dearest files: b.py 8.1 s, a.py 0.1 s"
     assert "::too dear: FAILED, make" in listed[0] and "::dear: make" in listed[1] and len(listed) == 2
-
-
-def test_a_run_of_twice_its_budget_fails():
-    share = BUDGET["all"] / 2
-    spent, browser = Counter(a=share, b=share + 1), Counter(browser=2 * share)
-    assert is_too_dear(spent, Counter(), "all") == (False, False)
-    assert is_too_dear(spent, browser, "all") == (True, False)
-    assert next(summary(spent, browser, "all")).startswith("FAILED, too much")
-    assert is_too_dear(Counter(a=REFUSED + 1), Counter(), "quick") == (False, True)
-    assert is_too_dear(spent, browser, None) == (False, False)
 
 
 def test_what_is_shared_is_billed_apart(monkeypatch):
