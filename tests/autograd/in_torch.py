@@ -192,7 +192,7 @@ def answer(name, inputs, settings, cotangent):
 def second_answer(name, inputs, settings, cotangent):
     """The gradients of sum(w · gradient) over all first gradients, with w another cotangent."""
     _, real, grads = _traced(name, inputs, settings, cotangent)
-    total = sum((g * torch.as_tensor(cotangent(tuple(g.shape), seed=7))).sum() for g in grads)
+    total = sum((g * torch.tensor(cotangent(tuple(g.shape), seed=7))).sum() for g in grads)
     if not total.requires_grad:
         return [np.zeros(tuple(t.shape)) for t in real]
     second = torch.autograd.grad(total, real, allow_unused=True)
@@ -203,6 +203,6 @@ def _traced(name, inputs, settings, cotangent):
     tensors = [as_tensor(x) for x in inputs]
     out = TORCH[name](*tensors, **settings)
     real = [t for t in tensors if t is not None and t.requires_grad]
-    u = torch.as_tensor(np.asarray(cotangent(tuple(out.shape))))
+    u = torch.tensor(cotangent(tuple(out.shape)))  # a copy: the array is read-only
     grads = torch.autograd.grad(out, real, u, allow_unused=True, create_graph=True)
     return out, real, [torch.zeros_like(t) if g is None else g for g, t in zip(grads, real, strict=True)]
