@@ -106,3 +106,10 @@ def as_slope(name: str) -> str:
 def exact_text(x: Any) -> str:
     """A plain number of a formula, exactly as a person would read it."""
     return str(int(x)) if isinstance(x, bool) else repr(x)
+
+
+def place_in_words(index: tuple[int, ...]) -> str:
+    """`row 0, column 1` of a matrix, `entry 2` of a vector."""
+    if len(index) == 2:
+        return f"row {index[0]}, column {index[1]}"
+    return f"entry {', '.join(map(str, index))}"

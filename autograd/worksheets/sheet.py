@@ -28,7 +28,7 @@ from autograd.version import __version__
 from autograd.worksheets.exact import as_text, fraction_of
 from autograd.worksheets.hints import Hints
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, exact_text, shown
+from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
 from autograd.worksheets.prepare import constants, prepared
 
 LEVELS = ("steps", "entries", "ops")  # of a derivation; a sheet asks entry by entry, so the first two are one
@@ -149,7 +149,7 @@ class Worksheet:
     def _blank(self, line: Scalar, part: Part) -> Blank:
         exact = self.numbers[line.id]
         answer = 0.0 if exact.low <= 0 <= exact.high else float(exact.middle)
-        what = f"{_place(line)} of {as_slope(part.name)} = {part.symbols}" if line.index else (
+        what = f"{place_in_words(line.index)} of {as_slope(part.name)} = {part.symbols}" if line.index else (
             f"{as_slope(part.name)} = {part.symbols}")  # fmt: skip
         fraction = self._fractions.get(line.id)
         plain = line.formula.replaced(self._plain_rate)
@@ -396,9 +396,3 @@ def worksheet(
         program, title=title, digits=digits, forward=forward, backward=backward, level=level, blanks=blanks,
         only=only, eta=eta, hints=hints, variant=variant, source=source, options=options,
     )  # fmt: skip
-
-
-def _place(line: Scalar) -> str:
-    if len(line.index) == 2:
-        return f"row {line.index[0]}, column {line.index[1]}"
-    return f"entry {', '.join(map(str, line.index))}"
