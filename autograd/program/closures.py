@@ -3,14 +3,15 @@
 They are part of the key of a program: at another number the function is traced anew. Looked at are the cells and global
 names that the function reads, the attributes that it reads of them (`config.rate`), and the functions of the same file
 that it calls; of a method also the attributes of its object. Of an array and a Value it matters which one it is, as its
-numbers are read at each call; of a list, dict or set, what is in it, up to `MOST` entries.
+numbers are read at each call; of a list, dict or set, what is in it, up to `MOST` entries. So it is for an array that
+comes to no op as a whole: `table.sum()` is a plain number in the program.
 """
 
 from __future__ import annotations
 
 import dis
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -25,11 +26,10 @@ _CONTAINERS = (list, tuple, dict, set)
 MOST = 1000  # entries of a list or dict that are compared at each call
 
 
-class Outside:
+class _Places:
     """The places outside of a function that it reads."""
 
     def __init__(self, f: Callable[..., Any]) -> None:
-        self._f = f
         self._cells: dict[int, Any] = {}  # by their ids: to compare them would be to compare what they hold
         self._names: dict[tuple[int, str], Any] = {}  # of a namespace and a name in it, the namespace
         self._owners: set[int] = set()  # objects of which attributes are read
@@ -75,12 +75,14 @@ class Outside:
             x = own[name]
         return x
 
-    def _held(self) -> Iterator[tuple[Any, str, Any]]:
-        """Each place, how code reads it, and what it holds now."""
+    def watched(self) -> Iterator[tuple[Any, str, Any]]:
+        """Each place that holds something fixed, how code reads it, and what it holds now."""
         for cell in self._cells.values():
-            yield cell, "{}.cell_contents", _content(cell)
+            if self._is_watched(x := _content(cell)):
+                yield cell, "{}.cell_contents", x
         for (_, name), at in self._names.items():
-            yield at, f"{{}}.get({name!r})", at.get(name)
+            if self._is_watched(x := at.get(name)):
+                yield at, f"{{}}.get({name!r})", x
 
     def _is_watched(self, x: Any) -> bool:
         if isinstance(x, _CONTAINERS):
@@ -89,28 +91,44 @@ class Outside:
         watched = isinstance(x, (*PLAIN, FunctionType, np.ndarray, Value)) or owner
         return watched or (hasattr(x, "named_parameters") and not isinstance(x, type))
 
+
+class Outside:
+    """What a function reads from outside."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self._f = f
+        self._whole: dict[int, Any] = {}  # arrays that programs read at each call, by their ids
+
+    def reads_again(self, arrays: Iterable[Any]) -> None:
+        """Be told of arrays that a program reads at each call."""
+        self._whole |= {id(array): array for array in arrays}
+
+    def _is_compared(self, x: Any) -> bool:
+        """Whether its entries are fixed, too."""
+        array = isinstance(x, np.ndarray) and x.size <= MOST and id(x) not in self._whole
+        return isinstance(x, _CONTAINERS) or array
+
     def key(self) -> tuple[Any, ...]:
-        """What they hold: equal keys fit the same program."""
-        held = [x for _, _, x in self._held() if self._is_watched(x)]
+        """What it is now: equal keys fit the same program."""
+        held = [x for _, _, x in _Places(self._f).watched()]
         if hasattr(self._f, "named_parameters"):
             held.append(self._f)
-        return tuple(map(_key, held))
+        entries = [x.tobytes() for x in held if isinstance(x, np.ndarray) and self._is_compared(x)]
+        return (*map(_key, held), *entries)
 
     def lines(self, names: Names) -> Iterator[str]:
-        """Lines that return None if one of them holds something else than now."""
-        for at, how, x in self._held():
-            if not self._is_watched(x):
-                continue
+        """Lines that return None if it is not what it is now."""
+        for at, how, x in _Places(self._f).watched():
             here, known = how.format(names.of(at)), names.of(x)
             if isinstance(x, PLAIN):
                 other = f"({here}.__class__ is not {known}.__class__ or {here} != {known})"
                 yield f"if {here} is not {known} and {other}: return None"
                 continue
-            if isinstance(x, _CONTAINERS):
+            if not isinstance(x, _CONTAINERS):
+                yield f"if {here} is not {known}: return None"
+            if self._is_compared(x):
                 yield f"if {names.of(Snapshot(x))}.differs_from({here}): return None"
-                continue
-            yield f"if {here} is not {known}: return None"
-            if hasattr(x, "named_parameters"):
+            elif hasattr(x, "named_parameters"):
                 yield from unchanged(x, names)
         if hasattr(self._f, "named_parameters"):
             yield from unchanged(self._f, names)
@@ -156,6 +174,7 @@ def _content(cell: Any) -> Any:
         return None
 
 
+@functools.cache
 def _names_in(code: CodeType) -> tuple[set[tuple[str, ...]], set[str]]:
     """What some code reads from outside of it, ("config", "rate") for `config.rate`, and the names outside of it that
     it sets, with all code inside of it."""

@@ -166,6 +166,7 @@ class _Entry:
 
     def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         first, outside = check_faithful(owner.f, args, leaves)
+        owner.outside.reads_again(outside)
         forward = fold(drop_dead(with_outside(first, outside).program))
         self.rolled, self.roll_note = reroll(forward, kinds_of_leaves(args))
         self.gradients = owner.gradients

@@ -329,15 +329,15 @@ def _copied(x: Any) -> Any:
 
 
 class Snapshot:
-    """What is in a list, tuple, dict or set now. What is the same object is equal at once."""
+    """What is in a list, tuple, dict, set or array now. In lists and dicts the same object is equal at once."""
 
     def __init__(self, x: Any) -> None:
-        self.then = _copied(x)
+        self.then = x.tobytes() if isinstance(x, np.ndarray) else _copied(x)
 
     def differs_from(self, x: Any) -> bool:
         try:
-            return bool(x != self.then)
-        except ValueError:  # another array
+            return bool((x.tobytes() if isinstance(x, np.ndarray) else x) != self.then)
+        except Exception:  # another array, or something that cannot be compared
             return True
 
 

@@ -229,8 +229,10 @@ def the_clock(x):
 # --- what is right ----------------------------------------------------------------------------------------------------
 
 config = SimpleNamespace(rate=1.0, table=np.ones(4), inner=SimpleNamespace(power=1))
+replaced = SimpleNamespace(scale=1.0)
 numbers, options, chosen = [1.0], {"scale": 1.0}, {1.0}
 array, node = np.ones(4), Value(np.ones(4))
+table, edited = np.ones(4), np.ones(4)
 log = []
 
 
@@ -240,7 +242,10 @@ class Settings:
 
 def change_all():
     """What the functions below read, changed in place and replaced."""
-    global array, node
+    global array, node, replaced
+    replaced.scale += 1.0
+    if len(chosen) % 3 == 0:
+        replaced = SimpleNamespace(scale=replaced.scale * 2.0)
     config.rate += 1.0
     config.table = config.table + 1.0
     config.inner.power = 3 - config.inner.power
@@ -249,6 +254,8 @@ def change_all():
     chosen.add(len(chosen) + 1.0)
     Settings.scale += 1.0
     array, node = array + 1.0, Value(node.data + 1.0)
+    table[0] += 1.0
+    edited[1] += 1.0
     log.append("not the function's")
 
 
@@ -263,6 +270,11 @@ def an_attribute_of_a_class(x):
 
 
 @right(ARRAYS)
+def an_attribute_of_an_object_that_is_replaced(x):
+    return (x * replaced.scale).sum()
+
+
+@right(ARRAYS)
 def entries(x):
     return (x * numbers[0] * options.get("scale") * len(chosen)).sum()
 
@@ -270,6 +282,11 @@ def entries(x):
 @right(ARRAYS)
 def globals_that_are_replaced(x):
     return (x * array * node).sum()
+
+
+@right(ARRAYS)
+def arrays_that_are_edited(x):
+    return (x * edited).sum() + (x[:2] * table[:2] * table.sum() * table[0]).sum()
 
 
 @right(ARRAYS)
@@ -370,6 +387,15 @@ def test_logs_are_not_watched():
     count = len(log)
     g(*ARRAYS[1])
     assert len(log) == count
+
+
+def test_an_array_that_is_edited_at_each_step_is_read_and_not_traced_anew():
+    weights, calls = np.ones(4), []
+    g = compile(lambda x: (calls.append(1), (x * weights).sum())[1])
+    g(np.ones(4))
+    count = len(calls)
+    weights[0] = 5.0
+    assert g(np.ones(4))[0] == 8.0 and len(calls) == count
 
 
 def test_long_lists_are_not_looked_through_at_each_call():
