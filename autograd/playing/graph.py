@@ -59,7 +59,9 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     if np.size(result.data if isinstance(result, Value) else result) > MOST_ENTRIES:
         raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
     if isinstance(result, float) and not math.isfinite(result):
-        raise FormulaError(f"this comes to {result}; the largest float is 1.8e308", part.at, end)
+        why = f"{part.op} has no value here" if math.isnan(result) else "the largest float is 1.8e308"
+        divides = part.op == "div" and inputs[1] == 0
+        raise FormulaError(f"this comes to {result}: {'it divides by 0' if divides else why}", part.at, end)
     return result
 
 

@@ -79,7 +79,8 @@ def tokens(text: str) -> list[Token]:
         word = _token_at(text, at)
         if word is None:
             at += len(text[at:]) - len(text[at:].lstrip())
-            raise FormulaError(f"cannot use {text[at]!r} in a formula", at)
+            instead = "; write abs(x) for |x|" if text[at] == "|" else ""
+            raise FormulaError(f"cannot use {text[at]!r} in a formula{instead}", at)
         found.append(word)
         at = word.end
     return found
@@ -276,7 +277,8 @@ class _Parser:
         if name in OPS:
             raise FormulaError(f"{name} is a function: write {name}(...)", token.at, token.end)
         if keyword.iskeyword(name):
-            raise FormulaError(f"{name} is a word of Python: choose another name", token.at, token.end)
+            instead = "write where(x > 0, a, b)" if name in ("if", "else") else "choose another name"
+            raise FormulaError(f"{name} is a word of Python: {instead}", token.at, token.end)
         return Name(name, token.at)
 
     def call(self, token: Token, before: int = 0) -> None:
