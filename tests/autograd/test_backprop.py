@@ -347,6 +347,7 @@ class TestTwoWalks:
         for node in reach(out):
             np.testing.assert_array_equal(node.grad, between[node])
 
+    @pytest.mark.slow
     def test_they_agree_on_every_op(self):
         for op in OPS.values():
             for sample in op.samples if op.differentiable else ():

@@ -65,6 +65,7 @@ def test_deep_chains_backward(deep):
     assert leaf.grad == pytest.approx(1.00001**DEEP, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_deep_chains_repr(deep):
     assert len(repr(deep[1])) < 100
 

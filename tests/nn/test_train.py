@@ -302,6 +302,7 @@ def test_it_is_quiet_when_not_on_a_terminal(capfd):
     assert "loss" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_history_plots_itself(tmp_path):
     pytest.importorskip("matplotlib")
     model, loss, data = problem()

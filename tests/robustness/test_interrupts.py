@@ -127,7 +127,7 @@ def test_interrupted_at_many_moments_of_a_larger_graph(make, every):
 
 
 @needs_signals
-@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [100, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_real_signals_at_random_moments(times):
     graph = Watched(mixed_graph()[1])
     hits = 0

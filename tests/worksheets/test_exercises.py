@@ -62,6 +62,7 @@ def test_a_small_step_gains_what_the_gradient_promises():
     assert found["L"] - found["L_new"] == pytest.approx(two.predicted_gain(found, "live2"), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_all_four_matrices_train_faster_than_WO_alone():
     result, _ = answer("3", "against_WO_only")
     for update in ("live2", "full"):
@@ -90,6 +91,7 @@ def test_loss_after_ten_thousand_epochs():
     assert four.train(10_000, ["WO4"])["loss"][-1] == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_all_three_patterns_are_right_from_epoch_30():
     first, text = answer("4", "all_learned", count=200)
     assert first["WO only"] == load("example4").unprinted["epochs_until_all_three_argmax_right_WO_only"] == 30
@@ -120,6 +122,7 @@ def test_the_residual_keeps_the_gradient_alive():
     assert result["with"][-1] > 1 and result["without"][-1] < 1e-9
 
 
+@pytest.mark.slow
 def test_example_6_learns_all_patterns():
     result, _ = answer("6", "training")
     assert result["losses"][-1] < 0.01 < result["losses"][0]

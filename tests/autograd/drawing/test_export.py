@@ -97,6 +97,7 @@ def test_a_browser_makes_png_and_pdf(tmp_path, drawing, chromium, monkeypatch):
     assert drawing.save(tmp_path / "g.pdf", theme="dark").read_bytes().startswith(b"%PDF")
 
 
+@pytest.mark.slow
 def test_cairosvg_makes_png_and_pdf(drawing):
     png = images._by_cairo([drawing.svg], "png", 2)
     if png is None:

@@ -77,6 +77,7 @@ def test_a_backend_runs_every_op(backend, op, sample, dtype):
     assert_agrees(backend, *built(loss, xs))
 
 
+@pytest.mark.slow
 @every_sample()
 def test_casts_that_are_written_out_change_nothing(op, sample):
     """Beside float32 arrays, plain numbers and float64 scalars take their dtype: for libraries that do otherwise."""
@@ -100,6 +101,7 @@ def test_a_backend_gives_the_op_itself_too(backend, op, sample):
         assert not any(isinstance(x, np.ndarray) and np.shares_memory(got, x) for x in inputs)
 
 
+@pytest.mark.slow
 @on_every_op
 @every_sample()
 def test_a_backend_has_the_nans_and_infinities_of_the_interpreter(backend, op, sample):

@@ -263,6 +263,7 @@ def test_long_rows_are_added_up_in_blocks(quickly):
     assert abs(total - exact) < bound and np.abs(rows - exact / 3).max() < bound
 
 
+@pytest.mark.slow
 def test_many_ops_on_single_numbers_are_a_tape(quickly):
     def f(x, y):
         for n in range(1, 60):  # no two alike, so that nothing is re-rolled
