@@ -38,7 +38,7 @@ class Expr(Operators):
     name, formula  of a symbol: what it is called, and, of a line that `let` named, how it is computed
     op, args       of an application
     node           the Value that a symbol stands for; `is_gradient`: it stands for that node's gradient
-    inline         a symbol that nobody named: its formula is written in its place
+    inline         a symbol without a name of its own: its formula is written in its place
     says           a few words that explain a line: "sum of the row"
 
     >>> x, y = Expr("x", 2.0), Expr("y", 3.0)

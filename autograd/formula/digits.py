@@ -62,7 +62,7 @@ class Digits:
         self._exact: dict[tuple[Any, Notation], bool] = {}  # whether these are all its digits
         self._held: dict[tuple[Any, ...], bool] = {}  # whether a line is confirmed in some notations
         groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
-        self.groups = [([quantity(e) for e in group if quantity(e) in self.values], told) for group, told in groups]
+        self.groups = [([quantity(e) for e in group if quantity(e) in self.values], ledger) for group, ledger in groups]
         self._in_ledgers = {key for group, in_columns in self.groups if in_columns for key in group}
         self._even_out()
         self._at_first = dict(self.notations)
@@ -157,7 +157,7 @@ class Digits:
             self._even_out()
 
     def _holds(self, line: Line) -> bool:
-        """Is one of our lines confirmed? The search asks again and again, mostly in the same notations."""
+        """Is one of our lines confirmed? Remembered, because the search often repeats the question."""
         asked = (id(line), *(self.notations[key] for key in self._keys[id(line)]))
         found = self._held.get(asked)
         if found is None:

@@ -91,7 +91,7 @@ class Latex(Maths):
 
 
 class LatexNumbers(Latex):
-    """A formula with numbers in its symbols' places. `written` tells how a quantity's numbers are spelled."""
+    """A formula with numbers in its symbols' places. `written` gives the notation of a quantity's numbers."""
 
     product = r"\times"
 

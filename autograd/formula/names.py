@@ -109,7 +109,7 @@ class Names:
         return next(word for word in RESULT_WORDS if word not in self._given)
 
     def step_name(self, name: str) -> str:
-        """What a step inside an op is called: softmax's sum is z, and z′ where somebody called a node z."""
+        """What a step inside an op is called: softmax's sum is z, and z′ if a node is called z."""
         while name in self._given:
             name += PRIME
         return name

@@ -58,7 +58,7 @@ AGREEMENT = 1e-9  # relative to the table's largest number; a program that diffe
 
 
 def scalar_program(root: Value, *, backward: bool = True, grad: Any = None, names: Names | None = None) -> Program:
-    """The graph of `root` as scalar lines, forward and, unless told otherwise, backward; see the top of this module.
+    """The graph of `root` as scalar lines, forward and, with `backward`, backward; see the top of this module.
 
     `grad` is the gradient to start from, where the root is no scalar; `names` are a reader's own names.
     Raises DataError for an op that cannot be spelled out: a rule or forward function that only runs on numbers.

@@ -39,7 +39,7 @@ class Writer:
         return self.filled(template(e.op.reads), e, bindings(e)) if found is None else found
 
     def looked(self, e: Expr) -> tuple[int, Any] | None:
-        """The look that the op's block asks for, if this writer knows it."""
+        """The look that the op's block names, if this writer has it."""
         assert e.op is not None
         if e.op.look and not e.op.look.isidentifier():
             return self.filled(template(e.op.look), e, bindings(e))
@@ -162,7 +162,7 @@ class Writer:
         """An array among the settings: in full if it is short."""
         return short_array(array)
 
-    # --- looks that an op's block asks for ---------------------------------------------------------------------
+    # --- looks that an op's block may name ---------------------------------------------------------------------
 
     def look_transpose(self, e: Expr) -> tuple[int, Any] | None:
         """`K.T`; turned twice, K itself."""

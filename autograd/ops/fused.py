@@ -30,7 +30,7 @@ def inner(op, *inputs, **settings):
 
 
 def along(who):
-    """What softmax and its kin take: the last axis, unless told."""
+    """The arguments of softmax, log_softmax and logsumexp; the axis is the last one by default."""
     return lambda x, axis=-1: ((x,), {"axis": negative_axes(who, x, axis)})
 
 
