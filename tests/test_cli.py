@@ -216,6 +216,7 @@ def foreign(place, how, folder):
     return [str(first), str(ours)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "how"),
     [("over", "imports"), *(pytest.param(*case, marks=pytest.mark.slow) for case in

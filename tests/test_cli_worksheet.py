@@ -58,6 +58,7 @@ def test_a_class_is_one_table_and_a_bad_file_stops_nobody(tmp_path, capsys):
     assert "ben" in told and "scaled[0][0]" in told and "most common slip: 1/√d forgotten (1 of 2)" in told
 
 
+@pytest.mark.slow
 def test_one_report_as_a_file(tmp_path, capsys):
     key = tmp_path / "anna.csv"
     run("worksheet", "example1", "-o", key, "--key", "--variant", 2)

@@ -73,6 +73,7 @@ def test_a_planted_mistake_is_found_shrunk_and_printed(monkeypatch):
     assert "ag.OPS['tanh']" in code and namespace["loss"].data is not None
 
 
+@pytest.mark.slow
 def test_programs_are_written_as_code_that_computes_the_same(capsys):
     for program in some_programs(40, first=900):
         namespace = {}

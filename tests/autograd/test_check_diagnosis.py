@@ -155,6 +155,7 @@ def test_a_rule_whose_own_gradient_is_wrong_is_named(op, leave):
     assert "Does the rule `3 * g * x ** 2` leave the graph" in report.diagnosis[-1]
 
 
+@pytest.mark.slow
 def test_a_large_graph_is_searched_in_time(op):
     bad = op("bad_in_many", lambda x: x * 1.0, lambda g, out, x: (3 * g,))
 

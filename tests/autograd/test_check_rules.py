@@ -46,6 +46,7 @@ def test_a_rule_that_is_not_linear_in_g_is_wrong(square, name, x):
             assert report.verdict == "wrong" and "not linear in g" in str(report)
 
 
+@pytest.mark.slow
 def test_such_a_rule_is_found_among_thousands_of_entries(square):
     def rule(g, out, x):
         g = np.array(g)

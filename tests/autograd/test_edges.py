@@ -139,6 +139,7 @@ class TestRounding:
             ag.self_attention(x, heads=heads).backward(u)
         assert np.abs(coarse.grad - fine.grad).max() < 2e-6  # 3e-3 to 7e-3 before
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("add", [
         lambda x, b: x + b, lambda x, b: ag.linear(np.zeros((len(x), 1), np.float32), np.zeros((1, 4), np.float32), b),
         lambda x, b: x + b.reshape(1, 4), lambda x, b: x.reshape(-1, 2, 2) + b.reshape(2, 2),
@@ -171,6 +172,7 @@ def test_a_copy_keeps_the_attributes_of_a_subclass(twin):
     assert (same.source is v.source) == (twin is copy.copy)
 
 
+@pytest.mark.slow
 def test_stack_of_many_numbers_takes_linear_time():
     def seconds(n):
         xs = [1] * n + [Value(1.0)]

@@ -527,6 +527,7 @@ def chain(length):
     return x
 
 
+@pytest.mark.slow
 def test_a_picture_wider_than_a_page_runs_top_to_bottom_if_that_is_narrower():
     short, long = draw(chain(5)), draw(chain(20))
     assert short.scene.direction == "LR" and short.placement.width < 1240

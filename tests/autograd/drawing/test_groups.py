@@ -113,6 +113,7 @@ def test_a_long_model_folds_until_it_fits_on_a_page_and_says_how_to_open_it(gpt)
     assert "collapse" not in drawing.advice  # nothing is open that it could fold
 
 
+@pytest.mark.slow
 def test_a_long_model_stays_open_for_who_asks_for_what_is_inside(gpt):
     loss, _, _ = gpt
     everything = len(draw(loss, collapse=False).scene.cards)

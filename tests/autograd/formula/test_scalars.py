@@ -103,6 +103,7 @@ def test_random_graphs(program):
         assert_agrees(out, leaves)
 
 
+@pytest.mark.slow
 def test_a_whole_transformer():
     model = nn.GPT(5, 3, 4, 2, 1, rng=np.random.default_rng(0))
     loss = nn.functional.cross_entropy(model(np.array([1, 4, 2])), np.array([4, 2, 0]))

@@ -202,6 +202,7 @@ def test_many_threads_at_once():
     assert not wrong
 
 
+@pytest.mark.slow
 def test_ids_out_of_range_are_refused_as_by_numpy(quickly):
     def f(table, ids):
         return (ag.take(table, ids, axis=0) ** 2).sum()
@@ -243,6 +244,7 @@ def test_numbers_of_each_kind_go_in_and_out(quickly):
     assert disagreement(c.build(program), program, given) == ""
 
 
+@pytest.mark.slow
 def test_bytes_in_another_order_and_numbers_at_odd_addresses(quickly):
     swapped, ids = np.arange(1.0, 4.0).astype(">f8"), np.array([2, 0]).astype(">i4")
     g = compile(lambda x, ids: (ag.take(x, ids, axis=0) * x[1:]).sum(), "c")
@@ -356,6 +358,7 @@ def test_a_library_is_built_once_and_found_again(cache, monkeypatch, quickly):
     assert list(cache.iterdir()) == [library]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [
     lambda whole: b"", lambda whole: whole[: len(whole) // 2],
     lambda whole: whole[:-500] + bytes([whole[-500] ^ 1]) + whole[-499:],

@@ -504,6 +504,7 @@ def test_into_and_over():
     assert steps.over().name == "blocks.0" and steps.position == 1
 
 
+@pytest.mark.slow
 def test_many_steps_close_modules_by_themselves():
     x = Value(1.0, name="x")
     h = x

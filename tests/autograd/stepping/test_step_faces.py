@@ -418,6 +418,7 @@ def test_a_closed_pipe_is_no_error():
 # --- notebooks --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_notebook_gets_a_frame_over_its_fallback():
     bundle = step(example3_full_backprop.graph())._repr_mimebundle_()
     html = bundle["text/html"]
@@ -426,6 +427,7 @@ def test_a_notebook_gets_a_frame_over_its_fallback():
     assert "&lt;!doctype html&gt;" in page
 
 
+@pytest.mark.slow
 def test_the_fallback_reads_well_without_style_or_script():
     html = step(example3_full_backprop.graph())._repr_mimebundle_()["text/html"]
     stripped = re.sub(r"<iframe.*?</iframe>", "", html, flags=re.S)
@@ -442,6 +444,7 @@ def test_forward_only_has_a_table_too():
     assert "<th>in numbers</th>" in html
 
 
+@pytest.mark.slow
 def test_the_live_widget_and_python_agree():
     pytest.importorskip("anywidget")
     widget = step(example3_full_backprop.graph()).widget()

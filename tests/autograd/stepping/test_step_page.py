@@ -30,6 +30,7 @@ def data_of(page):
     return data | {"views": unpacked(data)}
 
 
+@pytest.mark.slow
 def test_the_page_is_one_file():
     page = step(example3_full_backprop.graph()).html()
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)

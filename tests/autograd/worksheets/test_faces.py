@@ -54,6 +54,7 @@ def test_the_page_prints_its_identity_and_fields_have_labels():
     assert "size: A4" in small().html(paper="A4")
 
 
+@pytest.mark.slow
 def test_check_yourself_lists_rows_that_add_up():
     assert sheet_of("example3").checks[:2] == [("attn", 1.0), ("P", 1.0)]
     for name in ("example3", "example6"):
@@ -93,6 +94,7 @@ def test_reports_in_three_forms():
     assert "no known slip" in marks.html()
 
 
+@pytest.mark.slow
 def test_variants_differ_are_repeatable_and_alike():
     x = Value(np.array([[1.0, 0.0], [0.0, 1.0]]), name="X", requires_grad=False)
     w = Value(np.array([[0.1, 0.0], [0.0, 0.1]]), name="W")

@@ -42,6 +42,7 @@ def changed_workbook(sheet, path):
     return {blank.id: numbers[blank.id] for blank in sheet.blanks}
 
 
+@pytest.mark.slow
 def test_formulas_use_only_what_every_spreadsheet_has(tmp_path):
     for sheet in (sheet_of("example3"), odd_sheet()):
         book = openpyxl.load_workbook(sheet.xlsx(tmp_path / "live.xlsx", answers=True))
