@@ -65,7 +65,7 @@ check("8.2", yours)
 
 # %% [markdown]
 # **3.** Twenty such layers in a row, each with slope 0.01 inside. What is the slope of the whole with
-# residuals? (Two digits.)
+# residuals? (Two decimals.)
 
 # %%
 yours = None  # a number

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # 13 · Train a small GPT and look inside
 #
-# A GPT that reads and writes letters: small enough to train in seconds, and every number of it can be drawn, stepped
-# through and checked.
+# A GPT that reads and writes letters is trained in seconds. It is small enough that every number of it can be drawn,
+# stepped through and checked.
 
 # %%
 import matplotlib.pyplot as plt
