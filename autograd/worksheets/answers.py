@@ -153,8 +153,9 @@ def _from_xlsx(path: Path) -> Answers:
     except ImportError:
         raise AnswersError('reading xlsx needs openpyxl: pip install "handgrad[sheets]"') from None
     try:
+        content = path.read_bytes()  # given the path, openpyxl would keep the file open
         typed, computed = (
-            openpyxl.load_workbook(path, read_only=True, data_only=computed) for computed in (False, True)
+            openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=values) for values in (False, True)
         )
         return _from_rows(path, map(_as_shown, _rows_of(typed), _rows_of(computed)))
     except AnswersError:

@@ -1,6 +1,9 @@
 """Answers as they were typed: numbers in many spellings, files in many states, a clear message for each that fails."""
 
+import contextlib
+import gc
 import json
+import warnings
 import zipfile
 from decimal import Decimal
 from fractions import Fraction
@@ -169,6 +172,18 @@ def test_xml_that_grows_without_end_is_refused(tmp_path):
     head = f"<?xml version='1.0'?><!DOCTYPE worksheet [{entities}]>"
     with pytest.raises(AnswersError, match="cannot be read"):
         read(with_rows(tmp_path / "a.xlsx", ("id", "answer"), ("x[0]", "&a9;"), head=head))
+
+
+@pytest.mark.parametrize("number", ["0.60", "&nothing;"], ids=["right", "damaged"])
+def test_a_workbook_is_not_left_open(number, tmp_path):
+    pytest.importorskip("openpyxl")
+    path = with_rows(tmp_path / "a.xlsx", ("id", "answer"), ("x[0]", number))
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always", ResourceWarning)
+        with contextlib.suppress(AnswersError):
+            read(path)
+        gc.collect()
+    assert not [each for each in noticed if issubclass(each.category, ResourceWarning)]
 
 
 @pytest.mark.slow
