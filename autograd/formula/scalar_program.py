@@ -82,6 +82,9 @@ class _Builder:
     def __init__(self, root: Value, nodes: list[Value], names: Names) -> None:
         self.names = names
         self._hidden = {node for node in nodes if node is not root and self._is_hidden(node)}
+        for node in nodes:  # t1, t2, ... in the order in which a sheet asks for them
+            if node.op is not None and node is not root and node not in self._hidden:
+                names.call(node)
         self.words = Derivation(names, nodes, root)
         self.inputs: list[Table] = []
         self.tables: list[Table] = []
