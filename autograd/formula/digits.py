@@ -21,6 +21,7 @@ from autograd.formula.pieces import pages
 MOST_DIGITS = 12  # a line that needs more is not written out
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
 JUST = 1e-10  # of a unit in the last place: a smaller difference counts as none
+SURE = 1e-14  # relative; tanh(16.07) is not 1
 ROUNDS = 80
 COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may gain to be confirmed with equal decimals
 WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for
@@ -138,8 +139,8 @@ class Digits:
         """`=` where the printed numbers give exactly the printed result, else `≈`."""
         found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)
         unit = np.max(np.abs(printed), initial=0.0) if written is None else written.unit
-        slack = JUST * unit  # of an entry whose terms cancel
-        exact = np.allclose(found, printed, rtol=0.1 * EXACT, atol=slack, equal_nan=True)  # of up to 12 digits, not 13
+        cancels = bool(summed(line)) | (np.asarray(printed) == 0)  # terms that cancel leave rounding errors of theirs
+        exact = np.allclose(found, printed, rtol=SURE, atol=JUST * unit * cancels, equal_nan=True)
         return "=" if exact else "≈"
 
     # --- the search ----------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def cell(number: Any, digits: int = DIGITS, written: Notation | None = None) -> 
         return Cell(only.text + power(exponent), only.kind) if exponent else only
     one = table(number, digits, written)
     ((only,),) = one.rows
-    raised = one.power if only.kind != "zero" else ""
+    raised = "" if only.kind == "zero" or only.text == ALMOST_ZERO else one.power
     return Cell(only.text + raised, only.kind)
 
 

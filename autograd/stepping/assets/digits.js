@@ -2,7 +2,7 @@
 // How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown: the
 // search of formula/digits.py, on the registers of the page.
 const digits = (() => {
-  const MOST_DIGITS = 12, MARGIN = 1e-6, JUST = 1e-10, ROUNDS = 80, WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
+  const MOST_DIGITS = 12, MARGIN = 1e-6, JUST = 1e-10, SURE = 1e-14, ROUNDS = 80, WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
 
   const pagesOf = shape => {                   // the tables that an array is shown as
     const [rows, columns] = [1, 1, ...shape].slice(-2);
@@ -93,8 +93,9 @@ const digits = (() => {
     }
     sign(line) {
       const printed = this.known(line.result), how = this.notations.get(line.result);
-      const slack = JUST * (how ? numbers.unit(how) : Math.max(...printed.map(Math.abs)));  // of an entry whose terms cancel
-      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], 0.1 * numbers.EXACT, slack)) ? "=" : "≈";
+      const slack = JUST * (how ? numbers.unit(how) : Math.max(...printed.map(Math.abs)));
+      const cancels = x => line.terms.length > 0 || x === 0;  // terms that cancel leave rounding errors of theirs
+      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], SURE, cancels(printed[i]) ? slack : 0)) ? "=" : "≈";
     }
 
     // --- the search --------------------------------------------------------------------------------------------

@@ -81,7 +81,8 @@ const numbers = (() => {
   function cell(x, how = notation([x]), kind = "") {
     if (kind) return plainCell(x, kind);
     const one = cellOf(x, how);
-    return how.exponent && one.kind !== "zero" ? { ...one, text: one.text + power(how.exponent) } : one;
+    const isBare = !how.exponent || one.kind === "zero" || one.text === ALMOST_ZERO;
+    return isBare ? one : { ...one, text: one.text + power(how.exponent) };
   }
   const close = (x, y, slack = EXACT, more = 0) =>
     Object.is(x, y) || x === y || (x !== x && y !== y) ||

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autograd.formula.numbers import as_printed, count, full, literal, rough, short, span, table
+from autograd.formula.numbers import Notation, as_printed, cell, count, full, literal, rough, short, span, table
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -62,6 +62,11 @@ def test_the_largest_entry_decides_for_the_whole_table():
     assert str(table([[0.0, 0.0], [1.7678e-4, -1.7678e-4]])) == "[[0, 0], [1.768, −1.768]]×10⁻⁴"
 
 
+def test_a_number_that_rounds_to_0_has_no_power_of_ten():
+    written = Notation(-6, 5)
+    assert cell(2.9e-9, written=written).text == "0.0029×10⁻⁶" and cell(1e-13, written=written).text == "≈0"
+
+
 def test_zeros_and_bad_entries_are_marked():
     (row,) = table([0.0, -0.0, math.nan, 1.0]).rows
     assert [cell.kind for cell in row] == ["zero", "zero", "bad", "number"]
@@ -77,9 +82,9 @@ def test_columns_align_on_the_point():
 @given(st.lists(finite, min_size=1, max_size=6))
 def test_a_table_never_shows_a_nonzero_as_zero_nor_mixes_notations(numbers):
     shown = table(numbers)
-    for number, cell in zip(numbers, shown.rows[0]):
-        assert (cell.text == "0") == (number == 0)
-        assert "×" not in cell.text and "e" not in cell.text and "-" not in cell.text
+    for number, one in zip(numbers, shown.rows[0]):
+        assert (one.text == "0") == (number == 0)
+        assert "×" not in one.text and "e" not in one.text and "-" not in one.text
 
 
 @given(finite)
