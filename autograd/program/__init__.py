@@ -5,6 +5,7 @@
     reads.py       numbers that traced code reads through `.data`
     replay.py      a recorded graph on many inputs at once, for gradient checks
     inputs.py      nests of numbers, arrays and modules, taken apart and put together
+    leaf_names.py  what their numbers and arrays are called, and which belong together
     closures.py    what a function reads from outside that a program holds fixed
     faithful.py    whether a program stands for its function
     program.py     Program and Instruction

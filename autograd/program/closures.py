@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..value import Value
-from .inputs import FIXED, Names, Snapshot, fixed, take_apart, unchanged
+from .inputs import FIXED, Names, Snapshot, fixed, is_module, take_apart, unchanged
 
 PLAIN = (*FIXED, float, np.generic)
 _WRITES = frozenset(("add", "append", "extend", "insert", "update"))  # methods that put into a list, dict or set
@@ -68,7 +68,7 @@ class _Places:
         """Take down the attributes that are read of an object, as far as they are its own; what the last one holds."""
         for name in attributes:
             own = getattr(x, "__dict__", {})
-            if isinstance(x, Value) or hasattr(x, "named_parameters") or name not in own:
+            if isinstance(x, Value) or is_module(x) or name not in own:
                 return None
             self._owners.add(id(x))
             self._names[id(own) if isinstance(own, dict) else id(x), name] = own
@@ -89,7 +89,7 @@ class _Places:
             return not _is_long(x)
         owner = id(x) in self._owners and not isinstance(x, (ModuleType, type))
         watched = isinstance(x, (*PLAIN, FunctionType, np.ndarray, Value)) or owner
-        return watched or (hasattr(x, "named_parameters") and not isinstance(x, type))
+        return watched or is_module(x)
 
 
 class Outside:
@@ -111,7 +111,7 @@ class Outside:
     def key(self) -> tuple[Any, ...]:
         """What it is now: equal keys fit the same program."""
         held = [x for _, _, x in _Places(self._f).watched()]
-        if hasattr(self._f, "named_parameters"):
+        if is_module(self._f):
             held.append(self._f)
         entries = [x.tobytes() for x in held if isinstance(x, np.ndarray) and self._is_compared(x)]
         return (*map(_key, held), *entries)
@@ -128,9 +128,9 @@ class Outside:
                 yield f"if {here} is not {known}: return None"
             if self._is_compared(x):
                 yield f"if {names.of(Snapshot(x))}.differs_from({here}): return None"
-            elif hasattr(x, "named_parameters"):
+            elif is_module(x):
                 yield from unchanged(x, names)
-        if hasattr(self._f, "named_parameters"):
+        if is_module(self._f):
             yield from unchanged(self._f, names)
 
 
@@ -152,7 +152,7 @@ def _key(x: Any) -> Any:
         return x.__class__, x
     if isinstance(x, _CONTAINERS):
         return fixed(x)
-    return take_apart([x])[1] if isinstance(x, FunctionType) or hasattr(x, "named_parameters") else _Same(x)
+    return take_apart([x])[1] if isinstance(x, FunctionType) or is_module(x) else _Same(x)
 
 
 def _is_long(x: Any) -> bool:

@@ -20,7 +20,8 @@ from ..tree import unflatten
 from .backends import Runner, backend_name, builder_of
 from .closures import Outside
 from .faithful import check_faithful, fetched_aside
-from .inputs import Names, kinds_of_leaves, mirrored, parameter_names, quick_inputs, rebuild, split_leaves, take_apart
+from .inputs import Names, mirrored, quick_inputs, rebuild, take_apart
+from .leaf_names import kinds_of_leaves, parameter_names, split_leaves
 from .passes import drop_dead, fold, optimised
 from .program import Program, renumbered
 from .reroll import Rolled, reroll

@@ -1,12 +1,11 @@
 """The inputs of a compiled function: taken apart into leaves, and put together again around Values or gradients.
 
-A leaf is a number or an array; a module (anything with `named_parameters`) has its parameters for leaves. What is no
+A leaf is a number or an array; a module has its parameters for leaves. What is no
 number (a whole number of Python's, a truth, a text, None, a function) is fixed: another one is traced anew.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
 import re
 import struct
@@ -57,7 +56,7 @@ def _take(x: Any, leaves: list[Any], key: list[Any]) -> None:
         _take(np.asarray(x), leaves, key)
     elif isinstance(x, (np.ndarray, np.generic)):  # an array of no axes, a NumPy number
         _take_scalar(x, leaves, key)
-    elif hasattr(x, "named_parameters"):
+    elif is_module(x):
         key.append(module_key(x))
         for _, parameter in x.named_parameters():
             leaves.append(parameter._data)
@@ -85,7 +84,7 @@ def module_key(module: Any) -> tuple[Any, ...]:
     for path, part in module.named_modules():
         parts += [path, type(part), part.training]
         for name, value in vars(part).items():
-            if name not in _beside(part) and not isinstance(value, Value) and not hasattr(value, "named_parameters"):
+            if name not in _beside(part) and not isinstance(value, Value) and not is_module(value):
                 parts.append((name, fixed(value)))
     return tuple(parts)
 
@@ -117,10 +116,15 @@ def rebuild(x: Any, leaf: Callable[[Any], Any], module: Callable[[Any], None]) -
     if isinstance(x, (list, tuple)):
         parts = [rebuild(part, leaf, module) for part in x]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-    if hasattr(x, "named_parameters"):
+    if is_module(x):
         module(x)
         return x
     return leaf(x) if is_leaf(x) else x
+
+
+def is_module(x: Any) -> bool:
+    """Whether it has parts and parameters, as a module of `nn` has."""
+    return hasattr(x, "named_modules") and hasattr(x, "named_parameters") and not isinstance(x, type)
 
 
 def is_leaf(x: Any) -> bool:
@@ -153,7 +157,7 @@ def mirrored(x: Any, leaves: Iterator[str], names: Names) -> str:
         if hasattr(x, "_fields"):
             return f"{names.of(type(x))}({inside})"
         return (_slice(texts) or f"[{inside}]") if isinstance(x, list) else f"({inside})"
-    if hasattr(x, "named_parameters"):
+    if is_module(x):
         return "{" + "".join(f"{names.of(path)}: {next(leaves)}, " for path, _ in x.named_parameters()) + "}"
     return next(leaves) if is_leaf(x) else "None"
 
@@ -207,7 +211,7 @@ def quick_inputs(
             checks = f"is not {names.of(x.__class__)} or len({here}) != {len(x)}"
         elif isinstance(x, FIXED):
             checks = f"is not {names.of(x.__class__)} or {here} != {names.of(x)}"
-        elif hasattr(x, "named_parameters"):
+        elif is_module(x):
             lines.append(f"if {here} is not {names.of(x)}: return None")
             lines.extend(unchanged(x, names))
             leaves.extend(f"{names.of(parameter)}._data" for _, parameter in x.named_parameters())
@@ -339,72 +343,3 @@ class Snapshot:
             return bool((x.tobytes() if isinstance(x, np.ndarray) else x) != self.then)
         except Exception:  # another array, or something that cannot be compared
             return True
-
-
-def leaf_names(f: Callable[..., Any], args: Sequence[Any]) -> list[str]:
-    """What people call each leaf: the function's name for an input, with its keys; a parameter by its dotted name."""
-    own = list(parameter_names(f, len(args)))
-    return [name for who, x in zip(own, args) for name in _names(who, x)]
-
-
-def _names(who: str, x: Any) -> Iterator[str]:
-    if isinstance(x, dict):
-        for key, part in x.items():
-            yield from _names(f"{who}.{key}" if not isinstance(key, str) else f"{key}", part)
-    elif isinstance(x, (list, tuple)):
-        fields = getattr(x, "_fields", range(len(x)))
-        for key, part in zip(fields, x):
-            yield from _names(f"{who}_{key}", part)
-    elif hasattr(x, "named_parameters"):
-        yield from (path for path, _ in x.named_parameters())
-    elif is_leaf(x):
-        yield (x.name if isinstance(x, Value) else None) or who
-
-
-def kinds_of_leaves(args: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """For each leaf, by which names it is reached: the place of its argument and the keys of dicts. Leaves at other
-    places of the same lists are of the same kind.
-    """
-    return [kind for n, x in enumerate(args) for kind in _kinds((n,), x)]
-
-
-def _kinds(who: tuple[Any, ...], x: Any) -> Iterator[tuple[Any, ...]]:
-    if isinstance(x, dict):
-        for key, part in x.items():
-            yield from _kinds((*who, key), part)
-    elif isinstance(x, (list, tuple)):
-        for part in x:
-            yield from _kinds(who, part)
-    elif hasattr(x, "named_parameters"):
-        yield from ((*who, path) for path, _ in x.named_parameters())
-    elif is_leaf(x):
-        yield who
-
-
-def parameter_names(f: Callable[..., Any], count: int) -> Iterator[str]:
-    """The names of a function's positional parameters, those of `*xs` numbered; of a module, those of its `forward`."""
-    try:
-        called = f.forward if hasattr(f, "named_parameters") else f  # type: ignore[attr-defined]
-        parameters = list(inspect.signature(called).parameters.values())
-    except (TypeError, ValueError):  # a function written in C may not say
-        parameters = []
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "x")
-    for i in range(count):
-        yield positional[i].name if i < len(positional) else f"{rest}{i - len(positional)}"
-
-
-def split_leaves(f: Callable[..., Any], args: Sequence[Any], batch: Sequence[str] | None) -> list[bool]:
-    """For each leaf, whether it is part of the batch: in an argument that `batch` names, or, without, in no module."""
-    names = list(parameter_names(f, len(args)))
-    if batch is None:
-        if not any(hasattr(x, "named_parameters") for x in args):
-            raise DataError(f"which of {', '.join(names)} are split over the devices? Say batch=({names[-1]!r},)")
-        chosen = [not hasattr(x, "named_parameters") for x in args]
-    else:
-        batch = (batch,) if isinstance(batch, str) else tuple(batch)
-        unknown = [name for name in batch if name not in names]
-        if unknown:
-            raise DataError(f"batch={batch!r}: the function has no argument {unknown[0]!r}, only {', '.join(names)}")
-        chosen = [name in batch for name in names]
-    return [split for split, x in zip(chosen, args) for _ in take_apart([x])[0]]

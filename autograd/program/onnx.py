@@ -19,7 +19,7 @@ from ..files import check_folder, write_whole
 from ..op import OPS, Op
 from ..ops._erf import erf_in_ops
 from .faithful import check_faithful, fetched_aside
-from .inputs import take_apart
+from .inputs import is_module, take_apart
 from .passes import drop_dead, fold, open_fused, optimised, share
 from .program import Instruction, Program, common_dtype, is_weak
 from .source import fresh_name, identifier
@@ -59,9 +59,9 @@ def _held(
     f: Any, inputs: Sequence[Any], traced: Traced, program: Program, example: Sequence[Any]
 ) -> dict[int, tuple[str, Any]]:
     """The inputs of the program that are written into the file: register → name and data."""
-    names = {id(p): path for x in (f, *inputs) if hasattr(x, "named_parameters") for path, p in x.named_parameters()}
+    names = {id(p): path for x in (f, *inputs) if is_module(x) for path, p in x.named_parameters()}
     from_module = [
-        hasattr(x, "named_parameters") for x in inputs for _ in take_apart([x])[0]
+        is_module(x) for x in inputs for _ in take_apart([x])[0]
     ]  # for each leaf of the arguments
     held = {}
     for r, origin, data in zip(program.inputs, traced.origins, example):

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..numpy_calls import called
 from ..op import Op, template
+from .inputs import is_module
 from .passes import optimised
 from .program import Instruction, Program, Type
 from .trace import Traced, trace_graph
@@ -297,7 +298,7 @@ def _paths(path: str, x: Any) -> Iterator[str]:
     elif isinstance(x, (list, tuple)):
         for n, part in enumerate(x):
             yield from _paths(f"{path}[{n}]", part)
-    elif hasattr(x, "named_parameters"):
+    elif is_module(x):
         yield from (f"{path}[{name!r}]" for name, _ in x.named_parameters())
     elif isinstance(x, float):  # in the nest without its arrays, 0.0 stands for every leaf
         yield path
@@ -314,7 +315,7 @@ def mirrored(args: Sequence[Any], grads: Sequence[str]) -> str:
             return "[" + ", ".join(map(written, x)) + "]"
         if isinstance(x, tuple):
             return "(" + ", ".join(map(written, x)) + ("," if len(x) == 1 else "") + ")"
-        if hasattr(x, "named_parameters"):
+        if is_module(x):
             return "{" + ", ".join(f"{name!r}: {next(rest)}" for name, _ in x.named_parameters()) + "}"
         return next(rest) if isinstance(x, float) else "None"
 

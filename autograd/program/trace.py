@@ -23,7 +23,8 @@ from ..graph import made_from
 from ..recording import _user_line, enable_grad, record_lines, trace_with
 from ..tree import LEAF, flatten
 from ..value import Value, counter, new
-from .inputs import leaf_names, rebuild
+from .inputs import rebuild
+from .leaf_names import leaf_names
 from .program import Program, renumbered
 from .reads import read_array, read_of, refusal
 from .record import Recorded, record

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import autograd as ag
+import nn
 from autograd import Value, compile, value_and_grad, where
 from autograd.errors import TraceError
 from tests.sweep import sweep
@@ -404,3 +405,12 @@ def test_long_lists_are_not_looked_through_at_each_call():
     assert g(2.0)[0] == 2.0
     table[0] = 3.0
     assert g(2.0)[0] == 2.0  # docs/compile.md says so
+
+
+def test_an_optimizer_outside_of_a_function_is_no_module():
+    """It names its parameters as a module does, and has no parts."""
+    layer = nn.Linear(2, 1, rng=0)
+    optimizer = nn.optim.SGD(layer, lr=0.5)
+    x = np.ones((1, 2))
+    value, _ = compile(lambda x: (layer(x) ** 2).sum() * optimizer.rate)(x)
+    assert value == pytest.approx(0.5 * float((layer(x) ** 2).sum()))
