@@ -4,7 +4,7 @@ const editor = (numbersOf, refresh, forgetTraining) => {
   const $ = id => document.getElementById(id);
   const box = $("hg-edit"), stage = $("hg-stage");
   const { page, leaves, root, original } = numbersOf, { top } = page.data;
-  const PIXELS = 8, MOST_ROWS = 6;
+  const PIXELS = 8, MOST_ROWS = 6, MOST_DIGITS = 12;
   let held = null;                             // { leaf, offset }: the number in the field
 
   const register = one => page.blocks[one.leaf.value].start + one.offset;
@@ -104,10 +104,20 @@ const editor = (numbersOf, refresh, forgetTraining) => {
     if (held && held.leaf.gradient >= 0 && page.blocks[held.leaf.value].size > 1) {
       entry(`∂${top}/∂${nameOf(held)}`, page.blocks[held.leaf.gradient].start + held.offset, "hg-gr");
     }
-    const cell = (x, tint) => element("td", { textContent: shown(x), className: tint });
+    const cell = (textContent, className) => element("td", { textContent, className });
     const head = element("tr", {}, element("th"), element("th", { textContent: "was" }), element("th", { textContent: "now" }));
-    box.querySelector(".hg-was").replaceChildren(head, ...rows.map(([label, was, now, tint]) => element("tr", {},
-      element("th", { textContent: label }), cell(was, tint), cell(now, `${tint}${shown(was) === shown(now) ? "" : " hg-changed"}`))));
+    box.querySelector(".hg-was").replaceChildren(head, ...rows.map(([label, before, after, tint]) => {
+      const [was, now] = toldApart(before, after);
+      const changed = was === now ? "" : " hg-changed";
+      return element("tr", {}, element("th", { textContent: label }), cell(was, tint), cell(now, tint + changed));
+    }));
+  }
+  function toldApart(was, now) {               // with as many digits as it takes to see that they differ
+    for (let digits = numbers.DIGITS; digits <= MOST_DIGITS; digits++) {
+      const texts = [was, now].map(x => numbers.cell(x, numbers.notation([x], digits)).text);
+      if (texts[0] !== texts[1]) return texts;
+    }
+    return [shown(was), shown(now)];
   }
 
   // --- the numbers on the cards --------------------------------------------------------------------------------------

@@ -494,6 +494,14 @@ def test_nonsense_changes_nothing(open_page, text):
     assert at.js("handgrad.get('b')") == -3 and "write a finite number" in at.text("#hg-edit")
 
 
+def test_was_and_now_have_the_digits_that_tell_them_apart(open_page):
+    a = Value(2.0, name="a")
+    page = open_page(a * 1e-6 + 1.0)
+    page.js("handgrad.set('a', 3)")
+    row = [page.js(f"document.querySelector('.hg-was tr:nth-child(2)').cells[{n}].textContent") for n in (1, 2)]
+    assert row == ["1.000002", "1.000003"]
+
+
 def test_keys(open_page):
     at = open_page(small_graph(), "#step=3")
     at.key("e")
