@@ -138,7 +138,8 @@ class Digits:
     def sign(self, line: Line) -> str:
         """`=` where the printed numbers give exactly the printed result, else `≈`."""
         found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)
-        unit = np.max(np.abs(printed), initial=0.0) if written is None else written.unit
+        sizes = np.abs(printed)
+        unit = np.max(sizes, initial=0.0, where=np.isfinite(sizes)) if written is None else written.unit
         cancels = bool(summed(line)) | (np.asarray(printed) == 0)  # terms that cancel leave rounding errors of theirs
         exact = np.allclose(found, printed, rtol=SURE, atol=JUST * unit * cancels, equal_nan=True)
         return "=" if exact else "≈"

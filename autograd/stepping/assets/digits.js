@@ -93,7 +93,7 @@ const digits = (() => {
     }
     sign(line) {
       const printed = this.known(line.result), how = this.notations.get(line.result);
-      const slack = JUST * (how ? numbers.unit(how) : Math.max(...printed.map(Math.abs)));
+      const slack = JUST * (how ? numbers.unit(how) : Math.max(0, ...printed.map(Math.abs).filter(Number.isFinite)));
       const cancels = x => line.terms.length > 0 || x === 0;  // terms that cancel leave rounding errors of theirs
       return this.byHand(line).every((x, i) => numbers.close(x, printed[i], SURE, cancels(printed[i]) ? slack : 0)) ? "=" : "≈";
     }
