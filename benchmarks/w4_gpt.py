@@ -23,6 +23,7 @@ RATE, DECAY = 1e-3, 0.01
 EPS = 1e-5
 MARKS = {"float32": 1.10, "float64": 0.92}
 TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
+TORCH_EAGER, TORCH_COMPILED = ("torch", "torch, fused AdamW"), "torch, torch.compile"
 
 Step = Callable[[], float]  # one training step; gives the loss
 
@@ -80,7 +81,7 @@ def with_compiled(backend: str, dtype: str) -> Step:
     return step
 
 
-def with_torch(dtype: str, fused_optimizer: bool = False) -> Step:
+def with_torch(dtype: str, fused_optimizer: bool = False, compiled: bool = False) -> Step:
     import torch
     from torch.nn import functional as F
 
@@ -113,8 +114,13 @@ def with_torch(dtype: str, fused_optimizer: bool = False) -> Step:
             x = x + linear(F.gelu(hidden, approximate="tanh"), f"{block}.feed_forward.down")
         return linear(norm(x, "norm"), "head")
 
+    def loss_now() -> Any:
+        return F.cross_entropy(forward().view(-1, VOCABULARY), targets.reshape(-1))
+
+    loss_of_step = torch.compile(loss_now) if compiled else loss_now
+
     def step() -> float:
-        loss = F.cross_entropy(forward().view(-1, VOCABULARY), targets.reshape(-1))
+        loss = loss_of_step()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -125,6 +131,10 @@ def with_torch(dtype: str, fused_optimizer: bool = False) -> Step:
 
 def with_torch_fused(dtype: str) -> Step:
     return with_torch(dtype, fused_optimizer=True)
+
+
+def with_torch_compiled(dtype: str) -> Step:
+    return with_torch(dtype, fused_optimizer=True, compiled=True)
 
 
 def with_jax(dtype: str) -> Step:
@@ -192,6 +202,7 @@ CONTENDERS: dict[str, Callable[[str], Step]] = {
     **{f"{US}, compiled, {backend}": functools.partial(with_compiled, backend) for backend in harness.backends()},
     "torch": with_torch,
     "torch, fused AdamW": with_torch_fused,
+    TORCH_COMPILED: with_torch_compiled,
     "jax, jit": with_jax,
 }
 
@@ -222,7 +233,7 @@ def main() -> None:
         timings = harness.take_turns(contenders, rounds=9)
         timings.first = first
         grown = {name: harness.call_process("benchmarks.w4_gpt", name, dtype) for name in names}
-        rival = timings.fastest(name for name in names if name.startswith("torch")) if "torch" in names else US
+        rival = timings.fastest(TORCH_EAGER) if "torch" in names else US
         rows = [(*row, f"{grown[row[0]]:.0f} MiB") for row in harness.standing(timings, of=rival)]
         harness.table(("contender", "one step", f"× {rival}", "first step", "memory"), rows)
         if rival != US:
