@@ -156,7 +156,7 @@ class Expr(Operators):
     # --- what it looks like ---------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        from .formula.symbols import text
+        from .formula.writers.symbols import text
 
         return text(self)
 
@@ -170,7 +170,7 @@ class Expr(Operators):
         >>> print(Expr("x", np.ones((2, 3))).mT.code)
         swapaxes(x, -1, -2)
         """
-        from .formula.symbols import code
+        from .formula.writers.symbols import code
 
         return code(self)
 

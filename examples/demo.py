@@ -25,7 +25,7 @@ from typing import Any
 import autograd
 from autograd.cli.worksheet import make_sheet
 from autograd.playing.page import SAMPLES, play
-from autograd.stepping import page as stepper_page
+from autograd.stepping.page import document
 from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata
 from examples.checking.verdict import Finding, check, summary, table, tally
@@ -130,7 +130,7 @@ def _first(out: Path) -> Iterator[First]:
 
 def _write_stepper(root: autograd.Value, title: str, path: Path, back: str = "", optimizer: Any = None) -> None:
     stepper = autograd.step(root, title=title, optimizer=optimizer)
-    path.write_text(stepper_page.write(stepper, back), encoding="utf-8")
+    path.write_text(document.write(stepper, back), encoding="utf-8")
 
 
 def _drawings(root: autograd.Value, drawings: Mapping[str, dict[str, Any]], folder: Path) -> Iterator[Path]:

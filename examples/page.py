@@ -23,7 +23,7 @@ import numpy as np
 from autograd import Value, step
 from autograd.formula.lines import Line
 from autograd.formula.numbers import Notation, table
-from autograd.formula.pieces import Piece, drawn, plain_text
+from autograd.formula.writers.pieces import Piece, drawn, plain_text
 from autograd.stepping import Contribution, Step, Stepper
 
 DIGITS = 6

@@ -15,14 +15,14 @@ from autograd.drawing.groups import Folded
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Edge, Legend
 from autograd.expr import Expr
-from autograd.formula.arithmetic import Arithmetic
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Line
 from autograd.formula.name_sources import operands_of, part_played
 from autograd.formula.names import Label, Names
 from autograd.formula.numbers import norm, rough, short
-from autograd.formula.pieces import Number, merged, plain_text
 from autograd.formula.text import PRIME
+from autograd.formula.writers.arithmetic import Arithmetic
+from autograd.formula.writers.pieces import Number, merged, plain_text
 from autograd.graph import edited_inputs
 from autograd.value import Value
 

@@ -6,8 +6,7 @@ walk        every number of a forward and a backward pass; `unfolding`: fused op
 digits      how many digits to print, so that every line comes out
 scalars     formulas of scalars: tensors entry by entry, in a small vocabulary
 scalar_program  a whole graph as one program of scalars (`scalar_tables`), for sheets
-writer      the walk over a formula that all writers share: `symbols` (text, code, edges), `arithmetic` (numbers),
-            `maths` for `html` (MathML) and `latex`
-numbers     numbers as a learner reads them; `pieces`: lines of them as plain text, `html`: as HTML
+writers/    formulas written as text, code, numbers, MathML and LaTeX
+numbers     numbers as a learner reads them
 text        user text made visible, shortened, measured, escaped
 """

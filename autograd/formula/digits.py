@@ -16,7 +16,7 @@ from autograd.errors import HandgradError
 from autograd.expr import Expr
 from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notation, table
-from autograd.formula.pieces import pages
+from autograd.formula.writers.pieces import pages
 
 MOST_DIGITS = 12  # a line that needs more is not written out
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
-from autograd.formula.maths import SIMPLE_NAME
 from autograd.formula.names import Names
-from autograd.formula.pieces import has_numbers
 from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.walk import noise_of, without_noise
+from autograd.formula.writers.maths import SIMPLE_NAME
+from autograd.formula.writers.pieces import has_numbers
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
 

@@ -17,8 +17,8 @@ import numpy as np
 from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
 from autograd.formula.name_sources import module_results, named_in, operands_of, parameter_paths, part_played
 from autograd.formula.numbers import literal
-from autograd.formula.symbols import Edge, Symbols
 from autograd.formula.text import ELLIPSIS, PRIME, abridged
+from autograd.formula.writers.symbols import Edge, Symbols
 from autograd.op import shape_of
 from autograd.rules import rule_or_its_name
 from autograd.value import Value

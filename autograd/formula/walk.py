@@ -187,7 +187,7 @@ def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
 
 def _shakes(array: Any, turn: int) -> Any:
     """By how many rounding errors to move each number: pseudo-random, but computed from its leading digits and its
-    place, so that a page (stepping/assets/program.js) moves it by as many, in any order."""
+    place, so that a page (stepping/page/assets/program.js) moves it by as many, in any order."""
     bits = np.abs(array).astype(np.float32).ravel().view(np.uint32)
     mixed = bits + np.arange(bits.size, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(turn * 0x61C88647 % 2**32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):

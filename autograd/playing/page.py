@@ -21,7 +21,7 @@ from autograd.playing.formula import Formula, FormulaError
 from autograd.playing.graph import build
 from autograd.playing.parser import parse
 from autograd.stepping import Stepper, step
-from autograd.stepping import page as stepper_page
+from autograd.stepping.page import document
 from autograd.value import Value
 
 file = functools.partial(asset, "autograd.playing")
@@ -84,7 +84,7 @@ class Play:
         """The stepper's page, with a script that answers the page around it. `back`: the address of a link back."""
         with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
             stepper = self.stepper()
-            text = stepper_page.write(stepper, back)
+            text = document.write(stepper, back)
         leaves = [{"name": name, "value": x, **_shown(stepper, x, name)} for name, x in self.values.items()]
         result = {"name": self.root.name, **_shown(stepper, self.root.data, self.root.name or "")}
         told = embedded({"leaves": leaves, "result": result})

@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd.errors import printable
 from autograd.formula.numbers import norm, rough
-from autograd.formula.pieces import shown
+from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
 from autograd.stepping.questions import listed, name_of, why_bad_gradient, why_bad_value, why_plus, why_small
 from autograd.stepping.stepper import Stepper

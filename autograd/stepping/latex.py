@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autograd.formula.latex import Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
 from autograd.formula.lines import Line
-from autograd.formula.pieces import beside
 from autograd.formula.text import columns, visible
+from autograd.formula.writers.latex import Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
+from autograd.formula.writers.pieces import beside
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 
 if TYPE_CHECKING:

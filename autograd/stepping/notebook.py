@@ -11,8 +11,8 @@ from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from autograd.formula.pieces import shown
 from autograd.formula.text import xml
+from autograd.formula.writers.pieces import shown
 from autograd.stepping.picture import View
 from autograd.stepping.steps import BACKWARD, Step
 
@@ -105,7 +105,7 @@ def widget_class() -> Any:
     class StepperWidget(anywidget.AnyWidget):
         """A stepper that a notebook shows live."""
 
-        _esm = files("autograd.stepping").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
+        _esm = files("autograd.stepping.page").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
         page = traitlets.Unicode().tag(sync=True)
         position = traitlets.Int(0).tag(sync=True)
         height = traitlets.Int(FRAME_HEIGHT).tag(sync=True)

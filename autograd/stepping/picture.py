@@ -23,7 +23,7 @@ from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene
 from autograd.formula.numbers import UNKNOWN, cell, norm, rough
-from autograd.formula.pieces import shown
+from autograd.formula.writers.pieces import shown
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.formula.numbers import count, norm, rough
-from autograd.formula.pieces import shown
+from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value

@@ -294,9 +294,9 @@ class Stepper:
 
     def html(self) -> str:
         """One self-contained page: graph, arithmetic, slider, keys, a quiz; nothing is fetched."""
-        from autograd.stepping import page
+        from autograd.stepping.page import document
 
-        return page.write(self)
+        return document.write(self)
 
     def svg(self, index: int) -> str:
         """The picture of one step, for a slide: its card, the inputs it reads or sends to, the lit edges."""

@@ -11,12 +11,12 @@ import numpy as np
 
 from autograd.errors import DataError
 from autograd.expr import Expr
-from autograd.formula.arithmetic import Arithmetic
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Derivation, Line
-from autograd.formula.pieces import Number, Piece, merged, plain_text, shown
 from autograd.formula.scalars import spelled
 from autograd.formula.walk import Walk, without_noise
+from autograd.formula.writers.arithmetic import Arithmetic
+from autograd.formula.writers.pieces import Number, Piece, merged, plain_text, shown
 from autograd.recording import Scope
 from autograd.value import Value
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from autograd.errors import StepError
 from autograd.formula.numbers import count
-from autograd.formula.pieces import Number, Piece, beside, flowed
 from autograd.formula.text import columns
+from autograd.formula.writers.pieces import Number, Piece, beside, flowed
 from autograd.stepping import questions
 from autograd.stepping.steps import BACKWARD, FORWARD
 

@@ -27,7 +27,7 @@ def widget(tmp_path, browser, after=""):
     """A page with the widget in it; `after` runs in the same moment, as the next cells of "Run all" do."""
     a = Value(2.0, name="a")
     stepper = step(a * a + a * 3.0)
-    script = files("autograd.stepping").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
+    script = files("autograd.stepping.page").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
     shown = script.replace("export default { render };", "render({ model, el: document.body });")
     assert shown != script
     kept = json.dumps({"page": stepper.html(), "position": 0, "height": 500}).replace("</", "<\\/")

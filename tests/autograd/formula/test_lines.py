@@ -13,9 +13,9 @@ import examples
 import nn
 from autograd import OPS, Value, draw, step
 from autograd.expr import Expr, rule
-from autograd.formula.html import symbol_mathml
 from autograd.formula.numbers import cell
-from autograd.formula.pieces import has_numbers, plain_text
+from autograd.formula.writers.html import symbol_mathml
+from autograd.formula.writers.pieces import has_numbers, plain_text
 from tests.autograd.formula.calculator import FUNCTIONS, confirms
 from tests.autograd.programs import OURS, programs
 from tests.sweep import slow_but, sweep

@@ -8,7 +8,7 @@ import pytest
 
 import nn
 from autograd import Value, step
-from autograd.stepping.packing import unpacked
+from autograd.stepping.page.packing import unpacked
 from tests.sweep import slow_but
 
 CAUSAL = "causal"

@@ -17,12 +17,12 @@ from autograd.drawing.layout.measure import measure
 from autograd.drawing.paint.card import paint_card
 from autograd.graph import topological
 from autograd.op import apply
-from autograd.stepping.live import build
-from autograd.stepping.packing import unpacked
-from autograd.stepping.page import openings
-from autograd.stepping.panel import Panels
+from autograd.stepping.page.document import openings
+from autograd.stepping.page.live import build
+from autograd.stepping.page.packing import unpacked
+from autograd.stepping.page.panel import Panels
+from autograd.stepping.page.registers import MOST_SCALARS
 from autograd.stepping.picture import View
-from autograd.stepping.registers import MOST_SCALARS
 from examples import (
     cat_sleeps,
     example1_forward_pass,

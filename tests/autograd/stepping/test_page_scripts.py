@@ -8,10 +8,10 @@ from importlib.resources import files
 
 import pytest
 
-from autograd.stepping.page import SCRIPTS
+from autograd.stepping.page.document import SCRIPTS
 from tests.node import ROOT, installed
 
-ASSETS = files("autograd.stepping").joinpath("assets")
+ASSETS = files("autograd.stepping.page").joinpath("assets")
 FORBIDDEN = {
     r"\beval\s*\(": "eval", r"new\s+Function\b": "new Function", r"\bvar\s": "var", r"[^=!]==[^=]": "==",
     r"!=[^=]": "!=", r"\bdocument\.write\b": "document.write",

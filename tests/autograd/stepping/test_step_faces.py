@@ -15,11 +15,11 @@ import pytest
 import autograd as ag
 from autograd import Value, cli, step
 from autograd.errors import StepError
-from autograd.formula.html import BREAK, MathML, math, symbol_mathml
-from autograd.formula.latex import Latex
-from autograd.formula.pieces import units
 from autograd.formula.text import columns
-from autograd.stepping.panel import Panels
+from autograd.formula.writers.html import BREAK, MathML, math, symbol_mathml
+from autograd.formula.writers.latex import Latex
+from autograd.formula.writers.pieces import units
+from autograd.stepping.page.panel import Panels
 from autograd.stepping.picture import describe_step
 from autograd.stepping.terminal import Player, describe
 from examples import example3_full_backprop

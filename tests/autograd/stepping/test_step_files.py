@@ -10,7 +10,7 @@ import pytest
 
 from autograd import OPS, Value, step
 from autograd.drawing.paint import images
-from autograd.formula.latex import latex_escaped
+from autograd.formula.writers.latex import latex_escaped
 from autograd.stepping.latex import DOCUMENT
 from autograd.stepping.slides import CARD_TYPE, READABLE, slide
 from examples import (

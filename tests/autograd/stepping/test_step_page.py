@@ -12,7 +12,7 @@ import autograd as ag
 import nn
 from autograd import Value, step
 from autograd.errors import StaleDataError, StepError
-from autograd.stepping.packing import unpacked
+from autograd.stepping.page.packing import unpacked
 from examples import example3_full_backprop
 
 HOSTILE = "</script><img src=x onerror=alert(1)>\"'&`${7*7}{{data}}\n\u202e"
@@ -418,7 +418,7 @@ def test_a_thousand_steps_open_and_move_quickly(page, tmp_path):
 
 def test_the_widget_follows_the_page_and_moves_it(page, tmp_path):
     """The widget's module with a model that stands in for Python's."""
-    module = files("autograd.stepping").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
+    module = files("autograd.stepping.page").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
     content = json.dumps(step(example3_full_backprop.graph()).html()).replace("<", "\\u003c")
     host = tmp_path / "host.html"
     host.write_text(

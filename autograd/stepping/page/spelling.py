@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from autograd.formula.html import grouped, number_html
 from autograd.formula.lines import Line
 from autograd.formula.numbers import shows_entries
-from autograd.formula.pieces import Number, Piece
 from autograd.formula.text import xml
-from autograd.stepping.live import Live
-from autograd.stepping.registers import Block
+from autograd.formula.writers.html import grouped, number_html
+from autograd.formula.writers.pieces import Number, Piece
+from autograd.stepping.page.live import Live
+from autograd.stepping.page.registers import Block
 from autograd.stepping.steps import Contribution, Step
 from autograd.value import Value
 

@@ -15,8 +15,8 @@ from autograd.drawing.cards import is_masked
 from autograd.drawing.roles import Roles
 from autograd.formula.numbers import count, json_number
 from autograd.op import OPS, shape_of
+from autograd.stepping.page.registers import MOST_SCALARS, Block, NotLive, Registers
 from autograd.stepping.questions import ANY_REMEDY, name_of
-from autograd.stepping.registers import MOST_SCALARS, Block, NotLive, Registers
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.formula.digits import width
-from autograd.formula.maths import SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.numbers import (
     FROM_SUPERSCRIPTS,
     MINUS,
@@ -24,9 +23,10 @@ from autograd.formula.numbers import (
     rough,
     table,
 )
-from autograd.formula.pieces import Number, Piece, has_numbers, one_page, pages, units
 from autograd.formula.text import PRIME, clipped, xml
-from autograd.formula.writer import ATOM, POWER, PRODUCT, SIGN, Side, over, times_sign
+from autograd.formula.writers.maths import SIMPLE_NAME, Maths, last_word, parts_of_name
+from autograd.formula.writers.pieces import Number, Piece, has_numbers, one_page, pages, units
+from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SIGN, Side, over, times_sign
 
 LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
 LONGEST_PART = 16  # characters above or below a fraction line, and under a root

@@ -15,16 +15,16 @@ from autograd.formula.numbers import count, short
 from autograd.formula.text import xml
 from autograd.pages import asset, embedded, filled
 from autograd.stepping.folding import inside
-from autograd.stepping.live import Live, build
 from autograd.stepping.notebook import step_table
-from autograd.stepping.packing import bare, packed
-from autograd.stepping.panel import Panels
+from autograd.stepping.page.live import Live, build
+from autograd.stepping.page.packing import bare, packed
+from autograd.stepping.page.panel import Panels
 from autograd.stepping.picture import Source, View, describe_step
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import Step
 from autograd.value import Value
 
-_file = functools.partial(asset, "autograd.stepping")
+_file = functools.partial(asset, "autograd.stepping.page")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
     "numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "training.js", "pointing.js",

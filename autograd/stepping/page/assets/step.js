@@ -3,7 +3,7 @@
 // cards and wrote the panels; where it wrote the numbers as a program too (live.js), they are filled in here.
 (() => {
   const data = JSON.parse(document.getElementById("hg-data").textContent);
-  const unpacked = text => text.replace(/[\ue000-\uf8ff]/g, code => data.tags[code] ?? code);  // see stepping/packing.py
+  const unpacked = text => text.replace(/[\ue000-\uf8ff]/g, code => data.tags[code] ?? code);  // see stepping/page/packing.py
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
-from autograd.formula.html import (
+from autograd.formula.lines import Line
+from autograd.formula.text import clipped, visible, xml
+from autograd.formula.writers.html import (
     BREAK,
     ROOMY,
     MathML,
@@ -23,12 +25,10 @@ from autograd.formula.html import (
     table_width,
     value_html,
 )
-from autograd.formula.lines import Line
-from autograd.formula.pieces import Number
-from autograd.formula.text import clipped, visible, xml
+from autograd.formula.writers.pieces import Number
 from autograd.stepping import questions
-from autograd.stepping.live import Live
-from autograd.stepping.spelling import Spelling
+from autograd.stepping.page.live import Live
+from autograd.stepping.page.spelling import Spelling
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value

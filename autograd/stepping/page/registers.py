@@ -15,10 +15,10 @@ import numpy as np
 
 from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.arithmetic import Slots
 from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import count, json_number
 from autograd.formula.scalars import ALL_DIGITS, Entries, Opener, in_order, spelled
+from autograd.formula.writers.arithmetic import Slots
 from autograd.value import Value
 
 MOST_SCALARS = 20_000  # of a page whose numbers can be changed

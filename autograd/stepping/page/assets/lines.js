@@ -1,5 +1,5 @@
 "use strict";
-// Numbers and lines of arithmetic as HTML, as formula/html.py writes them. Every entry carries its register, so that
+// Numbers and lines of arithmetic as HTML, as formula/writers/html.py writes them. Every entry carries its register, so that
 // pointing at one can light up those it was computed from.
 const lines = (() => {
   const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
@@ -59,7 +59,7 @@ const lines = (() => {
   }
   function widthOf(q) { return q.shape.length && shows(q.shape) ? digits.widthOf(q.entries, q.shape, q.how, q.kind) : 0; }
 
-  const IF_NEGATIVE = 1, IF_RAISED = 2;        // as in formula/arithmetic.py
+  const IF_NEGATIVE = 1, IF_RAISED = 2;        // as in formula/writers/arithmetic.py
   const isBracketed = (text, when) =>
     (when & IF_NEGATIVE && text.startsWith(numbers.MINUS)) || (when & IF_RAISED && text.includes("×10"));
 

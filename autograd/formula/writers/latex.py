@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.arithmetic import Written
-from autograd.formula.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, cell, dimensions, literal, table
-from autograd.formula.pieces import has_numbers, one_page, pages
-from autograd.formula.writer import ATOM, POWER, PRODUCT, SIGN, SUM, Side, over, times_sign
+from autograd.formula.writers.arithmetic import Written
+from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
+from autograd.formula.writers.pieces import has_numbers, one_page, pages
+from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SIGN, SUM, Side, over, times_sign
 
 SIGNS = {
     MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",

@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd.expr import Expr, lines_of
 from autograd.formula.numbers import MINUS, literal
-from autograd.formula.writer import ATOM, SIGN, Writer, is_default
+from autograd.formula.writers.writer import ATOM, SIGN, Writer, is_default
 
 IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)  # m₁ is no name in Python
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from autograd.expr import Expr
 from autograd.formula.text import PRIME
-from autograd.formula.writer import ATOM, SIGN, Writer
+from autograd.formula.writers.writer import ATOM, SIGN, Writer
 
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",

@@ -1,5 +1,5 @@
 "use strict";
-// The program that Python wrote (stepping/live.py), run: lines of scalar instructions over one row of registers.
+// The program that Python wrote (stepping/page/live.py), run: lines of scalar instructions over one row of registers.
 const program = (() => {
   const JITTERS = 3, FURTHER = 64, NOISE = 8, LARGEST_SHAKEN = 64;
 
