@@ -45,8 +45,10 @@ def initial_weights(dtype: str) -> dict[str, np.ndarray]:
 
 
 def with_handgrad(dtype: str) -> Step:
+    from nn import keep_freed_memory
     from nn.optim import AdamW
 
+    keep_freed_memory()
     gpt = model(dtype)
     optimizer = AdamW(gpt.parameters(), RATE, DECAY)
     ids, targets = batch()
@@ -64,8 +66,10 @@ def with_handgrad(dtype: str) -> Step:
 def with_compiled(backend: str, dtype: str) -> Step:
     """The same with the loss and its gradients compiled."""
     from autograd import compile
+    from nn import keep_freed_memory
     from nn.optim import AdamW
 
+    keep_freed_memory()
     gpt = model(dtype)
     optimizer = AdamW(gpt.parameters(), RATE, DECAY)
     ids, targets = batch()

@@ -20,6 +20,7 @@ from .feedforward import FeedForward  # noqa: E402
 from .interop import from_torch, to_torch  # noqa: E402
 from .io import load, save  # noqa: E402
 from .linear import Linear  # noqa: E402
+from .memory import keep_freed_memory  # noqa: E402
 from .module import Module, Parameter, Sequential  # noqa: E402
 from .norm import LayerNorm, RMSNorm  # noqa: E402
 from .scalar import MLP, Layer, Neuron  # noqa: E402
@@ -51,6 +52,7 @@ __all__ = [
     "functional",
     "init",
     "io",
+    "keep_freed_memory",
     "load",
     "optim",
     "save",

@@ -20,7 +20,6 @@ from autograd import Value
 from autograd.errors import DataError, NonFiniteError
 
 from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
-from ._memory import keep_freed_memory
 from .module import check_same, is_number
 from .schedules import Schedule, cosine, step_decay, warmup
 
@@ -50,7 +49,6 @@ class Optimizer:
         who = type(self).__name__
         if not callable(lr) and not (is_number(lr) and 0 <= lr < math.inf):
             raise ValueError(f"{who}: the learning rate is a number from 0 up, or a schedule; got {lr!r:.60}")
-        keep_freed_memory()
         self.lr = lr
         self.steps = 0
         self._named = named_leaves(params, who)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 import nn
-from nn._memory import keep_freed_memory
+from nn import keep_freed_memory
 
 
 def test_it_is_asked_once_and_only_on_linux(monkeypatch):

@@ -1,9 +1,4 @@
-"""Keep the memory of one training step for the next.
-
-When the graph of a step is freed, glibc gives its memory back to the system, and the next step gets it again page by
-page: up to a quarter of a step's time, spent in the kernel. Told to keep what was freed, it does not. Elsewhere (other
-C libraries, other systems) nothing is done.
-"""
+"""keep_freed_memory: a process-wide setting of the C library, for long trainings of large models."""
 
 from __future__ import annotations
 
@@ -18,7 +13,12 @@ LARGEST_ON_HEAP = 32 << 20  # the most that glibc accepts: larger arrays are map
 
 @functools.cache
 def keep_freed_memory() -> bool:
-    """Ask the C library, once, to hold on to freed memory; whether it agreed."""
+    """Ask the C library to keep up to 256 MiB of freed memory for this process; gives whether it agreed.
+
+    When the graph of a training step is freed, glibc returns its memory to the system, and the next step gets it again
+    page by page: up to a fifth of the time of a step on large arrays. This changes the whole process, so it is never
+    done unasked: call it once, before the training. Elsewhere than on Linux with glibc it does nothing.
+    """
     if sys.platform != "linux":
         return False
     try:
