@@ -16,7 +16,7 @@ def keep_freed_memory() -> bool:
     """Ask the C library to keep up to 256 MiB of freed memory for this process; gives whether it agreed.
 
     When the graph of a training step is freed, glibc returns its memory to the system, and the next step gets it again
-    page by page: up to a fifth of the time of a step on large arrays. This changes the whole process, so it is never
+    page by page: up to a quarter of the time of a step on large arrays. This changes the whole process, so it is never
     done unasked: call it once, before the training. Elsewhere than on Linux with glibc it does nothing.
     """
     if sys.platform != "linux":
