@@ -22,7 +22,7 @@ from .program import Instruction, Program, is_weak, settings_key
 
 LEAST = 256  # scalar instructions, from which on it is tried
 MOST_VECTORS = 32  # of scalar inputs; if there are more kinds, like code has unlike inputs, and all are one vector
-_EXTREMES = {"maximum": "max", "minimum": "min"}  # of two, and of many
+_EXTREMES = {op.pairwise.name: op for op in OPS.values() if op.pairwise is not None}  # of many, by that of two
 CONSTANT = -1  # stands for a group where an operand is a plain number
 
 Arrays = list[Any]  # the arrays computed so far, by group
@@ -298,7 +298,7 @@ class _Roll:
         def make(arrays: Arrays) -> Any:
             total = None
             for part in parts:
-                value = OPS[_EXTREMES[kind]](part(arrays), axis=-1)
+                value = _EXTREMES[kind](part(arrays), axis=-1)
                 total = value if total is None else OPS[kind](total, value)
             return OPS["detached"](total)
 
