@@ -38,14 +38,14 @@ class Contribution:
     path, paths this is the `path`-th of `paths` contributions that meet at the parent
     """
 
-    def __init__(
-        self, step: Step, parent: Value, value: Any, before: Any, total: Any, path: int, paths: int,
-        noise: tuple[Any, Any] = (0.0, 0.0), previous: Contribution | None = None,
-    ) -> None:  # fmt: skip
-        self.step, self.parent = step, parent
-        self.value, self.before, self.total = value, before, total
-        self.path, self.paths = path, paths
-        self.noise, self.previous = noise, previous
+    def __init__(self, step: Step, parent: Value, value: Any, total: Any, noise: tuple[Any, Any] = (0.0, 0.0)) -> None:
+        self.step, self.parent, self.value, self.total, self.noise = step, parent, value, total, noise
+        self.previous: Contribution | None = None  # `numbered` says which, and counts the paths
+        self.path = self.paths = 1
+
+    @property
+    def before(self) -> Any:
+        return None if self.previous is None else self.previous.total
 
     @functools.cached_property
     def place(self) -> int:
@@ -342,25 +342,25 @@ def steps_of(walk: Walk, words: Derivation) -> list[Step]:
     for node in walk.order:
         if node in walk.incoming:
             by_node[node] = Step(words, BACKWARD, node, walk.incoming[node], noise=walk.noise.get(node, 0.0))
-    latest: dict[Value, Contribution] = {}
-    given: dict[Value, list[Contribution]] = {}
     for sent in walk.sent:
-        previous = latest.get(sent.parent)
-        made = latest[sent.parent] = Contribution(
-            by_node[sent.node], sent.parent, sent.value, sent.before, sent.total,
-            previous.path + 1 if previous else 1, walk.paths[sent.parent], sent.noise, previous,
-        )  # fmt: skip
-        given.setdefault(sent.node, []).append(made)
-    for node, step in by_node.items():
-        step.contributions = tuple(given.get(node, ()))
+        step = by_node[sent.node]
+        step.contributions += (Contribution(step, sent.parent, sent.value, sent.total, sent.noise),)
     return numbered(forward + list(by_node.values()))
 
 
 def numbered(steps: list[Step]) -> list[Step]:
-    """Tells each step its place."""
+    """Tell each step its place, and each contribution its place among those to the same gradient."""
     counts = Counter(step.kind for step in steps)
     seen: Counter[str] = Counter()
+    latest: dict[Value, Contribution] = {}
     for index, step in enumerate(steps):
         seen[step.kind] += 1
         step.index, step.number, step.count = index, seen[step.kind], counts[step.kind]
+        for one in step.contributions:
+            one.previous = latest.get(one.parent)
+            one.path = one.previous.path + 1 if one.previous else 1
+            latest[one.parent] = one
+    for step in steps:
+        for one in step.contributions:
+            one.paths = latest[one.parent].path
     return steps
