@@ -21,8 +21,8 @@ from autograd.formula.name_sources import operands_of, part_played
 from autograd.formula.names import Label, Names
 from autograd.formula.numbers import norm, rough, short
 from autograd.formula.text import PRIME
-from autograd.formula.writers.arithmetic import Arithmetic
-from autograd.formula.writers.pieces import Number, merged, plain_text
+from autograd.formula.writers.arithmetic import equation
+from autograd.formula.writers.pieces import plain_text, shown
 from autograd.graph import edited_inputs
 from autograd.value import Value
 
@@ -81,7 +81,7 @@ class Edges:
         if all(tail in (None, head) for tail in tails):
             return
         stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
-        sent = _contributions(node) if self._options.wants_numbers and not stale else [None] * len(node.inputs)
+        sent = _contributions(node, node.grad) if self._options.wants_numbers and not stale else [None] * len(node.inputs)
         labels = self._labels_of(node, sent)
         whole = self._names.rule(node) if self._options.edges == "rule" else [label and label.text for label in labels]
         for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
@@ -153,23 +153,13 @@ class Edges:
         return tuple(notes)
 
 
-def _contributions(node: Value, gradient: Any = None) -> list[Any]:
-    """One gradient per operand, in order, for `gradient` arriving (the node's own `.grad` unless given).
-
-    None stands where none flows, or where nothing has arrived yet.
-    """
-    gradient = node.grad if gradient is None else gradient
-    found: list[Any] = [None] * len(node.inputs)
-    if gradient is None or node.op is None:
-        return found
+def _contributions(node: Value, gradient: Any) -> list[Any]:
+    """What each operand gets when `gradient` arrives, in order; None where nothing flows, or has arrived yet."""
+    if gradient is None:
+        return [None] * len(node.inputs)
     with np.errstate(all="ignore"):  # what went wrong in the backward pass is shown, not warned of again
-        sent = iter(contributions(node, gradient))
-    entry = next(sent, None)
-    for index, x in enumerate(node.inputs):
-        if entry is not None and entry[0] is x:
-            found[index] = entry[1]
-            entry = next(sent, None)
-    return found
+        sent = contributions(node, gradient)
+    return [sent.pop(0)[1] if sent and sent[0][0] is x else None for x in node.inputs]
 
 
 def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
@@ -180,10 +170,9 @@ def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
     slope = _contributions(node, 1.0)[index]
     line = Line(Expr("sent", contribution), Expr("g", node.grad) * Expr("slope", slope))
     spelling = Digits([line], digits=digits)
-    result = Number(contribution, written=spelling.written(line.result))
     if not spelling.confirms(line):
-        return result.text
-    return plain_text([*merged(Arithmetic(spelling.written).write(line.formula)), f" {spelling.sign(line)} ", result])
+        return shown(contribution, written=spelling.written(line.result))
+    return plain_text(equation(line, spelling))
 
 
 def _width(size: float, largest: float) -> float:
