@@ -81,7 +81,7 @@ class Edges:
         if all(tail in (None, head) for tail in tails):
             return
         stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
-        sent = _contributions(node, node.grad) if self._options.wants_numbers and not stale else [None] * len(node.inputs)
+        sent = _contributions(node, node.grad if self._options.wants_numbers and not stale else None)
         labels = self._labels_of(node, sent)
         whole = self._names.rule(node) if self._options.edges == "rule" else [label and label.text for label in labels]
         for index, (x, tail) in enumerate(zip(operands_of(node), tails)):

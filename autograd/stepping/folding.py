@@ -44,8 +44,9 @@ def closed_call(node: Value, closed: Closed) -> Scope | None:
 def folded(steps: list[Step], closed: Closed) -> list[Step]:
     """The steps with each closed call as one. A call's steps follow one another: it was computed in one go."""
     result: list[Step] = []
-    for (_, call), members in groupby(steps, key=lambda step: (step.kind, closed_call(step.node, closed))):
-        result += members if call is None else [_module_step(list(members), call)]
+    for (_, call), run in groupby(steps, key=lambda step: (step.kind, closed_call(step.node, closed))):
+        members = list(run)
+        result += members if call is None else [_module_step(members, call)]
     return numbered(result)
 
 
