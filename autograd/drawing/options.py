@@ -8,6 +8,7 @@ from typing import Any
 
 from autograd.drawing.groups import Collapse, chooser
 from autograd.formula.names import Names
+from autograd.graph import calls_around
 from autograd.recording import Scope
 from autograd.value import Value
 
@@ -110,8 +111,7 @@ def _scopes(nodes: Iterable[Value]) -> list[Scope]:
     """Every module call around a node, outer ones before inner ones."""
     found: dict[int, Scope] = {}
     for node in nodes:
-        if node.scope is not None and node.scope.serial not in found:
-            found |= {scope.serial: scope for scope in reversed(list(node.scope.chain()))}
+        found |= {scope.serial: scope for scope in reversed(calls_around(node))}
     return list(found.values())
 
 

@@ -22,8 +22,8 @@ from autograd.drawing.paint.card import paint_card
 from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
 from autograd.drawing.scene import Card, Legend, Scene
 from autograd.formula.text import xml
+from autograd.graph import calls_around
 from autograd.pages import asset, embedded, filled
-from autograd.recording import Scope
 
 if TYPE_CHECKING:
     from autograd.drawing.drawing import Drawing
@@ -68,7 +68,7 @@ class Outline:
             users.setdefault(edge.tail, []).append(edge.head)
         calls = _calls(self.modules.values())
         for node in whole.nodes:
-            here = next((calls[one.serial] for one in _chain(node.scope) if one.serial in calls), "")
+            here = next((calls[one.serial] for one in calls_around(node) if one.serial in calls), "")
             if here and node.op is not None:
                 homes[self.key_of[node]] = here
         for card in reversed(self.scene.cards):
@@ -208,11 +208,7 @@ def _parents(modules: Iterable[Group]) -> dict[str, str]:
     calls = _calls(modules)
     parents = {}
     for module in modules:
-        around = [one for one in _chain(module.scope) if one is not module.scope and one.serial in calls]
-        outer = calls[around[0].serial] if around else ""
+        around = module.scope.parent.chain() if module.scope and module.scope.parent else ()
+        outer = next((calls[one.serial] for one in around if one.serial in calls), "")
         parents[module.key] = outer if module.copies else runs.get(module.key, outer)
     return {key: parent for key, parent in parents.items() if parent}
-
-
-def _chain(scope: Scope | None) -> list[Scope]:
-    return list(scope.chain()) if scope is not None else []

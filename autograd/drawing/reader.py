@@ -25,7 +25,8 @@ from autograd.formula.names import Names
 from autograd.formula.numbers import count, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
-from autograd.graph import edited_inputs, topological
+from autograd.graph import calls_around, edited_inputs, topological
+from autograd.recording import Scope
 from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
@@ -188,14 +189,12 @@ class Reader:
         return [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
                 for serial, keys in members.items()]  # fmt: skip
 
-    def _open_calls(self, node: Value, key: str) -> list[Any]:
+    def _open_calls(self, node: Value, key: str) -> list[Scope]:
         """The calls around a card that are not folded into it, innermost first."""
         group = self.folded.groups.get(key)
         if group is None or group.kind == "sum":
-            scope = node.scope
-        else:
-            scope = group.scope.parent if group.scope is not None else None
-        return list(scope.chain()) if scope is not None else []
+            return calls_around(node)
+        return list(group.scope.parent.chain()) if group.scope is not None and group.scope.parent is not None else []
 
     def _add_leaves(self, members: dict[int, dict[str, None]]) -> None:
         """A parameter or plain array used inside one call only stands inside its frame."""
@@ -228,7 +227,7 @@ class Reader:
 def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
     """Is a node in a module that the caller folds? Its steps are then not shown."""
     chosen = chooser(collapse)
-    return lambda node: node.scope is not None and any(map(chosen, node.scope.chain()))
+    return lambda node: any(map(chosen, calls_around(node)))
 
 
 def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:

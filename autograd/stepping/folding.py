@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.drawing.groups import chooser, depth_of
-from autograd.graph import leaves
+from autograd.graph import calls_around, leaves
 from autograd.op import apply
 from autograd.recording import Scope, enable_grad
 from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
@@ -36,9 +36,7 @@ def enough_closed(steps: list[Step]) -> Closed:
 
 def closed_call(node: Value, closed: Closed) -> Scope | None:
     """The outermost closed call that a node was made in."""
-    if node.scope is None:
-        return None
-    return next((scope for scope in reversed(list(node.scope.chain())) if closed(scope)), None)
+    return next(filter(closed, reversed(calls_around(node))), None)
 
 
 def folded(steps: list[Step], closed: Closed) -> list[Step]:

@@ -161,6 +161,7 @@ def reason(contribution: Contribution) -> str:
 
 # --- NaN and infinity ------------------------------------------------------------------------------------------------
 
+
 def why_bad_value(value: Value) -> str:
     """The first NaN or infinity on the way forward to `value`; "" if it has none."""
     for node in topological(value):

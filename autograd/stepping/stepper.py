@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.numbers import count
 from autograd.formula.walk import Walk
+from autograd.graph import calls_around
 from autograd.stepping.folding import Closed, enough_closed, folded, inside
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
 from autograd.stepping.update import update_of
@@ -238,8 +238,7 @@ class Stepper:
         scope = upcoming.node.scope if upcoming.module is None else None
         while scope is not None and self.position < len(self):
             following = self.steps[self.position]
-            inside = following.node.scope
-            if following.kind != upcoming.kind or inside is None or scope not in inside.chain():
+            if following.kind != upcoming.kind or scope not in calls_around(following.node):
                 break
             upcoming = self.next()
         return upcoming
@@ -376,8 +375,7 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
 
 
 def _is_inside(node: Value, module: str) -> bool:
-    scopes = node.scope.chain() if node.scope is not None else ()
-    return any(fnmatch.fnmatchcase(text, module) for scope in scopes for text in (scope.path, scope.name, scope.kind))
+    return any(map(chooser(module), calls_around(node)))
 
 
 def _meets_bad(step: Step) -> bool:
