@@ -166,9 +166,8 @@ class Stepper:
         if kind is not None:
             found = [index for index in found if self.steps[index].kind == kind]
         if not found:
-            near = difflib.get_close_matches(str(name), self._places, n=3, cutoff=0.4)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(list(self._places)[:12])}"
-            raise StepError(f"no {kind + ' ' if kind else ''}step of this graph is called {name!r}; {hint}")
+            hint = _did_you_mean(name, self._places) or f"; there are {', '.join(list(self._places)[:12])}"
+            raise StepError(f"no {kind + ' ' if kind else ''}step of this graph is called {name!r}{hint}")
         return found[-1]
 
     def _places_by_name(self) -> dict[str, list[int]]:
@@ -281,12 +280,10 @@ class Stepper:
         """The node of that name."""
         if isinstance(node, Value):
             return self.walk.twin(node)
-        known = {self.words.name(one): one for one in self.walk.nodes} | {
-            one.name: one for one in self.walk.nodes if one.name
-        }
+        known = {self.words.name(one): one for one in self.walk.nodes}
+        known |= {one.name: one for one in self.walk.nodes if one.name}
         if node not in known:
-            near = difflib.get_close_matches(node, known, n=3, cutoff=0.4)
-            raise StepError(f"no node is called {node!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+            raise StepError(f"no node is called {node!r}{_did_you_mean(node, known)}")
         return known[node]
 
     # --- faces ------------------------------------------------------------------------------------------------
@@ -372,6 +369,11 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
         for contribution in step.contributions:
             found.setdefault(contribution.parent, []).append(contribution)
     return found
+
+
+def _did_you_mean(name: Any, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def _is_inside(node: Value, module: str) -> bool:
