@@ -56,9 +56,8 @@ class Outline:
 
     def agrees_with(self, scene: Scene) -> bool:
         """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
-        pairs = list(zip(self.drawn.cards, scene.cards))
-        same = all((now.rows, now.blocks) == (then.rows, then.blocks) for now, then in pairs)
-        return same and len(pairs) == len(self.drawn.cards) == len(scene.cards)
+        now, then = ([(card.rows, card.blocks) for card in cards] for cards in (self.drawn.cards, scene.cards))
+        return now == then
 
     def _homes(self, whole: Reader) -> dict[str, str]:
         """The innermost module that each card stands in; a leaf goes where all its users are."""
@@ -82,11 +81,8 @@ class Outline:
 
     def _common(self, modules: list[str]) -> str:
         """The innermost module around all of these."""
-        shared = self._around(modules[0])
-        for module in modules[1:]:
-            around = set(self._around(module))
-            shared = [one for one in shared if one in around]
-        return shared[0] if shared else ""
+        others = [set(self._around(module)) for module in modules[1:]]
+        return next((one for one in self._around(modules[0]) if all(one in around for around in others)), "")
 
     def _around(self, module: str) -> list[str]:
         chain = []

@@ -74,7 +74,9 @@ def why_none(value: Value, root: Value | None) -> str:
         return f"{held}, but nothing holds the graph it came from: keep the result."
     if root is None:
         twin = _detached_twin(value, _live_values())
-        cut = f" (there is a detached copy of {value.name or 'it'}; detach() cuts the graph)" if twin is not None else ""
+        cut = (
+            f" (there is a detached copy of {value.name or 'it'}; detach() cuts the graph)" if twin is not None else ""
+        )
         return f"{lost}: nothing was computed from it yet{cut}."
     if root is not value and root in topological(value):
         return (

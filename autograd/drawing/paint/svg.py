@@ -38,6 +38,13 @@ def document(
     )
 
 
+def size_of(svg: str) -> tuple[int, int]:
+    """The width and height of a whole picture."""
+    found = re.search(r'width="(\d+)" height="(\d+)"', svg)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
 def rectangle(box: Box, radius: float, style: str) -> str:
     corner = f' rx="{n(radius)}"' if radius else ""
     return f'<rect x="{n(box.x)}" y="{n(box.y)}" width="{n(box.width)}" height="{n(box.height)}"{corner} {style}/>'
