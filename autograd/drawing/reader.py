@@ -56,15 +56,7 @@ class Reader:
         refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.role = Roles(self.nodes, self.names, options.inputs)
-        self.folded = fold(
-            self.nodes,
-            collapse=options.collapse,
-            max_nodes=options.max_nodes,
-            shorten=not options.may_be_long,
-            chains=options.chains,
-            keep=self._stays,
-            repeats=not options.stepping,
-        )
+        self.folded = fold(self.nodes, options, self._stays)
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
 
