@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograd.drawing.cards import is_masked
 from autograd.formula.numbers import count, norm, rough
 from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
@@ -154,7 +155,7 @@ def why_bad_value(value: Value) -> str:
     for node in topological(value):
         if np.all(np.isfinite(node.data)) or any(not np.all(np.isfinite(x.data)) for x in node.parents):
             continue
-        if _is_mask(node):
+        if is_masked(node) and not np.any(np.isnan(node.data) | np.isposinf(node.data)):
             continue
         if node.op is None:
             return f"Why {_bad_word(node.data)}: {name_of(node)} was given as {_bad_word(node.data)}."
@@ -186,11 +187,6 @@ def _bad_step(contribution: Contribution) -> str:
         f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
         f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
     )
-
-
-def _is_mask(node: Value) -> bool:
-    """−∞ put in on purpose, for a softmax to make zeros of."""
-    return node.op is not None and node.op.name == "where" and not np.any(np.isnan(node.data) | np.isposinf(node.data))
 
 
 def _bad_word(data: Any) -> str:
