@@ -165,14 +165,13 @@ class Names:
         nested = any(map(self.nestable, node.inputs))
         whole = tuple(x if _is_whole(x) else None for x in node.inputs)
         absent = tuple(x is None for x in node.inputs)
-        key = "rule", id(node.op), tuple(map(shape_of, node.inputs)), absent, whole
-        texts = None if nested else self._patterns.get(key)
+        # Otherwise the text depends only on the op and on shapes, and a rule on large arrays takes a while.
+        key = id(node) if nested else (id(node.op), tuple(map(shape_of, node.inputs)), absent, whole)
+        texts = self._patterns.get(key)
         if texts is None:
             inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
-            texts = self._pulled(node, inputs)
-            if not nested:  # the text depends only on the op and on shapes, and a rule on large arrays takes a while
-                self._patterns[key] = texts
-                self._kept.append(node.op)
+            texts = self._patterns[key] = self._pulled(node, inputs)
+            self._kept.append(node)
         names = {} if nested else {_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(node.inputs)}
 
         def finished(text: str) -> Label:
