@@ -149,6 +149,10 @@ class Frame:
     kind: str = ""
     members: tuple[str, ...] = ()
 
+    @property
+    def shown_label(self) -> str:
+        return "  ".join(clipped(visible(text)) for text in (self.name, self.kind) if text)
+
 
 @dataclass(frozen=True)
 class Legend:
