@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from autograd.backprop import contributions
-from autograd.drawing.cards import Style
 from autograd.drawing.groups import Folded
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Edge, Legend
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Line
-from autograd.formula.name_sources import operands_of, part_played
+from autograd.formula.name_sources import name_in_op, operands_of
 from autograd.formula.names import Label, Names
 from autograd.formula.numbers import norm, rough, short
 from autograd.formula.text import PRIME
@@ -39,8 +38,8 @@ class Edges:
     arrays   the plain arrays that are operands, by the key of their card; `parts` are what their ops call them
     """
 
-    def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, style: Style) -> None:
-        self._folded, self._names, self._options, self._style = folded, names, options, style
+    def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, tooltips: bool) -> None:
+        self._folded, self._names, self._options, self._tooltips = folded, names, options, tooltips
         self._root = nodes[-1]
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
@@ -67,7 +66,7 @@ class Edges:
         if self._folded.key_of[node] in self._folded.groups and self.is_private(x):
             return None
         if key not in self.arrays:
-            self.arrays[key], self.parts[key] = x, part_played(node, x)
+            self.arrays[key], self.parts[key] = x, name_in_op(node, x)
         return key
 
     def is_private(self, array: Any) -> bool:
@@ -92,7 +91,7 @@ class Edges:
             place = (tail, head, -1 if folded else index)
             if place not in self._drawn:
                 label = labels[index] if is_input and not folded else None
-                title = self._title(node, x, whole[index] if label else "") if self._style.tooltips else ""
+                title = self._title(node, x, whole[index] if label else "") if self._tooltips else ""
                 self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label.text if label else "", title=title)
                 self._labels += [label] if label else []
             key = self._drawn[place].key
@@ -107,7 +106,7 @@ class Edges:
             return [part if isinstance(x, Value) and x.requires_grad else None for part, x in parts]
         if self._options.edges == "numbers":
             return [
-                None if part is None else Label(_arithmetic(node, index, part, self._style.digits))
+                None if part is None else Label(_arithmetic(node, index, part, self._options.digits))
                 for index, part in enumerate(sent)
             ]
         return [None] * len(node.inputs)

@@ -48,6 +48,11 @@ class Options:
             raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
 
     @property
+    def beside(self) -> bool:
+        """Does the gradient stand beside the value? From left to right, where cards are to be narrow, below it."""
+        return self.direction != "LR"
+
+    @property
     def wants_numbers(self) -> bool:
         """Is anything on or along the edges computed from the last backward?"""
         return self.flow is not False or self.edges == "numbers"

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from autograd.drawing.cards import Style
 from autograd.drawing.groups import Group
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Box
@@ -51,8 +50,7 @@ class Outline:
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
         self.closed = [_module_key(group) for group in self.groups if group.kind == "module"]
-        style = Style(reader.options.detail, reader.options.digits)
-        self.cards = {key: whole.module_card(module, style) for key, module in self.modules.items()}
+        self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
 
     def agrees_with(self, scene: Scene) -> bool:
         """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from autograd.drawing.cards import Style, module_card, plain_card, rest_card, sum_card, value_card
+from autograd.drawing.cards import module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
 from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
@@ -64,11 +64,12 @@ class Reader:
         """The picture as data."""
         tooltips = self.folded.size <= COMPACT_FROM
         tables = self._shows_tables()
-        style = Style(self.options.detail, self.options.digits, (self.options.direction or "TB") == "TB", tooltips)
-        edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, style)
-        cards = self._cards(style)
+        edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, tooltips)
+        cards = self._cards(tooltips)
         direction = self.options.direction or ("TB" if tables or _is_strip(cards, edges.edges) else "LR")
-        cards += [plain_card(key, array, self.names, style, edges.parts[key]) for key, array in edges.arrays.items()]
+        cards += [
+            plain_card(key, array, self.names, self.options, edges.parts[key]) for key, array in edges.arrays.items()
+        ]
         return Scene(
             tuple(_mark_first_trouble(cards)),
             tuple(edges.edges),
@@ -115,27 +116,27 @@ class Reader:
         """An input of the model keeps a card of its own when the module that uses it is folded."""
         return self.role(leaf) == "input"
 
-    def _cards(self, style: Style) -> list[Card]:
+    def _cards(self, tooltips: bool) -> list[Card]:
         cards: dict[str, Card] = {}
         for node in self.nodes:
             key = self.folded.key_of[node]
             if key not in cards:
-                cards[key] = self._card(key, node, style)
+                cards[key] = self._card(key, node, tooltips)
         return list(cards.values())
 
-    def _card(self, key: str, node: Value, style: Style) -> Card:
+    def _card(self, key: str, node: Value, tooltips: bool) -> Card:
         group = self.folded.groups.get(key)
         if group is None:
-            card = value_card(key, node, self.names, self.role(node), style)
+            card = value_card(key, node, self.names, self.role(node), self.options, tooltips)
             return _marked_edited(card) if node in self.edited else card
         if group.kind == "sum":
-            return sum_card(group, self.names, self.role(group.result), style)
+            return sum_card(group, self.names, self.role(group.result), self.options, tooltips)
         if group.kind == "rest":
             return rest_card(group)
-        return self.module_card(group, style)
+        return self.module_card(group)
 
-    def module_card(self, group: Group, style: Style) -> Card:
-        return module_card(group, self.parameters_of, style, arriving=self.options.stepping)
+    def module_card(self, group: Group) -> Card:
+        return module_card(group, self.parameters_of, self.options)
 
     def parameters_of(self, group: Group) -> list[Value]:
         """The parameters a module uses, also those it shares."""

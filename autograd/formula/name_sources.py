@@ -103,7 +103,7 @@ def operands_of(node: Value) -> list[Any]:
     return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
 
 
-def part_played(node: Value, x: Any) -> str:
+def name_in_op(node: Value, x: Any) -> str:
     """What an op calls an operand, where that says something: `targets`, `index`; "" for `x`."""
     assert node.op is not None
     for key, setting in node.op.settings.items():

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
-from autograd.formula.name_sources import module_results, named_in, operands_of, parameter_paths, part_played
+from autograd.formula.name_sources import module_results, name_in_op, named_in, operands_of, parameter_paths
 from autograd.formula.numbers import literal
 from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.formula.writers.symbols import Edge, Symbols
@@ -257,7 +257,7 @@ class Names:
         A plain array without a name is what the op calls it, as on its card: `targets`.
         """
         if isinstance(x, np.ndarray) and x.ndim and not self.name(x):
-            part = part_played(node, x)
+            part = name_in_op(node, x)
             if part and part not in self._given:
                 return part
         name = self.call(x)
