@@ -105,6 +105,11 @@ class Expr(Operators):
         """Is it a plain int or float, without a name?"""
         return self.is_constant and isinstance(self.value, int | float) and not isinstance(self.value, bool)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of its op; a symbol and a number have none."""
+        return {} if self.op is None else self.op.settings
+
     def symbols(self) -> Iterator[Expr]:
         """The symbols in the formula, as often as they occur; lines that it uses are not opened."""
         if self.op is None:

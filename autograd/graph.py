@@ -65,6 +65,11 @@ def edited_inputs(node: Value) -> list[Value]:
     return [x for x in node.parents if x.op is None and x.stamp > node.stamp]
 
 
+def calls_around(node: Value) -> list[Scope]:
+    """The module calls that a node was made in, innermost first."""
+    return list(node.scope.chain()) if node.scope is not None else []
+
+
 def leaves(root: Value) -> list[Value]:
     """The leaves `root` was made from, oldest first."""
     return [node for node in topological(root) if node.op is None]

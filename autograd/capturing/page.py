@@ -12,7 +12,7 @@ import numpy as np
 
 from ..drawing.paint import theme
 from ..files import check_ending, save_by_ending
-from ..formula.numbers import DIGITS, Notation, as_printed, cell, notation, power, rough
+from ..formula.numbers import DIGITS, as_printed, cell, notation, rough
 from ..formula.text import visible, xml
 from ..pages import asset, embedded, filled
 from .report import about, explained, facts, line_of, verdict, witnesses
@@ -148,12 +148,8 @@ def as_sum(numbers: list[float]) -> tuple[str, list[str]]:
         written = notation(numbers, digits)
         printed = [float(as_printed(x, written=written)) for x in numbers]
         if math.isclose(math.fsum(printed[:-1]), printed[-1], rel_tol=1e-12, abs_tol=1e-15 * max(map(abs, printed))):
-            return "=", [number(x, written) for x in numbers]
-    return "≈", [number(x, notation(numbers)) for x in numbers]
-
-
-def number(x: float, written: Notation) -> str:
-    return cell(x, written=written).text + (power(written.exponent) if written.exponent else "")
+            return "=", [cell(x, written=written).text for x in numbers]
+    return "≈", [cell(x, written=notation(numbers)).text for x in numbers]
 
 
 def notes_box(found: Comparison) -> str:

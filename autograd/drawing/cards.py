@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from autograd.drawing.groups import Group
+from autograd.drawing.options import Options
 from autograd.drawing.scene import Block, Card, Row
 from autograd.errors import counted
 from autograd.formula.names import Names
@@ -41,35 +42,25 @@ WIDEST_BESIDE = 3  # columns of slices up to which the gradient stands beside th
 NORM = "‖grad‖"
 
 
-@dataclass(frozen=True)
-class Style:
-    """What a caller of `draw` may choose about every card."""
-
-    detail: str = "full"  # or "brief"
-    digits: int = DIGITS
-    beside: bool = True
-    tooltips: bool = True  # and titles, for screen readers
-
-
 # --- kinds of cards -----------------------------------------------------------------------------------------
 
 
-def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> Card:
-    """The card of one node."""
+def value_card(key: str, node: Value, names: Names, role: str, options: Options, tooltips: bool) -> Card:
+    """The card of one node; `tooltips`: with what a screen reader says, and what the page adds."""
     name, expression = names.name(node), names.expression(node)
     if node.op is None and not name:
-        name = short(node.data, style.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
+        name = short(node.data, options.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
     bad = not _finite(_unmasked(node)) or not _finite(node.grad)
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
     if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
         pass  # a view has the numbers of its operand: a pill is enough
-    elif style.detail == "brief":
+    elif options.detail == "brief":
         rows = (_brief(node),)
     elif not np.ndim(node.data):
-        rows = _scalar_rows(node, style.digits)
+        rows = _scalar_rows(node, options.digits)
     elif shows_entries(node.shape):
-        blocks = _tables(node, style.digits)
+        blocks = _tables(node, options.digits)
     else:
         rows = _summary_rows(node)
     return Card(
@@ -80,23 +71,23 @@ def value_card(key: str, node: Value, names: Names, role: str, style: Style) -> 
         "" if role == "result" else role,
         rows,
         blocks,
-        style.beside and (len(node.shape) < 3 or node.shape[-1] <= WIDEST_BESIDE),
+        options.beside and (len(node.shape) < 3 or node.shape[-1] <= WIDEST_BESIDE),
         bad=bad,
-        **(_spoken_parts(name, expression, role, node, style.digits) if style.tooltips else {}),
-        tooltip=tooltip(node) if style.tooltips else {},
+        **(_spoken_parts(name, expression, role, node, options.digits) if tooltips else {}),
+        tooltip=tooltip(node) if tooltips else {},
         made_up=names.is_made_up(node),
     )
 
 
-def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "") -> Card:
+def plain_card(key: str, operand: Any, names: Names, options: Options, part: str = "") -> Card:
     """A plain array (not a Value), as the small dashed card of a constant; `part` is what its op calls it."""
     array = np.asarray(operand)
     name, shown = names.name(operand), _shape_text(array)
     blocks: tuple[Block, ...] = ()
     if array.ndim == 1 and 0 < array.size <= LONGEST_VECTOR:
-        shown = str(table(array, style.digits))
-    elif array.ndim > 1 and shows_entries(array.shape) and style.detail == "full":
-        blocks = (entries_block(array, style.digits, "value", "value"),)
+        shown = str(table(array, options.digits))
+    elif array.ndim > 1 and shows_entries(array.shape) and options.detail == "full":
+        blocks = (entries_block(array, options.digits, "value", "value"),)
         name, shown = name or part or "array", ""
     elif part and not name:
         shown = f"{part} {shown}"
@@ -104,21 +95,21 @@ def plain_card(key: str, operand: Any, names: Names, style: Style, part: str = "
     word = "constant" if blocks else ""
     tooltip = {"value": _in_full(array)}
     return Card(
-        key, "constant", name, shown, word, (), blocks, style.beside, says=says, says_value=numbers, tooltip=tooltip
+        key, "constant", name, shown, word, (), blocks, options.beside, says=says, says_value=numbers, tooltip=tooltip
     )
 
 
-def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]], style: Style, arriving: bool) -> Card:
+def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]], options: Options) -> Card:
     """A folded module: how many parameters, what comes out, how large a gradient is. The gradient is that of its
-    parameters; that of its outputs if it has none, or if what is `arriving` there is asked for."""
+    parameters; while stepping, or if it has none, that of its outputs."""
     assert group.scope is not None
     kind = group.scope.kind if group.scope.kind != group.name else ""
     parameters = parameters_of(group)
     rows = [Row("parameters", count(sum(np.size(leaf.data) for leaf in parameters)), "info")] if parameters else []
-    if style.detail == "full":
+    if options.detail == "full":
         rows.append(Row("out", _shapes_text(group.outputs), "info"))
         rows += _range_rows(group.outputs)
-    rows.append(_module_norm_row(group, parameters_of if parameters and not arriving else None))
+    rows.append(_module_norm_row(group, parameters_of if parameters and not options.stepping else None))
     nodes = [*group.members, *group.absorbed]
     bad = not all(_finite(_unmasked(node)) and _finite(node.grad) for node in nodes)
     times = f" times {len(group.copies)}" if group.copies else ""
@@ -131,9 +122,9 @@ def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]],
     )  # fmt: skip
 
 
-def sum_card(group: Group, names: Names, role: str, style: Style) -> Card:
+def sum_card(group: Group, names: Names, role: str, options: Options, tooltips: bool) -> Card:
     """A folded chain of additions: its last node, with the terms spelled out as far as they fit."""
-    whole = value_card(group.key, group.result, names, role, style)
+    whole = value_card(group.key, group.result, names, role, options, tooltips)
     terms = _terms(group, names)
     few = terms if len(terms) <= SPELLED_TERMS + 1 else [*terms[: SPELLED_TERMS - 1], "…", terms[-1]]
     return replace(

@@ -123,7 +123,8 @@ class Drawing:
     @property
     def has_modules(self) -> bool:
         """Are there modules, and few enough nodes to open them all in a page?"""
-        return self.reader is not None and _can_open(self.reader)
+        nodes = self.reader.nodes if self.reader is not None else []
+        return len(nodes) <= MOST_OPEN and any(node.scope is not None and node.scope.path for node in nodes)
 
     @functools.cached_property
     def outline(self) -> Outline | None:
@@ -190,7 +191,3 @@ class Drawing:
         placed = "placement" in vars(self)  # known once it was painted; a repr does not lay out a graph
         advice = f"; {self.advice}" if placed and self.advice else ""
         return f"<Drawing of {counted(len(self.scene.cards), 'card')}: {self.scene.title}{advice}>"
-
-
-def _can_open(reader: Reader) -> bool:
-    return len(reader.nodes) <= MOST_OPEN and any(node.scope is not None and node.scope.path for node in reader.nodes)

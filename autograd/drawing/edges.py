@@ -10,19 +10,18 @@ from typing import Any
 import numpy as np
 
 from autograd.backprop import contributions
-from autograd.drawing.cards import Style
 from autograd.drawing.groups import Folded
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Edge, Legend
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Line
-from autograd.formula.name_sources import operands_of, part_played
+from autograd.formula.name_sources import name_in_op, operands_of
 from autograd.formula.names import Label, Names
 from autograd.formula.numbers import norm, rough, short
 from autograd.formula.text import PRIME
-from autograd.formula.writers.arithmetic import Arithmetic
-from autograd.formula.writers.pieces import Number, merged, plain_text
+from autograd.formula.writers.arithmetic import equation
+from autograd.formula.writers.pieces import plain_text, shown
 from autograd.graph import edited_inputs
 from autograd.value import Value
 
@@ -39,8 +38,8 @@ class Edges:
     arrays   the plain arrays that are operands, by the key of their card; `parts` are what their ops call them
     """
 
-    def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, style: Style) -> None:
-        self._folded, self._names, self._options, self._style = folded, names, options, style
+    def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, tooltips: bool) -> None:
+        self._folded, self._names, self._options, self._tooltips = folded, names, options, tooltips
         self._root = nodes[-1]
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
@@ -67,7 +66,7 @@ class Edges:
         if self._folded.key_of[node] in self._folded.groups and self.is_private(x):
             return None
         if key not in self.arrays:
-            self.arrays[key], self.parts[key] = x, part_played(node, x)
+            self.arrays[key], self.parts[key] = x, name_in_op(node, x)
         return key
 
     def is_private(self, array: Any) -> bool:
@@ -81,7 +80,7 @@ class Edges:
         if all(tail in (None, head) for tail in tails):
             return
         stale = bool(edited_inputs(node))  # from edited data the rule would compute what never flowed
-        sent = _contributions(node) if self._options.wants_numbers and not stale else [None] * len(node.inputs)
+        sent = _contributions(node, node.grad if self._options.wants_numbers and not stale else None)
         labels = self._labels_of(node, sent)
         whole = self._names.rule(node) if self._options.edges == "rule" else [label and label.text for label in labels]
         for index, (x, tail) in enumerate(zip(operands_of(node), tails)):
@@ -92,7 +91,7 @@ class Edges:
             place = (tail, head, -1 if folded else index)
             if place not in self._drawn:
                 label = labels[index] if is_input and not folded else None
-                title = self._title(node, x, whole[index] if label else "") if self._style.tooltips else ""
+                title = self._title(node, x, whole[index] if label else "") if self._tooltips else ""
                 self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, label.text if label else "", title=title)
                 self._labels += [label] if label else []
             key = self._drawn[place].key
@@ -107,7 +106,7 @@ class Edges:
             return [part if isinstance(x, Value) and x.requires_grad else None for part, x in parts]
         if self._options.edges == "numbers":
             return [
-                None if part is None else Label(_arithmetic(node, index, part, self._style.digits))
+                None if part is None else Label(_arithmetic(node, index, part, self._options.digits))
                 for index, part in enumerate(sent)
             ]
         return [None] * len(node.inputs)
@@ -153,23 +152,13 @@ class Edges:
         return tuple(notes)
 
 
-def _contributions(node: Value, gradient: Any = None) -> list[Any]:
-    """One gradient per operand, in order, for `gradient` arriving (the node's own `.grad` unless given).
-
-    None stands where none flows, or where nothing has arrived yet.
-    """
-    gradient = node.grad if gradient is None else gradient
-    found: list[Any] = [None] * len(node.inputs)
-    if gradient is None or node.op is None:
-        return found
+def _contributions(node: Value, gradient: Any) -> list[Any]:
+    """What each operand gets when `gradient` arrives, in order; None where nothing flows, or has arrived yet."""
+    if gradient is None:
+        return [None] * len(node.inputs)
     with np.errstate(all="ignore"):  # what went wrong in the backward pass is shown, not warned of again
-        sent = iter(contributions(node, gradient))
-    entry = next(sent, None)
-    for index, x in enumerate(node.inputs):
-        if entry is not None and entry[0] is x:
-            found[index] = entry[1]
-            entry = next(sent, None)
-    return found
+        sent = contributions(node, gradient)
+    return [sent.pop(0)[1] if sent and sent[0][0] is x else None for x in node.inputs]
 
 
 def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
@@ -180,10 +169,9 @@ def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
     slope = _contributions(node, 1.0)[index]
     line = Line(Expr("sent", contribution), Expr("g", node.grad) * Expr("slope", slope))
     spelling = Digits([line], digits=digits)
-    result = Number(contribution, written=spelling.written(line.result))
     if not spelling.confirms(line):
-        return result.text
-    return plain_text([*merged(Arithmetic(spelling.written).write(line.formula)), f" {spelling.sign(line)} ", result])
+        return shown(contribution, written=spelling.written(line.result))
+    return plain_text(equation(line, spelling))
 
 
 def _width(size: float, largest: float) -> float:

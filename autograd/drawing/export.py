@@ -13,7 +13,7 @@ from autograd.drawing.paint import theme
 from autograd.drawing.paint.images import image
 from autograd.drawing.scene import Block, Card, Edge, Scene
 from autograd.files import save_by_ending
-from autograd.formula.numbers import UNKNOWN, NumberTable
+from autograd.formula.numbers import UNKNOWN
 from autograd.formula.text import clipped, visible
 
 if TYPE_CHECKING:
@@ -109,24 +109,11 @@ def card_lines(card: Card) -> list[str]:
 
 
 def _block_lines(block: Block) -> list[str]:
-    """A table as aligned text, each slice under its label."""
-    lines = table_lines(block.table) if block.table else []
+    """A table as aligned text, `[0.1  0  ]`, each slice under its label."""
+    lines = [f"[{row}]" for row in block.table.aligned] if block.table else []
     height = len(lines) // max(1, len(block.slices))
     for number in reversed(range(len(block.slices))):
         lines.insert(number * height, block.slices[number])
-    return lines
-
-
-def table_lines(table: NumberTable) -> list[str]:
-    """A table as aligned text: `[0.1  0  ]`."""
-    columns = table.columns
-    lines = []
-    for row in table.rows:
-        cells = []
-        for (before, after), cell in zip(columns, row):
-            rest = len(cell.text) - cell.before_point
-            cells.append(" " * (before - cell.before_point) + cell.text + " " * (after - rest))
-        lines.append("[" + "  ".join(cells) + "]")
     return lines
 
 

@@ -1,6 +1,6 @@
 """Which nodes share a card: modules that collapse, blocks that repeat, scalar sums, and what is left out.
 
-`fold(nodes, …)` gives a `Folded`: every node's card key, and the groups among them. Nothing here knows how
+`fold(nodes, options)` gives a `Folded`: every node's card key, and the groups among them. Nothing here knows how
 a card looks.
 """
 
@@ -10,9 +10,9 @@ import fnmatch
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from autograd.formula.numbers import count
 from autograd.ops.arithmetic import add, mul
 from autograd.recording import Scope
 from autograd.value import Value
+
+if TYPE_CHECKING:
+    from autograd.drawing.options import Options
 
 SHORTEST_CHAIN = 4  # unnamed additions in a row that fold into one sum
 CHAINS_FROM = 30  # nodes from which sums fold by themselves
@@ -77,11 +80,13 @@ class FoldNote:
 
 @dataclass
 class Folded:
-    """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded by itself."""
+    """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded by itself. `users` are
+    the nodes made from each node."""
 
     nodes: list[Value]
+    users: dict[Value, list[Value]]
     key_of: dict[Value, str]
-    groups: dict[str, Group]
+    groups: dict[str, Group] = field(default_factory=dict)
     note: FoldNote | None = None
 
     def shows(self, node: Value) -> bool:
@@ -113,34 +118,23 @@ class Folded:
         return max(reached.values())
 
 
-def fold(
-    nodes: Sequence[Value],
-    *,
-    collapse: Collapse = None,
-    max_nodes: int,
-    shorten: bool = True,
-    chains: bool | None = None,
-    keep: Callable[[Value], bool] = lambda leaf: False,
-    repeats: bool = True,
-) -> Folded:
-    """The cards of a graph, oldest node first. Leaves for which `keep` holds stay visible; without `repeats`, copies of
-    a module keep a card each; without `shorten`, a model stays open however long it is."""
-    nodes = list(nodes)
+def fold(nodes: list[Value], options: Options, keep: Callable[[Value], bool]) -> Folded:
+    """The cards of a graph, oldest node first. Leaves for which `keep` holds stay visible."""
+    chains, max_nodes = options.chains, options.max_nodes
     users = _users(nodes)
-    keys = {node: f"n{index}" for index, node in enumerate(nodes)}
 
     def folded_by(collapse: Collapse) -> Folded:
-        folded = _collapse(nodes, keys, users, chooser(collapse), keep, repeats)
+        folded = _collapse(nodes, users, chooser(collapse), keep, repeats=not options.stepping)
         if chains or (chains is None and folded.size > min(CHAINS_FROM, max_nodes)):
-            _fold_sums(folded, users)
+            _fold_sums(folded)
         return folded
 
-    folded = folded_by(collapse)
-    if collapse is None:
-        folded = _readable(folded, folded_by, max_nodes, shorten)
+    folded = folded_by(options.collapse)
+    if options.collapse is None:
+        folded = _readable(folded, folded_by, max_nodes, shorten=not options.may_be_long)
     if folded.size <= max_nodes:
         return folded
-    hidden = _leave_out(folded, users, max_nodes)
+    hidden = _leave_out(folded, max_nodes)
     if hidden:
         folded.note = FoldNote(len(nodes), hidden=hidden, options=(("max_nodes", len(nodes), "draws them all"),))
     return folded
@@ -167,13 +161,12 @@ def _readable(opened: Folded, folded_by: Callable[[int], Folded], max_nodes: int
     return folded
 
 
-def every_module(nodes: Sequence[Value], keep: Callable[[Value], bool]) -> list[Group]:
+def every_module(nodes: list[Value], keep: Callable[[Value], bool]) -> list[Group]:
     """A group for each call that could fold, at any depth, and one (key `x…`) for each run of copies."""
     users = _users(nodes)
-    keys = {node: f"n{index}" for index, node in enumerate(nodes)}
     found: list[Group] = []
     for depth in range(1, _deepest(nodes) + 1):
-        for group in _collapse(list(nodes), keys, users, chooser(depth), keep).groups.values():
+        for group in _collapse(nodes, users, chooser(depth), keep).groups.values():
             if group.copies:
                 found += [replace(group, key=f"x{group.key[1:]}"), *group.copies]
             else:
@@ -221,14 +214,13 @@ def _deepest(nodes: Iterable[Value]) -> int:
 
 
 def _collapse(
-    nodes: list[Value],
-    keys: dict[Value, str],
-    users: dict[Value, list[Value]],
-    chosen: Callable[[Scope], bool],
-    keep: Callable[[Value], bool],
+    nodes: list[Value], users: dict[Value, list[Value]], chosen: Callable[[Scope], bool], keep: Callable[[Value], bool],
     repeats: bool = True,
-) -> Folded:
-    """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into it."""
+) -> Folded:  # fmt: skip
+    """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into it. Without
+    `repeats`, copies of a module keep a card each."""
+    folded = Folded(nodes, users, {node: f"n{index}" for index, node in enumerate(nodes)})
+    groups, key_of = folded.groups, folded.key_of
     calls: dict[int, Scope | None] = {}
 
     def call_of(scope: Scope) -> Scope | None:
@@ -236,8 +228,6 @@ def _collapse(
             calls[scope.serial] = next((one for one in reversed(list(scope.chain())) if chosen(one)), None)
         return calls[scope.serial]
 
-    groups: dict[str, Group] = {}
-    key_of = dict(keys)
     for node in nodes:
         call = call_of(node.scope) if node.scope is not None and node.op is not None else None
         if call is not None:
@@ -250,11 +240,10 @@ def _collapse(
             if not others and first in groups:
                 groups[first].absorbed.append(leaf)
                 key_of[leaf] = first
-    folded = Folded(nodes, key_of, groups)
     for group in groups.values():
         group.outputs = _outputs(group.members, users)
     if repeats:
-        _fold_repeats(folded, users)
+        _fold_repeats(folded)
     return folded
 
 
@@ -282,7 +271,7 @@ def _signature(group: Group) -> Any:
     return outer, scope.kind, _numbered(scope)[0], ops, sizes, group.result.shape
 
 
-def _fold_repeats(folded: Folded, users: dict[Value, list[Value]]) -> None:
+def _fold_repeats(folded: Folded) -> None:
     """Copies that follow one another, or stand side by side on the same inputs, become one card."""
     before, after = _neighbours(folded)
     runs: list[list[Group]] = []
@@ -298,7 +287,7 @@ def _fold_repeats(folded: Folded, users: dict[Value, list[Value]]) -> None:
             runs.append([group])
     for run in runs:
         if len(run) > 1:
-            _merge(folded, run, users)
+            _merge(folded, run)
 
 
 def _is_next_copy(group: Group, last: Group) -> bool:
@@ -318,10 +307,10 @@ def _neighbours(folded: Folded) -> tuple[dict[str, set[str]], dict[str, set[str]
     return before, after
 
 
-def _merge(folded: Folded, run: list[Group], users: dict[Value, list[Value]]) -> None:
+def _merge(folded: Folded, run: list[Group]) -> None:
     members = [node for group in run for node in group.members]
     absorbed = [leaf for group in run for leaf in group.absorbed]
-    whole = Group(run[0].key, "module", members, run[0].scope, _outputs(members, users), absorbed, run)
+    whole = Group(run[0].key, "module", members, run[0].scope, _outputs(members, folded.users), absorbed, run)
     for group in run:
         del folded.groups[group.key]
     folded.groups[whole.key] = whole
@@ -331,9 +320,9 @@ def _merge(folded: Folded, run: list[Group], users: dict[Value, list[Value]]) ->
 # --- scalar sums ------------------------------------------------------------------------------------------
 
 
-def _fold_sums(folded: Folded, users: dict[Value, list[Value]]) -> None:
+def _fold_sums(folded: Folded) -> None:
     """A run of unnamed scalar additions, with the products that feed it, becomes the card of its last node."""
-    inner = {node: _sum_above(node, folded, users) for node in folded.nodes}
+    inner = {node: _sum_above(node, folded) for node in folded.nodes}
     for top in reversed(folded.nodes):
         if not _is_sum(top, folded) or inner[top] is not None:
             continue
@@ -348,17 +337,13 @@ def _is_sum(node: Value, folded: Folded) -> bool:
     return node.op is add and not np.ndim(node.data) and folded.key_of[node] not in folded.groups
 
 
-def _sum_above(node: Value, folded: Folded, users: dict[Value, list[Value]]) -> Value | None:
+def _sum_above(node: Value, folded: Folded) -> Value | None:
     """The addition this unnamed, once-used scalar product or addition goes into."""
-    if (
-        (node.op is not add and node.op is not mul)
-        or node.name
-        or np.ndim(node.data)
-        or len(users[node]) != 1
-        or folded.key_of[node] in folded.groups
-    ):
+    users = folded.users[node]
+    is_part = node.op in (add, mul) and not node.name and not np.ndim(node.data) and len(users) == 1
+    if not is_part or folded.key_of[node] in folded.groups:
         return None
-    user = users[node][0]
+    user = users[0]
     return user if _is_sum(user, folded) and user.scope is node.scope else None
 
 
@@ -375,7 +360,7 @@ def _sum_members(top: Value, inner: dict[Value, Value | None]) -> list[Value]:
 # --- what is left out -------------------------------------------------------------------------------------
 
 
-def _leave_out(folded: Folded, users: dict[Value, list[Value]], max_nodes: int) -> int:
+def _leave_out(folded: Folded, max_nodes: int) -> int:
     """Keeps both ends of the computation; the rest becomes one card. Returns how many nodes it hides."""
     made = list(dict.fromkeys(folded.key_of[node] for node in folded.nodes if node.op is not None))
     end = max(1, max_nodes // 4)
@@ -386,7 +371,8 @@ def _leave_out(folded: Folded, users: dict[Value, list[Value]], max_nodes: int) 
     def is_hidden(node: Value) -> bool:
         if node.op is not None or folded.key_of[node] in folded.groups:
             return folded.key_of[node] in middle
-        return bool(users[node]) and all(folded.key_of[user] in middle for user in users[node])
+        users = folded.users[node]
+        return bool(users) and all(folded.key_of[user] in middle for user in users)
 
     hidden = [node for node in folded.nodes if is_hidden(node)]
     for key in middle:

@@ -8,6 +8,7 @@ from typing import Any
 
 from autograd.drawing.groups import Collapse, chooser
 from autograd.formula.names import Names
+from autograd.graph import calls_around
 from autograd.recording import Scope
 from autograd.value import Value
 
@@ -45,6 +46,11 @@ class Options:
             raise ValueError(f"draw: max_nodes is a whole number of at least 2; got {self.max_nodes!r}")
         if not isinstance(self.digits, int) or not 1 <= self.digits <= 17:
             raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
+
+    @property
+    def beside(self) -> bool:
+        """Does the gradient stand beside the value? From left to right, where cards are to be narrow, below it."""
+        return self.direction != "LR"
 
     @property
     def wants_numbers(self) -> bool:
@@ -110,8 +116,7 @@ def _scopes(nodes: Iterable[Value]) -> list[Scope]:
     """Every module call around a node, outer ones before inner ones."""
     found: dict[int, Scope] = {}
     for node in nodes:
-        if node.scope is not None and node.scope.serial not in found:
-            found |= {scope.serial: scope for scope in reversed(list(node.scope.chain()))}
+        found |= {scope.serial: scope for scope in reversed(calls_around(node))}
     return list(found.values())
 
 

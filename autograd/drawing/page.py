@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from autograd.drawing.cards import Style
 from autograd.drawing.groups import Group
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Box
@@ -22,8 +21,8 @@ from autograd.drawing.paint.card import paint_card
 from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
 from autograd.drawing.scene import Card, Legend, Scene
 from autograd.formula.text import xml
+from autograd.graph import calls_around
 from autograd.pages import asset, embedded, filled
-from autograd.recording import Scope
 
 if TYPE_CHECKING:
     from autograd.drawing.drawing import Drawing
@@ -51,14 +50,12 @@ class Outline:
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
         self.closed = [_module_key(group) for group in self.groups if group.kind == "module"]
-        style = Style(reader.options.detail, reader.options.digits)
-        self.cards = {key: whole.module_card(module, style) for key, module in self.modules.items()}
+        self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
 
     def agrees_with(self, scene: Scene) -> bool:
         """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
-        pairs = list(zip(self.drawn.cards, scene.cards))
-        same = all((now.rows, now.blocks) == (then.rows, then.blocks) for now, then in pairs)
-        return same and len(pairs) == len(self.drawn.cards) == len(scene.cards)
+        now, then = ([(card.rows, card.blocks) for card in cards] for cards in (self.drawn.cards, scene.cards))
+        return now == then
 
     def _homes(self, whole: Reader) -> dict[str, str]:
         """The innermost module that each card stands in; a leaf goes where all its users are."""
@@ -68,7 +65,7 @@ class Outline:
             users.setdefault(edge.tail, []).append(edge.head)
         calls = _calls(self.modules.values())
         for node in whole.nodes:
-            here = next((calls[one.serial] for one in _chain(node.scope) if one.serial in calls), "")
+            here = next((calls[one.serial] for one in calls_around(node) if one.serial in calls), "")
             if here and node.op is not None:
                 homes[self.key_of[node]] = here
         for card in reversed(self.scene.cards):
@@ -82,11 +79,8 @@ class Outline:
 
     def _common(self, modules: list[str]) -> str:
         """The innermost module around all of these."""
-        shared = self._around(modules[0])
-        for module in modules[1:]:
-            around = set(self._around(module))
-            shared = [one for one in shared if one in around]
-        return shared[0] if shared else ""
+        others = [set(self._around(module)) for module in modules[1:]]
+        return next((one for one in self._around(modules[0]) if all(one in around for around in others)), "")
 
     def _around(self, module: str) -> list[str]:
         chain = []
@@ -208,11 +202,7 @@ def _parents(modules: Iterable[Group]) -> dict[str, str]:
     calls = _calls(modules)
     parents = {}
     for module in modules:
-        around = [one for one in _chain(module.scope) if one is not module.scope and one.serial in calls]
-        outer = calls[around[0].serial] if around else ""
+        around = module.scope.parent.chain() if module.scope and module.scope.parent else ()
+        outer = next((calls[one.serial] for one in around if one.serial in calls), "")
         parents[module.key] = outer if module.copies else runs.get(module.key, outer)
     return {key: parent for key, parent in parents.items() if parent}
-
-
-def _chain(scope: Scope | None) -> list[Scope]:
-    return list(scope.chain()) if scope is not None else []

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import Style, module_card, plain_card, rest_card, sum_card, value_card
+from autograd.drawing.cards import module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
 from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
@@ -25,7 +24,8 @@ from autograd.formula.names import Names
 from autograd.formula.numbers import count, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
-from autograd.graph import edited_inputs, topological
+from autograd.graph import calls_around, edited_inputs, topological
+from autograd.recording import Scope
 from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
@@ -56,15 +56,7 @@ class Reader:
         refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.role = Roles(self.nodes, self.names, options.inputs)
-        self.folded = fold(
-            self.nodes,
-            collapse=options.collapse,
-            max_nodes=options.max_nodes,
-            shorten=not options.may_be_long,
-            chains=options.chains,
-            keep=self._stays,
-            repeats=not options.stepping,
-        )
+        self.folded = fold(self.nodes, options, self._stays)
         shown = [node for node in self.nodes if self.folded.shows(node)]
         self.names.settle(shown, self.folded.stand_ins())
 
@@ -72,11 +64,12 @@ class Reader:
         """The picture as data."""
         tooltips = self.folded.size <= COMPACT_FROM
         tables = self._shows_tables()
-        style = Style(self.options.detail, self.options.digits, (self.options.direction or "TB") == "TB", tooltips)
-        edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, style)
-        cards = self._cards(style)
+        edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, tooltips)
+        cards = self._cards(tooltips)
         direction = self.options.direction or ("TB" if tables or _is_strip(cards, edges.edges) else "LR")
-        cards += [plain_card(key, array, self.names, style, edges.parts[key]) for key, array in edges.arrays.items()]
+        cards += [
+            plain_card(key, array, self.names, self.options, edges.parts[key]) for key, array in edges.arrays.items()
+        ]
         return Scene(
             tuple(_mark_first_trouble(cards)),
             tuple(edges.edges),
@@ -123,27 +116,27 @@ class Reader:
         """An input of the model keeps a card of its own when the module that uses it is folded."""
         return self.role(leaf) == "input"
 
-    def _cards(self, style: Style) -> list[Card]:
+    def _cards(self, tooltips: bool) -> list[Card]:
         cards: dict[str, Card] = {}
         for node in self.nodes:
             key = self.folded.key_of[node]
             if key not in cards:
-                cards[key] = self._card(key, node, style)
+                cards[key] = self._card(key, node, tooltips)
         return list(cards.values())
 
-    def _card(self, key: str, node: Value, style: Style) -> Card:
+    def _card(self, key: str, node: Value, tooltips: bool) -> Card:
         group = self.folded.groups.get(key)
         if group is None:
-            card = value_card(key, node, self.names, self.role(node), style)
+            card = value_card(key, node, self.names, self.role(node), self.options, tooltips)
             return _marked_edited(card) if node in self.edited else card
         if group.kind == "sum":
-            return sum_card(group, self.names, self.role(group.result), style)
+            return sum_card(group, self.names, self.role(group.result), self.options, tooltips)
         if group.kind == "rest":
             return rest_card(group)
-        return self.module_card(group, style)
+        return self.module_card(group)
 
-    def module_card(self, group: Group, style: Style) -> Card:
-        return module_card(group, self.parameters_of, style, arriving=self.options.stepping)
+    def module_card(self, group: Group) -> Card:
+        return module_card(group, self.parameters_of, self.options)
 
     def parameters_of(self, group: Group) -> list[Value]:
         """The parameters a module uses, also those it shares."""
@@ -188,14 +181,12 @@ class Reader:
         return [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
                 for serial, keys in members.items()]  # fmt: skip
 
-    def _open_calls(self, node: Value, key: str) -> list[Any]:
+    def _open_calls(self, node: Value, key: str) -> list[Scope]:
         """The calls around a card that are not folded into it, innermost first."""
         group = self.folded.groups.get(key)
         if group is None or group.kind == "sum":
-            scope = node.scope
-        else:
-            scope = group.scope.parent if group.scope is not None else None
-        return list(scope.chain()) if scope is not None else []
+            return calls_around(node)
+        return list(group.scope.parent.chain()) if group.scope is not None and group.scope.parent is not None else []
 
     def _add_leaves(self, members: dict[int, dict[str, None]]) -> None:
         """A parameter or plain array used inside one call only stands inside its frame."""
@@ -228,7 +219,7 @@ class Reader:
 def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
     """Is a node in a module that the caller folds? Its steps are then not shown."""
     chosen = chooser(collapse)
-    return lambda node: node.scope is not None and any(map(chosen, node.scope.chain()))
+    return lambda node: any(map(chosen, calls_around(node)))
 
 
 def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:

@@ -19,8 +19,6 @@ from autograd.formula.names import LONGEST_LABEL
 from autograd.formula.numbers import NumberTable
 from autograd.formula.text import abridged, clipped, visible
 
-ROLES = ("parameter", "input", "constant", "result", "output", "module")
-
 LONGEST_EXPRESSION = 34
 
 
@@ -61,7 +59,8 @@ class Block:
 class Card:
     """One value (or folded module) of the picture.
 
-    `key` is unique in its scene and safe in an id (`n12`). `name` and `expression` are shown as `name =
+    `key` is unique in its scene and safe in an id (`n12`). `role` is "parameter", "input", "constant", "result",
+    "output" or "module". `name` and `expression` are shown as `name =
     expression` (a module: `name  Type`); without rows and blocks the card is a pill holding one text.
     `beside` puts the gradient beside the value. `copies` > 1 folds so many modules into one card. `trouble`
     ("first NaN") replaces the role word; `bad` outlines in `bad`. `says` and what follows it are read out by
@@ -88,10 +87,6 @@ class Card:
     mark: str = ""  # draw_diff: "changed", "first" or "only"; a comparison: "wrong" or "agrees"
     opens: bool = False  # in a page that opens the module when the card is pressed
     made_up: bool = False  # the drawing made the name up, so it is not bold as the user's are
-
-    def __post_init__(self) -> None:
-        if self.role not in ROLES:
-            raise ValueError(f"Card {self.key}: role is one of {', '.join(ROLES)}; got {self.role!r}")
 
     @property
     def title(self) -> str:
@@ -153,6 +148,10 @@ class Frame:
     name: str
     kind: str = ""
     members: tuple[str, ...] = ()
+
+    @property
+    def shown_label(self) -> str:
+        return "  ".join(clipped(visible(text)) for text in (self.name, self.kind) if text)
 
 
 @dataclass(frozen=True)

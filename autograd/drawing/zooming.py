@@ -15,7 +15,7 @@ from autograd.backprop import contributions
 from autograd.drawing.drawing import Drawing, draw
 from autograd.errors import GradientError
 from autograd.formula.names import Names
-from autograd.formula.scalars import Entries
+from autograd.formula.scalars import Entries, object_array
 from autograd.graph import topological
 from autograd.op import Op, apply, shape_of
 from autograd.value import Value
@@ -86,12 +86,15 @@ def _spelled(x: Any, names: Names, seen: dict[int, Entries]) -> Any:
         name = names.name(x) or names.expression(x)
         if any(character in name for character in " ()"):
             name = f"({name})"
-        cells = np.empty(x.shape, dtype=object)
-        for index in np.ndindex(x.shape):
-            at = f"[{','.join(map(str, index))}]" if index else ""
-            cells[index] = Value(np.asarray(x.data)[index], name=name + at, requires_grad=x.requires_grad)
-        seen[id(x)] = Entries(cells)
+        data = np.asarray(x.data)
+        seen[id(x)] = Entries(object_array(x.shape, lambda index: Value(
+            data[index], name=_entry_name(name, index), requires_grad=x.requires_grad)))  # fmt: skip
     return seen[id(x)]
+
+
+def _entry_name(name: str, index: tuple[int, ...]) -> str:
+    """`x[0,1]`, as Python writes the entry"""
+    return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
 def _opened(op: Op, inputs: tuple[Any, ...]) -> Entries:
@@ -120,12 +123,12 @@ def _assembled(result: Any, name: str, entry: Any) -> Value:
     if result.ndim == 0:
         root: Value = result.item()
         if name and root.name is None:
-            root.name = name + (f"[{','.join(map(str, np.atleast_1d(entry)))}]" if entry is not None else "")
+            root.name = _entry_name(name, () if entry is None else tuple(np.atleast_1d(entry)))
         return root
     for index in np.ndindex(result.shape):
         cell = result[index]
         if name and isinstance(cell, Value) and cell.op is not None and cell.name is None:
-            cell.name = f"{name}[{','.join(map(str, index))}]"
+            cell.name = _entry_name(name, index)
     root = apply(_gather.bind({"shape": result.shape}), tuple(result.ravel()))
     root.name = name or "result"
     return root
@@ -143,14 +146,13 @@ def _check_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any
     if not value.requires_grad:
         return
     known = value.grad is not None
-    arriving = value.grad if known else np.random.default_rng(0).normal(size=value.shape)
+    arriving = np.asarray(value.grad if known else np.random.default_rng(0).normal(size=value.shape))
     if entry is not None:
-        only = np.zeros(value.shape)
-        only[entry] = np.asarray(arriving)[entry]
-        arriving = only
-    root.backward(np.asarray(arriving) if entry is None else float(np.asarray(arriving)[entry]))
+        whole, arriving = arriving, np.zeros(value.shape)
+        arriving[entry] = whole[entry]
+    root.backward(arriving if entry is None else float(arriving[entry]))
     sent: dict[int, Any] = {}
-    for x, gradient in contributions(value, arriving if value.shape else float(np.asarray(arriving))):
+    for x, gradient in contributions(value, arriving if value.shape else float(arriving)):
         sent[id(x)] = sent[id(x)] + gradient if id(x) in sent else gradient
     for x in value.parents:
         cells = seen[id(x)].array

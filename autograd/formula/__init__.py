@@ -1,12 +1,17 @@
 """Nodes, rules and numbers as formulas: what drawings, steps, explanations and sheets print.
 
-names       what each node is called (`name_sources`), and how its expression and its rule read
-lines       Line: a name, a formula, a value; Derivation: the lines of a graph, forward and backward
-walk        every number of a forward and a backward pass; `unfolding`: fused ops as their steps
-digits      how many digits to print, so that every line comes out
-scalars     formulas of scalars: tensors entry by entry, in a small vocabulary
-scalar_program  a whole graph as one program of scalars (`scalar_tables`), for sheets
-writers/    formulas written as text, code, numbers, MathML and LaTeX
-numbers     numbers as a learner reads them
-text        user text made visible, shortened, measured, escaped
+Five sentences say how the modules fit together:
+
+1. `unfolding` replaces each op that exists only for speed by the steps of its definition, and `walk` runs the forward
+   and the backward pass over that graph: it knows every number, and how far rounding may have moved it.
+2. `names` says what each node is called (`name_sources`: by whom), and `lines` writes how a node is computed, and what
+   it sends back, as lines: a name, a formula over earlier names (an Expr), a value.
+3. `scalars` takes a formula of tensors apart into one formula for each entry, `x[0] * w[0] + x[1] * w[1]`, in the few
+   functions that a calculator has.
+4. `scalar_program` does so with a whole graph, forward and backward: one table (`scalar_tables`) for each value, step
+   and gradient, one line for each of its entries, which is what a sheet asks for. (A stepper's page needs the same
+   lines as numbers in registers: stepping/page/registers.py.)
+5. `digits` chooses how many digits each number of some lines gets, so that they come out on a calculator; `numbers`
+   prints a number, `writers/` a formula as text, code, arithmetic, MathML or LaTeX, and `text` shortens, measures and
+   escapes what the user wrote.
 """

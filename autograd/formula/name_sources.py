@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.graph import calls_around
 from autograd.recording import Scope
 from autograd.value import Value
 
@@ -61,8 +62,7 @@ def parameter_paths(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
     """Parameters under the dotted path of the outermost module that was called and owns them."""
     outermost = {}
     for node in nodes:
-        if node.scope is not None:
-            *_, top = node.scope.chain()
+        for top in calls_around(node)[-1:]:
             outermost[id(top)] = top
     for scope in outermost.values():
         if hasattr(scope.module, "named_parameters"):
@@ -75,10 +75,10 @@ def module_results(nodes: Iterable[Value]) -> Iterator[tuple[Value, str]]:
     exits: dict[Scope, dict[Value, None]] = {}
     left: dict[Value, list[Scope]] = {}
     for node in nodes:
-        around = set(node.scope.chain()) if node.scope is not None else set()
+        around = set(calls_around(node))
         for x in node.parents:
-            if x.scope is not None and x.scope is not node.scope and x.scope not in around:
-                scopes = [scope for scope in x.scope.chain() if scope.name and scope not in around]
+            if x.scope is not None and x.scope not in around:
+                scopes = [scope for scope in calls_around(x) if scope.name and scope not in around]
                 left[x] = max(left.get(x, []), scopes, key=len)
                 for scope in scopes:
                     exits.setdefault(scope, {})[x] = None
@@ -103,7 +103,7 @@ def operands_of(node: Value) -> list[Any]:
     return [*node.inputs, *arrays_in(settings.values())] if settings else list(node.inputs)
 
 
-def part_played(node: Value, x: Any) -> str:
+def name_in_op(node: Value, x: Any) -> str:
     """What an op calls an operand, where that says something: `targets`, `index`; "" for `x`."""
     assert node.op is not None
     for key, setting in node.op.settings.items():

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
-from autograd.formula.name_sources import module_results, named_in, operands_of, parameter_paths, part_played
+from autograd.formula.name_sources import module_results, name_in_op, named_in, operands_of, parameter_paths
 from autograd.formula.numbers import literal
 from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.formula.writers.symbols import Edge, Symbols
@@ -165,14 +165,13 @@ class Names:
         nested = any(map(self.nestable, node.inputs))
         whole = tuple(x if _is_whole(x) else None for x in node.inputs)
         absent = tuple(x is None for x in node.inputs)
-        key = "rule", id(node.op), tuple(map(shape_of, node.inputs)), absent, whole
-        texts = None if nested else self._patterns.get(key)
+        # Otherwise the text depends only on the op and on shapes, and a rule on large arrays takes a while.
+        key = id(node) if nested else (id(node.op), tuple(map(shape_of, node.inputs)), absent, whole)
+        texts = self._patterns.get(key)
         if texts is None:
             inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
-            texts = self._pulled(node, inputs)
-            if not nested:  # the text depends only on the op and on shapes, and a rule on large arrays takes a while
-                self._patterns[key] = texts
-                self._kept.append(node.op)
+            texts = self._patterns[key] = self._pulled(node, inputs)
+            self._kept.append(node)
         names = {} if nested else {_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(node.inputs)}
 
         def finished(text: str) -> Label:
@@ -258,7 +257,7 @@ class Names:
         A plain array without a name is what the op calls it, as on its card: `targets`.
         """
         if isinstance(x, np.ndarray) and x.ndim and not self.name(x):
-            part = part_played(node, x)
+            part = name_in_op(node, x)
             if part and part not in self._given:
                 return part
         name = self.call(x)

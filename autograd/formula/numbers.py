@@ -17,7 +17,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,12 +66,19 @@ class NumberTable:
     def columns(self) -> list[tuple[int, int]]:
         """Per column the most characters before the decimal point, and from the point on."""
         return [
-            (
-                max(cell.before_point for cell in column),
-                max(len(cell.text) - cell.before_point for cell in column),
-            )
+            (max(cell.before_point for cell in column), max(len(cell.text) - cell.before_point for cell in column))
             for column in zip(*self.rows)
         ]
+
+    @property
+    def aligned(self) -> list[str]:
+        """Each row as text, its decimal points below those of the others."""
+        columns = self.columns
+        return [
+            "  ".join((" " * (before - cell.before_point) + cell.text).ljust(before + after)
+                      for cell, (before, after) in zip(row, columns))
+            for row in self.rows
+        ]  # fmt: skip
 
     @property
     def power(self) -> str:
@@ -84,8 +91,7 @@ class NumberTable:
         return (rows[0] if len(rows) == 1 else "[" + ", ".join(rows) + "]") + self.power
 
 
-@dataclass(frozen=True)
-class Notation:
+class Notation(NamedTuple):
     """How the numbers of one quantity are written: a power of ten taken out of all of them, and their decimals."""
 
     exponent: int = 0
@@ -105,9 +111,7 @@ class Notation:
 def notation(array: Any, digits: int = DIGITS) -> Notation:
     """The notation that gives the largest number so many digits."""
     numbers = np.asarray(array)
-    if numbers.dtype.kind != "f":
-        return Notation()
-    return Notation(*_notation(numbers.ravel().tolist(), digits))
+    return _notation(numbers.ravel().tolist(), digits) if numbers.dtype.kind == "f" else Notation()
 
 
 def shows_entries(shape: tuple[int, ...]) -> bool:
@@ -137,20 +141,18 @@ def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> 
     if numbers.dtype.kind not in "fc":
         return NumberTable(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))
     if written is None:
-        exponent, decimals = _notation((entry for row in rows for entry in row), digits)
-    else:
-        exponent, decimals = written.exponent, written.decimals
+        written = _notation((entry for row in rows for entry in row), digits)
     slack = 0.0 if numbers.dtype == np.float64 else EXACT_ULPS * float(np.finfo(numbers.dtype).eps)
-    cells = tuple(tuple(_cell(entry, exponent, decimals, slack) for entry in row) for row in rows)
-    return NumberTable(cells, exponent)
+    cells = tuple(tuple(_cell(entry, written, slack) for entry in row) for row in rows)
+    return NumberTable(cells, written.exponent)
 
 
 def cell(number: Any, digits: int = DIGITS, written: Notation | None = None) -> Cell:
     """A lone number; its power of ten, if it needs one, stays with it: `1.768×10⁻⁴`."""
     if number.__class__ is float and written is None:  # the common case, and a drawing has thousands
-        exponent, decimals = _notation((number,), digits)
-        only = _cell(number, exponent, decimals)
-        return Cell(only.text + power(exponent), only.kind) if exponent else only
+        written = _notation((number,), digits)
+        only = _cell(number, written)
+        return Cell(only.text + power(written.exponent), only.kind) if written.exponent else only
     one = table(number, digits, written)
     ((only,),) = one.rows
     raised = "" if only.kind == "zero" or only.text == ALMOST_ZERO else one.power
@@ -169,13 +171,12 @@ def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None
     (0.6667, [[0.1, 0.6667]])
     """
     if array.__class__ is float:  # the common case, as in `cell`
-        how = Notation(*_notation((array,), digits)) if written is None else written
-        return _rounded(array, how.places)
+        return _rounded(array, (written or _notation((array,), digits)).places)
     numbers = np.asarray(array)
     if numbers.dtype.kind != "f":
         return array
-    how = notation(numbers, digits) if written is None else written
-    rounded = [_rounded(x, how.places) for x in numbers.ravel().tolist()]
+    places = (written or notation(numbers, digits)).places
+    rounded = [_rounded(x, places) for x in numbers.ravel().tolist()]
     return np.array(rounded, numbers.dtype).reshape(numbers.shape)[()]
 
 
@@ -246,30 +247,30 @@ def full(number: Any) -> str:
     return repr(number.tolist() if isinstance(number, np.ndarray | np.generic) else number)
 
 
-def _notation(entries: Iterable[float], digits: int) -> tuple[int, int]:
+def _notation(entries: Iterable[float], digits: int) -> Notation:
     """The power of ten and the decimals that give the largest finite entry so many digits."""
     largest = max((abs(entry) for entry in entries if math.isfinite(entry)), default=0.0)
     if largest == 0.0:
-        return 0, 0
+        return Notation()
     read = _read(largest)
     leading = int(f"{read:.{digits - 1}e}".partition("e")[2])  # after rounding: 9.9996 leads at 10
     exponent = 0 if PLAIN_RANGE[0] <= read < PLAIN_RANGE[1] else leading
-    return exponent, max(0, digits - 1 - (leading - exponent))
+    return Notation(exponent, max(0, digits - 1 - (leading - exponent)))
 
 
 @functools.lru_cache(10_000)  # a page prints most numbers several times
-def _cell(number: float, exponent: int, decimals: int, slack: float = 0.0) -> Cell:
+def _cell(number: float, written: Notation, slack: float = 0.0) -> Cell:
     """`slack`: the relative difference up to which a rounded number is exact; 0 for float64 (see READ_DIGITS)."""
     if number == 0.0:
         return Cell("0", "zero")
     if not math.isfinite(number):
         return Cell("NaN" if number != number else "∞" if number > 0 else MINUS + "∞", "bad")
-    exact = (Decimal(number) if slack else _read(number)).scaleb(-exponent)
-    text = f"{exact:.{decimals}f}"
+    exact = (Decimal(number) if slack else _read(number)).scaleb(-written.exponent)
+    text = f"{exact:.{written.decimals}f}"
     rounded = Decimal(text)
     if rounded == 0:
         return Cell(ALMOST_ZERO, "number")
-    if decimals and abs(rounded - exact) <= abs(exact) * Decimal(slack):
+    if written.decimals and abs(rounded - exact) <= abs(exact) * Decimal(slack):
         text = text.rstrip("0").rstrip(".")
     return Cell(text.replace("-", MINUS))
 

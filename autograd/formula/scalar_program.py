@@ -123,18 +123,15 @@ class _Builder:
             self.values[node] = self._symbols(table)
             return
         self._owner, self._through = node, None
-        found = apply(node.op, tuple(self._operand(x) for x in node.inputs))
+        found = apply(node.op, tuple(self.values[x] if isinstance(x, Value) else x for x in node.inputs))
         table = Table(name, name, "value", FORWARD, node, _numbers(node.data), self._simplified(found, node.shape))
         self.values[node] = self._placed(table, self._is_unnamed(node))
-
-    def _operand(self, x: Any) -> Any:
-        return self.values[x] if isinstance(x, Value) else x
 
     # --- backward ------------------------------------------------------------------------------------------------
 
     def go_back(self, walk: Walk) -> None:
         """The chain rule in the engine's order; a gradient is complete with its last contribution."""
-        root, seed = walk.root, _constants(np.asarray(walk.seed, dtype=float))
+        root, seed = walk.root, self._simplified(walk.seed, walk.root.shape)
         if root.op is not None:
             self.slopes[root] = _Opened(seed, self)
         else:
@@ -146,7 +143,9 @@ class _Builder:
                 if walk.paths[x] == 1:
                     self._gradient(x, formula, one.total, node)
                     continue
-                parts.setdefault(x, []).append(self._contribution(x, formula, one.value, node))
+                name = self._unique(f"{self._slope(x)}:{self._name(node)}")
+                table = Table(name, name, "contribution", BACKWARD, x, _numbers(one.value), formula, node)
+                parts.setdefault(x, []).append(self._placed(table, unnamed=True))
                 if len(parts[x]) == walk.paths[x]:
                     whole = functools.reduce(OPS["add"], parts[x])
                     self._gradient(x, self._simplified(whole, x.shape), one.total, None)
@@ -155,7 +154,10 @@ class _Builder:
         """For each input that wants a gradient, in operand order, what the node sends, entry by entry."""
         assert node.op is not None
         self._owner = self._through = node
-        inputs = [Expr("x", x.data, node=x) if isinstance(x, Value) else _constant(x) for x in node.inputs]
+        inputs: list[Any] = []
+        for x in node.inputs:  # an array is a formula too, so that the rule runs on text; a number stays as it is
+            is_array = isinstance(x, np.ndarray)
+            inputs.append(Expr("x", x.data, node=x) if isinstance(x, Value) else Expr.number(x) if is_array else x)
         g = Expr("g", gradient, node=node, is_gradient=True)
         rules = rule_as_text(node.op, g, Expr("out", node.data, node=node), inputs)
         known: dict[int, Any] = {}
@@ -172,11 +174,6 @@ class _Builder:
 
         wanted = [(x, part) for x, part in zip(node.inputs, rules) if isinstance(x, Value) and x.requires_grad]
         return [self._simplified(part.run(get), x.shape) for x, part in wanted if part is not None]
-
-    def _contribution(self, x: Value, formulas: Any, value: Any, through: Value) -> _Opened:
-        name = self._unique(f"{self._slope(x)}:{self._name(through)}")
-        table = Table(name, name, "contribution", BACKWARD, x, _numbers(value), formulas, through)
-        return self._placed(table, unnamed=True)
 
     def _gradient(self, x: Value, formulas: Any, value: Any, through: Value | None) -> None:
         name = self._slope(x)
@@ -284,15 +281,6 @@ def _key(e: Expr) -> Any:
     if e.op is None:
         return e.name or float(e.value)
     return (e.op.name, *map(_key, e.args))
-
-
-def _constants(array: Any) -> Any:
-    return object_array(array.shape, lambda index: Expr.number(plain_number(array[index])))
-
-
-def _constant(x: Any) -> Any:
-    """A plain operand of a rule: an array as a formula, so that the rule runs on text; a number as it is."""
-    return Expr.number(x) if isinstance(x, np.ndarray) else x
 
 
 def _numbers(x: Any) -> Any:

@@ -182,7 +182,7 @@ class Opener:
             return e if e.name or not self.shorten else Expr.number(plain_number(e.value))
         name = e.op.base.name
         if self.shorten:
-            short = _SHORTER.get(name, _as_it_is)(*args)
+            short = _shorter(name, args)
             if short is not None:
                 return short
             if all(a.is_constant for a in args):
@@ -196,58 +196,42 @@ class Opener:
         return e if all(a is b for a, b in zip(args, e.args, strict=True)) else Expr.applied(e.op, args)
 
 
-def _as_it_is(*args: Expr) -> None:
-    return None
-
-
 def _is(e: Expr, number: float) -> bool:
     return e.is_constant and e.value == number
 
 
-def _shorter_mul(x: Expr, y: Expr) -> Expr | None:
-    if _is(x, 0) or _is(y, 0):
-        return Expr.number(0)
-    return y if _is(x, 1) else x if _is(y, 1) else None
-
-
-def _shorter_add(x: Expr, y: Expr) -> Expr | None:
-    if _is(x, -math.inf) or _is(y, -math.inf):  # a mask that is added
-        return Expr.number(-math.inf)
-    return y if _is(x, 0) else x if _is(y, 0) else None
-
-
-def _shorter_sub(x: Expr, y: Expr) -> Expr | None:
-    if _is(x, -math.inf):  # a masked score less the largest of its row, which may be masked too
-        return x
-    return x if _is(y, 0) else OPS["neg"](y) if _is(x, 0) and not y.is_constant else None
-
-
-def _shorter_div(x: Expr, y: Expr) -> Expr | None:
-    return Expr.number(0) if _is(x, 0) else x if _is(y, 1) else None
-
-
-def _shorter_power(x: Expr, y: Expr) -> Expr | None:
-    return x if _is(y, 1) else Expr.number(1) if _is(y, 0) else None
-
-
-def _shorter_neg(x: Expr) -> Expr | None:
-    return x.args[0] if x.op is not None and x.op.name == "neg" else None
-
-
-def _shorter_maximum(x: Expr, y: Expr) -> Expr | None:
-    return y if _is(x, -math.inf) else x if _is(y, -math.inf) else None
-
-
-def _shorter_where(condition: Expr, x: Expr, y: Expr) -> Expr | None:
-    if not condition.is_constant:
-        return None
-    return x if condition.value else y
-
-
-_SHORTER: dict[str, Callable[..., Expr | None]] = {
-    "mul": _shorter_mul, "add": _shorter_add, "sub": _shorter_sub, "div": _shorter_div, "power": _shorter_power,
-    "neg": _shorter_neg, "maximum": _shorter_maximum, "where": _shorter_where,
-}  # fmt: skip
+def _shorter(name: str, args: tuple[Expr, ...]) -> Expr | None:
+    """What a person writes instead of an op of these scalars; None if that is the op itself."""
+    match name, args:
+        case ("mul" | "div", (x, _)) if _is(x, 0):
+            return Expr.number(0)
+        case ("mul", (_, y)) if _is(y, 0):
+            return Expr.number(0)
+        case ("mul", (x, y)) if _is(x, 1):
+            return y
+        case ("mul" | "div" | "power", (x, y)) if _is(y, 1):
+            return x
+        case ("power", (_, y)) if _is(y, 0):
+            return Expr.number(1)
+        case ("add", (x, y)) if _is(x, -math.inf) or _is(y, -math.inf):  # a mask that is added
+            return Expr.number(-math.inf)
+        case ("sub", (x, _)) if _is(x, -math.inf):  # a masked score less the largest of its row, also if that is masked
+            return x
+        case ("add", (x, y)) if _is(x, 0):
+            return y
+        case ("add" | "sub", (x, y)) if _is(y, 0):
+            return x
+        case ("sub", (x, y)) if _is(x, 0) and not y.is_constant:
+            return OPS["neg"](y)
+        case ("neg", (x,)) if x.op is not None and x.op.name == "neg":
+            return x.args[0]
+        case ("maximum", (x, y)) if _is(x, -math.inf):
+            return y
+        case ("maximum", (x, y)) if _is(y, -math.inf):
+            return x
+        case ("where", (condition, x, y)) if condition.is_constant:
+            return x if condition.value else y
+    return None
 
 
 def plain_number(x: Any) -> Any:

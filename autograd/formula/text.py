@@ -37,12 +37,7 @@ def visible(text: str) -> str:
     """
     if _is_plain(text):
         return text
-    return "".join(
-        _spelled(character)
-        if unicodedata.category(character) in _INVISIBLE and character not in _JOINERS
-        else character
-        for character in text
-    )
+    return "".join(c if c in _JOINERS or unicodedata.category(c) not in _INVISIBLE else _spelled(c) for c in text)
 
 
 def clipped(text: str, longest: int = LONGEST) -> str:
@@ -69,10 +64,8 @@ def abridged(text: str, longest: int) -> str:
         if not pairs:
             return clipped(text, longest)
         too_much = len(text) - longest
-        enough = [(start, end) for start, end in pairs if end - start - 1 >= too_much]
-        # The shortest that is enough; if none is, the longest.
-        start, end = min(enough, key=lambda pair: pair[1] - pair[0]) if enough else max(
-            pairs, key=lambda pair: pair[1] - pair[0])  # fmt: skip
+        enough = [pair for pair in pairs if _length(pair) > too_much]
+        start, end = min(enough, key=_length) if enough else max(pairs, key=_length)
         text = text[:start] + ELLIPSIS + text[end:]
     return text
 
@@ -87,6 +80,10 @@ def _with_short_names(text: str, longest: int) -> str:
         room = max(SHORTENED_NAME, len(name) - (len(text) - longest))
         text = _NAME.sub(lambda found: clipped(name, room) if found[0] == name else found[0], text)  # noqa: B023
     return text
+
+
+def _length(pair: tuple[int, int]) -> int:
+    return pair[1] - pair[0]
 
 
 def _brackets(text: str) -> list[tuple[int, int]]:
@@ -104,15 +101,8 @@ def columns(text: str) -> int:
     """How many monospace cells the text takes: wide characters two, combining marks and colours of a terminal none."""
     if _is_plain(text):
         return len(text)
-    text = COLOUR.sub("", text)
-    return sum(
-        0
-        if character in _JOINERS or unicodedata.category(character) in ("Mn", "Me")
-        else 2
-        if unicodedata.east_asian_width(character) in "WF"
-        else 1
-        for character in text
-    )
+    seen = [c for c in COLOUR.sub("", text) if c not in _JOINERS and unicodedata.category(c) not in ("Mn", "Me")]
+    return len(seen) + sum(unicodedata.east_asian_width(c) in "WF" for c in seen)
 
 
 def mono_width(text: str, size: float = 13) -> float:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from autograd.backprop import contributions
-from autograd.graph import topological
+from autograd.graph import made_from, topological
 from autograd.op import OPS, naming
 from autograd.recording import Note, enable_grad
 from autograd.value import Value, counter
@@ -54,7 +54,9 @@ class Unfolded:
             self._twins[node] = _with_inputs(node, inputs)
 
     def _opens(self, node: Value) -> bool:
-        return _is_fused(node) and not self._keep(node)
+        """Is it an op that exists only for speed, and is it to be opened?"""
+        fused = node.op is not None and node.op.unfolds == "graph" and node.op.definition is not None
+        return fused and not self._keep(node)
 
     def _open(self, node: Value, inputs: tuple[Any, ...]) -> Value:
         """The steps of the op's definition, in the module call and at the source line of the node itself."""
@@ -63,7 +65,7 @@ class Unfolded:
         result = op.definition(*inputs, **op.settings)
         if not isinstance(result, Value) or any(result is x for x in inputs):  # it changes nothing here
             result = OPS["alias"](inputs[0])
-        steps = _between(result, inputs)
+        steps = made_from([result], (x for x in inputs if isinstance(x, Value)))
         for step in steps:
             named = step.name and (f"{node.scope.path}.{step.name}" if node.scope and node.scope.path else step.name)
             step._note = Note(named or None, node.scope, node.line)
@@ -72,10 +74,6 @@ class Unfolded:
         if node.grad is not None:
             _fill_gradients(steps, result, node.grad)
         return result
-
-
-def _is_fused(node: Value) -> bool:
-    return node.op is not None and node.op.unfolds == "graph" and node.op.definition is not None
 
 
 def _with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
@@ -88,25 +86,13 @@ def _with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
     return twin
 
 
-def _between(result: Value, inputs: tuple[Any, ...]) -> list[Value]:
-    """The nodes from the inputs to the result, oldest first."""
-    known = {id(x) for x in inputs}
-    seen, stack = {id(result): result}, [result]
-    while stack:
-        for x in stack.pop().parents:
-            if id(x) not in known and id(x) not in seen:
-                seen[id(x)] = x
-                stack.append(x)
-    return sorted(seen.values(), key=lambda node: node.stamp)
-
-
 def _fill_gradients(steps: list[Value], result: Value, gradient: Any) -> None:
     """The gradients that a backward pass would have left in the steps."""
     inside = set(steps)
     grads: dict[Value, Any] = {result: gradient}
     for step in reversed(steps):
         step.grad = grads.get(step)
-        if step.grad is not None and step.op is not None:
+        if step.grad is not None:
             for x, dx in contributions(step, step.grad):
                 if x in inside:
                     grads[x] = dx if x not in grads else grads[x] + dx

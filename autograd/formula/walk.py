@@ -59,7 +59,7 @@ class Walk:
 
     def _run(self) -> None:
         def note(node: Value, g: Any, parent: Value, value: Any, before: Any, total: Any) -> None:
-            self.sent.append(Sent(node, parent, value, before, total))
+            self.sent.append(Sent(node, parent, value, total))
 
         with np.errstate(all="ignore"):
             results = walk(self.order, {self.root: self.seed}, watch=note)
@@ -115,12 +115,12 @@ class Walk:
 
 
 class Sent:
-    """What a node sent to one of its inputs, and that input's gradient before and after."""
+    """What a node sent to one of its inputs, and that input's gradient with it."""
 
-    __slots__ = ("before", "node", "noise", "parent", "total", "value")
+    __slots__ = ("node", "noise", "parent", "total", "value")
 
-    def __init__(self, node: Value, parent: Value, value: Any, before: Any, total: Any) -> None:
-        self.node, self.parent, self.value, self.before, self.total = node, parent, value, before, total
+    def __init__(self, node: Value, parent: Value, value: Any, total: Any) -> None:
+        self.node, self.parent, self.value, self.total = node, parent, value, total
         self.noise: tuple[Any, Any] = (0.0, 0.0)  # how far rounding may have moved the value and the total
 
 

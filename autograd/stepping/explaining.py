@@ -47,7 +47,7 @@ def explain(value: Value, root: Value | None = None) -> Explanation:
     if missing or root is None:
         lines.append(missing)
         return Explanation(printable("\n".join(line for line in lines if line)))
-    stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
+    stepper = _stepper(root)
     if root.size != 1:
         lines.append(f"({name_of(root)} has shape {root.shape}; this is about the gradient of its sum.)")
     lines += [_its_gradient(stepper, value), why_plus(stepper, value), why_bad_gradient(stepper, value)]
@@ -56,29 +56,27 @@ def explain(value: Value, root: Value | None = None) -> Explanation:
     return Explanation(printable("\n".join(line for line in lines if line)))
 
 
+def _stepper(root: Value) -> Stepper:
+    """The steps from a result; from an array's sum."""
+    return Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
+
+
 # --- None ------------------------------------------------------------------------------------------------------------
 
 
 def why_none(value: Value, root: Value | None) -> str:
     """Why no gradient reaches `value`; "" if one does."""
-    it = value.name or "it"
     lost = f"{value.name}.grad is None" if value.name else "Its .grad is None"
     if not value.requires_grad:
-        if value.op is None:
-            return (
-                f"{lost} because {it} is a constant (requires_grad=False): made so, by detach(), or inside no_grad(). "
-                "Make it with Value(..., requires_grad=True) to get a gradient."
-            )
-        if not value.op.differentiable:
-            return f"{lost} because {value.op.name} passes no gradient on: its result jumps."
-        made_from = listed(dict.fromkeys(map(name_of, value.parents)))
-        return f"{lost} because it was made from constants only: {made_from}."
+        return f"{lost} because {_why_constant(value)}"
+    if root is None and value.grad is not None:
+        held = lost.removesuffix("None") + _told(value.grad)
+        return f"{held}, but nothing holds the graph it came from: keep the result."
     if root is None:
         twin = _detached_twin(value, _live_values())
-        cut = f" (there is a detached copy of {it}; detach() cuts the graph)" if twin is not None else ""
-        if value.grad is not None:
-            held = lost.removesuffix("None") + _told(value.grad)
-            return f"{held}, but nothing holds the graph it came from: keep the result."
+        cut = (
+            f" (there is a detached copy of {value.name or 'it'}; detach() cuts the graph)" if twin is not None else ""
+        )
         return f"{lost}: nothing was computed from it yet{cut}."
     if root is not value and root in topological(value):
         return (
@@ -88,42 +86,47 @@ def why_none(value: Value, root: Value | None) -> str:
     if not root.requires_grad:
         op = root.op.name if root.op is not None else "detach"
         return f"{lost} because all that was made from it ends in {op}, which passes no gradient on."
-    nodes = topological(root)
+    return _why_no_path(value, root, lost)
+
+
+def _why_constant(value: Value) -> str:
+    if value.op is None:
+        return (
+            f"{value.name or 'it'} is a constant (requires_grad=False): made so, by detach(), or inside no_grad(). "
+            "Make it with Value(..., requires_grad=True) to get a gradient."
+        )
+    if not value.op.differentiable:
+        return f"{value.op.name} passes no gradient on: its result jumps."
+    return f"it was made from constants only: {listed(dict.fromkeys(map(name_of, value.parents)))}."
+
+
+def _why_no_path(value: Value, root: Value, lost: str) -> str:
+    """Why backprop from `root` does not reach `value`, or has not been run yet; "" if its gradient is there."""
+    it, start, nodes = value.name or "it", name_of(root), topological(root)
+    if value not in nodes and _detached_twin(value, nodes) is not None:
+        return (
+            f"{lost} because {start} was computed from a detached copy of {it}: detach() cuts the graph there. Use the "
+            "value itself."
+        )
     if value not in nodes:
-        twin = _detached_twin(value, nodes)
-        if twin is not None:
-            return (
-                f"{lost} because {name_of(root)} was computed from a detached copy of {it}: detach() cuts the graph "
-                "there. Use the value itself."
-            )
         says = f"{lost} because no" if value.grad is None else "No"  # it may have one from elsewhere
-        return f"{says} path leads from {name_of(root)} back to {it}: it was not used there."
-    stepper = Stepper(root, grad=None if root.size == 1 else np.ones(root.shape))
-    if value not in stepper.walk.incoming:
-        stops = [
-            node for node in nodes if not node.requires_grad and node.op is not None and value in topological(node)
-        ]
-        where = f" ({stops[0].op.name})" if stops and stops[0].op is not None else ""
-        return f"{lost} because every path from {name_of(root)} to it passes an op without a slope{where}."
+        return f"{says} path leads from {start} back to {it}: it was not used there."
+    if value not in _stepper(root).walk.incoming:
+        stops = [node.op.name for node in nodes if node.op and not node.requires_grad and value in topological(node)]
+        where = f" ({stops[0]})" if stops else ""
+        return f"{lost} because every path from {start} to it passes an op without a slope{where}."
     if value.grad is None:
-        call = f"{root.name}.backward()" if root.name else f"backward() on {name_of(root)}"
+        call = f"{root.name}.backward()" if root.name else f"backward() on {start}"
         return f"{lost} because backward() has not been called; {call} would set it."
     return ""
 
 
 def _detached_twin(value: Value, nodes: Iterable[Value]) -> Value | None:
-    return next(
-        (
-            node
-            for node in nodes
-            if node.op is None
-            and not node.requires_grad
-            and node.shape == value.shape
-            and (node.name == value.name)
-            and np.array_equal(node.data, value.data, equal_nan=True)
-        ),
-        None,
-    )
+    def is_twin(node: Value) -> bool:
+        looks_so = node.op is None and not node.requires_grad and (node.name, node.shape) == (value.name, value.shape)
+        return looks_so and np.array_equal(node.data, value.data, equal_nan=True)
+
+    return next(filter(is_twin, nodes), None)
 
 
 # --- words -----------------------------------------------------------------------------------------------------------

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograd.drawing.groups import depth_of
-from autograd.graph import leaves
+from autograd.drawing.groups import chooser, depth_of
+from autograd.graph import calls_around, leaves
 from autograd.op import apply
 from autograd.recording import Scope, enable_grad
 from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
@@ -24,48 +24,27 @@ MOST_STEPS = 1000  # beyond so many, modules close by themselves
 Closed = Callable[[Scope], bool]
 
 
-def nothing_closed(scope: Scope) -> bool:
-    return False
-
-
 def enough_closed(steps: list[Step]) -> Closed:
     """The modules that must close for the steps to become few enough: the innermost first."""
     if len(steps) <= MOST_STEPS:
-        return nothing_closed
-    deepest = max((depth_of(step.node.scope) for step in steps if step.node.scope is not None), default=0)
-    closed: Closed = nothing_closed
-    for depth in range(deepest, 0, -1):
-        closed = _at_least(depth)
-        if len(folded(steps, closed)) <= MOST_STEPS:
-            break
-    return closed
-
-
-def _at_least(depth: int) -> Closed:
-    return lambda scope: depth_of(scope) >= depth
+        return chooser(None)
+    depth = max((depth_of(step.node.scope) for step in steps if step.node.scope is not None), default=0)
+    while depth > 1 and len(folded(steps, chooser(depth))) > MOST_STEPS:
+        depth -= 1
+    return chooser(depth or None)
 
 
 def closed_call(node: Value, closed: Closed) -> Scope | None:
     """The outermost closed call that a node was made in."""
-    if node.scope is None:
-        return None
-    return next((scope for scope in reversed(list(node.scope.chain())) if closed(scope)), None)
+    return next(filter(closed, reversed(calls_around(node))), None)
 
 
 def folded(steps: list[Step], closed: Closed) -> list[Step]:
     """The steps with each closed call as one. A call's steps follow one another: it was computed in one go."""
     result: list[Step] = []
-
-    def place(step: Step) -> Any:
-        call = closed_call(step.node, closed)
-        return step.kind, (call.serial if call is not None else -1 - step.index)
-
-    for _, run in groupby(steps, key=place):
+    for (_, call), run in groupby(steps, key=lambda step: (step.kind, closed_call(step.node, closed))):
         members = list(run)
-        call = closed_call(members[0].node, closed)
-        result.append(members[0] if call is None else _module_step(members, call))
-    if len(result) < len(steps):
-        _count_paths(result)
+        result += members if call is None else [_module_step(members, call)]
     return numbered(result)
 
 
@@ -90,25 +69,7 @@ def _joined(step: Step, parent: Value, parts: list[Contribution]) -> Contributio
     for part in parts[1:]:
         value = value + part.value
     noise = sum(part.noise[0] for part in parts), parts[-1].noise[1]
-    return Contribution(step, parent, value, parts[0].before, parts[-1].total, parts[-1].path, parts[-1].paths, noise)
-
-
-def _count_paths(steps: Iterable[Step]) -> None:
-    """Paths as they look while some modules are closed."""
-    latest: dict[Value, Contribution] = {}
-    counted: list[Contribution] = []
-    for step in steps:
-        again = []
-        for c in step.contributions:
-            previous = latest.get(c.parent)
-            path = previous.path + 1 if previous else 1
-            made = Contribution(step, c.parent, c.value, c.before, c.total, path, 0, c.noise, previous)
-            latest[c.parent] = made
-            again.append(made)
-        step.contributions = tuple(again)
-        counted += again
-    for contribution in counted:
-        contribution.paths = latest[contribution.parent].path
+    return Contribution(step, parent, value, parts[-1].total, noise)
 
 
 # --- steps opened up ------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FRAME_HEIGHT = 640  # pixels
 MOST_ROWS = 60  # steps in the table
 COLUMNS = ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
+FORWARD_COLUMNS = ("step", "node", "in numbers")
 
 
 def frame(stepper: Stepper) -> str:
@@ -49,10 +50,9 @@ def fallback(stepper: Stepper) -> str:
 
 def step_table(stepper: Stepper) -> str:
     """Every backward step in a table that reads well without any style; forward steps where there is no other."""
-    steps = [step for step in stepper if step.kind == BACKWARD]
-    if not steps:
-        return _forward_table(list(stepper))
-    head = "".join(f"<th>{word}</th>" for word in COLUMNS)
+    backward = [step for step in stepper if step.kind == BACKWARD]
+    steps, captions = (backward, COLUMNS) if backward else (list(stepper), FORWARD_COLUMNS)
+    head = "".join(f"<th>{word}</th>" for word in captions)
     rows = "".join(_rows(step) for step in steps[:MOST_ROWS])
     more = f"<p>and {len(steps) - MOST_ROWS} more steps</p>" if len(steps) > MOST_ROWS else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
@@ -62,6 +62,8 @@ def _rows(step: Step) -> str:
     words = step.words
     span = max(1, len(step.contributions))
     first = f'<td rowspan="{span}">{step.number}</td><td rowspan="{span}"><code>{xml(step.reading)}</code></td>'
+    if step.kind != BACKWARD:
+        return f"<tr>{first}<td><code>{xml(step.numbers)}</code></td></tr>"
     if not step.contributions:
         return f'<tr>{first}<td colspan="4">sends nothing on</td></tr>'
     rows = []
@@ -75,14 +77,6 @@ def _rows(step: Step) -> str:
         )
         first = ""
     return "".join(rows)
-
-
-def _forward_table(steps: list[Step]) -> str:
-    rows = "".join(
-        f"<tr><td>{step.number}</td><td><code>{xml(step.reading)}</code></td><td><code>{xml(step.numbers)}</code></td></tr>"
-        for step in steps[:MOST_ROWS]
-    )
-    return f"<table><thead><tr><th>step</th><th>node</th><th>in numbers</th></tr></thead><tbody>{rows}</tbody></table>"
 
 
 def bundle(stepper: Stepper) -> dict[str, Any]:

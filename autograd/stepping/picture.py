@@ -52,8 +52,13 @@ class Track:
     sources: list[Source] = field(default_factory=list)
     since: list[int] = field(default_factory=list)  # positions: steps done when the face appears
     made: int = 0  # the position from which its value is known
-    wants: bool = False  # does a gradient ever reach it?
+    reached: int = 0  # the position from which it has a gradient; 0 if none ever reaches it
     step: int = -1  # its backward step
+
+    @property
+    def wants(self) -> bool:
+        """Does a gradient ever reach it?"""
+        return self.reached > 0
 
     def add(self, position: int, face: Card, source: Source) -> None:
         if self.since and self.since[-1] == position:
@@ -144,7 +149,7 @@ class View:
         if len(arrived) > 1:
             gradient = np.concatenate([np.ravel(part) for part, _ in arrived.values()])
         sources = Source(track.sources[-1].values, tuple(source for _, source in arrived.values()))
-        track.wants = True
+        track.reached = track.reached or index + 1
         track.add(index + 1, with_gradient(plain[key], gradient, caption), sources)
 
     # --- edges --------------------------------------------------------------------------------------------------
@@ -179,17 +184,13 @@ class View:
 
     def card_states(self, position: int) -> dict[str, str]:
         """The state of every card when so many steps are done."""
-        done = self.stepper.steps[position - 1] if position else None
-        backward = done is not None and done.kind == BACKWARD
+        done, backward = self._done(position)
         states: dict[str, str] = {}
         for key, track in self.tracks.items():
-            reached = track.wants and track.at(position) > self._first_gradient(key) - 1
-            if not backward:
-                states[key] = "todo" if track.made > position else ""
-            elif track.wants and not reached:
+            if (track.reached if backward else track.made) > position:
                 states[key] = "todo"
             else:
-                states[key] = "done"
+                states[key] = "done" if backward else ""
         if done is not None:
             here, inputs = self.cards_of(done)
             for key in inputs:
@@ -197,17 +198,16 @@ class View:
             states[here] = "now" if backward else "forward"
         return states
 
-    def _first_gradient(self, key: str) -> int:
-        """The number of the first face with a gradient."""
-        track = self.tracks[key]
-        return next((i for i, since in enumerate(track.since) if since > self.forward_count), len(track.faces))
+    def _done(self, position: int) -> tuple[Step | None, bool]:
+        """The last step done at a position, and whether it is a backward one."""
+        done = self.stepper.steps[position - 1] if position else None
+        return done, done is not None and done.kind == BACKWARD
 
     def edge_states(self, position: int) -> dict[str, str]:
-        done = self.stepper.steps[position - 1] if position else None
-        backward = done is not None and done.kind == BACKWARD
+        _, backward = self._done(position)
+        times = self.sent if backward else self.used
         states = {}
         for edge in self.scene.edges:
-            times = self.sent if backward else self.used
             when = times.get(edge.key, 0)
             if when == position and when:
                 states[edge.key] = "now" if backward else "forward"

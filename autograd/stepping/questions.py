@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograd.drawing.cards import is_masked
 from autograd.formula.numbers import count, norm, rough
 from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
@@ -62,29 +63,19 @@ def why_plus(stepper: Stepper, node: Value) -> str:
 # --- zero and tiny -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Link:
-    """One edge on the way from the root: how large the gradient was before and after it."""
-
-    contribution: Contribution
-    before: float
-    after: float
-
-    @property
-    def factor(self) -> float:
-        return self.after / self.before if self.before else 1.0
+def dominant_path(stepper: Stepper, node: Value) -> list[Contribution]:
+    """The contributions by which most of a node's gradient came, from the root down."""
+    path: list[Contribution] = []
+    while senders := stepper.ledger(node):
+        path.append(max(senders, key=lambda c: (norm(c.value), norm(c.step.incoming))))
+        node = path[-1].step.node
+    return path[::-1]
 
 
-def dominant_path(stepper: Stepper, node: Value) -> list[Link]:
-    """The edges along which most of a node's gradient came, from the root down."""
-    links: list[Link] = []
-    while True:
-        senders = stepper.ledger(node)
-        if not senders:
-            return links[::-1]
-        sender = max(senders, key=lambda c: (norm(c.value), norm(c.step.incoming)))
-        links.append(Link(sender, norm(sender.step.arrives.value), norm(sender.added.value)))
-        node = sender.step.node
+def factor(sent: Contribution) -> float:
+    """How much of the gradient that arrives a step sends on, in size."""
+    before = norm(sent.step.arrives.value)
+    return norm(sent.added.value) / before if before else 1.0
 
 
 def why_small(stepper: Stepper, node: Value) -> str:
@@ -96,20 +87,17 @@ def why_small(stepper: Stepper, node: Value) -> str:
     if size > TINY * start:
         return ""
     path = dominant_path(stepper, node)
-    lossy = [link for link in path if link.factor < LOSSY]
+    lossy = [sent for sent in path if factor(sent) < LOSSY]
     if not lossy:
         if size == 0 and len(stepper.ledger(node)) > 1:
             return "Why so small: its contributions cancel."
         return f"Why so small: {count(len(path))} steps each take a little."
-    worst = min(lossy, key=lambda link: link.factor)
-    words = stepper.words
-    sent = worst.contribution
+    worst = min(lossy, key=factor)
     text = (
-        f"Why so small: between {sent.step.name} and {words.name(sent.parent)} the gradient shrinks from "
-        f"{rough(worst.before)} to {rough(worst.after)}. {reason(sent)}"
+        f"Why so small: between {worst.step.name} and {stepper.words.name(worst.parent)} the gradient shrinks from "
+        f"{rough(norm(worst.step.arrives.value))} to {rough(norm(worst.added.value))}. {reason(worst)}"
     )
-    others = len(lossy) - 1
-    if others:
+    if others := len(lossy) - 1:
         text += f" {count(others)} other step{'s shrink' if others > 1 else ' shrinks'} it on the way."
     return text
 
@@ -161,12 +149,13 @@ def reason(contribution: Contribution) -> str:
 
 # --- NaN and infinity ------------------------------------------------------------------------------------------------
 
+
 def why_bad_value(value: Value) -> str:
     """The first NaN or infinity on the way forward to `value`; "" if it has none."""
     for node in topological(value):
         if np.all(np.isfinite(node.data)) or any(not np.all(np.isfinite(x.data)) for x in node.parents):
             continue
-        if _is_mask(node):
+        if is_masked(node) and not np.any(np.isnan(node.data) | np.isposinf(node.data)):
             continue
         if node.op is None:
             return f"Why {_bad_word(node.data)}: {name_of(node)} was given as {_bad_word(node.data)}."
@@ -198,11 +187,6 @@ def _bad_step(contribution: Contribution) -> str:
         f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
         f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
     )
-
-
-def _is_mask(node: Value) -> bool:
-    """−∞ put in on purpose, for a softmax to make zeros of."""
-    return node.op is not None and node.op.name == "where" and not np.any(np.isnan(node.data) | np.isposinf(node.data))
 
 
 def _bad_word(data: Any) -> str:

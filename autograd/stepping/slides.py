@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
-from autograd.drawing.paint.svg import caption, document, n, next_drawing_number, rectangle, text
+from autograd.drawing.paint.svg import caption, document, n, next_drawing_number, rectangle, size_of, text
 from autograd.formula.text import COLOUR, abridged, columns, mono_width, sans_width, visible, xml
 from autograd.stepping.steps import BACKWARD, Step
 from autograd.stepping.terminal import Paint, body
@@ -73,7 +73,7 @@ def slide(stepper: Stepper, step: Step) -> str:
         picture = view.svg(step.index + 1)
     else:
         picture, shares = view.step_svg(step, note=False), SHARES
-    width, height = _size(picture)
+    width, height = size_of(picture)
     layout = max(_layouts(step, width, height, shares), key=lambda layout: layout.quality)
     parts = [
         f'<rect width="{WIDTH}" height="{HEIGHT}" {theme.fill("surface")}/>',
@@ -169,18 +169,12 @@ def _headline(step: Step) -> str:
 
 def _nested(picture: str, box: Box) -> str:
     """A picture inside another: its own size replaced by the place it has."""
-    width, height = _size(picture)
+    width, height = size_of(picture)
     inner = picture[picture.index("</style>") + len("</style>") : picture.rindex("</svg>")]
     return (
         f'<svg x="{n(box.x)}" y="{n(box.y)}" width="{n(box.width)}" height="{n(box.height)}" '
         f'viewBox="0 0 {width} {height}">{inner}</svg>'
     )
-
-
-def _size(picture: str) -> tuple[int, int]:
-    found = re.search(r'width="(\d+)" height="(\d+)"', picture)
-    assert found is not None
-    return int(found[1]), int(found[2])
 
 
 def _painted(layout: Layout) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.numbers import count
 from autograd.formula.walk import Walk
+from autograd.graph import calls_around
 from autograd.stepping.folding import Closed, enough_closed, folded, inside
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
 from autograd.stepping.update import update_of
@@ -166,9 +166,8 @@ class Stepper:
         if kind is not None:
             found = [index for index in found if self.steps[index].kind == kind]
         if not found:
-            near = difflib.get_close_matches(str(name), self._places, n=3, cutoff=0.4)
-            hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(list(self._places)[:12])}"
-            raise StepError(f"no {kind + ' ' if kind else ''}step of this graph is called {name!r}; {hint}")
+            hint = _did_you_mean(name, self._places) or f"; there are {', '.join(list(self._places)[:12])}"
+            raise StepError(f"no {kind + ' ' if kind else ''}step of this graph is called {name!r}{hint}")
         return found[-1]
 
     def _places_by_name(self) -> dict[str, list[int]]:
@@ -238,8 +237,7 @@ class Stepper:
         scope = upcoming.node.scope if upcoming.module is None else None
         while scope is not None and self.position < len(self):
             following = self.steps[self.position]
-            inside = following.node.scope
-            if following.kind != upcoming.kind or inside is None or scope not in inside.chain():
+            if following.kind != upcoming.kind or scope not in calls_around(following.node):
                 break
             upcoming = self.next()
         return upcoming
@@ -282,12 +280,10 @@ class Stepper:
         """The node of that name."""
         if isinstance(node, Value):
             return self.walk.twin(node)
-        known = {self.words.name(one): one for one in self.walk.nodes} | {
-            one.name: one for one in self.walk.nodes if one.name
-        }
+        known = {self.words.name(one): one for one in self.walk.nodes}
+        known |= {one.name: one for one in self.walk.nodes if one.name}
         if node not in known:
-            near = difflib.get_close_matches(node, known, n=3, cutoff=0.4)
-            raise StepError(f"no node is called {node!r}" + (f"; did you mean {' or '.join(near)}?" if near else ""))
+            raise StepError(f"no node is called {node!r}{_did_you_mean(node, known)}")
         return known[node]
 
     # --- faces ------------------------------------------------------------------------------------------------
@@ -375,9 +371,13 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
     return found
 
 
+def _did_you_mean(name: Any, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
 def _is_inside(node: Value, module: str) -> bool:
-    scopes = node.scope.chain() if node.scope is not None else ()
-    return any(fnmatch.fnmatchcase(text, module) for scope in scopes for text in (scope.path, scope.name, scope.kind))
+    return any(map(chooser(module), calls_around(node)))
 
 
 def _meets_bad(step: Step) -> bool:

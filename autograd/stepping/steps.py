@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from autograd.formula.digits import Digits
 from autograd.formula.lines import Derivation, Line
 from autograd.formula.scalars import spelled
 from autograd.formula.walk import Walk, without_noise
-from autograd.formula.writers.arithmetic import Arithmetic
-from autograd.formula.writers.pieces import Number, Piece, merged, plain_text, shown
+from autograd.formula.writers.arithmetic import equation
+from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
 from autograd.recording import Scope
 from autograd.value import Value
 
@@ -38,14 +37,14 @@ class Contribution:
     path, paths this is the `path`-th of `paths` contributions that meet at the parent
     """
 
-    def __init__(
-        self, step: Step, parent: Value, value: Any, before: Any, total: Any, path: int, paths: int,
-        noise: tuple[Any, Any] = (0.0, 0.0), previous: Contribution | None = None,
-    ) -> None:  # fmt: skip
-        self.step, self.parent = step, parent
-        self.value, self.before, self.total = value, before, total
-        self.path, self.paths = path, paths
-        self.noise, self.previous = noise, previous
+    def __init__(self, step: Step, parent: Value, value: Any, total: Any, noise: tuple[Any, Any] = (0.0, 0.0)) -> None:
+        self.step, self.parent, self.value, self.total, self.noise = step, parent, value, total, noise
+        self.previous: Contribution | None = None  # `numbered` says which, and counts the paths
+        self.path = self.paths = 1
+
+    @property
+    def before(self) -> Any:
+        return None if self.previous is None else self.previous.total
 
     @functools.cached_property
     def place(self) -> int:
@@ -258,38 +257,33 @@ class Step:
 
     def in_numbers(self, line: Line) -> list[Piece]:
         """A line in numbers, with what it comes to; only that where the numbers cannot show how."""
-        result = Number(line.result.value, line.result.is_gradient, written=self.digits.written(line.result))
-        if not self.shows_arithmetic(line):
-            return [result]
-        return [*merged(Arithmetic(self.digits.written).write(line.formula)), f" {self.digits.sign(line)} ", result]
+        if self.shows_arithmetic(line):
+            return equation(line, self.digits)
+        return [Number(line.result.value, line.result.is_gradient, written=self.digits.written(line.result))]
 
     def shows_arithmetic(self, line: Line) -> bool:
         """Does the line in numbers say more than its result, and does it come out?"""
         if line.formula.op is None:
             return False
-        return not line.is_shown if not line.is_shown else self.digits.confirms(line)
+        return not line.is_shown or self.digits.confirms(line)
 
     def entry_in_numbers(self, line: Line, index: tuple[int, ...]) -> list[Piece]:
         """One entry of a line, spelled out in numbers."""
-        number = float(np.asarray(line.result.value)[index])
-        result = Number(number, line.result.is_gradient, written=self.digits.written(line.result))
+        whole, number = line.result, float(np.asarray(line.result.value)[index])
+        alone: list[Piece] = ["= ", Number(number, whole.is_gradient, written=self.digits.written(whole))]
         entries = self.spelled(line)
-        if entries is None:
-            return ["= ", result]
-        entry = entries[index]
-        whole = line.result if line.result.node is None else line.result.node
-        scalar = Line(Expr("entry", number, node=whole, is_gradient=line.result.is_gradient), entry)
+        if entries is None or entries[index].op is None:
+            return alone
+        node = whole if whole.node is None else whole.node
+        entry = Line(Expr("entry", number, node=node, is_gradient=whole.is_gradient), entries[index])
         digits = self.digits
         if not digits.confirms(line):  # a whole table may be too wide; each entry is then a quantity of its own
             own: dict[str, Expr] = {}
-            scalar.formula = entry = entry.replaced(
+            entry.formula = entry.formula.replaced(
                 lambda e: own.setdefault(e.name, Expr(e.name, e.value, is_gradient=e.is_gradient)) if e.name else None
             )
-            digits = Digits([scalar])
-        if entry.op is None or not digits.confirms(scalar):
-            return ["= ", result]
-        result = replace(result, written=digits.written(scalar.result))
-        return [*merged(Arithmetic(digits.written).write(entry)), f" {digits.sign(scalar)} ", result]
+            digits = Digits([entry])
+        return equation(entry, digits) if digits.confirms(entry) else alone
 
     def spelled(self, line: Line) -> Any:
         """Every entry of a line as a formula of scalars; None where an op of somebody's own cannot be."""
@@ -342,25 +336,25 @@ def steps_of(walk: Walk, words: Derivation) -> list[Step]:
     for node in walk.order:
         if node in walk.incoming:
             by_node[node] = Step(words, BACKWARD, node, walk.incoming[node], noise=walk.noise.get(node, 0.0))
-    latest: dict[Value, Contribution] = {}
-    given: dict[Value, list[Contribution]] = {}
     for sent in walk.sent:
-        previous = latest.get(sent.parent)
-        made = latest[sent.parent] = Contribution(
-            by_node[sent.node], sent.parent, sent.value, sent.before, sent.total,
-            previous.path + 1 if previous else 1, walk.paths[sent.parent], sent.noise, previous,
-        )  # fmt: skip
-        given.setdefault(sent.node, []).append(made)
-    for node, step in by_node.items():
-        step.contributions = tuple(given.get(node, ()))
+        step = by_node[sent.node]
+        step.contributions += (Contribution(step, sent.parent, sent.value, sent.total, sent.noise),)
     return numbered(forward + list(by_node.values()))
 
 
 def numbered(steps: list[Step]) -> list[Step]:
-    """Tells each step its place."""
+    """Tell each step its place, and each contribution its place among those to the same gradient."""
     counts = Counter(step.kind for step in steps)
     seen: Counter[str] = Counter()
+    latest: dict[Value, Contribution] = {}
     for index, step in enumerate(steps):
         seen[step.kind] += 1
         step.index, step.number, step.count = index, seen[step.kind], counts[step.kind]
+        for one in step.contributions:
+            one.previous = latest.get(one.parent)
+            one.path = one.previous.path + 1 if one.previous else 1
+            latest[one.parent] = one
+    for step in steps:
+        for one in step.contributions:
+            one.paths = latest[one.parent].path
     return steps

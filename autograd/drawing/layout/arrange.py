@@ -20,14 +20,14 @@ from autograd.drawing.layout.geometry import ARROW, Arc, Array, Box, Curve, Plac
 from autograd.drawing.layout.graphviz import GraphvizMissing, solve_with_graphviz
 from autograd.drawing.layout.measure import Size, measure
 from autograd.drawing.scene import Frame, Scene
-from autograd.formula.text import clipped, mono_width, sans_width, visible
+from autograd.formula.text import mono_width, sans_width
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
 ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
 LABEL_SIZE, LABEL_HEIGHT = 11, 16
-MARGIN, SCOPE_MARGIN = 14, 26
-SCOPE_PAD, SCOPE_BOTTOM, SCOPE_CLEARANCE = 14, 25, 6
-SCOPE_TEXT = 12
+MARGIN, FRAME_MARGIN = 14, 26
+FRAME_PAD, FRAME_BOTTOM, FRAME_CLEARANCE = 14, 25, 6
+FRAME_TEXT = 12
 CLUSTER_TRIES = 4
 LABEL_ROUNDS = 2  # a label that stood in another's way may have moved by the second
 
@@ -37,15 +37,15 @@ def arrange(scene: Scene, sizes: Mapping[str, Size] | None = None, engine: str |
     given = sizes or {}
     sizes = {card.key: given[card.key] if card.key in given else measure(card) for card in scene.cards}
     problem = Problem(sizes, _arcs(scene), scene.direction, scene.rows, ordered=_is_ordered(scene))
-    solved, frames = _with_frames(scene, problem, engine)
+    solved, borders = _with_frames(scene, problem, engine)
     if len(scene.cards) <= ORDERED_MOST and (disorder := _disorder(solved, problem)):
         other = _with_frames(scene, replace(problem, ordered=not problem.ordered), engine)
         if _disorder(other[0], problem) < disorder:
-            solved, frames = other
+            solved, borders = other
     rooms = {arc.key: arc.label for arc in problem.arcs if arc.label}
-    names = [name_patch(scope, frames[scope.key]) for scope in scene.frames if scope.key in frames]
+    names = [name_patch(frame, borders[frame.key]) for frame in scene.frames if frame.key in borders]
     labels = _on_their_lines(solved.labels, rooms, solved.curves, [*solved.boxes.values(), *names])
-    return _framed(replace(solved, labels=labels), frames, rooms)
+    return _framed(replace(solved, labels=labels), borders, rooms)
 
 
 def _is_ordered(scene: Scene) -> bool:
@@ -75,33 +75,34 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
     clustered: list[Frame] = []
     tried = []
     for _ in range(CLUSTER_TRIES):
-        solved = _solve(replace(problem, clusters=[scope.members for scope in clustered]), engine)
-        frames = _frames(scene.frames, solved.boxes)
-        crowded = [scope for scope in scene.frames if _is_crowded(scope, scene.frames, frames, solved.boxes)]
-        tried.append((len(crowded), solved.width * solved.height, solved, frames, crowded))
-        more = [scope for scope in crowded if scope not in clustered]
+        solved = _solve(replace(problem, clusters=[frame.members for frame in clustered]), engine)
+        borders = _borders(scene.frames, solved.boxes)
+        crowded = [frame for frame in scene.frames if _is_crowded(frame, scene.frames, borders, solved.boxes)]
+        tried.append((len(crowded), solved.width * solved.height, solved, borders, crowded))
+        more = [frame for frame in crowded if frame not in clustered]
         if not more or solved.engine == "layered":
             break
         few = len(crowded) <= CLUSTER_TRIES
-        clustered += [min(more, key=lambda scope: len(scope.members))] if few else more
-    _, _, solved, frames, crowded = min(tried, key=lambda attempt: attempt[:2])
-    hidden = {_sort(scope) for scope in crowded}  # a frame for some copies of a module and not for others misleads
-    shown = {scope.key for scope in scene.frames if _sort(scope) not in hidden}
-    return solved, {key: frame for key, frame in frames.items() if key in shown}
+        clustered += [min(more, key=lambda frame: len(frame.members))] if few else more
+    _, _, solved, borders, crowded = min(tried, key=lambda attempt: attempt[:2])
+    # A frame for some copies of a module and not for others misleads.
+    hidden = {_sort_of_module(frame) for frame in crowded}
+    shown = {frame.key for frame in scene.frames if _sort_of_module(frame) not in hidden}
+    return solved, {key: border for key, border in borders.items() if key in shown}
 
 
-def _sort(scope: Frame) -> tuple[str, int]:
-    return scope.kind or scope.name, scope.name.count(".")
+def _sort_of_module(frame: Frame) -> tuple[str, int]:
+    return frame.kind or frame.name, frame.name.count(".")
 
 
 def _arcs(scene: Scene) -> list[Arc]:
     """Edge weights make the computation a straight spine; what comes from outside stands above the parameters, and a
     parameter that several cards share above those that each of them owns."""
     roles = {card.key: card.role for card in scene.cards}
-    scopes: dict[str, set[str]] = {card.key: set() for card in scene.cards}
-    for scope in scene.frames:
-        for key in scope.members:
-            scopes[key].add(scope.key)
+    frames: dict[str, set[str]] = {card.key: set() for card in scene.cards}
+    for frame in scene.frames:
+        for key in frame.members:
+            frames[key].add(frame.key)
     heads: dict[str, set[str]] = defaultdict(set)  # of each parameter
     for edge in scene.edges:
         if roles[edge.tail] == "parameter":
@@ -112,7 +113,7 @@ def _arcs(scene: Scene) -> list[Arc]:
     for edge in scene.edges:
         role = roles[edge.tail]
         weight = 3 if role == "parameter" else 1 if role in ("input", "constant") else 8
-        enters, leaves = scopes[edge.head] - scopes[edge.tail], scopes[edge.tail] - scopes[edge.head]
+        enters, leaves = frames[edge.head] - frames[edge.tail], frames[edge.tail] - frames[edge.head]
         if role == "parameter":
             above_parameters = edge.head in with_own and len(heads[edge.tail] & with_own) > 1
         else:
@@ -134,55 +135,41 @@ def _solve(problem: Problem, engine: str | None) -> Placement:
         return replace(layered.solve(problem), hint=str(missing))
 
 
-def _frames(scopes: Sequence[Frame], boxes: Mapping[str, Box]) -> dict[str, Box]:
-    """The members' bounding box; an inner scope is listed before the scope round it, which then goes round
-    its frame."""
-    frames: dict[str, Box] = {}
-    for scope in sorted(scopes, key=lambda scope: len(scope.members)):
-        inner = [
-            frames[other.key] for other in scopes if other.key in frames and set(other.members) <= set(scope.members)
-        ]
-        around = [boxes[key] for key in scope.members if key in boxes] + inner
-        if around:
-            left, top = min(box.x for box in around), min(box.y for box in around)
-            right, bottom = max(box.right for box in around), max(box.bottom for box in around)
-            width = max(right - left, sans_width(frame_label(scope), SCOPE_TEXT))
-            frames[scope.key] = Box(
-                left - SCOPE_PAD,
-                top - SCOPE_PAD,
-                width + 2 * SCOPE_PAD,
-                bottom - top + SCOPE_PAD + SCOPE_BOTTOM,
-            )
-    return frames
+def _borders(frames: Sequence[Frame], boxes: Mapping[str, Box]) -> dict[str, Box]:
+    """The border of each frame: round its cards, and round the frames inside it."""
+    borders: dict[str, Box] = {}
+    for frame in sorted(frames, key=lambda frame: len(frame.members)):
+        members = set(frame.members)
+        inside = [borders[other.key] for other in frames if other.key in borders and members.issuperset(other.members)]
+        around = [*(boxes[key] for key in frame.members), *inside]
+        left, top = min(box.x for box in around), min(box.y for box in around)
+        right, bottom = max(box.right for box in around), max(box.bottom for box in around)
+        width, height = max(right - left, sans_width(frame.shown_label, FRAME_TEXT)), bottom - top + FRAME_BOTTOM
+        borders[frame.key] = Box(left - FRAME_PAD, top - FRAME_PAD, width + 2 * FRAME_PAD, height + FRAME_PAD)
+    return borders
 
 
-def frame_label(scope: Frame) -> str:
-    return clipped(visible(scope.name)) + (f"  {clipped(visible(scope.kind))}" if scope.kind else "")
+def name_patch(frame: Frame, border: Box) -> Box:
+    """The place of a frame's name, at the bottom left: edges come in from above."""
+    return Box(border.x + 8, border.bottom - 21, sans_width(frame.shown_label, FRAME_TEXT) + 8, 17)
 
 
-def name_patch(scope: Frame, frame: Box) -> Box:
-    """The place of a scope's name, at the bottom left of its frame: edges come in from above."""
-    return Box(frame.x + 8, frame.bottom - 21, sans_width(frame_label(scope), SCOPE_TEXT) + 8, 17)
-
-
-def _is_crowded(scope: Frame, scopes: Sequence[Frame], frames: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
+def _is_crowded(frame: Frame, frames: Sequence[Frame], borders: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:
     """Is a card of another module, or the frame of one that is neither inside nor around, too near?"""
-    if scope.key not in frames:
-        return False
-    members, near = set(scope.members), frames[scope.key].grown(SCOPE_CLEARANCE)
+    members, near = set(frame.members), borders[frame.key].grown(FRAME_CLEARANCE)
     others = [box for key, box in boxes.items() if key not in members]
-    others += [frames[other.key] for other in scopes if other.key in frames and not members & set(other.members)]
+    others += [borders[other.key] for other in frames if other.key in borders and not members & set(other.members)]
     return any(near.touches(box) for box in others)
 
 
-def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:
+def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:
     """Moves everything so that it begins at the margin, and measures the whole."""
-    margin = SCOPE_MARGIN if frames else MARGIN
+    margin = FRAME_MARGIN if borders else MARGIN
     texts = [
         Box(x - rooms[key].width / 2, y - rooms[key].height / 2, rooms[key].width, rooms[key].height)
         for key, (x, y) in placed.labels.items()
     ]
-    taken = (*placed.boxes.values(), *frames.values(), *texts)
+    taken = (*placed.boxes.values(), *borders.values(), *texts)
     xs = [x for box in taken for x in (box.x, box.right)]
     ys = [y for box in taken for y in (box.y, box.bottom)]
     for curve in placed.curves.values():
@@ -195,7 +182,7 @@ def _framed(placed: Placement, frames: dict[str, Box], rooms: Mapping[str, Size]
         {key: box.moved(dx, dy) for key, box in placed.boxes.items()},
         {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
         {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
-        {key: frame.moved(dx, dy) for key, frame in frames.items()},
+        {key: border.moved(dx, dy) for key, border in borders.items()},
         max(xs) + dx + margin,
         max(ys) + dy + margin,
         placed.engine,
@@ -217,14 +204,14 @@ def _on_their_lines(
     """
     if not wishes:
         return {}
-    placed = {key: Box.about(centre, rooms[key]) for key, centre in wishes.items()}
+    placed = {key: Box.centred(centre, rooms[key]) for key, centre in wishes.items()}
     lines = {key: np.array(curve.samples()) for key, curve in curves.items()}
     points = np.concatenate(list(lines.values()))
     owners = np.repeat(np.arange(len(lines)), [len(line) for line in lines.values()])
     numbers = {key: number for number, key in enumerate(lines)}
     fixed = list(taken)
     for key in [*wishes] * LABEL_ROUNDS:
-        ends = [Box.about(tip, ARROW) for tip in (curves[key].tail, curves[key].head)]
+        ends = [Box.centred(tip, ARROW) for tip in (curves[key].tail, curves[key].head)]
         boxes = [*fixed, *ends, *(box for other, box in placed.items() if other != key)]
         line, room = lines[key], rooms[key]
         free = line[~_covers(line, room, _edges_of(boxes))]
@@ -233,7 +220,7 @@ def _on_their_lines(
             clear = free[~_covers(free, room, np.concatenate([elsewhere, elsewhere], axis=1))]
             choice = clear if len(clear) else free
             x, y = choice[np.argmin(np.hypot(*(choice - wishes[key]).T))]
-            placed[key] = Box.about((float(x), float(y)), room)
+            placed[key] = Box.centred((float(x), float(y)), room)
     return {key: box.centre for key, box in placed.items()}
 
 

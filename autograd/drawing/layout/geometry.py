@@ -34,7 +34,7 @@ class Box:
         return self.y + self.height
 
     @classmethod
-    def about(cls, centre: Point, size: Size) -> Box:
+    def centred(cls, centre: Point, size: Size) -> Box:
         return cls(centre[0] - size.width / 2, centre[1] - size.height / 2, size.width, size.height)
 
     def moved(self, dx: float, dy: float) -> Box:

@@ -66,7 +66,7 @@ def layout_dot(problem: Problem) -> str:
 
 
 class _Cluster:
-    """A scope with the scopes inside it, and the rows of cards that stand in it and in none of those."""
+    """A frame with the frames inside it, and the rows of cards that stand in it and in none of those."""
 
     def __init__(self, members: set[str]) -> None:
         self.members = members
@@ -79,7 +79,7 @@ class _Cluster:
 
 
 def _add_clusters(graph: graphviz.Digraph, problem: Problem) -> None:
-    """Nested clusters, each scope inside the smallest that contains it; and each row where all its cards are."""
+    """Nested clusters, each frame inside the smallest that contains it; and each row where all its cards are."""
     whole = _Cluster(set(problem.sizes))
     for members in sorted(problem.clusters, key=len, reverse=True):
         whole.innermost(set(members)).children.append(_Cluster(set(members)))
@@ -148,7 +148,7 @@ def _read(answer: bytes, problem: Problem, engine: str) -> Placement:
     for entry in laid_out["objects"]:
         size = problem.sizes.get(entry.get("name", ""))
         if size is not None:
-            boxes[entry["name"]] = Box.about(point(entry["pos"]), size)
+            boxes[entry["name"]] = Box.centred(point(entry["pos"]), size)
     curves, labels = {}, {}
     for entry in laid_out.get("edges", ()):
         curves[entry["id"]] = _curve(entry["pos"], point)

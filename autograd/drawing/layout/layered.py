@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from autograd.drawing.layout.geometry import Arc, Box, Curve, Placement, Point, Problem
@@ -144,16 +144,23 @@ def _order(ranks: list[list[_Spot]]) -> None:
     """Down and up a few times: sort each rank by the mean place of the neighbours in the rank before."""
     for rank in ranks:
         _number(rank)
-    for sweep in range(SWEEPS):
-        downwards = sweep % 2 == 0
-        for rank in ranks if downwards else reversed(ranks):
-            if len(rank) > 1:
-                for spot in rank:
-                    near = spot.above if downwards else spot.below
-                    if near:
-                        spot.place = near[0].place if len(near) == 1 else sum(one.place for one in near) / len(near)
-                rank.sort(key=_place)
-                _number(rank)
+    for rank, neighbours in _sweeps(ranks):
+        if len(rank) > 1:
+            for spot in rank:
+                near = neighbours(spot)
+                if near:
+                    spot.place = near[0].place if len(near) == 1 else sum(one.place for one in near) / len(near)
+            rank.sort(key=_place)
+            _number(rank)
+
+
+def _sweeps(ranks: list[list[_Spot]]) -> Iterator[tuple[list[_Spot], Callable[[_Spot], list[_Spot]]]]:
+    """Each rank, down and up a few times, and how to get a spot's neighbours in the rank before it."""
+    for _ in range(SWEEPS // 2):
+        for rank in ranks:
+            yield rank, operator.attrgetter("above")
+        for rank in reversed(ranks):
+            yield rank, operator.attrgetter("below")
 
 
 def _number(rank: list[_Spot]) -> None:
@@ -165,22 +172,10 @@ def _number(rank: list[_Spot]) -> None:
 def _move_to_neighbours(ranks: list[list[_Spot]]) -> None:
     """Each rank starts packed about zero; then its spots move towards their neighbours, keeping order and gaps."""
     for rank in ranks:
-        width = sum(spot.breadth + spot.gap for spot in rank)
-        edge = -width / 2
-        for spot in rank:
-            spot.centre = edge + (spot.breadth + spot.gap) / 2
-            edge += spot.breadth + spot.gap
-    for sweep in range(SWEEPS):
-        downwards = sweep % 2 == 0
-        for rank in ranks if downwards else reversed(ranks):
-            wanted = []
-            for spot in rank:
-                near = spot.above if downwards else spot.below
-                if len(near) == 1:
-                    wanted.append(near[0].centre)
-                else:
-                    wanted.append(sum(other.centre for other in near) / len(near) if near else spot.centre)
-            _pack(rank, wanted)
+        _line_up(rank, -sum(spot.breadth + spot.gap for spot in rank) / 2)
+    for rank, neighbours in _sweeps(ranks):
+        _pack(rank, [sum(other.centre for other in near) / len(near) if (near := neighbours(spot)) else spot.centre
+                     for spot in rank])  # fmt: skip
 
 
 def _pack(rank: list[_Spot], wanted: list[float]) -> None:
@@ -201,10 +196,14 @@ def _pack(rank: list[_Spot], wanted: list[float]) -> None:
             before.width += last.width
     ends = [block.first for block in blocks[1:]] + [len(rank)]
     for block, end in zip(blocks, ends):
-        edge = block.edge
-        for spot in rank[block.first : end]:
-            spot.centre = edge + (spot.breadth + spot.gap) / 2
-            edge += spot.breadth + spot.gap
+        _line_up(rank[block.first : end], block.edge)
+
+
+def _line_up(spots: Iterable[_Spot], edge: float) -> None:
+    """Spots side by side, from an edge on."""
+    for spot in spots:
+        spot.centre = edge + (spot.breadth + spot.gap) / 2
+        edge += spot.breadth + spot.gap
 
 
 def _gaps(spots: dict[str, _Spot], arcs: Sequence[Arc], sideways: bool) -> dict[int, float]:

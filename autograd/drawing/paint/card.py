@@ -101,13 +101,8 @@ def _outline(card: Card, box: Box, look: _Look) -> str:
 
 def _pill(card: Card, box: Box, look: _Look) -> str:
     if card.role == "constant":
-        return text(
-            box.x + box.width / 2,
-            box.y + box.height / 2 + 4.5,
-            measure.pill_text(card),
-            anchor="middle",
-            size=measure.PILL_TEXT,
-        )
+        x, y = box.centre
+        return text(x, y + 4.5, measure.pill_text(card), anchor="middle", size=measure.PILL_TEXT)
     return _header(card, box, look, top=box.y - 1)
 
 
@@ -166,35 +161,20 @@ def _body(card: Card, box: Box, look: _Look) -> str:
 def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
     parts = []
     for row in rows:
-        pitch = measure.STRONG_ROW if row.strong else measure.INFO_ROW
         token = "bad" if row.bad else {"grad": "grad", "unknown": "muted"}.get(row.kind, "")
         if row.strong and row.kind == "grad":
             parts.append(rectangle(Box(left - 4, top, right - left + 7, 17), 3, theme.fill("grad-fill")))
-        parts.append(
-            caption(
-                left,
-                top + (12.5 if row.strong else 13),
-                row.caption,
-                "grad" if row.kind == "grad" and not row.plain_caption else "muted",
-                size=measure.CAPTION if row.strong else measure.INFO_CAPTION,
-            )
-        )
+        hue = "grad" if row.kind == "grad" and not row.plain_caption else "muted"
+        y, small = (top + 12.5, measure.CAPTION) if row.strong else (top + 13, measure.INFO_CAPTION)
         size = measure.NUMBER if row.strong else measure.INFO
         weight = 600 if row.bad or (row.strong and row.kind != "unknown") else 400
-        parts.append(
-            text(
-                right,
-                top + 13,
-                row.text,
-                token=token,
-                anchor="end",
-                size=None if row.strong else size,
-                weight=weight,
-                more=_mark(row),
-            )
-        )
-        parts.append(_bars(row, right - mono_width(row.text, size) - measure.bars_width(row), top + 15))
-        top += pitch
+        own = None if row.strong else size  # a strong number has the size of its group
+        parts += [
+            caption(left, y, row.caption, hue, size=small),
+            text(right, top + 13, row.text, token=token, anchor="end", size=own, weight=weight, more=_mark(row)),
+            _bars(row, right - mono_width(row.text, size) - measure.bars_width(row), top + 15),
+        ]
+        top += measure.STRONG_ROW if row.strong else measure.INFO_ROW
     return "".join(parts)
 
 

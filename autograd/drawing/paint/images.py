@@ -5,7 +5,6 @@ or Chrome found on PATH; several pictures as the pages of one PDF, or as an anim
 from __future__ import annotations
 
 import io
-import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 from autograd.browser import pdf_of, png_of
 from autograd.drawing.paint import theme
+from autograd.drawing.paint.svg import size_of
 from autograd.formula.text import xml
 
 PNG_SCALE = 2  # pixels of a PNG per pixel of the drawing
@@ -49,7 +49,7 @@ def film(svgs: Iterable[str], seconds: float) -> bytes:
     for first in range(0, len(pictures), MOST_FRAMES):  # several at a time: a browser takes a second to start
         strip = _strip(pictures[first : first + MOST_FRAMES])
         whole = Image.open(io.BytesIO(image(strip, "png", scale=1))).convert("RGB")
-        width, height = _size(pictures[0])
+        width, height = size_of(pictures[0])
         for top in range(0, whole.height, height):
             frame = whole.crop((0, top, width, top + height))
             frames.append(frame.quantize(256, dither=Image.Dither.NONE))
@@ -62,7 +62,7 @@ def film(svgs: Iterable[str], seconds: float) -> bytes:
 
 def _strip(svgs: Sequence[str]) -> str:
     """Pictures below one another, as one."""
-    width, height = _size(svgs[0])
+    width, height = size_of(svgs[0])
     body = "".join(svg.replace("<svg ", f'<svg y="{number * height}" ', 1) for number, svg in enumerate(svgs))
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height * len(svgs)}">{body}</svg>'
 
@@ -108,7 +108,7 @@ def _by_cairo(svgs: Sequence[str], kind: str, scale: int) -> bytes | None:
 
 
 def _by_browser(svgs: Sequence[str], kind: str, scale: int) -> bytes | None:
-    width, height = _size(svgs[0])
+    width, height = size_of(svgs[0])
     page = (
         f"<!doctype html><meta charset=utf-8><style>@page{{size:{width}px {height}px;margin:0}}body{{margin:0}}"
         "body>svg{display:block;break-after:page}body>svg:last-child{break-after:auto}</style>" + "".join(svgs)
@@ -142,9 +142,3 @@ def first_rows(png: bytes, rows: int) -> bytes:
 
 def _chunk(kind: bytes, body: bytes) -> bytes:
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-
-def _size(svg: str) -> tuple[int, int]:
-    found = re.search(r'width="(\d+)" height="(\d+)"', svg)
-    assert found is not None
-    return int(found[1]), int(found[2])

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from autograd.drawing.layout import measure
-from autograd.drawing.layout.arrange import LABEL_HEIGHT, LABEL_SIZE, SCOPE_TEXT, frame_label, name_patch
+from autograd.drawing.layout.arrange import FRAME_TEXT, LABEL_HEIGHT, LABEL_SIZE, name_patch
 from autograd.drawing.layout.geometry import Box, Curve, Placement, Point
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card
@@ -55,16 +55,16 @@ def paint(
     """
     prefix = prefix or f"hg-{next_drawing_number()}"
     states = states or {}
-    scopes = _outermost_first(scene.frames, placed)
+    frames = _outermost_first(scene.frames, placed)
     below, width, height = _below(scene, placed)
     body = [
         f'<rect width="100%" height="100%" {theme.fill("surface")}/>',
-        *(_scope(placed.frames[scope.key]) for scope in scopes),
+        *(_border(placed.frames[frame.key]) for frame in frames),
         f'<g class="hg-mono" font-family="{xml(theme.MONO)}" font-size="{measure.NUMBER}">',
         "<g>",
         *(paint_edge(edge, placed.curves[edge.key], prefix) for edge in scene.edges),
         "</g>",
-        *(_scope_name(scope, placed.frames[scope.key]) for scope in scopes),
+        *(_frame_name(frame, placed.frames[frame.key]) for frame in frames),
         *(paint_card(card, placed.boxes[card.key], prefix, states.get(card.key, "")) for card in scene.cards),
         *(_edge_label(edge, placed.labels[edge.key]) for edge in scene.edges if edge.key in placed.labels),
         "</g>",
@@ -138,20 +138,20 @@ def _edge_label(edge: Edge, centre: Point) -> str:
     return back + text(x, y + 4, edge.shown_label, token=token, anchor="middle", size=LABEL_SIZE)
 
 
-def _scope(frame: Box) -> str:
-    return f'<g class="hg-scope">{rectangle(frame, 12, theme.outline("scope-fill", "scope-line", 1.3))}</g>'
+def _border(border: Box) -> str:
+    return f'<g class="hg-scope">{rectangle(border, 12, theme.outline("scope-fill", "scope-line", 1.3))}</g>'
 
 
-def _scope_name(scope: Frame, frame: Box) -> str:
+def _frame_name(frame: Frame, border: Box) -> str:
     """Over the edges, on a patch of the frame's own colour, so that none strikes it through."""
-    patch = name_patch(scope, frame)
-    name = caption(patch.x + 4, patch.bottom - 4, frame_label(scope), "muted", weight=600, size=SCOPE_TEXT)
+    patch = name_patch(frame, border)
+    name = caption(patch.x + 4, patch.bottom - 4, frame.shown_label, "muted", weight=600, size=FRAME_TEXT)
     return rectangle(patch, 3, f'{theme.fill("scope-fill")} fill-opacity=".85"') + name
 
 
-def _outermost_first(scopes: Iterable[Frame], placed: Placement) -> list[Frame]:
-    shown = [scope for scope in scopes if scope.key in placed.frames]
-    return sorted(shown, key=lambda scope: -len(scope.members))
+def _outermost_first(frames: Iterable[Frame], placed: Placement) -> list[Frame]:
+    shown = [frame for frame in frames if frame.key in placed.frames]
+    return sorted(shown, key=lambda frame: -len(frame.members))
 
 
 def _below(scene: Scene, placed: Placement) -> tuple[str, float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 from autograd.drawing.layout.geometry import Box, Point
 from autograd.drawing.paint import theme
@@ -18,13 +19,7 @@ def next_drawing_number() -> int:
 
 
 def document(
-    body: str,
-    width: float,
-    height: float,
-    title: str,
-    description: str,
-    prefix: str,
-    theme_name: str = "auto",
+    body: str, width: float, height: float, title: str, description: str, prefix: str, theme_name: str = "auto"
 ) -> str:
     """The `<svg>` round painted elements: size, accessible texts, style sheet."""
     tokens = set(re.findall(r"hg-[fs]-([a-z-]+)", body))
@@ -38,23 +33,22 @@ def document(
     )
 
 
+def size_of(svg: str) -> tuple[int, int]:
+    """The width and height of a whole picture."""
+    found = re.search(r'width="(\d+)" height="(\d+)"', svg)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
 def rectangle(box: Box, radius: float, style: str) -> str:
     corner = f' rx="{n(radius)}"' if radius else ""
     return f'<rect x="{n(box.x)}" y="{n(box.y)}" width="{n(box.width)}" height="{n(box.height)}"{corner} {style}/>'
 
 
 def text(
-    x: float,
-    y: float,
-    content: str,
-    *,
-    token: str = "",
-    anchor: str = "start",
-    size: float | None = None,
-    weight: int = 400,
-    family: str = "",
-    more: str = "",
-) -> str:
+    x: float, y: float, content: str, *, token: str = "", anchor: str = "start", size: float | None = None,
+    weight: int = 400, family: str = "", more: str = "",
+) -> str:  # fmt: skip
     """A text, by default in the font and colour of its group; `more` is another attribute."""
     attributes = f'{more} x="{n(x)}" y="{n(y)}"'
     if token:
@@ -72,18 +66,9 @@ def text(
     return f"<text{attributes}>{xml(content)}</text>"
 
 
-def caption(
-    x: float,
-    y: float,
-    content: str,
-    token: str,
-    *,
-    anchor: str = "start",
-    weight: int = 400,
-    size: float = 10.5,
-    more: str = "",
-) -> str:
-    return text(x, y, content, token=token, anchor=anchor, size=size, weight=weight, family=theme.SANS, more=more)
+def caption(x: float, y: float, content: str, token: str, *, size: float = 10.5, **look: Any) -> str:
+    """A text in the other font, which has no fixed width; `look` as in `text`."""
+    return text(x, y, content, token=token, size=size, family=theme.SANS, **look)
 
 
 def n(value: float) -> str:

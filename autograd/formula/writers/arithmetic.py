@@ -108,6 +108,12 @@ class Arithmetic(Writer):
         return ATOM, [Number(turned, inner.is_gradient, written=self.written(inner))]
 
 
+def equation(line: Any, digits: Any) -> list[Piece]:
+    """A line in numbers with what it comes to, `0.5 × 3 = 1.5`, each number as the `Digits` say."""
+    result = Number(line.result.value, line.result.is_gradient, written=digits.written(line.result))
+    return [*merged(Arithmetic(digits.written).write(line.formula)), f" {digits.sign(line)} ", result]
+
+
 # --- slots ------------------------------------------------------------------------------------------------------------
 
 IF_NEGATIVE, IF_RAISED = 1, 2  # when a page brackets a number: if it is negative, if it has a power of ten of its own

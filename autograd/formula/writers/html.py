@@ -80,7 +80,7 @@ class MathML(Maths):
         return after_d(name)
 
     def below(self, node: Any) -> str:
-        return whole(super().below(node))
+        return unbroken(super().below(node))
 
     def slope(self, node: Any) -> str:
         return slope_mathml(after_d(self.top), self.below(node))
@@ -90,32 +90,32 @@ class MathML(Maths):
         return " · " if sign == " × " else sign
 
     def quotient(self, left: Side, right: Side) -> tuple[int, str]:
-        above, below = (whole(side.write(0)) for side in (left, right))
-        if max(length(above), length(below)) > LONGEST_PART:
+        above, below = (unbroken(side.write(0)) for side in (left, right))
+        if max(length_shown(above), length_shown(below)) > LONGEST_PART:
             return super().quotient(left, right)
         rows = (f'<mrow displaystyle="true">{side}</mrow>' for side in (above, below))
         return PRODUCT, f"<mfrac>{''.join(rows)}</mfrac>"  # at full size: a slope above the line stays readable
 
     def power(self, base: Side, exponent: Side) -> tuple[int, str]:
-        below = whole(base.write(ATOM))
-        return POWER, f"<msup>{row(below)}{row(whole(exponent.write(0)))}</msup>"
+        below = unbroken(base.write(ATOM))
+        return POWER, f"<msup>{mrow(below)}{mrow(unbroken(exponent.write(0)))}</msup>"
 
     def view(self, inner: Expr, view: str) -> tuple[int, str]:
-        base = whole(self.write(inner, ATOM))
+        base = unbroken(self.write(inner, ATOM))
         if base.startswith("<msub>") and base.count("<msub>") == 1 and base.endswith("</msub>"):
             return POWER, f"<msubsup>{base[6:-7]}<mi>⊤</mi></msubsup>"
-        return POWER, f"<msup>{row(base)}<mi>⊤</mi></msup>"
+        return POWER, f"<msup>{mrow(base)}<mi>⊤</mi></msup>"
 
     def look_root(self, e: Expr) -> tuple[int, str] | None:
-        inside = whole(self.write(e.args[0]))
-        return (ATOM, f"<msqrt>{inside}</msqrt>") if length(inside) <= LONGEST_PART else None
+        inside = unbroken(self.write(e.args[0]))
+        return (ATOM, f"<msqrt>{inside}</msqrt>") if length_shown(inside) <= LONGEST_PART else None
 
     def look_bars(self, e: Expr) -> tuple[int, str]:
         return ATOM, f'<mo stretchy="false">|</mo>{self.write(e.args[0])}<mo stretchy="false">|</mo>'
 
     def look_exponential(self, e: Expr) -> tuple[int, str] | None:
-        above = whole(self.write(e.args[0]))
-        return (POWER, f"<msup><mi>e</mi>{row(above)}</msup>") if length(above) <= LONGEST_PART else None
+        above = unbroken(self.write(e.args[0]))
+        return (POWER, f"<msup><mi>e</mi>{mrow(above)}</msup>") if length_shown(above) <= LONGEST_PART else None
 
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:
         head = "<mo>∑</mo>" if word == "sum" else self.function(word)
@@ -126,17 +126,17 @@ class MathML(Maths):
         return SIGN, f"{head}{inside if alone else self.bracketed(inside)}"
 
 
-def whole(written: str) -> str:
+def unbroken(written: str) -> str:
     """A part of a formula in which no line ends."""
     return written.replace(BREAK, "")
 
 
-def length(written: str) -> int:
+def length_shown(written: str) -> int:
     """How many characters it shows."""
-    return len(re.sub(r"<[^>]+>|&[a-z]+;", "", whole(written)))
+    return len(re.sub(r"<[^>]+>|&[a-z]+;", "", unbroken(written)))
 
 
-def row(written: str) -> str:
+def mrow(written: str) -> str:
     return f"<mrow>{written}</mrow>"
 
 
@@ -179,8 +179,8 @@ def math(content: str, spoken: str) -> str:
     """The `<math>` elements of a formula, one for each piece between the places where a line may end; the first has a
     text for screen readers that do not read MathML."""
     first, *rest = [piece for piece in content.split(BREAK) if piece]
-    pieces = [f'<math displaystyle="true" aria-label="{xml(spoken)}">{row(first)}</math>']
-    pieces += [f'<math displaystyle="true" aria-hidden="true">{row(piece)}</math>' for piece in rest]
+    pieces = [f'<math displaystyle="true" aria-label="{xml(spoken)}">{mrow(first)}</math>']
+    pieces += [f'<math displaystyle="true" aria-hidden="true">{mrow(piece)}</math>' for piece in rest]
     return f'<span class="hg-math">{"".join(pieces)}</span>'
 
 

@@ -150,12 +150,9 @@ def drawn(numbers: NumberTable) -> Picture:
     """A table as rows of text: brackets, and columns aligned at the decimal point."""
     lines = []
     last = len(numbers.rows) - 1
-    for index, row in enumerate(numbers.rows):
-        cells = []
-        for one, (before, after) in zip(row, numbers.columns):
-            cells.append((" " * (before - one.before_point) + one.text).ljust(before + after))
+    for index, row in enumerate(numbers.aligned):
         left, right = "[]" if last == 0 else "⎡⎤" if index == 0 else "⎣⎦" if index == last else "⎢⎥"
-        lines.append(f"{left}{'  '.join(cells)}{right}")
+        lines.append(f"{left}{row}{right}")
     if numbers.power:
         blank = " " * columns(numbers.power)
         lines = [line + (numbers.power if index == len(lines) // 2 else blank) for index, line in enumerate(lines)]

@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd.expr import Expr, lines_of
 from autograd.formula.numbers import MINUS, literal
-from autograd.formula.writers.writer import ATOM, SIGN, Writer, is_default
+from autograd.formula.writers.writer import ATOM, SIGN, Writer, is_default, without_new_axes
 
 IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)  # m₁ is no name in Python
 
@@ -63,8 +63,7 @@ class Edge(Symbols):
     """The shortest form, for the label of an edge: what flows along it has the shape of the card it flows to."""
 
     def look_copied(self, e: Expr) -> tuple[int, str]:
-        copied = e.args[0]
-        return self.unbracketed(copied.args[0] if copied.op is not None and copied.op.look == "stood" else copied)
+        return self.unbracketed(without_new_axes(e.args[0]))
 
     def look_reshaped(self, e: Expr) -> tuple[int, str]:
         return self.unbracketed(e.args[0])

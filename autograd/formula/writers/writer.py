@@ -118,19 +118,17 @@ class Writer:
 
     def keywords(self, keywords: Iterable[ast.keyword], e: Expr, bound: Mapping[str, Any]) -> list[Any]:
         """Settings that are not defaults."""
-        assert e.op is not None
         found = []
         for keyword in keywords:
             name = keyword.value.id if isinstance(keyword.value, ast.Name) else ""
-            if name not in e.op.settings:
+            if name not in e.settings:
                 found.append(self.join(self.setting(f"{keyword.arg}="), self.part(keyword.value, e, bound, SAID)))
             elif not self.is_implied(e, name):
-                found.append(self.setting(self.keyword_text(e, name, e.op.settings[name])))
+                found.append(self.setting(self.keyword_text(e, name, e.settings[name])))
         return found
 
     def is_implied(self, e: Expr, name: str) -> bool:
-        assert e.op is not None
-        return name == "keepdims" or is_default(e, name) or (name == "axis" and e.op.settings[name] == ())
+        return name == "keepdims" or is_default(e, name) or (name == "axis" and e.settings[name] == ())
 
     def listed(self, parts: list[Any]) -> list[Any]:
         written: list[Any] = []
@@ -180,27 +178,21 @@ class Writer:
         return self.unbracketed(e.args[0])
 
     def look_reshaped(self, e: Expr) -> tuple[int, Any]:
-        assert e.op is not None
-        shape = self.setting(f", {dimensions(e.op.settings['shape'])}")
+        shape = self.setting(f", {dimensions(e.settings['shape'])}")
         return ATOM, self.join(self.function("reshape"), self.setting("("), self.write(e.args[0]), shape,
                                self.setting(")"))  # fmt: skip
 
     def look_copied(self, e: Expr) -> tuple[int, Any]:
         """`g copied to 2×3`"""
-        assert e.op is not None
-        shape = e.op.settings["shape"]
+        shape = e.settings["shape"]
         if shape == e.args[0].shape:
             return self.unbracketed(e.args[0])
         to = f"all {shape[0]} entries" if len(shape) == 1 else dimensions(shape)
-        copied = e.args[0]
-        if copied.op is not None and copied.op.look == "stood":  # the shape it is copied to says so
-            copied = copied.args[0]
-        return SAID, self.join(self.write(copied, COMPARED), self.setting(f" copied to {to}"))
+        return SAID, self.join(self.write(without_new_axes(e.args[0]), COMPARED), self.setting(f" copied to {to}"))
 
     def look_placed(self, e: Expr) -> tuple[int, Any]:
         """`g at [1], 0 elsewhere`"""
-        assert e.op is not None
-        place = index_text(without_dots(e.op.settings["index"], e), self.array_text)
+        place = index_text(without_dots(e.settings["index"], e), self.array_text)
         return SAID, self.join(self.write(e.args[0], COMPARED), self.setting(f" at [{place}], 0 elsewhere"))
 
     def view(self, inner: Expr, view: str) -> tuple[int, Any]:
@@ -314,10 +306,14 @@ def is_missing(operand: Any) -> bool:
     return isinstance(operand, Expr) and operand.is_constant and operand.value is None
 
 
+def without_new_axes(e: Expr) -> Expr:
+    """What is copied, without the axes put in for it: the shape that it is copied to says them."""
+    return e.args[0] if e.op is not None and e.op.look == "stood" else e
+
+
 def over(e: Expr) -> str:
     """Over what a sum or mean runs: each row, each column, or axes by number; "" for everything."""
-    assert e.op is not None
-    axes, rank = from_the_front(e, e.op.settings["axis"]), e.args[0].ndim
+    axes, rank = from_the_front(e, e.settings["axis"]), e.args[0].ndim
     if len(axes) == rank or rank < 2:
         return ""
     if axes == (rank - 1,):
@@ -333,8 +329,7 @@ def _axes_text(axes: tuple[int, ...], one: str) -> str:
 
 def transposed(e: Expr) -> str:
     """`T` or `mT` if the op swaps the last two axes, or reverses all; "" if it does something else."""
-    assert e.op is not None
-    settings = e.op.settings
+    settings = e.settings
     if "axes" in settings:
         return "T" if settings["axes"] == tuple(range(-1, -len(settings["axes"]) - 1, -1)) else ""
     if {settings.get("a"), settings.get("b")} == {-1, -2}:

@@ -273,9 +273,7 @@ class Panels:
             else ""
         )
         question = questions.asked_of(step, lambda name: f"<b>{xml(name)}</b>")
-        rules = "".join(
-            f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if len(c.lines) == 1
-        )
+        rules = "".join(f'<div class="hg-sym">{self._rule(c)}</div>' for c in step.contributions if len(c.lines) == 1)
         return f'<div class="hg-next hg-asks"><p><b>Next</b> {xml(step.reading)}.{first} {question}</p>{rules}</div>'
 
     def _finish(self) -> str:

@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch", reason="NOT TESTED: torch is not installed 
 from torch import nn  # noqa: E402
 
 import autograd as ag  # noqa: E402
+from autograd.capturing.page import as_sum  # noqa: E402
 from tests.autograd.capturing.gpt import GPT, tokens  # noqa: E402
 from tests.autograd.capturing.test_compare import GoodRowNorm, Linear, Norm, RowNorm, line_of  # noqa: E402
 
@@ -189,3 +190,7 @@ def test_it_fits_its_window_and_stays_silent(found, in_a_gpt, browser, tmp_path)
 
 def test_the_line_of_the_report_is_the_line_of_the_mistake(found):
     assert f"test_compare.py:{line_of('the wrong line', RowNorm)}" in words(found.html())
+
+
+def test_a_sum_of_small_numbers_has_each_power_of_ten_once():
+    assert as_sum([1.5e-4, 2.5e-4, 4e-4]) == ("=", ["1.5×10⁻⁴", "2.5×10⁻⁴", "4×10⁻⁴"])

@@ -76,7 +76,7 @@ def test_a_label_sits_on_its_own_edge(direction):
     placed = arrange(replace(picture, edges=named), engine="pygraphviz")
     for key, centre in placed.labels.items():
         assert distance_to(placed.curves[key], centre) < 1.0
-        assert not any(Box.about(centre, Size(30, 10)).touches(box) for box in placed.boxes.values())
+        assert not any(Box.centred(centre, Size(30, 10)).touches(box) for box in placed.boxes.values())
         assert math.dist(placed.curves[key].head, centre) > 10  # the arrowhead stays visible
     for one, other in itertools.combinations(placed.labels.values(), 2):
         assert abs(one[0] - other[0]) > 20 or abs(one[1] - other[1]) > 10
@@ -100,7 +100,7 @@ def test_layers_make_room_for_labels(direction):
     placed = arrange(replace(picture, edges=named), engine="layered")
     room = Size(mono_width(text, LABEL_SIZE), LABEL_HEIGHT)
     for centre in placed.labels.values():
-        assert not any(Box.about(centre, room).touches(box) for box in placed.boxes.values())
+        assert not any(Box.centred(centre, room).touches(box) for box in placed.boxes.values())
 
 
 def test_a_label_leaves_the_name_of_a_frame_free():
@@ -110,7 +110,7 @@ def test_a_label_leaves_the_name_of_a_frame_free():
     placed = arrange(replace(picture, edges=named), engine="pygraphviz")
     name = name_patch(scope, placed.frames["s"])
     for centre in placed.labels.values():
-        assert not name.touches(Box.about(centre, Size(mono_width("g * (out > 0)", LABEL_SIZE), LABEL_HEIGHT)))
+        assert not name.touches(Box.centred(centre, Size(mono_width("g * (out > 0)", LABEL_SIZE), LABEL_HEIGHT)))
 
 
 def test_a_parameter_that_several_share_stands_above_those_each_owns():

@@ -489,6 +489,18 @@ def test_a_module_step_counts_its_operations():
     ]  # fmt: skip
 
 
+def test_a_module_opened_again_has_all_its_steps_and_paths():
+    x = Value(0.5, name="x")
+    with ag.scope("blocks.0", kind="Block"):
+        h = x * x + x
+    steps = step(h * x, collapse=1)
+    assert [(c.step.name, c.path, c.paths) for c in steps.received[x]] == [("L", 1, 2), ("blocks.0", 2, 2)]
+    steps.into("blocks.0")
+    opened, whole = ([(s.kind, s.name, s.index) for s in one] for one in (steps, step(h * x)))
+    assert opened == whole
+    assert [(c.path, c.paths) for c in steps.received[x]] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
 def test_into_and_over():
     _, loss = module_graph()
     steps = step(loss, collapse=1)
