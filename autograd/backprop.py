@@ -29,7 +29,7 @@ ndarray = np.ndarray
 Watch = Callable[[Value, Any, Value, Any, Any, Any], None]
 
 
-def backward(root: Value, cotangent: Any = None) -> None:
+def backward(root: Value, grad: Any = None) -> None:
     """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between.
 
     `Value.backward` and `autograd.backward` are its fast twin in `fast.py`.
@@ -39,7 +39,7 @@ def backward(root: Value, cotangent: Any = None) -> None:
     >>> x.grad
     6.0
     """
-    grads = {root: cotangent_for(root, cotangent)}
+    grads = {root: cotangent_for(root, grad)}
     order = reach(root)
     results = walk(order, grads)
     write(order, results, grads)

@@ -15,7 +15,7 @@ from .backprop import conform, contributions, cotangent_for, refuse_stale, run_h
 from .graph import by_stamp
 from .op import Op, nothing
 from .plain import as_operand, as_plain
-from .recording import apply_modes, modes, opened
+from .recording import apply_modes, modes, modes_in_use
 from .value import Value, counter, ndarray, new, new_node
 
 # --- operators ------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
         node.stamp = next(counter)
         node._note = None
         node.requires_grad = needs and op.vjp is not nothing
-        if opened:
+        if modes_in_use:
             apply_modes(node)
         return node
 
@@ -98,10 +98,11 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
 # --- the backward pass ----------------------------------------------------------------------------------------
 
 
-def backward(root: Value, cotangent: Any = None) -> None:
+def backward(root: Value, grad: Any = None) -> None:
     """Add d(root)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between.
 
-    Interrupted (Ctrl-C, an error in a rule), it leaves every `grad` as it was.
+    `grad` is the gradient to start from, 1 for a scalar. Interrupted (Ctrl-C, an error in a rule), a pass leaves every
+    `grad` as it was.
 
     >>> x = Value(3.0)
     >>> backward(x * x)
@@ -109,21 +110,12 @@ def backward(root: Value, cotangent: Any = None) -> None:
     6.0
     """
     if modes.finite:  # detect_nan looks at every contribution
-        backprop.backward(root, cotangent)
+        backprop.backward(root, grad)
         return
-    grads = {root: cotangent_for(root, cotangent)}
+    grads = {root: cotangent_for(root, grad)}
     order = reach(root)
     results = walk(order, grads)
     write(order, results, grads)
-
-
-def _backward_method(self: Value, grad: Any = None) -> None:
-    """Add d(self)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between."""
-    backward(self, grad)
-
-
-_backward_method.__name__, _backward_method.__qualname__ = "backward", "Value.backward"
-Value.backward = _backward_method  # type: ignore[method-assign]
 
 
 def reach(root: Value) -> list[Value]:
@@ -215,17 +207,17 @@ def _send(node: Value, g: Any, rule: Any, grads: dict[Value, Any]) -> None:
         inputs = node.inputs
         data = [x._data if isinstance(x, Value) else x for x in inputs]
     out = node._data
+    given: Any = []
     try:
         if rule.__class__ is tuple:
-            given = []
             for pull, x in zip(rule, inputs):
                 wanted = pull is not None and isinstance(x, Value) and x.requires_grad
                 given.append(pull(g, out, *data) if wanted else None)
         else:
             given = rule(g, out, *data)
-            if len(given) != len(data):
-                raise ValueError
-    except (ArithmeticError, ValueError):  # as above: ask the slow way
+    except (ArithmeticError, ValueError):
+        given = []
+    if len(given) != len(data):  # as above: ask the slow way
         _add_up(contributions(node, g), grads)
         return
     for x, own, dx in zip(inputs, data, given):

@@ -384,14 +384,11 @@ def _input_names(vjp: Any, reads: str | None) -> tuple[tuple[str, ...], bool]:
     if vjp is nothing:  # it has no names of its own; take those in "x < y", and leave out settings, "axis=axis"
         return tuple(dict.fromkeys(re.findall(r"(?<![=\w])[a-z]+\b(?![(=])", reads or "x"))), False
     rule = next(r for r in vjp if r is not None) if isinstance(vjp, tuple) else vjp
-    rule = getattr(rule, "of", rule)
-    code = rule.__code__
-    if rule.__name__ != "<lambda>" and code.co_varnames[:1] != ("g",):  # a definition: its inputs come first
-        return code.co_varnames[: code.co_argcount - len(rule.__defaults__ or ())], False
-    names = code.co_varnames[2 : code.co_argcount]
-    if code.co_flags & inspect.CO_VARARGS:  # *xs
-        return (*names, code.co_varnames[code.co_argcount + code.co_kwonlyargcount]), True
-    return names, False
+    parameters = list(inspect.signature(getattr(rule, "of", rule)).parameters.values())
+    if parameters[0].name == "g":
+        parameters = parameters[2:]  # else it is a definition, of the inputs alone
+    inputs = [p for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
+    return tuple(p.name for p in inputs), any(p.kind is p.VAR_POSITIONAL for p in inputs)
 
 
 @functools.cache

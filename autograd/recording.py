@@ -1,7 +1,7 @@
 """What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
 
 Each mode belongs to its thread and ends with its `with` block, however that is left. An ordinary node only looks at
-`opened`; `apply_modes` runs only while some thread has a block open.
+`modes_in_use`; `apply_modes` runs only while some thread has a block open.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Modes:
 
 ORDINARY = Switches()
 USUAL = Modes(None, None, None, ORDINARY)
-opened: set[int] = set()  # a mark for each thread that has, or had, a block open
+modes_in_use: set[int] = set()  # a mark for each thread that has, or had, a block open
 
 
 class _Thread(threading.local):
@@ -120,7 +120,7 @@ class _Thread(threading.local):
             here = here.around or USUAL
         self.innermost = here
         if here is USUAL:
-            opened.discard(id(self.mark))
+            modes_in_use.discard(id(self.mark))
         return here
 
     recording = property(lambda self: self.now().switches.recording)
@@ -131,9 +131,9 @@ class _Thread(threading.local):
 
 
 class _Mark:
-    """Takes a thread that has ended out of `opened`."""
+    """Takes a thread that has ended out of `modes_in_use`."""
 
-    def __del__(self, discard: Callable[[int], None] = opened.discard, of: Callable[[object], int] = id) -> None:
+    def __del__(self, discard: Callable[[int], None] = modes_in_use.discard, of: Callable[[object], int] = id) -> None:
         discard(of(self))  # bound above: when Python exits, a module's names are gone before its objects
 
 
@@ -158,7 +158,7 @@ class Block(RLock):
             raise RuntimeError("this block is open already; make a new one to enter it again: no_grad(), scope(name)")
         here = self.inside(around)
         result = here.note and here.note.scope
-        opened.add(id(modes.mark))
+        modes_in_use.add(id(modes.mark))
         modes.innermost = here  # last: until here, an interrupt changes nothing; from here on, the block will be left
         return result
 

@@ -16,7 +16,7 @@ from .array_like import ArrayLike, ndarray
 from .errors import BackwardError, ShapeError
 from .op import OPS, Op, naming, nothing
 from .plain import as_data, as_operand, as_plain, copy_array
-from .recording import Note, Scope, apply_modes, modes, notice_read, opened
+from .recording import Note, Scope, apply_modes, modes, modes_in_use, notice_read
 
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
 
@@ -109,7 +109,7 @@ class Value(ArrayLike):
     @property
     def data(self) -> Any:
         """The number: a Python float or a NumPy array. A leaf's may be set, to data of its own shape."""
-        if opened and (traced := notice_read(self, ".data")) is not None:
+        if modes_in_use and (traced := notice_read(self, ".data")) is not None:
             return traced
         return self._data
 
@@ -199,7 +199,7 @@ class Value(ArrayLike):
 
     def detach(self) -> Value:
         """A leaf with a copy of the data, through which no gradient flows."""
-        if opened and modes.tracer is not None:
+        if modes_in_use and modes.tracer is not None:
             return OPS["detached"](self)  # a program computes it anew
         return Value(self._data, name=self.name, requires_grad=False)
 
@@ -313,7 +313,7 @@ def new_node(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
     node.stamp = next(counter)
     node._note = None
     node.requires_grad = needs and op.base.vjp is not nothing
-    if opened:
+    if modes_in_use:
         apply_modes(node)
     return node
 

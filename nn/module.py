@@ -18,7 +18,7 @@ import numpy as np
 
 from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import USUAL, Modes, Note, Scope, modes, opened
+from autograd.recording import USUAL, Modes, Note, Scope, modes, modes_in_use
 
 Self = TypeVar("Self", bound="Module")
 Way = tuple[Any, ...]  # the attribute names, indices and keys that lead from a module to something it holds
@@ -73,7 +73,7 @@ class Module:
         here = Scope(name, self.__class__.__name__, parent, self)
         try:
             if around is USUAL:
-                opened.add(id(modes.mark))
+                modes_in_use.add(id(modes.mark))
             modes.innermost = Modes(around, None, Note(None, here), around.switches)
             return self.forward(*args, **kwargs)
         except HandgradError as error:

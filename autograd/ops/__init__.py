@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..fast import binary, unary
+from ..fast import backward, binary, unary
 from ..numpy_calls import answers, on_data
 from ..op import OPERATORS, OPS, Op
 from ..value import Value
@@ -61,7 +61,7 @@ for _family in ONE_BY_ONE:
             _member.pointwise = True
 for _op in OPS.values():
     bind(_op)
-for _name, _function in METHODS.items():
+for _name, _function in {**METHODS, "backward": backward}.items():
     setattr(Value, _name, _function)
 
 for _method, _name in {**OPERATORS, "floordiv": "floor_divide", "mod": "mod"}.items():

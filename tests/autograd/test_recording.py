@@ -11,14 +11,14 @@ import autograd
 from autograd import Value, detect_nan, grad, jvp, no_grad, record_lines
 from autograd.errors import BackwardError, NonFiniteError
 from autograd.graph import scope
-from autograd.recording import USUAL, enable_grad, modes, opened
+from autograd.recording import USUAL, enable_grad, modes, modes_in_use
 
 
 @pytest.fixture(autouse=True)
 def modes_are_closed():
     """A test that leaves a mode open fails here and not in its neighbour."""
     yield
-    assert modes.now() is USUAL and not opened
+    assert modes.now() is USUAL and not modes_in_use
     assert (modes.recording, modes.note, modes.lines, modes.finite) == (True, None, False, False)
 
 

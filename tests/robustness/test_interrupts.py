@@ -10,7 +10,7 @@ import autograd as ag
 import nn
 from autograd import Value, detect_nan, no_grad, record_lines, scope
 from autograd.graph import topological
-from autograd.recording import USUAL, enable_grad, modes, opened
+from autograd.recording import USUAL, enable_grad, modes, modes_in_use
 from tests.autograd.test_backprop import mixed_graph
 from tests.interrupts import at_every_moment, at_random_moments, needs_signals, press_ctrl_c
 
@@ -188,7 +188,7 @@ def test_no_mode_outlives_its_block(work, every):
     count = 0
     for _ in at_every_moment(work, every=every):
         count += 1
-        assert modes.now() is USUAL and not opened
+        assert modes.now() is USUAL and not modes_in_use
         x = Value(3.0)
         y = x * x
         assert (y.scope, y.line, modes.finite) == (None, None, False)
