@@ -35,8 +35,9 @@ def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
     model returned, `run.parameters` and `run.inputs` are Values by name. Buffers, random numbers, training mode and
     flags are afterwards as they were.
     """
-    if not callable(model):
-        raise DataError(f"capture takes a module or a function, and its inputs; got {model!r:.60}")
+    if not callable(model) or isinstance(model, type):
+        instead = f". Make one first: {model.__name__}(...)" if callable(model) else ""
+        raise DataError(f"capture takes a module or a function, and its inputs; got {model!r:.60}{instead}")
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if torch is not None and hasattr(torch, "nn") and (jax is None or is_torch(torch, model, (inputs, keywords))):
         from .torch import record

@@ -23,6 +23,7 @@ from tqdm import tqdm
 from ..backprop import reach, reach_from, walk
 from ..check import Report, check_formula, check_grads
 from ..check.subject import cotangents
+from ..errors import DataError
 from ..ops.elementwise import where
 from ..value import Value
 from .left_out import LeftOut, left_out
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 AGREES_ALONE = "where each call by itself agrees: a hook changes a gradient, or a saved tensor was changed"
+CUTS = {"torch": "a detach(), .data, .item() or no_grad()", "jax": "a stop_gradient"}  # what ends a gradient's way
+MOST_NAMED = 8  # leaves in a note
 HANDGRAD, BOTH, UNCLEAR = "handgrad", "both", "unclear"
 
 
@@ -135,9 +138,10 @@ def compare(run: Run) -> Comparison:
     alike = Alike(run, ours)
     users = users_of(recorder.calls)
     order = sorted(theirs, key=lambda v: users[v][0][0] if v in users else math.inf, reverse=True)
+    order = [v for v in order if v in ours or theirs[v] is not None]
     differing = [v for v in order if not alike(v, ours.get(v), theirs[v])]
     found = Comparison(run.title, recorder.library, len(order), alike.gap, differ=len(differing), forward_gap=run.gap)
-    found.notes += run.notes
+    found.notes += [*run.notes, *unreached(run, ours, theirs)]
     found.run = run
     if differing:
         found.agreed = order.index(differing[0])
@@ -147,6 +151,17 @@ def compare(run: Run) -> Comparison:
             if found.first is None:
                 compare_compiled(call, found, ours, theirs, alike)
     return found
+
+
+def unreached(run: Run, ours: dict[Value, Any], theirs: dict[Value, Any]) -> list[str]:
+    """A sentence about leaves that neither pass reaches: their gradients agree, and are often not what was meant."""
+    leaves = {name: v for name, v in {**run.parameters, **run.inputs}.items() if v in theirs and v not in ours}
+    names = [name for name, v in leaves.items() if theirs[v] is None or not np.any(theirs[v])]
+    if not names:
+        return []
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return [f"no gradient reaches {', '.join(names[:MOST_NAMED])}{more}, in either pass. If one should: is it used, "
+            f"and is there {CUTS[run._recorder.library]} on its way to the result?"]  # fmt: skip
 
 
 def compare_compiled(
@@ -169,6 +184,11 @@ def compare_compiled(
 def starting_gradients(run: Run) -> dict[Value, Any]:
     """Where backward starts: from the one number among the results, else from all of them with random weights."""
     roots = list(dict.fromkeys(v for v, _ in run.roots if v.requires_grad))
+    if not roots:
+        raise DataError(
+            f"no result of {run.title} has a gradient, so there is nothing to compare or to check. Is there "
+            f"{CUTS[run._recorder.library]} on the way to it?"
+        )
     scalars = [v for v in roots if v.size == 1]
     if len(scalars) == 1:
         return {scalars[0]: np.ones(scalars[0].shape, scalars[0].dtype)[()]}

@@ -102,8 +102,8 @@ class Run:
         scalars = [v for v in dict.fromkeys(v for v, _ in self.roots) if v.size == 1]
         if len(scalars) != 1:
             raise DataError(
-                f"{self.title} returned {len(scalars)} single numbers; a loss is one. Take it from run.result, or "
-                "capture a function that ends in one: capture(lambda x: model(x).sum(), x)"
+                f"{self.title} returned {len(scalars)} single numbers with a gradient; a loss is one. Take it from "
+                "run.result, or capture a function that ends in one: capture(lambda x: model(x).sum(), x)"
             )
         return scalars[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers, explained
@@ -35,7 +36,8 @@ def register(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     captured = captured_run(arguments.what)
     print(captured)
-    found = captured.compare()
+    with explained():
+        found = captured.compare()
     print(found)
     right = found.ok
     if arguments.check:
@@ -57,9 +59,9 @@ def captured_run(what: str) -> Run:
 
     path, name = split(what)
     made = run_script(path)
-    chosen = name or next((usual for usual in USUAL_NAMES if callable(made.get(usual))), "")
+    chosen = name or next((usual for usual in USUAL_NAMES if inspect.isroutine(made.get(usual))), "")
     make = made.get(chosen)
-    if not callable(make):
+    if not inspect.isroutine(make):  # a module is callable, too
         wanted = repr(name) if name else listed(USUAL_NAMES, "or")
         known = [f"{path}:{function}" for function in functions_of(made)]
         instead = f"Write {listed(known, 'or')}" if known else "Write def make_model(): return model, x"

@@ -37,8 +37,12 @@ def nothing():
     return 3
 
 def failing():
-    return nn.Linear(3, 2), (torch.ones(4),)
+    return (lambda x: layer(x)), (torch.ones(4),)  # the line that fails is here
+
+layer = nn.Linear(3, 2)
+cut = lambda: (lambda x: layer(x).detach(), torch.ones(3))
 """
+FAILS_AT = 1 + MODEL[: MODEL.index("# the line")].count("\n")
 
 
 @pytest.fixture
@@ -71,7 +75,9 @@ def test_it_draws_and_steps(model, capsys, tmp_path):
 
 
 @pytest.mark.parametrize("what, words", [("nothing", "return model, x, y"), ("absent", "no function 'absent'"),
-                                         ("failing", "failing failed: RuntimeError")])  # fmt: skip
+                                         ("layer", "no function 'layer'"), ("cut", "no result of <lambda> has a"),
+                                         ("failing", "failing failed: RuntimeError"),
+                                         ("failing", f"model.py:{FAILS_AT})")])  # fmt: skip
 def test_what_cannot_be_captured_is_told(model, capsys, what, words):
     assert main(["capture", f"{model}:{what}"]) == 2
     assert words in capsys.readouterr().err

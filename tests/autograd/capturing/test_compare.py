@@ -182,3 +182,41 @@ def test_a_hook_that_changes_a_gradient_is_noticed():
     assert (first.name, first.op) == ("x", "mul")  # torch's hook runs after the gradient of h is there
     assert "a hook" in first.path
     np.testing.assert_allclose(first.theirs, 3 * first.ours)
+
+
+class Cut(nn.Module):
+    """Its first layer is cut off by a detach, and a layer is not used at all."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.last, self.unused = nn.Linear(3, 4), nn.Linear(4, 1), nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.last(torch.tanh(self.first(x)).detach()).mean()
+
+
+def test_what_no_gradient_reaches_is_named_and_not_counted():
+    found = ag.capture(Cut(), torch.ones(2, 3)).compare()
+    assert found.ok
+    (note,) = found.notes
+    assert "first.weight, first.bias, unused.weight, unused.bias, x, in either pass" in note
+    assert "detach()" in note
+    assert note in str(found)
+    assert found.compared == 4  # last.weight, last.bias, the layer's result and its mean
+
+
+def test_where_every_gradient_arrives_nothing_is_said():
+    assert not ag.capture(GPT(), *tokens()).compare().notes
+
+
+def test_a_result_without_a_gradient_cannot_be_compared():
+    model = Cut()
+    run = ag.capture(lambda x: model(x).detach(), torch.ones(2, 3))
+    for ask in (run.compare, run.check):
+        with pytest.raises(ag.errors.DataError, match=r"no result of <lambda> has a gradient.*detach\(\)"):
+            ask()
+
+
+def test_a_class_is_not_a_model():
+    with pytest.raises(ag.errors.DataError, match=r"got <class .*Make one first: Cut\("):
+        ag.capture(Cut, torch.ones(2, 3))
