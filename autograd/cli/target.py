@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 import runpy
 import sys
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
     from autograd.value import Value
 
 HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and, in the source, examples/
-OURS = str(HOME / "autograd")
+# Folders whose lines are not the user's: ours, Python's own and those of installed packages.
+NOT_THEIRS = tuple(
+    f"{folder}{os.sep}"
+    for folder in (HOME / "autograd", HOME / "nn", *map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+)
 USUAL_NAMES = ("loss", "L", "root", "out", "output", "y")  # looked for, in this order, when no name is given
 MOST_LISTED = 8  # names in a message
 
@@ -74,7 +80,7 @@ def failed(what: str, error: BaseException) -> CommandError:
     if isinstance(error, SyntaxError) and error.filename:
         return CommandError(f"{what} failed: {type(error).__name__}: {error.msg} ({error.filename}:{error.lineno})")
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if not frame.filename.startswith((OURS, "<frozen"))]
+    theirs = [frame for frame in frames if not frame.filename.startswith((*NOT_THEIRS, "<frozen"))]
     place = f" ({theirs[-1].filename}:{theirs[-1].lineno})" if theirs else ""
     return CommandError(f"{what} failed: {type(error).__name__}: {error}{place}")
 
@@ -109,7 +115,7 @@ def root_of(what: str, backward: bool = False) -> tuple[Value, dict[str, Any]]:
     made = run_script(path)
     name = name or _likely(made, path)
     if name not in made:
-        raise CommandError(f"{path.name} has no {name!r}; {_known(made)}")
+        raise CommandError(f"{path.name} has no {name!r}; {_known(made, name)}")
     called = f"{path.name}:{name}"
     root = _as_value(made[name], called)
     if backward and root is not made[name]:
@@ -128,6 +134,9 @@ def from_example(name: str) -> Value:
     try:
         root: Value = find(name).module.graph()
     except UnknownExample as error:
+        file, colon, value = name.partition(":")
+        if Path(f"{file}.py").is_file():
+            raise CommandError(f"there is no example called {file!r}; did you mean {file}.py{colon}{value}?") from None
         raise CommandError(f"{error}, or give FILE.py or FILE.py:NAME") from None
     return root
 
@@ -171,13 +180,16 @@ def _likely(made: dict[str, Any], path: Path) -> str:
     )
 
 
-def _known(made: dict[str, Any]) -> str:
-    """What a file has that can be drawn."""
+def _known(made: dict[str, Any], name: str) -> str:
+    """What a file has that can be drawn: what is spelled nearly so, else all."""
     from autograd.value import Value
 
     values = [name for name, value in made.items() if isinstance(value, Value) and not name.startswith("_")]
+    functions = list(functions_of(made))
+    if near := difflib.get_close_matches(name, values + functions):
+        return f"did you mean {listed(near, 'or')}?"
     found = [f"the {kind}{'s' * (len(names) > 1)} {listed(names)}"
-             for kind, names in (("Value", values), ("function", list(functions_of(made)))) if names]  # fmt: skip
+             for kind, names in (("Value", values), ("function", functions)) if names]  # fmt: skip
     return f"it has {' and '.join(found)}" if found else "it has no Value and no function"
 
 

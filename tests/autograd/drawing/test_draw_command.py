@@ -85,6 +85,9 @@ def test_a_value_of_the_file_has_the_gradients_that_the_file_gave_it(file, capsy
     [
         (["missing.py"], "there is no file 'missing.py'"),
         (["mine.py:nope"], "mine.py has no 'nope'; it has the Values a, b and loss and the functions "),
+        (["mine.py:los"], "mine.py has no 'los'; did you mean loss?"),
+        (["mine"], "there is no example called 'mine'; did you mean mine.py?"),
+        (["mine:loss"], "did you mean mine.py:loss?"),
         (["mine.py:text"], "is of type str, not a Value"),
         (["mine.py:needs"], "mine.py:needs needs a default for x to start from, such as x=0.7"),
         (["mine.py:whole"], "the function mine.py:whole returned no Value (int)"),
@@ -114,6 +117,8 @@ def test_mistakes_are_explained_and_leave_no_file(file, capsys, arguments, messa
         ("def f(x=1.0): return x\ndef g(x=1.0): return x\ndef h(x): return x", "Write target.py:f or target.py:g"),
         ("def f(x): return x", "target.py makes no Value"),
         (b"x = 1\0", "target.py is not a text file"),
+        ("import nn, numpy as np\nnn.Linear(3, 2)(np.ones(4))", "target.py:2)"),  # not the line of ours that raised
+        ("import json\n\njson.loads('{')", "target.py:3)"),
         ("raise SystemExit(3)", "target.py ended itself with exit status 3. Put what ends it under"),
     ],
 )
