@@ -33,7 +33,7 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
     >>> out, pull(1.0)
     (6.0, (3.0, 2.0))
     """
-    _check_function("vjp", f, "vjp(f, x)")
+    check_function("vjp", f, "vjp(f, x)")
     trace = Trace(f, xs)
 
     def pulled(cotangent: Any) -> tuple[Any, ...]:
@@ -48,7 +48,7 @@ def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Cal
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
-    _check_function("value_and_grad", f, "value_and_grad(f)(x)")
+    check_function("value_and_grad", f, "value_and_grad(f)(x)")
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
@@ -65,7 +65,7 @@ def grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[...,
     >>> grad(grad(lambda x: x**3))(2.0)
     12.0
     """
-    _check_function("grad", f, "grad(f)(x)")
+    check_function("grad", f, "grad(f)(x)")
     both = value_and_grad(f, wrt)
 
     @_derivative(f)
@@ -83,7 +83,7 @@ def jvp(f: Callable[..., Any], xs: tuple[Any, ...], vs: tuple[Any, ...]) -> tupl
     >>> jvp(lambda a, b: a * b, (2.0, 3.0), (1.0, 10.0))
     (6.0, 23.0)
     """
-    _check_function("jvp", f, "jvp(f, (x,), (v,))")
+    check_function("jvp", f, "jvp(f, (x,), (v,))")
     if not isinstance(xs, tuple | list) or not isinstance(vs, tuple | list) or len(xs) != len(vs):
         raise TypeError("jvp takes a tuple of inputs and a tuple of as many tangents: jvp(f, (x, y), (dx, dy))")
     trace = Trace(f, tuple(xs))
@@ -101,7 +101,7 @@ def jacobian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[
     >>> jacobian(lambda p: {"area": p["a"] * p["b"], "edge": p["a"] + p["b"]})({"a": 2.0, "b": 3.0})
     {'area': {'a': 3.0, 'b': 2.0}, 'edge': {'a': 1.0, 'b': 1.0}}
     """
-    _check_function("jacobian", f, "jacobian(f)(x)")
+    check_function("jacobian", f, "jacobian(f)(x)")
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
@@ -121,7 +121,7 @@ def hessian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[.
     >>> hessian(lambda x, y: x * x * y, wrt=(0, 1))(2.0, 3.0)
     ((6.0, 4.0), (4.0, 0.0))
     """
-    _check_function("hessian", f, "hessian(f)(x)")
+    check_function("hessian", f, "hessian(f)(x)")
     return jacobian(grad(f, wrt), wrt)
 
 
@@ -131,7 +131,7 @@ def hvp(f: Callable[..., Any], x: Any, v: Any) -> Any:
     >>> hvp(lambda x: (x**3).sum(), np.array([1.0, 2.0]), np.array([1.0, 1.0]))
     array([ 6., 12.])
     """
-    _check_function("hvp", f, "hvp(f, x, v)")
+    check_function("hvp", f, "hvp(f, x, v)")
     return jvp(grad(f), (x,), (v,))[1]
 
 
@@ -146,7 +146,8 @@ def _derivative(f: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callabl
     return marked
 
 
-def _check_function(who: str, f: Any, usage: str) -> None:
+def check_function(who: str, f: Any, usage: str) -> None:
+    """Refuse what is no function, such as the result of one."""
     if not callable(f):
         instead = ". Give it the function that computes this, not the result" if isinstance(f, Value) else ""
         raise TypeError(f"{who} takes a function, as in {usage}; got {f!r:.60} ({type(f).__name__}){instead}")

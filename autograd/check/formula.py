@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..derivatives import note_lists
+from ..derivatives import check_function, note_lists
 from ..errors import DataError, counted
 from ..ops.shape import sum_to
 from ..tree import flatten, unflatten
@@ -33,6 +33,8 @@ def check_formula(
     >>> report.verdict, report.entries[0].ratio
     ('wrong', 0.666666...)
     """
+    for function in (f, my_gradient):
+        check_function("check_formula", function, "check_formula(f, my_gradient, x)")
     give_back = gives_back(inputs)
     try:
         with Subject(f, inputs) as subject:

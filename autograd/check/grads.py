@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop import contributions
+from ..derivatives import check_function
 from ..errors import GradientError
 from ..value import Value
 from .differences import look, taylor_slope
@@ -43,6 +44,7 @@ def check_grads(
     <lambda>: pass  (2 entries of 1 input, seed 0)
       largest relative gap ...
     """
+    check_function("check_grads", f, "check_grads(f, x)")
     check_settings(step, seed)
     if isinstance(order, bool) or order not in (1, 2):
         raise ValueError(f"order is 1 (the gradient) or 2 (also the gradient of the gradient); got {order!r}")

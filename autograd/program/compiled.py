@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..derivatives import hvp, jvp
+from ..derivatives import check_function, hvp, jvp
 from ..errors import DataError
 from ..plain import as_plain
 from ..tree import unflatten
@@ -53,8 +53,7 @@ def compile(
     >>> g(np.array([1.0, 2.0]), 3.0)
     (9.0, (array([3., 3.]), 3.0))
     """
-    if not callable(f):
-        raise TypeError(f"compile takes a function, as in compile(f)(x); got {f!r:.60} ({type(f).__name__})")
+    check_function("compile", f, "compile(f)(x)")
     if gradients is None:
         derived = isinstance(f, functools.partial) and f.func in (jvp, hvp)
         gradients = not (derived or getattr(f, "is_derivative", False))

@@ -464,6 +464,10 @@ def test_every_entry_of_a_model_against_finite_differences():
         (lambda f: vjp(f, 1.0), r"vjp\(f, x\)"),
         (lambda f: jvp(f, (1.0,), (1.0,)), r"jvp\(f, \(x,\), \(v,\)\)"),
         (lambda f: hvp(f, 1.0, 1.0), r"hvp\(f, x, v\)"),
+        (autograd.compile, r"compile\(f\)\(x\)"),
+        (lambda f: autograd.check_grads(f, 1.0), r"check_grads\(f, x\)"),
+        (lambda f: autograd.check_formula(f, abs, 1.0), r"check_formula\(f, my_gradient, x\)"),
+        (lambda f: autograd.check_formula(abs, f, 1.0), r"check_formula\(f, my_gradient, x\)"),
     ],
 )
 def test_what_is_no_function_is_refused_at_once(call, usage):
