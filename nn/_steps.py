@@ -126,7 +126,7 @@ class WholeStep(CompiledStep):
         """The same, with the moved parameters as well, which nobody sees before `move`."""
         cells = self.optimizer.cells()
         states = [(cell.remembered, cell.step() + 0.0) for cell in cells]  # a whole number would be fixed
-        rate, settings = float(self.optimizer.rate), self.optimizer.settings()
+        rate, settings = float(self.optimizer.rate), repr(self.optimizer.settings())
         with np.errstate(all="ignore"):  # squares may overflow; traced, one that is 0 is moved below it
             results = self.program(self.model, settings, rate, states, *parts_of(batches[0]))
         value, self.square, self.factor, slopes, self.moved = results

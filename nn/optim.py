@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from autograd import Value
-from autograd.errors import DataError, NonFiniteError
+from autograd.errors import DataError, NonFiniteError, counted
 
 from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from .module import check_same, is_number
@@ -63,9 +63,14 @@ class Optimizer:
         """The arrays that it moves."""
         return [cell for cell in self._cells if cell.trains]
 
-    def settings(self) -> str:
+    def settings(self) -> dict[str, Any]:
         """Its settings but for the learning rate."""
-        return repr({name: x for name, x in vars(self).items() if name not in ("lr", "steps", "_named", "_cells")})
+        return {name: x for name, x in vars(self).items() if name not in ("lr", "steps", "slots", "_named", "_cells")}
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={x!r}" for name, x in {"lr": self.rate, **self.settings()}.items())
+        moves = counted(sum(parameter.size for _, parameter in self._named), "number")
+        return f"<{type(self).__name__} of {moves}: {settings}; {counted(self.steps, 'step')} so far>"
 
     def step(self) -> None:
         """Move every parameter that trains, each by its gradient."""

@@ -456,3 +456,13 @@ def test_what_cannot_be_moved_is_refused(params, words):
 def test_a_learning_rate_that_is_none(rate):
     with pytest.raises(ValueError, match="SGD: the learning rate is a number from 0 up, or a schedule; got"):
         optim.SGD([Value(1.0)], lr=rate)
+
+
+def test_an_optimizer_says_what_it_is():
+    p = Value([1.0, 2.0])
+    (p * p).sum().backward()
+    optimizer = optim.SGD([p], lr=0.1, momentum=0.9)
+    optimizer.step()
+    assert repr(optimizer) == (
+        "<SGD of 2 numbers: lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0, dampening=0.0; 1 step so far>"
+    )
