@@ -74,7 +74,7 @@ def run(
         "model": model,
         "history": history,
         "loss": nn.train.evaluated(model, lambda: loss(*seen)),
-        "held-out loss": history.evaluations[-1][1],
+        "held-out loss": nn.train.evaluated(model, lambda: loss(*held_out)),
         "words": spellings,
         "new words": [word for word in dict.fromkeys(spellings) if word and word not in every],
     }
@@ -99,6 +99,8 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)  # for the checkpoint
     print(f"{len(words())} words; guessing at random costs ln {len(ALPHABET)} = {np.log(len(ALPHABET)):.3f} a letter")
     found = run(checkpoint=folder / "checkpoint.safetensors")
+    if found["history"].stopped:
+        print(f"{found['history'].stopped} after {found['history'].steps} steps; what it can by then:")
     print(found["model"])
     print(f"loss a letter: {found['loss']:.3f} on the words it saw, {found['held-out loss']:.3f} on words kept back")
     print("new words:", ", ".join(found["new words"]))

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import autograd
+from autograd.cli import guarded
 from autograd.cli.worksheet import make_sheet
 from autograd.playing.page import SAMPLES, play
 from autograd.stepping.page import document
@@ -165,4 +166,4 @@ def _sheet(example: Example, folder: Path) -> Iterator[Path]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(guarded("demo", main))  # Ctrl-C ends it without a traceback

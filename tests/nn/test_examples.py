@@ -1,5 +1,7 @@
 """The trainings among the examples reach what they promise."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,21 @@ def test_a_gpt_learns_to_spell():
     assert np.mean([len(word) for word in found["new words"]]) > 3.5
     maps = char_gpt.attention_maps(found["model"], "owl")
     assert all(np.allclose(head.sum(axis=-1), 1, atol=1e-5) and head.shape == (4, 4) for head in maps.values())
+
+
+def test_ctrl_c_before_the_first_evaluation_leaves_a_model_and_its_loss(monkeypatch):
+    presses = iter([signal.SIGINT])
+    cross_entropy = char_gpt.F.cross_entropy
+
+    def pressed(*args, **options):
+        for press in presses:
+            signal.raise_signal(press)
+        return cross_entropy(*args, **options)
+
+    monkeypatch.setattr(char_gpt.F, "cross_entropy", pressed)
+    found = char_gpt.run(steps=40)
+    assert (found["history"].stopped, found["history"].evaluations) == ("interrupted", [])
+    assert 2.5 < found["held-out loss"] < 5
 
 
 @pytest.fixture(scope="module")
