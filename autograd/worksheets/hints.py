@@ -18,6 +18,7 @@ from autograd.worksheets.parts import UPDATE, as_slope
 
 SLOPE = re.compile(r"\bd(\w+)/d")
 LONGEST_ENTRY = 70  # characters of the formula of a single number
+LONGEST_SUM = 90  # characters of a gradient as the sum of its paths
 
 
 class Hints:
@@ -41,7 +42,8 @@ class Hints:
             name = self.words.name(table.owner)
             return f"{name} − η · {as_slope(f'd{self.program.top}/d{name}')}"
         if table.kind == "gradient" and table.through is None:
-            return "the sum of what comes along each path"
+            found = self._of_entries(table)
+            return found if 0 < len(found) <= LONGEST_SUM else "the sum of what comes along each path"
         if not self._steps:
             return self._at_once(table)
         line = self._line(table)

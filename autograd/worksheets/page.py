@@ -17,11 +17,11 @@ from autograd.drawing.paint import theme
 from autograd.errors import DataError
 from autograd.formula.scalar_program import BACKWARD
 from autograd.formula.scalar_tables import Table
-from autograd.formula.text import xml
+from autograd.formula.text import visible, xml
 from autograd.pages import asset, embedded
 from autograd.worksheets.page_data import marking_data
 from autograd.worksheets.parts import Part, Step, as_slope
-from autograd.worksheets.plain import PHASES, blank_rows, given_rows
+from autograd.worksheets.plain import PHASES, about, blank_rows, given_rows
 from autograd.worksheets.sheet import Worksheet
 
 _file = functools.partial(asset, "autograd.worksheets")
@@ -59,9 +59,10 @@ def html(sheet: Worksheet, answers: bool, check: bool, fields: bool, paper: str 
 
 def _sheet(sheet: Worksheet, answers: bool, fields: bool) -> str:
     body = [_head(sheet, answers, fields), _given(sheet)]
-    for phase, (title, says) in PHASES.items():
+    for phase, (title, _) in PHASES.items():
         steps = [_step(sheet, step, answers, fields) for step in sheet.steps if step.phase == phase]
         if steps:
+            says = xml(visible(about(sheet, phase)))
             body.append(f'<h2>{title} <small>{says}</small></h2><div class="steps">{"".join(steps)}</div>')
     foot = f"{sheet.footer} · {sheet.score}" if answers and sheet.score else sheet.footer
     return f'<main class="sheet">{"".join(body)}{_checks(sheet)}<footer>{xml(foot)}</footer></main>'

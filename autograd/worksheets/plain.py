@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible
-from autograd.worksheets.parts import Part, shown
+from autograd.worksheets.parts import Part, as_slope, shown
 from autograd.worksheets.sheet import Worksheet
 
 LINE = "______"
@@ -20,6 +20,17 @@ PHASES = {
     "backward": ("Backward", "from the result to what is given"),
     "update": ("Update", "one step of gradient descent"),
 }
+
+
+def about(sheet: Worksheet, phase: str) -> str:
+    """What a part of the sheet is; of the backward pass also how one of several paths is written, if there are any."""
+    says, words = PHASES[phase][1], sheet.program.words
+    tables = [part.table for step in sheet.steps if step.phase == phase for part in step.parts]
+    for table in tables:
+        if table.kind == "contribution" and table.through is not None:
+            of, through = words.name(table.owner), words.name(table.through)
+            return f"{says}; {as_slope(table.name)} is what reaches {of} through {through}"
+    return says
 
 
 def rows_of(array: Any) -> Iterator[list[Any]]:
@@ -58,7 +69,7 @@ def markdown(sheet: Worksheet, answers: bool) -> str:
     for step in sheet.steps:
         if step.phase != phase:
             phase = step.phase
-            lines += [f"## {PHASES[phase][0]}", ""]
+            lines += [f"## {PHASES[phase][0]}", "", _md(about(sheet, phase)), ""]
         lines += [f"### {step.number}. {_md(step.title)}", ""]
         for part in step.parts:
             how = f" = {_md(part.symbols)}" if sheet.hints and part.symbols else ""

@@ -54,8 +54,11 @@ def _is_data(x: Any) -> bool:
 
 
 def _as_leaves(arrays: list[Any], names: Names, used: set[str], decimals: int | None) -> dict[int, Value]:
-    """A leaf for each array, by its id: with the array's own name, or x, x2, x3."""
-    free = (name for name in itertools.chain(["x"], (f"x{n}" for n in itertools.count(2))) if name not in used)
+    """A leaf for each array, by its id: with the array's own name, or x, x2, x3; beside an X, which hands write alike,
+    c, c2, c3."""
+    letter = "c" if "X" in used else "x"
+    every = itertools.chain([letter], (f"{letter}{n}" for n in itertools.count(2)))
+    free = (name for name in every if name not in used)
     return {
         id(x): Value(_written(x, decimals), name=names.name(x) or next(free), requires_grad=False) for x in arrays
     }

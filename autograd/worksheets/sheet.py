@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.backprop import reach
 from autograd.drawing.roles import Roles
 from autograd.errors import DataError
 from autograd.expr import Expr
@@ -197,11 +198,7 @@ class Worksheet:
                 "this sheet has no blanks: the root is a leaf, or forward=False and backward=False leave nothing to "
                 "work out. Give a Value that was computed from others, such as a loss"
             )
-        if len(self.blanks) > MOST_BLANKS:
-            raise DataError(
-                f"{len(self.blanks)} blanks are more than anyone fills in (at most {MOST_BLANKS}). Take a smaller "
-                'model, or ask for part of it: worksheet(root, only=["blocks.0.*"])'
-            )
+        _refuse_large(len(self.blanks))
 
     def given_text(self, table: Table, index: tuple[int, ...]) -> str:
         """A given number as the sheet prints it; · for a masked place."""
@@ -343,6 +340,14 @@ class Worksheet:
         return save_by_ending(Path(path), contents, "a sheet")
 
 
+def _refuse_large(blanks: int) -> None:
+    if blanks > MOST_BLANKS:
+        raise DataError(
+            f"{blanks:,} blanks and more are too many for hands; a sheet has at most {MOST_BLANKS:,}. Take a smaller "
+            'model, or ask for part of it: only=["blocks.0.*"], on the command line --only "blocks.0.*"'
+        )
+
+
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
     blanks: str = "entries", only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True,
@@ -391,6 +396,9 @@ def worksheet(
              "only": None if only is None else list(only), "decimals": decimals}  # fmt: skip
     options = {name: x for name, x in asked.items() if x != OPTIONS[name]}
     opened, given = prepared(root, names, decimals)
+    if backward and only is None:  # before a long computation: the gradients of the leaves alone may be too many
+        leaves = {x for node in reach(opened) for x in node.parents if x.op is None and x.requires_grad}
+        _refuse_large(sum(leaf.size for leaf in leaves))
     program = scalar_program(opened, backward=backward and root.requires_grad, names=given)
     return Worksheet(
         program, title=title, digits=digits, forward=forward, backward=backward, level=level, blanks=blanks,

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from autograd import Value
+from autograd.errors import DataError
 from autograd.worksheets import worksheet
 from nn.functional import softmax
 from tests.autograd.worksheets.test_marking import NAMES
 from tools.marker import sheet_of
 
-SLOPE = re.compile(r"∂\w+/∂(?:\([^)]*\)|[\w.]*\w)")
+SLOPE = re.compile(r"∂\w+/∂(?:\([^)]*\)|[\w.]*\w)(?::[\w.]*\w(?:#\d+)?)?")  # the second part: along which path
 
 
 def texts_of(sheet):
@@ -69,3 +70,34 @@ def test_one_line_an_op_names_no_step_that_is_not_asked():
     texts = texts_of(worksheet((p**2).sum(), level="ops"))
     assert texts["p"] == "softmax(x)"
     assert texts["dL/dx"] == "p * u, where dot = sum(∂L/∂p * p); u = ∂L/∂p − dot"
+
+
+def two_paths():
+    x, w, v = (Value(np.array(data), name=name) for name, data in (("x", [1.0, 2.0]), ("w", [3.0, 4.0]), ("v", 5.0)))
+    q, k = x * w, x * v
+    q.name, k.name = "q", "k"
+    return worksheet((q * k).tanh().sum())
+
+
+def test_a_gradient_of_several_paths_is_their_sum_by_name():
+    assert texts_of(two_paths())["dL/dx"] == "∂L/∂x:k + ∂L/∂x:q"
+
+
+def test_the_notation_of_a_path_is_explained_where_it_is_used():
+    one_path = worksheet((Value([1.0, 2.0], name="x") * 3.0).tanh().sum())
+    for shown, used in ((two_paths(), True), (one_path, False)):
+        for text in (shown.html(), shown.markdown()):
+            assert ("∂L/∂x:k is what reaches x through k" in text) == ("is what reaches" in text) == used
+
+
+def test_an_unnamed_array_is_not_called_as_x_beside_an_X():
+    X, y = Value([1.0, 2.0], name="X"), np.array([1.0, 0.5])
+    assert [table.name for table in worksheet((X * y * (1 - y)).sum()).givens] == ["c", "c2", "X", "eta"]
+    X.name = "W"
+    assert [table.name for table in worksheet((X * y * (1 - y)).sum()).givens] == ["x", "x2", "W", "eta"]
+
+
+def test_a_sheet_too_large_for_hands_is_refused_before_it_is_computed():
+    w = Value(np.ones((200, 200)), name="w")
+    with pytest.raises(DataError, match=r"40,000 blanks and more are too many for hands.*--only"):
+        worksheet((w @ np.ones(200)).sum())
