@@ -2,6 +2,7 @@
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
@@ -88,3 +89,35 @@ def test_long_weights_are_pointed_out(tmp_path, capsys):
     model.write_text("import numpy as np, autograd\nL = (autograd.Value([0.012345678901, 0.03]) * 2.0).sum()\n")
     assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.html") == 0
     assert "--round 2" in capsys.readouterr().out  # rounded to 1 decimal they would all be 0
+
+
+def test_a_class_gets_one_sheet_each_and_is_marked_together(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(
+        "from autograd import Value\nprint('model.py runs')\n"
+        "loss = (Value([1.0, 2.0], name='x') * Value([3.0, 4.0], name='w')).tanh().sum()\n"
+    )
+    assert run("worksheet", "model.py", "--variant", "9-11", "--key", "-o", "answers.csv") == 0
+    out = capsys.readouterr().out
+    assert out.count("model.py runs") == 1
+    names = sorted(path.name for path in tmp_path.glob("*.csv"))
+    assert names == ["answers-09.csv", "answers-10.csv", "answers-11.csv"]
+    assert len({Path(name).read_text() for name in names}) == 3
+    assert run("grade", *names, "--of", "model.py") == 0
+    assert capsys.readouterr().out.count("100.0%") == 3
+
+
+@pytest.mark.parametrize("series", ["2-1", "1-", "-3", "1-b", "x"])
+def test_a_series_of_variants_is_two_numbers(series, capsys):
+    with pytest.raises(SystemExit):
+        run("worksheet", "example3", f"--variant={series}")
+    assert f"expected a whole number from 0 on, or several, 1-40; got '{series}'" in capsys.readouterr().err
+
+
+def test_a_saved_page_among_the_answers_of_a_class_is_named(tmp_path, capsys):
+    (tmp_path / "anna.html").write_text("<!doctype html>")
+    (tmp_path / "bob.csv").write_text("id,answer\n")
+    assert run("grade", tmp_path, "--of", "example3") == 1
+    assert "anna.html: not marked. answers come as .csv, .json or .xlsx" in capsys.readouterr().out
+    assert run("grade", tmp_path / "anna.html") == 2
+    assert 'the button "export answers" writes them' in capsys.readouterr().err

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from autograd.worksheets.answers import Answers
 
 KINDS = (".csv", ".tsv", ".json", ".xlsx")
+PAGES = (".html", ".htm")  # a sheet saved with its answers: it cannot be marked, and must not be passed over either
 
 
 def register(subparsers: Subparsers) -> None:
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
                 raise CommandError(str(error)) from error
             if len(files) == 1:
                 raise
-            failed.append(f"{path.name}: not marked. {error}")
+            failed.append(f"{path.name}: not marked. {str(error).removeprefix(f'{path.name}: ')}")
     if len(files) == 1:
         report(marks[0], arguments.output)
     else:
@@ -66,7 +67,7 @@ def found_files(paths: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(each for each in path.iterdir() if each.suffix.lower() in KINDS)
+            found += sorted(each for each in path.iterdir() if each.suffix.lower() in KINDS + PAGES)
         elif path.exists():
             found.append(path)
         else:

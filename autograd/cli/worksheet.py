@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,8 @@ def register(subparsers: Subparsers) -> None:
                         help="significant digits asked for (default: 4)")  # fmt: skip
     parser.add_argument("--round", type=whole(0), metavar="N", dest="decimals",
                         help="round the given numbers first: random weights have too many digits")  # fmt: skip
-    parser.add_argument("--variant", type=whole(0), default=0, metavar="N", help="other numbers: sheet N of a class")
+    parser.add_argument("--variant", type=series, default=range(1), metavar="N",
+                        help="other numbers: sheet N of a class; 1-40 writes all of them, sheet-01.html and so on")
     parser.add_argument("--eta", type=float, default=0.1, help="the learning rate of the updates (default: 0.1)")
     parser.add_argument("--forward-only", action="store_true", help="only the forward pass")
     parser.add_argument("--level", choices=("steps", "ops"), default="steps", help="softmax in steps, or in one line")
@@ -42,28 +44,49 @@ def register(subparsers: Subparsers) -> None:
     parser.set_defaults(run=run)
 
 
+def series(text: str) -> range:
+    """The type of --variant: `7`, or `1-40`."""
+    first, dash, last = text.partition("-")
+    if first.isdecimal() and (last.isdecimal() and int(first) <= int(last) if dash else True):
+        return range(int(first), int(last or first) + 1)
+    raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, or several, 1-40; got {text!r}")
+
+
 def run(arguments: argparse.Namespace) -> int:
-    path = arguments.output
+    numbers = arguments.variant
+    options = {
+        "digits": arguments.digits, "eta": arguments.eta, "level": arguments.level, "only": arguments.only,
+        "backward": not arguments.forward_only, "forward": not arguments.backward_only,
+        "blanks": "matrices" if arguments.matrices else "entries", "hints": not arguments.no_hints,
+        "decimals": arguments.decimals,
+    }  # fmt: skip
     with explained():
-        sheet = make_sheet(
-            arguments.what, digits=arguments.digits, variant=arguments.variant, eta=arguments.eta,
-            backward=not arguments.forward_only, forward=not arguments.backward_only,
-            blanks="matrices" if arguments.matrices else "entries", level=arguments.level, only=arguments.only,
-            hints=not arguments.no_hints, decimals=arguments.decimals,
-        )  # fmt: skip
-        sheet.save(path, arguments.key, not arguments.no_check, paper=arguments.paper)
-    kind = "key" if arguments.key else "sheet"
+        for sheet in sheets(arguments.what, numbers, **options):
+            path = arguments.output
+            if len(numbers) > 1:
+                path = path.with_stem(f"{path.stem}-{sheet.variant:0{len(str(numbers[-1]))}}")
+            sheet.save(path, arguments.key, not arguments.no_check, paper=arguments.paper)
+            report(sheet, path, "key" if arguments.key else "sheet")
+    return 0
+
+
+def report(sheet: Worksheet, path: Path, kind: str) -> None:
+    """Say what was written."""
     if sheet.shorter is not None:
         cures = f"--round {sheet.shorter} rounds them, --variant 1 draws short ones"
         print(f"some given numbers have too many digits: {cures}")
     score = f" ({sheet.score})" if sheet.score else ""
     steps, blanks = counted(len(sheet.steps), "step"), counted(len(sheet.blanks), "blank")
-    print(f"{path}: {kind} {sheet.identity}, {steps}, {blanks}{score}")
-    return 0
+    print(f"{path}: {kind} {sheet.identity}, {steps}, {blanks}{score}", flush=True)
 
 
 def make_sheet(what: str, *, variant: int = 0, **options: Any) -> Worksheet:
     """The sheet of an example or of a file's Value; variant 0 has the graph's own numbers."""
+    return next(sheets(what, [variant], **options))
+
+
+def sheets(what: str, variants: Iterable[int], **options: Any) -> Iterator[Worksheet]:
+    """Several variants of it, for which a file is run once."""
     from autograd.worksheets import worksheet
     from autograd.worksheets.variants import variant as variant_of
 
@@ -71,7 +94,8 @@ def make_sheet(what: str, *, variant: int = 0, **options: Any) -> Worksheet:
     if root.size != 1:
         options["backward"] = False
     options |= {"title": title_of(what), "source": "" if is_file(what) else what, "names": names or None}
-    return variant_of(root, variant, **options) if variant else worksheet(root, **options)
+    for number in variants:
+        yield variant_of(root, number, **options) if number else worksheet(root, **options)
 
 
 def title_of(what: str) -> str:

@@ -105,7 +105,8 @@ def _from_file(path: Path) -> Answers:
     readers = {".csv": _from_csv, ".tsv": _from_csv, ".txt": _from_csv, ".json": _from_json, ".xlsx": _from_xlsx}
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise AnswersError(f"{path.name}: answers come as .csv, .json or .xlsx, and this ends in {path.suffix!r}")
+        page = ". On the page itself, the button \"export answers\" writes them" if "htm" in path.suffix.lower() else ""
+        raise AnswersError(f"{path.name}: answers come as .csv, .json or .xlsx, and this ends in {path.suffix!r}{page}")
     try:
         size = path.stat().st_size
     except OSError as error:
