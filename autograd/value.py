@@ -222,6 +222,18 @@ class Value(ArrayLike):
 
         return remove
 
+    def _refuse_descent(self, other: Any) -> Any:
+        """`v += other` and its like make a new Value, by way of `v + other`. Where a gradient step was meant, refuse:
+        the new Value would be forgotten, or every step would make the graph longer."""
+        if self.op is None and self.grad is not None and not isinstance(other, Value) and np.any(self.grad):
+            raise BackwardError(
+                f"{self._called()} is a leaf, which +=, -=, *= and /= do not change: they make another Value. To move "
+                "it, write v.data -= step; for another Value, v = v - step."
+            )
+        return NotImplemented
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = _refuse_descent
+
     def __eq__(self, other: object) -> bool:
         """Identity: a graph's nodes live in sets and dicts. `equal(a, b)` compares numbers."""
         return self is other

@@ -3,6 +3,7 @@
 import copy
 import gc
 import math
+import operator
 import os
 import pickle
 import subprocess
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 
 import autograd
-from autograd import Value, draw, grad, no_grad, where
+from autograd import Value, draw, grad, micrograd, no_grad, where
+from autograd.errors import BackwardError
 from autograd.graph import topological
 from tests.autograd.judges import assert_close, numeric_gradients, uneven
 
@@ -459,3 +461,36 @@ def test_erf_is_an_op_and_gelu_is_exact_unless_told():
     np.testing.assert_allclose(autograd.gelu(x), exact, rtol=1e-14, atol=1e-17)
     rough = [0.5 * t * (1 + math.tanh(math.sqrt(2 / math.pi) * (t + 0.044715 * t**3))) for t in x]
     np.testing.assert_allclose(autograd.gelu(x, approximate="tanh"), rough, rtol=1e-14, atol=1e-17)
+
+
+class TestAStepWithoutData:
+    """`p -= lr * p.grad` names another Value p, and the parameter stays where it is."""
+
+    @pytest.mark.parametrize("start", [2.0, [1.0, 2.0]], ids=["float", "array"])
+    @pytest.mark.parametrize("sign", ["iadd", "isub", "imul", "itruediv"])
+    def test_it_is_refused_and_told_what_to_write(self, start, sign):
+        p = Value(start, name="p")
+        (p * p).sum().backward()
+        with pytest.raises(BackwardError, match=r"Value 'p' is a leaf.*write v\.data -= step"):
+            getattr(operator, sign)(p, 0.1 * p.grad)
+        assert np.all(p.data == start)
+
+    def test_a_total_that_starts_from_a_value_still_adds_up(self):
+        a = Value(3.0)
+        total = Value(0.0)
+        total += a
+        total += 1.0
+        total -= a * 2
+        total.backward()
+        assert (total.data, a.grad) == (-2.0, -1.0)
+
+    def test_a_sum_with_a_value_is_a_graph_also_after_a_pass(self):
+        a, b = Value(3.0), Value(2.0)
+        (a * b).backward()
+        a += b
+        assert a.parents[1] is b
+
+    def test_micrograds_gradients_of_zero_are_no_pass(self):
+        loss = micrograd.Value(0.0)
+        loss += 1.0
+        assert loss.data == 1.0
