@@ -86,13 +86,16 @@ def test_dragging_a_card_in_the_frame_moves_the_slider(page):
     page.wait("[...document.querySelectorAll('.play-number')].some(f => f.value === '2.1' || f.value === '-2.9')")
 
 
-def test_a_mistake_points_at_the_character_and_the_graph_stays(page):
+def test_a_mistake_points_at_the_character_and_the_graph_before_it_stays_and_fades(page):
+    faded = "['leaves', 'frames'].map(id => getComputedStyle(document.getElementById(`play-${id}`)).opacity < 1)"
     write(page, "tanh(a * $)")
     page.wait("!document.getElementById('play-error').hidden")
     assert page.text("#play-where mark") == "$" and "character 10" in page.text("#play-message")
     assert names(page) == ["a", "b"]
+    assert page.js(faded) == [True, True]
     write(page, "tanh(a)")
     page.wait("document.getElementById('play-error').hidden")
+    assert page.js(faded) == [False, False]
 
 
 @pytest.mark.parametrize(
