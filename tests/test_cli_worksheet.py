@@ -121,3 +121,14 @@ def test_a_saved_page_among_the_answers_of_a_class_is_named(tmp_path, capsys):
     assert "anna.html: not marked. answers come as .csv, .json or .xlsx" in capsys.readouterr().out
     assert run("grade", tmp_path / "anna.html") == 2
     assert 'the button "export answers" writes them' in capsys.readouterr().err
+
+
+def test_the_table_of_a_class_counts_empty_blanks(tmp_path, capsys):
+    run("worksheet", "example1", "-o", tmp_path / "anna.csv", "--key")
+    answers = (tmp_path / "anna.csv").read_text("utf-8-sig").splitlines(keepends=True)
+    (tmp_path / "bob.csv").write_text("".join(answers[:11]))
+    capsys.readouterr()
+    assert run("grade", tmp_path) == 0
+    head, anna, bob = capsys.readouterr().out.splitlines()
+    assert head.endswith("empty") and anna == "anna  100.0%"
+    assert bob.startswith("bob") and bob.endswith(f"{len(answers) - 11} of {len(answers) - 1}")

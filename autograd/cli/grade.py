@@ -25,8 +25,8 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "grade", help="mark the answers to a worksheet, or those of a class",
         description="Mark answers (.csv, .json, .xlsx), each number from the learner's own earlier ones. One file "
-                    "gives a report; several, or a folder, a table: who, score, first wrong step, slip. A file that "
-                    "cannot be read is named, and the rest is marked.")  # fmt: skip
+                    "gives a report; several, or a folder, a table: who, score, first wrong step, slip, empty blanks. "
+                    "A file that cannot be read is named, and the rest is marked.")  # fmt: skip
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--of", metavar="FILE.py[:NAME] | EXAMPLE",
                         help="what the sheet was made from; the answers to an example's sheet name it")  # fmt: skip
@@ -155,16 +155,19 @@ def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> 
 
 
 def class_rows(marks: list[Marks]) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip")]
+    from autograd.worksheets.marking import MISSING
+
+    rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip", "empty")]
     for each in marks:
-        first = each.first_wrong
+        first, empty = each.first_wrong, each.counts[MISSING]
         step = "" if first is None else str(each.sheet.by_id[first].part.step.number)
-        rows.append((each.who, f"{each.score:.1%}", step, first or "", str(each.mistake or "")))
+        left = f"{empty} of {len(each.sheet)}" if empty else ""
+        rows.append((each.who, f"{each.score:.1%}", step, first or "", str(each.mistake or ""), left))
     return rows
 
 
 def class_table(marks: list[Marks]) -> str:
-    """Who, score, first wrong step and number, slip; and what happened most often."""
+    """Who, score, first wrong step and number, slip, empty blanks; and what happened most often."""
     rows = class_rows(marks)
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
