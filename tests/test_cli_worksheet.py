@@ -132,3 +132,12 @@ def test_the_table_of_a_class_counts_empty_blanks(tmp_path, capsys):
     head, anna, bob = capsys.readouterr().out.splitlines()
     assert head.endswith("empty") and anna == "anna  100.0%"
     assert bob.startswith("bob") and bob.endswith(f"{len(answers) - 11} of {len(answers) - 1}")
+
+
+def test_many_blanks_are_remarked_upon(tmp_path, capsys):
+    model = tmp_path / "model.py"
+    model.write_text("import numpy as np, autograd\nL = (autograd.Value(np.ones((13, 13))) * 2.0).tanh().sum()\n")
+    assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.csv") == 0
+    assert "--only NAME asks for a part" in capsys.readouterr().out  # 4 tables of 169 and a sum
+    assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.csv", "--forward-only") == 0
+    assert "--only" not in capsys.readouterr().out

@@ -14,6 +14,8 @@ from autograd.errors import counted
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet
 
+MANY_BLANKS = 500  # more than the longest worked example on paper asks for
+
 
 def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
@@ -75,6 +77,8 @@ def report(sheet: Worksheet, path: Path, kind: str) -> None:
     if sheet.shorter is not None:
         cures = f"--round {sheet.shorter} rounds them, --variant 1 draws short ones"
         print(f"some given numbers have too many digits: {cures}")
+    if len(sheet) > MANY_BLANKS:
+        print("so many blanks are a lot to fill in: --only NAME asks for a part, --matrices for whole matrices")
     score = f" ({sheet.score})" if sheet.score else ""
     steps, blanks = counted(len(sheet.steps), "step"), counted(len(sheet.blanks), "blank")
     print(f"{path}: {kind} {sheet.identity}, {steps}, {blanks}{score}", flush=True)

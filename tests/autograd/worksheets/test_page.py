@@ -220,6 +220,8 @@ def test_every_field_has_a_label_and_nothing_is_wider_than_the_window(browser, t
     browser.open(path.as_uri(), width=width, height=800, phone=width < 500)
     assert browser.js("[...document.querySelectorAll('input')].every((f) => f.getAttribute('aria-label'))")
     assert browser.js("document.documentElement.scrollWidth") <= width
+    wide = "[...document.querySelectorAll('.step .quantity')].filter((q) => q.scrollWidth > q.clientWidth)"
+    assert browser.js(f"{wide}.map((q) => q.closest('.step').id)") == []  # four numbers stand side by side
 
 
 def test_a_page_that_does_not_check_keeps_answers_and_holds_no_line(browser, tmp_path):
