@@ -26,7 +26,7 @@ def by_kind(on_float, on_array):
 
 exp = Op("exp", forward=by_kind(math.exp, np.exp),
          vjp=lambda g, out, x: (g * out,),
-         c="quick_exp(x)", samples=UNARY, numpy=np.exp, batch="align", look="exponential",
+         c="quick_exp(x)", samples=UNARY, numpy=np.exp, batch="align",
          about=About(rule="exp is its own slope: the gradient times the result.",
                      bad="Keep its input below 700, or use softmax or logsumexp, which subtract the largest first."),
          doc="e to the power x.")

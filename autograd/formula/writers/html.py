@@ -113,10 +113,6 @@ class MathML(Maths):
     def look_bars(self, e: Expr) -> tuple[int, str]:
         return ATOM, f'<mo stretchy="false">|</mo>{self.write(e.args[0])}<mo stretchy="false">|</mo>'
 
-    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
-        above = unbroken(self.write(e.args[0]))
-        return (POWER, f"<msup><mi>e</mi>{mrow(above)}</msup>") if length_shown(above) <= LONGEST_PART else None
-
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:
         head = "<mo>∑</mo>" if word == "sum" else self.function(word)
         if along := over(e):

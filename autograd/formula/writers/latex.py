@@ -78,9 +78,6 @@ class Latex(Maths):
     def look_bars(self, e: Expr) -> tuple[int, str]:
         return ATOM, rf"\left|{self.write(e.args[0])}\right|"
 
-    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
-        return POWER, rf"e^{{{self.write(e.args[0])}}}"
-
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:
         sign = r"\sum" if word == "sum" else rf"\operatorname*{{{word}}}"
         below = rf"_{{\text{{{over(e)}}}}}" if over(e) else ""
@@ -125,9 +122,6 @@ class LatexNumbers(Latex):
         if isinstance(op, ast.Add):
             return SUM, f"{left.write(SUM)}{self.sign('+')}{right.write(PRODUCT)}"
         return super().infix(op, left, right)
-
-    def look_exponential(self, e: Expr) -> tuple[int, str] | None:
-        return None if e.ndim else super().look_exponential(e)
 
     def view(self, inner: Expr, view: str) -> tuple[int, str]:
         if not inner.is_symbol or inner.value is UNKNOWN:
