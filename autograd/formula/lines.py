@@ -17,7 +17,7 @@ from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
 from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.walk import noise_of, without_noise
-from autograd.formula.writers.maths import SIMPLE_NAME
+from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
 from autograd.formula.writers.pieces import has_numbers
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
@@ -89,11 +89,12 @@ class Derivation:
         self._symbols: dict[int, Expr] = {}
         self._root = root
         self.top = top or self._top()
+        self.is_of_root = not top  # inside a step the gradients are of what lies outside
 
     def _top(self) -> str:
-        """What the gradients are of: the root's own name if it is a short word, else L."""
+        """What the gradients are of: the root's own name if it is a short word or such as P(C), else L."""
         name = self.names.name(self._root)
-        if SIMPLE_NAME.fullmatch(name) and len(name) <= LONGEST_TOP and not self.names.is_made_up(self._root):
+        if TOP_NAME.fullmatch(name) and len(name) <= LONGEST_TOP and not self.names.is_made_up(self._root):
             return name
         used = {self.names.name(node) for node in self.nodes if node is not self._root}
         return "L" if "L" not in used else "out"

@@ -83,7 +83,7 @@ class MathML(Maths):
         return unbroken(super().below(node))
 
     def slope(self, node: Any) -> str:
-        return slope_mathml(after_d(self.top), self.below(node))
+        return slope_mathml(symbol_mathml(self.top), self.below(node))
 
     def times(self, op: ast.operator, left: Side, right: Side) -> str:
         sign = times_sign(op, left, right)

@@ -58,7 +58,7 @@ class Latex(Maths):
         return latex_symbol(name) if SIMPLE_NAME.fullmatch(name) else self.bracketed(latex_symbol(name))
 
     def slope(self, node: Any) -> str:
-        return rf"\frac{{\partial {self.after_d(self.top)}}}{{\partial {self.below(node)}}}"
+        return rf"\frac{{\partial {latex_symbol(self.top)}}}{{\partial {self.below(node)}}}"
 
     def times(self, op: ast.operator, left: Side, right: Side) -> str:
         return times_sign(op, left, right)

@@ -16,6 +16,7 @@ GREEK = {
 HATS = {"x̂": "x", "ĝ": "g"}
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 SIMPLE_NAME = re.compile(r"[\w.#]+")  # needs no brackets in ∂L/∂x
+TOP_NAME = re.compile(r"[\w.#]+(?:\([\w.#]+\))?")  # nor does P(C) in ∂P(C)/∂x
 
 _INDEX = re.compile(r"([A-Za-z])_?([A-Z]|\d+|(?<=[A-Z])[a-z])")  # WK, x1, Wh: a letter and its index
 _WORD_INDEX = re.compile(r"([A-Za-z])_(\w+)")  # W_out

@@ -58,11 +58,13 @@ class Panels:
                 f"<p>First <b>forward</b>: {_steps(forward)}. Each computes one card from the cards above it.</p>"
             )
         if backward:
+            top = xml(self.words.top)
             slope = math(self._slope_by(after_d("x")), f"d {self.words.top} by d x")
+            meant = f"{top}, which is short for {root}," if self.words.is_of_root and top != root else top
             lines += [
                 f'<p>Then <b class="hg-grad-word">backward</b>: {_steps(backward)}. Each sends the gradient of '
-                f"{root} one card further up. Everything orange is a gradient.</p>",
-                f'<p class="hg-meaning">{slope} says how much {xml(self.words.top)} changes when x changes a little. '
+                f"{root if self.words.is_of_root else top} one card further up. Everything orange is a gradient.</p>",
+                f'<p class="hg-meaning">{slope} says how much {meant} changes when x changes a little. '
                 "To pass it on, a card needs only two things: the gradient that arrives, and its own numbers.</p>",
                 "<p>Where several paths meet at a card, their gradients are added up, one after the other.</p>",
             ]
@@ -301,7 +303,7 @@ class Panels:
 
     def _slope_by(self, below: str) -> str:
         """The gradient of the root by what `after_d` wrote."""
-        return slope_mathml(after_d(self.words.top), below)
+        return slope_mathml(symbol_mathml(self.words.top), below)
 
     def _after_d(self, node: Value) -> str:
         return MathML(self.words.top, self.words.symbol).below(node)

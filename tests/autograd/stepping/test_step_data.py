@@ -90,8 +90,9 @@ def test_a_step_by_hand():
 
 @pytest.mark.parametrize(
     ("name", "top"),
-    [("loss", "loss"), ("E", "E"), (None, "L"), ("the loss / n", "L"), ("a" * 30, "L"), ("model.loss", "model.loss")],
-)
+    [("loss", "loss"), ("E", "E"), (None, "L"), ("the loss / n", "L"), ("a" * 30, "L"), ("model.loss", "model.loss"),
+     ("P(C)", "P(C)")],
+)  # fmt: skip
 def test_gradients_are_of_the_root_by_its_name(name, top):
     x = Value(2.0, name="x")
     loss = ag.exp(x * x)

@@ -388,6 +388,22 @@ def test_mistakes_get_a_sentence(words, said, capsys):
     assert said in error and "Traceback" not in error
 
 
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("P(C)", "∂P(C)∂z says how much P(C) changes"), ("", "∂L∂z says how much L changes"),
+     ("the last sum", "∂L∂z says how much L, which is short for the last sum, changes")],
+)  # fmt: skip
+def test_a_page_says_what_its_gradients_are_of(name, says):
+    z = Value(np.array([0.3, 0.1]), name="z")
+    p = z.softmax()[1]
+    p.name = name
+    steps = step(p)
+    assert says.replace("∂z", "∂x") in re.sub("<[^>]*>", "", Panels(steps).start())
+    inside = re.sub("<[^>]*>", "", Panels(steps.inside(3)).start())
+    top = steps.words.top
+    assert f"how much {top} changes" in inside and f"the gradient of {top} one card" in inside
+
+
 def test_play_is_arithmetic(capsys):
     assert cli.main(["play", "x*y + sin(x)", "x=2", "y=3"]) == 0
     text = capsys.readouterr().out
