@@ -154,23 +154,33 @@ def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None =
     """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float.
 
     A comparison of two equal numbers may flip then, which is a jump and no rounding error: moved further, a result with
-    rounding errors moves further too, and a jump stays as large as before.
+    rounding errors moves further too, and a jump stays as large as before, or leads to a NaN. Then each input is moved
+    alone, and those that make it jump are left out: of what arrives at a tie, the rounding errors still count.
     """
     with np.errstate(all="ignore"):
         result = compute(*values)
-        moved = _moved(compute, values, noises, result, 1.0)
-        small = (result != 0) & (np.abs(result) <= NOISE * moved)
-        if np.any(small):
-            jumps = _moved(compute, values, noises, result, FURTHER) < FURTHER / 8 * moved
-            moved = np.where(small & jumps, 0.0, moved)
-    return moved
 
+        def move(times: float, only: Any = None) -> Any:
+            moved = np.zeros(np.shape(result))
+            for turn in range(JITTERS):
+                shaken = [
+                    x if only is not None and x is not only
+                    else _shaken(x, None if noises is None else noises[i], turn, times)
+                    for i, x in enumerate(values)
+                ]  # fmt: skip
+                by = np.abs(np.asarray(compute(*shaken), dtype=float) - result)
+                moved = np.fmax(moved, np.where(np.isnan(by) & np.isfinite(result), np.inf, by))
+            return moved
 
-def _moved(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None, result: Any, times: float) -> Any:
-    moved = np.zeros(np.shape(result))
-    for turn in range(JITTERS):
-        shaken = [_shaken(x, None if noises is None else noises[i], turn, times) for i, x in enumerate(values)]
-        moved = np.fmax(moved, np.abs(np.asarray(compute(*shaken), dtype=float) - result))
+        def jumps(moved: Any, only: Any = None) -> Any:
+            small = (result != 0) & (np.abs(result) <= NOISE * moved)
+            return np.isinf(moved) | (small & (move(FURTHER, only) < FURTHER / 8 * moved) if np.any(small) else False)
+
+        moved = move(1.0)
+        jumped = jumps(moved)
+        if np.any(jumped):
+            alone = [(move(1.0, x), x) for x in {id(x): x for x in values}.values()]
+            moved = np.where(jumped, sum(np.where(jumps(one, x), 0.0, one) for one, x in alone), moved)
     return moved
 
 

@@ -104,7 +104,7 @@ def why_small(stepper: Stepper, node: Value) -> str:
 
 def why_sent_little(contribution: Contribution) -> str:
     """Why one step passes almost nothing on; "" if it does."""
-    before, after = norm(contribution.step.incoming), norm(contribution.added.value)
+    before, after = norm(contribution.step.arrives.value), norm(contribution.added.value)
     if not np.isfinite(after) or contribution.step.module is not None or before == 0 or after > 1e-3 * before:
         return ""
     return reason(contribution)

@@ -243,9 +243,9 @@ const live = data => {
 
   const LITTLE = 1e-3;
   function littleSent({ little, op, told }, step) {
-    const before = lines.norm(page.read(step.arrives)), after = lines.norm(page.gradient(Number(little)));
+    const before = lines.norm(page.gradient(step.arrives)), after = lines.norm(page.gradient(Number(little)));
     if (!Number.isFinite(after) || before === 0 || after > LITTLE * before) return "";
-    if (!after && lines.norm(page.read(Number(little)))) {
+    if (!told && !after && lines.norm(page.read(Number(little)))) {
       return "Its terms cancel; what is left of them is rounding error, which counts as 0.";
     }
     return told || `There, ${op} has a slope of about ${lines.rough(after / before)}.`;

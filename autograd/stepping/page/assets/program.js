@@ -114,13 +114,23 @@ const program = (() => {
       return this.shaken(lines, [...uses], added, this.values, scratch, this.noise.get(arrives), arrives);
     }
     // How much a result moves when the blocks it is computed from move by their rounding errors, or by the `noise` of
-    // one of them; 0 where a comparison jumps, which is no rounding error. `v` is a copy of the registers `from`.
+    // one of them. A comparison that jumps is no rounding error: there each block is moved alone, and those that make it
+    // jump are left out, as in formula/walk.py. `v` is a copy of the registers `from`.
     shaken(lines, uses, result, from, v, noise = null, noisy = -1) {
-      const there = this.read(result, from), moved = this.moved(1, lines, uses, result, from, v, noise, noisy);
-      const small = i => there[i] !== 0 && Math.abs(there[i]) <= NOISE * moved[i];
-      if (!there.some((_, i) => small(i))) return moved;
-      const far = this.moved(FURTHER, lines, uses, result, from, v, noise, noisy);
-      return moved.map((x, i) => (small(i) && far[i] < FURTHER / 8 * x ? 0 : x));
+      const there = this.read(result, from), move = (times, some) => this.moved(times, lines, some, result, from, v, noise, noisy);
+      const jumps = (moved, some) => {
+        const small = Array.from(moved, (x, i) => there[i] !== 0 && Math.abs(there[i]) <= NOISE * x);
+        const far = small.some(Boolean) ? move(FURTHER, some) : moved;
+        return small.map((is, i) => moved[i] === Infinity || (is && far[i] < FURTHER / 8 * moved[i]));
+      };
+      const moved = move(1, uses), jumped = jumps(moved, uses);
+      if (!jumped.some(Boolean)) return moved;
+      const steady = moved.map((x, i) => (jumped[i] ? 0 : x));
+      for (const use of uses) {
+        const alone = move(1, [use]), leaps = jumps(alone, [use]);
+        alone.forEach((x, i) => { if (jumped[i] && !leaps[i]) steady[i] += x; });
+      }
+      return steady;
     }
     moved(times, lines, uses, result, from, v, noise, noisy) {
       const moved = new Float64Array(this.blocks[result].size);
@@ -137,8 +147,8 @@ const program = (() => {
         for (const line of lines) this.execute(this.data.lines[line].code, v);
         const here = this.read(result, v), there = this.read(result, from);
         for (let i = 0; i < moved.length; i++) {
-          const by = Math.abs(here[i] - there[i]);
-          if (by > moved[i]) moved[i] = by;
+          const by = Math.abs(here[i] - there[i]), lost = by !== by && Number.isFinite(there[i]);
+          if (by > moved[i] || lost) moved[i] = lost ? Infinity : by;
         }
       }
       for (const use of uses) {
