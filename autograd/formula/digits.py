@@ -19,18 +19,19 @@ from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notati
 from autograd.formula.writers.pieces import pages
 
 MOST_DIGITS = 12  # a line that needs more is not written out
+MOST_IN_COLUMNS = 8  # of the numbers of a ledger that is shown whole
 MARGIN = 1e-6  # of a unit in the last place: nearer to a tie than this counts as not confirmed
 JUST = 1e-10  # of a unit in the last place: a smaller difference counts as none
 SURE = 1e-14  # relative; tanh(16.07) is not 1
 ROUNDS = 80
 COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may gain to be confirmed with equal decimals
-WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for
+WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for; a wider row is broken in two
 
 
 def width(value: Any, written: Notation | None) -> int:
-    """How many characters the widest row of a table takes, a space after each column."""
-    printed = [table(page, written=written) for page in pages(value)] if np.ndim(value) else []
-    return max((sum(before + after + 1 for before, after in one.columns) for one in printed), default=0)
+    """How many characters the widest row of a table takes, as a panel breaks it."""
+    printed = [table(page, written=written).within(WIDEST) for page in pages(value)] if np.ndim(value) else []
+    return max((one.characters for one in printed), default=0)
 
 
 class Digits:
@@ -43,8 +44,13 @@ class Digits:
     (True, 5)
     """
 
-    def __init__(self, lines: Iterable[Line], ledgers: Iterable[Sequence[Expr]] = (), digits: int = DIGITS) -> None:
-        lines = list(lines)
+    def __init__(
+        self, lines: Iterable[Line], sums: Iterable[Line] = (), columns: Iterable[Sequence[Expr]] = (),
+        digits: int = DIGITS,
+    ) -> None:  # fmt: skip
+        """`sums` are the lines of ledgers; `columns`: quantities that stand in one ledger, below one another."""
+        sums = list(sums)
+        lines = [*lines, *sums]
         self.lines = [line for line in lines if line.is_shown]
         self.values: dict[Any, Any] = {}
         self.shortest: dict[Any, Notation] = {}
@@ -62,9 +68,10 @@ class Digits:
         self._read: dict[tuple[Any, Notation], Any] = {}  # a quantity's numbers as a notation prints them
         self._exact: dict[tuple[Any, Notation], bool] = {}  # whether these are all its digits
         self._held: dict[tuple[Any, ...], bool] = {}  # whether a line is confirmed in some notations
-        groups = [*((ledger, True) for ledger in ledgers), *((summed(line), False) for line in self.lines)]
-        self.groups = [([quantity(e) for e in group if quantity(e) in self.values], ledger) for group, ledger in groups]
-        self._in_ledgers = {key for group, in_columns in self.groups if in_columns for key in group}
+        groups = [*((column, True) for column in columns), *((summed(line), False) for line in self.lines)]
+        self.groups = [([quantity(e) for e in group if quantity(e) in self.values], column) for group, column in groups]
+        self._in_ledgers = {quantity(e) for line in sums for e in (line.result, *line.quantities)}
+        self._in_columns = {key for group, in_columns in self.groups if in_columns for key in group}
         self._even_out()
         self._at_first = dict(self.notations)
         while True:
@@ -140,7 +147,7 @@ class Digits:
         found, printed, written = self.by_hand(line), self.printed(line.result), self.written(line.result)
         sizes = np.abs(printed)
         unit = np.max(sizes, initial=0.0, where=np.isfinite(sizes)) if written is None else written.unit
-        cancels = bool(summed(line)) | (np.asarray(printed) == 0)  # terms that cancel leave rounding errors of theirs
+        cancels = bool(summed(line)) | (np.asarray(line.result.value) == 0)  # terms that cancel leave rounding errors
         exact = np.allclose(found, printed, rtol=SURE, atol=JUST * unit * cancels, equal_nan=True)
         return "=" if exact else "≈"
 
@@ -151,8 +158,9 @@ class Digits:
         for _ in range(ROUNDS):
             changed = False
             for line in reversed(self._asked()):
-                if not self._holds(line):
-                    changed |= any([self._grow(quantity(e)) for e in line.quantities])
+                if not self._holds(line):  # where no operand has more digits, another digit of the result may do
+                    grown = any([self._grow(quantity(e)) for e in line.quantities])
+                    changed |= grown or self._grow(quantity(line.result))
             changed |= self._round_to_cards()
             if not changed:
                 return
@@ -171,7 +179,7 @@ class Digits:
         if self._is_exact(key):
             return False
         now, value = self.notations[key], self.values[key]
-        longest = notation(value, MOST_DIGITS)
+        longest = notation(value, MOST_IN_COLUMNS if key in self._in_columns else MOST_DIGITS)
         longer = Notation(now.exponent, now.decimals + 1)
         widest = WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST
         if now.decimals + (longest.exponent - now.exponent) >= longest.decimals or width(value, longer) > widest:

@@ -81,6 +81,19 @@ class NumberTable:
         ]  # fmt: skip
 
     @property
+    def characters(self) -> int:
+        """The width of its rows, a space after each column."""
+        return sum(before + after + 1 for before, after in self.columns)
+
+    def within(self, room: int) -> NumberTable:
+        """A single row that is wider than so many characters as two rows, the second one the rest; else itself."""
+        if len(self.rows) > 1 or len(self.rows[0]) < 2 or self.characters <= room:
+            return self
+        row, half = self.rows[0], (len(self.rows[0]) + 1) // 2
+        rest = row[half:] + (Cell(""),) * (2 * half - len(row))
+        return NumberTable((row[:half], rest), self.exponent)
+
+    @property
     def power(self) -> str:
         """What the caption adds: `×10⁻⁴`, or nothing."""
         return power(self.exponent) if self.exponent else ""

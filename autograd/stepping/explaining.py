@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import gc
+import operator
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from autograd.errors import printable
-from autograd.formula.numbers import norm, rough
+from autograd.formula.digits import Digits
+from autograd.formula.lines import Line
+from autograd.formula.numbers import Notation, norm, rough
 from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
 from autograd.stepping.questions import listed, name_of, why_bad_gradient, why_bad_value, why_plus, why_small
@@ -151,7 +155,12 @@ def _its_gradient(stepper: Stepper, value: Value) -> str:
         return f"{gradient}: it is where backprop starts."
     if len(ledger) == 1:
         return f"{gradient}: one path leads to it, through {ledger[0].via}."
-    return f"{gradient}: {listed(f'{entry.via} adds {_told(entry.added.value)}' for entry in ledger)}."
+    whole = Line(ledger[-1].summed, functools.reduce(operator.add, (entry.added for entry in ledger)))
+    digits = Digits([whole])
+    if whole.is_shown and not digits.confirms(whole):  # the terms cancel: no digits that fit show what is left
+        return f"{gradient}: {len(ledger)} paths lead to it, through {listed(entry.via for entry in ledger)}."
+    added = (f"{entry.via} adds {_told(entry.added.value, digits.written(entry.added))}" for entry in ledger)
+    return f"{gradient}: {listed(added)}."
 
 
 def _swapped(value: Value, root: Value) -> str:
@@ -159,8 +168,9 @@ def _swapped(value: Value, root: Value) -> str:
     return f"explain({root.name or 'value'}, {value.name or 'result'})"
 
 
-def _told(gradient: Any) -> str:
-    return shown(gradient) if np.size(gradient) <= 16 else f"{shown(gradient)} of norm {rough(norm(gradient))}"
+def _told(gradient: Any, written: Notation | None = None) -> str:
+    text = shown(gradient, written=written)
+    return text if np.size(gradient) <= 16 else f"{text} of norm {rough(norm(gradient))}"
 
 
 def _live_values() -> Iterator[Value]:

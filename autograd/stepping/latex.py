@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from autograd.expr import Expr
 from autograd.formula.lines import Line
 from autograd.formula.text import columns, visible
 from autograd.formula.writers.latex import Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
@@ -57,8 +58,7 @@ def _rows(step: Step) -> Iterator[str]:
             name = symbols.write(step.words.symbol(step.node)) if is_last else latex_symbol(line.result.name)
             yield from _line(step, line, name, symbols)
         return
-    arrives = number_latex(step.arrives.value, step.digits.written(step.arrives))
-    yield rf"{symbols.slope(step.node)} &= {arrives} \qquad\text{{arrives}}"
+    yield rf"{symbols.slope(step.node)} &= {_number(step, step.arrives)} \qquad\text{{arrives}}"
     own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
     for line in step.lines:
         if id(line.result) not in own:
@@ -72,30 +72,62 @@ def _contribution(contribution: Contribution, symbols: Latex) -> Iterator[str]:
     step, slope = contribution.step, symbols.slope(contribution.parent)
     sign = "=" if contribution.paths == 1 else r"\mathrel{+}="
     if contribution.line is None:
-        yield f"{slope} &{sign} {number_latex(contribution.added.value)}"
+        yield f"{slope} &{sign} {_number(step, contribution.added)}"
     else:
         yield from _line(step, contribution.line, slope, symbols, sign)
     if contribution.paths > 1:
-        total = number_latex(contribution.summed.value, step.digits.written(contribution.summed))
-        yield rf"&\to {total} \qquad\text{{path {contribution.path} of {contribution.paths}}}"
+        *rows, last = _running_sum(contribution)
+        yield from rows
+        yield rf"{last} \qquad\text{{path {contribution.path} of {contribution.paths}}}"
+
+
+def _running_sum(contribution: Contribution) -> Iterator[str]:
+    """The total so far: how it comes about, in as many rows as it takes."""
+    step, line = contribution.step, contribution.sum_line
+    if line is None or contribution.previous is None:
+        yield rf"&\to {_number(step, contribution.summed)}"
+    elif step.shows_arithmetic(line) and _widths(step, line)[0] > WIDEST:
+        yield rf"&\to {_number(step, contribution.previous.summed)}"
+        yield f"&+ {_number(step, contribution.added)}"
+        yield f"&{_equals(step, line)} {_number(step, contribution.summed)}"
+    else:
+        yield from _in_numbers(step, line, r"\to")
 
 
 def _line(step: Step, line: Line, name: str, symbols: Latex, sign: str = "=") -> Iterator[str]:
     """A line in symbols, then in numbers."""
     written = symbols.write(line.formula)
-    result = number_latex(line.result.value, step.digits.written(line.result))
     yield f"{name} &" if written == name else f"{name} &{sign} {written}"
+    yield from _in_numbers(step, line)
+
+
+def _number(step: Step, quantity: Expr) -> str:
+    return number_latex(quantity.value, step.digits.written(quantity))
+
+
+def _in_numbers(step: Step, line: Line, sign: str = "=") -> Iterator[str]:
+    """A line in numbers, after a sign."""
+    result = _number(step, line.result)
     if not step.shows_arithmetic(line):
-        yield f"&= {result}"
+        yield f"&{sign} {result}"
         return
-    equals = r"\approx" if step.digits.sign(line) == "≈" else "="
-    numbers = LatexNumbers(step.digits.written).write(line.formula)
-    *pieces, _, last = step.in_numbers(line)
-    left, right = (max(map(columns, beside(side, EVERYTHING))) for side in (pieces, [last]))
+    equals, numbers = _equals(step, line), LatexNumbers(step.digits.written).write(line.formula)
+    left, right = _widths(step, line)
     if left > WIDEST:  # no line of a paper is long enough
         yield f"&{equals} {result}"
     elif left + right > WIDEST:
-        yield f"&= {numbers}"
+        yield f"&{sign} {numbers}"
         yield f"&{equals} {result}"
     else:
-        yield f"&= {numbers} {equals} {result}"
+        yield f"&{sign} {numbers} {equals} {result}"
+
+
+def _equals(step: Step, line: Line) -> str:
+    return r"\approx" if step.digits.sign(line) == "≈" else "="
+
+
+def _widths(step: Step, line: Line) -> tuple[int, int]:
+    """How many characters a line in numbers takes, and its result."""
+    *pieces, _, last = step.in_numbers(line)
+    left, right = (max(map(columns, beside(side, EVERYTHING))) for side in (pieces, [last]))
+    return left, right

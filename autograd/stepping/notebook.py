@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from autograd.formula.text import xml
-from autograd.formula.writers.pieces import shown
+from autograd.formula.writers.pieces import plain_text
 from autograd.stepping.picture import View
 from autograd.stepping.steps import BACKWARD, Step
 
@@ -68,11 +68,11 @@ def _rows(step: Step) -> str:
         return f'<tr>{first}<td colspan="4">sends nothing on</td></tr>'
     rows = []
     for contribution in step.contributions:
-        total = "same" if contribution.before is None else shown(contribution.total)
+        total = "same" if contribution.previous is None else plain_text(contribution.sum_pieces())
         rows.append(
             f"<tr>{first}<td><code>{xml(words.name(contribution.parent))}</code></td>"
             f"<td><code>{xml(contribution.rule)}</code></td>"
-            f'<td align="right"><code>{xml(shown(contribution.value))}</code></td>'
+            f'<td align="right"><code>{xml(step.printed(contribution.added).text)}</code></td>'
             f'<td align="right"><code>{xml(total)}</code></td></tr>'
         )
         first = ""

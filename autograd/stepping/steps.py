@@ -93,9 +93,18 @@ class Contribution:
             entry = entry.previous
         return chain[::-1]
 
-    def ledger_lines(self) -> list[Line]:
-        """The running sum: total = total before + what is added."""
-        return [Line(entry.summed, entry.previous.summed + entry.added) for entry in self.ledger() if entry.previous]
+    @functools.cached_property
+    def sum_line(self) -> Line | None:
+        """The running sum: total = total before + what is added; None for the first contribution."""
+        return Line(self.summed, self.previous.summed + self.added) if self.previous is not None else None
+
+    @property
+    def shows_before(self) -> str:
+        """How much of the ledger is shown of the paths before: the "whole" of it where every sum comes out, else their
+        total if the "last" sum does, else "none"."""
+        if self.sum_line is None or self in self.step._with_ledger[1]:
+            return "whole"
+        return "last" if self.step.shows_arithmetic(self.sum_line) else "none"
 
     # --- in words and numbers ------------------------------------------------------------------------------------
 
@@ -125,16 +134,16 @@ class Contribution:
 
     def pieces(self) -> list[Piece]:
         """The contribution in numbers, with what it comes to."""
-        return self.step.in_numbers(self.line) if self.line is not None else [Number(self.added.value, True)]
+        return self.step.in_numbers(self.line) if self.line is not None else [self.step.printed(self.added)]
 
     @property
     def now(self) -> str:
-        """The running total: `now 2 → 3.5`, or `now 1.5` at the first contribution."""
-        start = "" if self.previous is None else f"{self._shown(self.previous.summed)} → "
-        return f"now {start}{self._shown(self.summed)}"
+        """The running total: `now 2 + 1.5 = 3.5`, or `now 1.5` at the first contribution."""
+        return plain_text(["now ", *self.sum_pieces()])
 
-    def _shown(self, quantity: Expr) -> str:
-        return shown(quantity.value, written=self.step.digits.written(quantity))
+    def sum_pieces(self) -> list[Piece]:
+        """The running sum in numbers; the total alone for the first contribution."""
+        return [self.step.printed(self.summed)] if self.sum_line is None else self.step.in_numbers(self.sum_line)
 
     @property
     def via(self) -> str:
@@ -244,22 +253,34 @@ class Step:
         """The gradient that arrives, as a quantity."""
         return self.words.gradient(self.node, without_noise(self.incoming, self.noise))
 
-    @functools.cached_property
+    @property
     def digits(self) -> Digits:
         """How every number of the step is written."""
-        ledgers = [line for contribution in self.contributions for line in contribution.ledger_lines()]
-        sums = [
-            [quantity for entry in contribution.ledger() for quantity in (entry.added, entry.summed)]
-            for contribution in self.contributions
-            if contribution.previous is not None
-        ]
-        return Digits([*self.lines, *ledgers], sums)
+        return self._with_ledger[0]
+
+    @functools.cached_property
+    def _with_ledger(self) -> tuple[Digits, set[Contribution]]:
+        """How every number is written, and the contributions of whose ledger every sum comes out. In a long ledger,
+        or one of large tables, not all of them do with as many digits as fit: then the last one is shown, for which
+        there are enough, because no other sum needs its result."""
+        whole = {contribution for contribution in self.contributions if contribution.previous is not None}
+        while True:
+            ledgers = {c: c.ledger() if c in whole else [c] for c in self.contributions}
+            sums = {c: [e.sum_line for e in ledger if e.sum_line is not None] for c, ledger in ledgers.items()}
+            columns = [[q for e in ledgers[c] for q in (e.added, e.summed)] for c in self.contributions if c in whole]
+            digits = Digits(self.lines, (line for lines in sums.values() for line in lines), columns)
+            failed = {c for c in whole if not all(digits.confirms(line) for line in sums[c] if line.is_shown)}
+            if not failed:
+                return digits, whole
+            whole -= failed
+
+    def printed(self, quantity: Expr) -> Number:
+        """A quantity as the step writes it."""
+        return Number(quantity.value, quantity.is_gradient, written=self.digits.written(quantity))
 
     def in_numbers(self, line: Line) -> list[Piece]:
         """A line in numbers, with what it comes to; only that where the numbers cannot show how."""
-        if self.shows_arithmetic(line):
-            return equation(line, self.digits)
-        return [Number(line.result.value, line.result.is_gradient, written=self.digits.written(line.result))]
+        return equation(line, self.digits) if self.shows_arithmetic(line) else [self.printed(line.result)]
 
     def shows_arithmetic(self, line: Line) -> bool:
         """Does the line in numbers say more than its result, and does it come out?"""
@@ -325,7 +346,8 @@ class Ledger(tuple[Contribution, ...]):
     def __str__(self) -> str:
         slope = self.words.slope(self.node)
         lines = [f"{slope} = {'—' if self.total is None else shown(self.total)}"]
-        lines += [f"    via {entry.via}: {entry.rule} adds {shown(entry.value)}, {entry.now}" for entry in self]
+        for entry in self:
+            lines.append(f"    via {entry.via}: {entry.rule} adds {entry.step.printed(entry.added).text}, {entry.now}")
         return "\n".join(lines)
 
 

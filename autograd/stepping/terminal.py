@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from autograd.errors import StepError
 from autograd.formula.numbers import count
 from autograd.formula.text import columns
-from autograd.formula.writers.pieces import Number, Piece, beside, flowed
+from autograd.formula.writers.pieces import Piece, beside, flowed
 from autograd.stepping import questions
 from autograd.stepping.steps import BACKWARD, FORWARD
 
@@ -49,8 +49,7 @@ def body(step: Step, paint: Paint, width: int) -> list[list[str]]:
     if step.kind == FORWARD:
         last = beside([f"{step.name} = ", *step.pieces()], width, paint.grad)
         return [*named_lines(step, step.lines[:-1], paint, width), last]
-    arrives = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
-    parts = [beside([f"arrives  {step.arrives.name} = ", arrives], width, paint.grad)]
+    parts = [beside([f"arrives  {step.arrives.name} = ", step.printed(step.arrives)], width, paint.grad)]
     parts += named_lines(step, step.lines[: len(step.lines) - len(step.contributions)], paint, width)
     parts += [contribution_lines(contribution, paint, width) for contribution in step.contributions]
     if not step.contributions:
@@ -81,11 +80,7 @@ def contribution_lines(contribution: Contribution, paint: Paint, width: int) -> 
         lines += [INDENT + paint.grad(line) for line in flowed([symbols], width - len(INDENT))]
     lines += indented(contribution.pieces(), paint, width)
     if contribution.previous is not None:
-        before, total = (
-            Number(quantity.value, True, written=contribution.step.digits.written(quantity))
-            for quantity in (contribution.previous.summed, contribution.summed)
-        )
-        lines += indented(["now ", before, " → ", total], paint, width)
+        lines += indented(["now ", *contribution.sum_pieces()], paint, width)
     return lines
 
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import autograd
 
 LEAF_SHAPES = [(), (3,), (2, 3), (2, 1), (1, 3), (3, 3), (2, 2, 3)]
+WIDE_SHAPES = [(4,), (5,), (6,), (4, 4), (4, 1), (3, 4)]  # up to the largest that are printed in full
 
 SMOOTH = {  # steps of one operand
     "tanh": lambda lib, x: lib.tanh(x), "sin": lambda lib, x: lib.sin(x), "exp": lambda lib, x: lib.exp(lib.tanh(x)),
@@ -67,11 +68,11 @@ class Program:
 
 
 @st.composite
-def programs(draw: Any, smooth: bool = False, steps: int = 8) -> Program:
+def programs(draw: Any, smooth: bool = False, steps: int = 8, shapes: Any = LEAF_SHAPES) -> Program:
     """A program that runs: each step is drawn from those that fit the shapes so far."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    shapes = draw(st.lists(st.sampled_from(LEAF_SHAPES), min_size=1, max_size=3))
-    program = Program([rng.uniform(-1.5, 1.5, shape)[()] for shape in shapes])
+    chosen = draw(st.lists(st.sampled_from(shapes), min_size=1, max_size=3))
+    program = Program([rng.uniform(-1.5, 1.5, shape)[()] for shape in chosen])
     nodes = [np.asarray(x) for x in program.leaves]
     for _ in range(draw(st.integers(1, steps))):
         step = draw(_steps(nodes, smooth))

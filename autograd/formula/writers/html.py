@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
-from autograd.formula.digits import width
+from autograd.formula.digits import WIDEST, width
 from autograd.formula.numbers import (
     FROM_SUPERSCRIPTS,
     MINUS,
@@ -235,22 +235,24 @@ def value_html(
     return tables[0] if np.ndim(one_page(value)) <= 2 else f'<span class="hg-pages">{"".join(tables)}</span>'
 
 
-def _table_html(numbers: NumberTable, values: Any, classes: str, before: Any) -> str:
+def _table_html(whole: NumberTable, values: Any, classes: str, before: Any) -> str:
+    numbers = whole.within(WIDEST)
+    places = iter(np.ndindex(values.shape))
     rows = []
-    for i, line in enumerate(numbers.rows):
+    for line in numbers.rows:
         cells = []
-        for j, (one, (_, most)) in enumerate(zip(line, numbers.columns)):
+        for (one, (_, most)), place in zip(zip(line, numbers.columns), places):
             marks = {"zero": ["hg-z"], "bad": ["hg-bad"]}.get(one.kind, [])
-            if before is not None and before[i, j] != values[i, j]:
+            if before is not None and before[place] != values[place]:
                 marks.append("hg-ch")
             pad = FIGURE_SPACE * (most - (len(one.text) - one.before_point))
             attribute = f' class="{" ".join(marks)}"' if marks else ""
-            cells.append(f'<td{attribute} title="{xml(full(values[i, j]))}">{one.text}{pad}</td>')
+            cells.append(f'<td{attribute} title="{xml(full(values[place]))}">{one.text}{pad}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    characters = sum(before + after + 1 for before, after in numbers.columns)
-    size = max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / max(characters, 1))
-    small = f' style="font-size:{size:.1f}px"' if characters > ROOMY else ""
-    body = f'<span class="hg-mx {classes}"><table{small}><tbody>{"".join(rows)}</tbody></table></span>'
+    size = max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / max(numbers.characters, 1))
+    small = f' style="font-size:{size:.1f}px"' if numbers.characters > ROOMY else ""
+    broken = "" if numbers is whole else "hg-broken "
+    body = f'<span class="hg-mx {broken}{classes}"><table{small}><tbody>{"".join(rows)}</tbody></table></span>'
     exponent = str(numbers.exponent).replace("-", MINUS)
     raised = f'<small class="hg-e10">×10<sup>{exponent}</sup></small>' if numbers.exponent else ""
     return f'<span class="hg-q">{body}{raised}</span>'

@@ -172,12 +172,17 @@ def _picture(piece: Piece, tint: Tint) -> Picture:
 
 
 def _fitting(piece: Piece, width: int, tint: Tint) -> Picture:
-    """A piece as it fits: a stack of tables that is too wide becomes its shape."""
+    """A piece as it fits: of what is too wide, a vector takes two rows, and a stack of tables becomes its shape."""
     picture = _picture(piece, tint)
-    if isinstance(piece, str) or np.ndim(one_page(piece.value)) < 3 or _width([picture]) <= width:
+    if isinstance(piece, str) or np.ndim(one_page(piece.value)) in (0, 2) or _width([picture]) <= width:
         return picture
-    shape = f"[{dimensions(np.shape(piece.value))}]"
-    return [tint(shape) if piece.is_gradient else shape]
+    lines = [f"[{dimensions(np.shape(piece.value))}]"]
+    if np.ndim(piece.value) == 1:
+        entries = piece.text.split(", ")
+        half = (len(entries) + 1) // 2
+        lines = [", ".join(entries[:half]) + ",", " " + ", ".join(entries[half:])]
+        lines = [line.ljust(max(map(columns, lines))) for line in lines]
+    return [tint(line) if piece.is_gradient else line for line in lines]
 
 
 def _sides(pieces: list[Piece]) -> list[list[Piece]]:

@@ -182,15 +182,17 @@ class Live:
     def gradient_number(self, node: Value) -> int:
         return _number(self.gradients.get(node))
 
+    def ledgers(self, step: Step) -> list[Contribution]:
+        """The contributions of a step of which the page shows a ledger."""
+        return [one for one in step.contributions if one.paths > 1 and step.module is None]
+
     def step_data(self, step: Step) -> dict[str, Any]:
         """What the page needs to spell the numbers of one step."""
         is_backward = step.kind == BACKWARD
         return {
             "lines": [self.line(line) for line in step.lines],
             "ledgers": [
-                [_numbers(self.shown[entry]) for entry in contribution.ledger()]
-                for contribution in step.contributions
-                if contribution.previous is not None and step.module is None
+                [_numbers(self.shown[entry]) for entry in contribution.ledger()] for contribution in self.ledgers(step)
             ],
             "sends": [_numbers(self.shown[contribution]) for contribution in step.contributions],
             "arrives": self.gradient_number(step.node) if is_backward else NONE,

@@ -122,8 +122,8 @@ class Panels:
 
     def _backward(self, step: Step) -> str:
         slope = self._slope(step.node)
-        arrived = Number(step.arrives.value, True, written=step.digits.written(step.arrives))
-        number = self.numbers.kept(number_html(arrived, "hg-gr"), self.numbers.gradient(step.node), "hg-gr")
+        arrived = number_html(step.printed(step.arrives), "hg-gr")
+        number = self.numbers.kept(arrived, self.numbers.gradient(step.node), "hg-gr")
         arrives = (
             f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
             f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number}</span></div></div>'
@@ -198,42 +198,61 @@ class Panels:
         return MathML(self.words.top, self.words.symbol).write_formula(formula)
 
     def _ledger(self, contribution: Contribution) -> str:
-        """Every path that meets at the parent: done, now, to come."""
+        """Every path that meets at the parent: done, now, to come. Of those done the total if not all sums come out."""
         if contribution.paths < 2:
             return ""
         entries = self.stepper.received[contribution.parent]
-        rows, skipped = [], 0
-        for entry in entries:
-            near = abs(entry.path - contribution.path) < LONGEST_LEDGER // 2
-            if len(entries) > LONGEST_LEDGER and not near:
-                skipped += 1
-                continue
-            rows.append(self._ledger_row(entry, contribution))
-        more = f'<tr class="hg-todo"><td colspan="3">and {skipped} more paths</td></tr>' if skipped else ""
+        if len(entries) > LONGEST_LEDGER:
+            entries = [one for one in entries if abs(one.path - contribution.path) < LONGEST_LEDGER // 2]
+        earlier, later = entries[0].path - 1, contribution.paths - entries[-1].path
+        rows = [self._ledger_row(entry, contribution) for entry in entries]
+        rows.insert(entries.index(contribution), self._done_so_far(contribution))
+        if earlier:
+            rows.insert(0, self._row(contribution, "whole", f'<td colspan="3">{_paths(earlier)} before</td>'))
+        if later:
+            rows.append(f'<tr class="hg-todo"><td colspan="3">and {_paths(later)} more</td></tr>')
         slope = xml(self.words.slope(contribution.parent))
         wide = " hg-wide" if _is_wide(contribution) else ""
+        mark = self.numbers.ledger(contribution)
         return (
-            f'<table class="hg-ledger{wide}"><caption>ledger of {slope}</caption><thead><tr><th>path</th><th>adds</th>'
-            f"<th>total</th></tr></thead><tbody>{''.join(rows)}{more}</tbody></table>"
+            f'<table class="hg-ledger{wide}"{mark}><caption>ledger of {slope}</caption><thead><tr><th>path</th>'
+            f"<th>adds</th><th>total</th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
         )
 
     def _ledger_row(self, entry: Contribution, now: Contribution) -> str:
         via = f'<span class="hg-via">via </span>{xml(entry.via)}'
         if entry.path > now.path:
             return f'<tr class="hg-todo"><td>{via}</td><td>to come</td><td>—</td></tr>'
-        here = entry is now
-        state, hidden = ("hg-now", " hg-answer") if here else ("hg-past", "")
-        before = entry.previous.summed.value if here and entry.previous is not None else None
-        adds, total = (
-            Number(quantity.value, True, written=now.step.digits.written(quantity))
-            for quantity in (entry.added, entry.summed)
-        )
-        tint = f"hg-gr hg-sm{hidden}"
-        blocks = self.numbers.added(entry)
-        earlier = self.numbers.added(entry.previous)[1] if before is not None and entry.previous is not None else None
-        added = self.numbers.kept(number_html(adds, tint), blocks[0], tint)
-        summed = self.numbers.kept(number_html(total, tint, changed_from=before), blocks[1], tint, earlier)
-        return f'<tr class="{state}"><td>{via}</td><td>{added}</td><td>{summed}</td></tr>'
+        tint = "hg-gr hg-sm hg-answer" if entry is now else "hg-gr hg-sm"
+        added = self.numbers.kept(number_html(now.step.printed(entry.added), tint), self.numbers.added(entry)[0], tint)
+        cells = f"<td>{via}</td><td>{added}</td><td>{self._total(entry, now)}</td>"
+        return f'<tr class="hg-now">{cells}</tr>' if entry is now else self._row(now, "whole", cells)
+
+    def _done_so_far(self, now: Contribution) -> str:
+        """The rows that stand for those of the paths before, where there are not digits enough to add them all up."""
+        if now.previous is None:
+            return ""
+        paths = f"{_paths(now.path - 1)} before"
+        total = self._row(now, "last", f"<td>{paths}</td><td></td><td>{self._total(now.previous, now)}</td>")
+        says = "the sum takes more digits than fit here"
+        return total + self._row(now, "none", f'<td colspan="3">{paths}; {says}</td>')
+
+    def _row(self, now: Contribution, shows: str, cells: str) -> str:
+        """A row that is there while the ledger `shows` so much of the paths before; a page asks again when numbers were
+        changed."""
+        is_there = now.shows_before == shows
+        mark = f' data-shows="{shows}"{"" if is_there else " hidden"}' if self.live is not None else ""
+        state = "hg-todo" if shows == "none" else "hg-past"
+        return f'<tr class="{state}"{mark}>{cells}</tr>' if is_there or mark else ""
+
+    def _total(self, entry: Contribution, now: Contribution) -> str:
+        """The total with one contribution; in the row of this step with the entries marked that it changes."""
+        before = entry.previous if entry is now else None
+        tint = "hg-gr hg-sm hg-answer" if entry is now else "hg-gr hg-sm"
+        changed_from = None if before is None else before.summed.value
+        earlier = None if before is None else self.numbers.added(before)[1]
+        number = number_html(now.step.printed(entry.summed), tint, changed_from)
+        return self.numbers.kept(number, self.numbers.added(entry)[1], tint, earlier)
 
     def _explanations(self, step: Step) -> str:
         answers = [("why now?", questions.why_now(self.stepper, step))]
@@ -313,11 +332,14 @@ def _question(question: str, answer: str, marks: str = "") -> str:
     return f"<details{marks}><summary>{question}</summary><p>{xml(answer)}</p></details>"
 
 
-def _is_wide(contribution: Contribution) -> bool:
+def _is_wide(now: Contribution) -> bool:
     """Are its tables too wide to stand beside one another?"""
-    digits = contribution.step.digits
-    numbers = (Number(q.value, written=digits.written(q)) for q in (contribution.added, contribution.summed))
-    return sum(map(table_width, numbers)) > ROOMY - 8
+    rows = now.ledger() if now.shows_before == "whole" else now.ledger()[-2:]
+    return any(sum(table_width(now.step.printed(q)) for q in (one.added, one.summed)) > ROOMY - 8 for one in rows)
+
+
+def _paths(number: int) -> str:
+    return f"{number} path{'s' if number != 1 else ''}"
 
 
 def _steps(number: int) -> str:

@@ -58,6 +58,10 @@ class Spelling:
     def added(self, contribution: Contribution) -> tuple[Block, Block] | tuple[None, None]:
         return (None, None) if self.live is None else self.live.shown[contribution]
 
+    def ledger(self, contribution: Contribution) -> str:
+        """Which ledger of its step it is."""
+        return "" if self.live is None else f' data-ledger="{self.live.ledgers(contribution.step).index(contribution)}"'
+
     def guess(self, value: Any, what: str, block: Block | None = None) -> str:
         """A field for a learner's guess: the number itself, or the largest entry of a small table."""
         if np.size(value) == 0 or not (np.ndim(value) == 0 or shows_entries(np.shape(value))):

@@ -13,11 +13,14 @@ import examples
 import nn
 from autograd import OPS, Value, draw, step
 from autograd.expr import Expr, rule
-from autograd.formula.numbers import cell
-from autograd.formula.writers.html import symbol_mathml
-from autograd.formula.writers.pieces import has_numbers, plain_text
+from autograd.formula.numbers import Notation
+from autograd.formula.writers.html import symbol_mathml, value_html
+from autograd.formula.writers.pieces import Number, flowed, plain_text
+from autograd.stepping.page.panel import Panels
+from autograd.stepping.questions import why_sent_little
 from tests.autograd.formula.calculator import FUNCTIONS, confirms
-from tests.autograd.programs import OURS, programs
+from tests.autograd.formula.ledgers import FACES
+from tests.autograd.programs import OURS, WIDE_SHAPES, programs
 from tests.sweep import slow_but, sweep
 
 WORDS = Path(__file__).parents[3] / "docs" / "formulas.md"
@@ -99,7 +102,7 @@ HELPERS = {name for name, op in OPS.items() if op.unfolds == "graph"}
 
 
 def printed_lines(stepper):
-    """Every line of scalar arithmetic that the stepper prints: whole lines, entries, and running sums."""
+    """Every line of scalar arithmetic that the stepper prints: whole lines, entries, and in each face running sums."""
     for one in stepper:
         for line in one.lines:
             if np.ndim(line.result.value) == 0:
@@ -111,18 +114,8 @@ def printed_lines(stepper):
                     text = plain_text(one.entry_in_numbers(line, index))
                     if not text.startswith("= ") and " copied " not in text and " at [" not in text:
                         yield text
-        for contribution in one.contributions:
-            for entry in contribution.ledger()[1:]:
-                sums = entry.previous.summed, entry.added, entry.summed
-                if all(has_numbers(quantity.value) for quantity in sums):
-                    for index in np.ndindex(np.shape(entry.value)):
-                        yield "{} + {} ≈ {}".format(*(_printed(quantity, index, one.digits) for quantity in sums))
-
-
-def _printed(quantity, index, digits):
-    """One entry of a quantity, with the digits that its table has."""
-    text = cell(float(np.asarray(quantity.value)[index]), written=digits.written(quantity)).text
-    return f"({text})" if text.startswith("−") else text
+    for face in FACES:
+        yield from face(stepper)
 
 
 def unconfirmed(stepper):
@@ -179,11 +172,70 @@ def test_every_line_of_an_op_confirms(name, i):
     assert not wrong, wrong[:5]
 
 
-@given(programs())
+@given(programs() | programs(shapes=WIDE_SHAPES))
 def test_every_line_of_random_graphs_confirms(program):
     root = program.run(OURS, [Value(x, name=f"x{i}") for i, x in enumerate(program.leaves)])
     _, wrong = unconfirmed(step(root))
     assert not wrong, wrong[:5]
+
+
+# --- ledgers: every running sum, in every face -----------------------------------------------------------------------
+
+
+def row_of_six():
+    """Two equal contributions to each of six numbers: a fifth decimal of all six takes more than a panel's width."""
+    x = Value(np.array([0.41088506, -0.69063986, -1.37707943]), name="x")
+    y = ag.concatenate([x, x * x])
+    w = np.array([1.31327024, 1.41275558, 1.10663578, 1.22949656, 1.04362499, 1.43507242])
+    return (w * ag.log(2.0 + y * y)).sum()
+
+
+def many_paths(shape, paths):
+    rng = np.random.default_rng(0)
+    x = Value(rng.normal(size=shape)[()], name="x")
+    y = x
+    for _ in range(paths - 1):
+        y = y + x * rng.normal(size=shape)[()]
+    return y.sum()
+
+
+def cancelling():
+    """What is left of two contributions to x is far smaller than a dozen of their digits, and no rounding error."""
+    x = Value(0.1 + 1e-13, name="x")
+    return x * 0.123456789 - x * (0.123456789 - 3.21e-14)
+
+
+LEDGERS = {
+    "a row of six": (row_of_six, "whole"),
+    "many scalars": (lambda: many_paths((), 14), "whole"),
+    "many rows of six": (lambda: many_paths((6,), 9), "last"),
+    "many tables": (lambda: many_paths((4, 4), 6), "last"),
+    "terms that cancel": (cancelling, "none"),
+}
+
+
+@pytest.mark.parametrize("name", slow_but(LEDGERS, ["a row of six", "terms that cancel"]))
+def test_every_sum_of_a_ledger_confirms(name):
+    graph, shows = LEDGERS[name]
+    stepper = step(graph())
+    assert {c.shows_before for one in stepper for c in one.contributions} == {"whole", shows}
+    found = {face.__name__: list(face(stepper)) for face in FACES}
+    assert all(found.values()) != (shows == "none")
+    wrong = [(face, line) for face, lines in found.items() for line in lines if not confirms(line)]
+    assert not wrong, wrong[:5]
+
+
+def test_a_row_that_is_too_wide_is_broken_in_two():
+    """`[a b c` over `d e f]`, which is no table of two rows: only its ends have a bracket."""
+    wide, short = np.arange(1.0, 7.0) / 7, np.arange(6.0)
+    html = value_html(wide, written=Notation(0, 7))
+    (first, rest) = re.findall("<tr>(.*?)</tr>", html)
+    assert html.count("hg-broken") == 1 and (first.count("<td"), rest.count("<td")) == (3, 3)
+    assert "hg-broken" not in value_html(short) and "hg-broken" not in value_html(np.ones((2, 3)) / 7)
+    five = value_html(wide[:5], written=Notation(0, 9))
+    assert [row.count("<td") for row in re.findall("<tr>(.*?)</tr>", five)] == [3, 2]
+    rows = flowed([Number(wide, written=Notation(0, 7))], 40)
+    assert rows == ["[0.1428571, 0.2857143, 0.4285714,", " 0.5714286, 0.7142857, 0.8571429]"]
 
 
 def equal_halves():
@@ -219,6 +271,20 @@ def test_a_tie_is_no_rounding_noise(name):
         for line in one.lines:
             np.testing.assert_allclose(line.result.value, np.asarray(line.formula.value, dtype=float), atol=1e-15)
     assert "axes )" not in str(steps)
+
+
+def test_rounding_noise_that_arrives_at_a_tie_is_no_gradient():
+    """Inside a softmax the gradient of its maximum cancels; two equal maxima share what is left of it: nothing."""
+    x = Value(np.array([0.3, 0.7, 0.7, 0.1]), name="x")
+    weights = np.array([0.31, 0.27, 1.3, 0.77])
+    steps = step((x.softmax() * weights).sum())
+    (place,) = [one.index for one in steps if one.kind == "backward" and one.node.op.name == "softmax"]
+    inside = steps.inside(place)
+    (sent,) = [c for one in inside for c in one.contributions if one.node.op.name == "max"]
+    assert np.any(sent.value) and np.all(np.abs(sent.value) < 1e-15)
+    assert not np.any(sent.added.value) and "0000000" not in str(inside)
+    (cancels,) = [c for one in inside for c in one.contributions if c.parent is sent.step.node]
+    assert "rounding error" in why_sent_little(cancels) and not why_sent_little(sent)  # nothing arrives there
 
 
 def test_a_gradient_that_came_a_long_way_is_no_rounding_noise():
@@ -271,6 +337,15 @@ def test_a_step_inside_an_op_is_not_called_as_a_node_is():
     assert "z′ = sum(e)" in sheet.markdown() and "u = e / z′" in sheet.markdown()
     assert {"u.z[0]", "u.u[0]"} <= {blank.id for blank in sheet.blanks}  # ids say whose step it is
     assert ag.grade(sheet, {blank.id: blank.answer for blank in sheet.blanks}).score == 1
+
+
+def test_the_letter_e_is_no_number_beside_a_step_of_that_name():
+    """Softmax calls its exponentials e: so the function is written exp, as a terminal writes it."""
+    x = Value(np.array([0.3, 0.1]), name="x")
+    steps = step(x.softmax()[0])
+    assert str(steps[0]).splitlines()[3].strip() == "e = exp(x − m)"
+    assert r"e &= \operatorname{exp}(x- m)" in steps.latex() and "e^" not in steps.latex()
+    assert "<msup><mi>e</mi>" not in Panels(steps).panel(steps[0])
 
 
 def test_a_short_name_is_written_whole_inside_its_module():

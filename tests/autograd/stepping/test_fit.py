@@ -6,6 +6,7 @@ import pytest
 import examples
 import nn
 from autograd import Value, step
+from tests.autograd.formula.test_lines import many_paths, row_of_six
 
 # Of every position: what is too wide. In one call, so that the browser lays out each, and paints none.
 TOO_WIDE = """(() => {
@@ -35,7 +36,10 @@ def block():
     return (nn.TransformerBlock(4, 2, rng=0)(x) ** 2).mean()
 
 
-GRAPHS = {"mlp": scalar_mlp, "block": block} | {
+GRAPHS = {
+    "mlp": scalar_mlp, "block": block, "a row of six": row_of_six, "many rows of six": lambda: many_paths((6,), 9),
+    "many tables": lambda: many_paths((4, 4), 6),
+} | {
     example.name: example.module.graph for example in examples.EXAMPLES
 }  # fmt: skip
 

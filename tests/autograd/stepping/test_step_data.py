@@ -82,7 +82,7 @@ def test_a_step_by_hand():
     to_a, to_b = last.contributions
     assert (to_a.value, to_a.before, to_a.total) == (36.0, 1.0, 37.0)
     assert (to_a.rule, to_a.symbols, to_a.numbers) == ("g * b", "∂loss/∂a += ∂loss/∂c * b", "−12 × (−3) = 36")
-    assert (to_a.path, to_a.paths, to_a.now) == (2, 2, "now 1 → 37")
+    assert (to_a.path, to_a.paths, to_a.now) == (2, 2, "now 1 + 36 = 37")
     assert to_b.value == -24.0
     assert steps[0].contributions == () and steps[0].incoming is None
     assert steps[0].numbers == "2 × (−3) = −6"

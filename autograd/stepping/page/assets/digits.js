@@ -2,27 +2,29 @@
 // How many digits to print, so that each line of arithmetic, done with the digits shown, gives the digits shown: the
 // search of formula/digits.py, on the registers of the page.
 const digits = (() => {
-  const MOST_DIGITS = 12, MARGIN = 1e-6, JUST = 1e-10, SURE = 1e-14, ROUNDS = 80, WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
+  const MOST_DIGITS = 12, MOST_IN_COLUMNS = 8, MARGIN = 1e-6, JUST = 1e-10, SURE = 1e-14, ROUNDS = 80;
+  const WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
 
   const pagesOf = shape => {                   // the tables that an array is shown as
     const [rows, columns] = [1, 1, ...shape].slice(-2);
     const size = shape.reduce((a, b) => a * b, 1);
     return { rows, columns, pages: size / (rows * columns) };
   };
-  function widthOf(entries, shape, how, kind) {  // characters of the widest row, a space after each column
+  function widthOf(entries, shape, how, kind) {  // characters of the widest row, as a panel breaks it
     if (!shape.length) return 0;
     const { rows, columns } = pagesOf(shape);
     let most = 0;
     for (let i = 0; i < entries.length; i += rows * columns) {
       const one = numbers.table(entries.slice(i, i + rows * columns), columns, how, kind);
-      most = Math.max(most, numbers.columns(one).reduce((sum, [before, after]) => sum + before + after + 1, 0));
+      most = Math.max(most, numbers.characters(numbers.within(one, WIDEST)));
     }
     return most;
   }
 
   // Quantities have keys: a block's number, or "block.offset" for one entry. `lines` are { result, uses, terms, code }.
   class Digits {
-    constructor(page, registers, lines, ledgers = []) {
+    constructor(page, registers, ownLines, sums = [], columns = []) {
+      const lines = [...ownLines, ...sums];
       this.page = page;
       this.lines = lines;
       this.registers = registers;
@@ -33,9 +35,10 @@ const digits = (() => {
       this.notations = new Map(this.shortest);
       this.seen = new Map();
       this.leftOut = new Set();
-      const groups = [...ledgers.map(keys => [keys, true]), ...lines.map(line => [line.terms, false])];
+      const groups = [...columns.map(keys => [keys, true]), ...lines.map(line => [line.terms, false])];
       this.groups = groups.map(([keys, inColumns]) => [keys.filter(key => this.values.has(key)), inColumns]);
-      this.inLedgers = new Set(this.groups.flatMap(([keys, inColumns]) => (inColumns ? keys : [])));
+      this.inLedgers = new Set(sums.flatMap(line => [line.result, ...line.uses]));
+      this.inColumns = new Set(this.groups.flatMap(([keys, inColumns]) => (inColumns ? keys : [])));
       this.evenOut();
       this.atFirst = new Map(this.notations);
       for (;;) {
@@ -94,8 +97,9 @@ const digits = (() => {
     sign(line) {
       const printed = this.known(line.result), how = this.notations.get(line.result);
       const slack = JUST * (how ? numbers.unit(how) : Math.max(0, ...printed.map(Math.abs).filter(Number.isFinite)));
-      const cancels = x => line.terms.length > 0 || x === 0;  // terms that cancel leave rounding errors of theirs
-      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], SURE, cancels(printed[i]) ? slack : 0)) ? "=" : "≈";
+      const { start } = this.place(line.result);
+      const cancels = i => line.terms.length > 0 || this.registers[start + i] === 0;  // terms that cancel leave rounding errors
+      return this.byHand(line).every((x, i) => numbers.close(x, printed[i], SURE, cancels(i) ? slack : 0)) ? "=" : "≈";
     }
 
     // --- the search --------------------------------------------------------------------------------------------
@@ -105,7 +109,9 @@ const digits = (() => {
       for (let round = 0; round < ROUNDS; round++) {
         let changed = false;
         for (const line of this.asked().reverse()) {
-          if (!this.confirms(line)) for (const key of line.uses) changed = this.grow(key) || changed;
+          if (this.confirms(line)) continue;     // where no operand has more digits, another digit of the result may do
+          const grown = line.uses.map(key => this.grow(key)).some(Boolean);
+          changed = grown || this.grow(line.result) || changed;
         }
         changed = this.roundToCards() || changed;
         if (!changed) return;
@@ -115,7 +121,7 @@ const digits = (() => {
     grow(key) {                                // one more decimal for a quantity that is not exact already
       if (this.isExact(key)) return false;
       const now = this.notations.get(key), entries = this.values.get(key), { shape, kind } = this.place(key);
-      const longest = numbers.notation(entries, MOST_DIGITS);
+      const longest = numbers.notation(entries, this.inColumns.has(key) ? MOST_IN_COLUMNS : MOST_DIGITS);
       const longer = { exponent: now.exponent, decimals: now.decimals + 1 };
       if (now.decimals + (longest.exponent - now.exponent) >= longest.decimals) return false;
       if (widthOf(entries, shape, longer, kind) > (this.inLedgers.has(key) ? WIDEST_IN_LEDGER : WIDEST)) return false;
@@ -152,6 +158,6 @@ const digits = (() => {
       }
     }
   }
-  return { Digits, widthOf, pagesOf };
+  return { Digits, widthOf, pagesOf, WIDEST };
 })();
 if (typeof module !== "undefined") module.exports = digits;

@@ -77,21 +77,22 @@ const lines = (() => {
     const tables = pages(q).map(page => tableHtml(q, page, tint, before));
     return isStack(q.shape) ? `<span class="hg-pages">${tables.join("")}</span>` : tables[0];
   }
-  function tableHtml(q, { table, first, columns }, tint, before) {
-    const widths = numbers.columns(table);
+  function tableHtml(q, { table: whole, first }, tint, before) {
+    const table = numbers.within(whole, digits.WIDEST), widths = numbers.columns(table), columns = widths.length;
     const rows = table.rows.map((row, i) => row.map((one, j) => {
       const place = first + i * columns + j;
+      if (!one.text) return "";                // a broken row ends here
       const marks = { zero: ["hg-z"], bad: ["hg-bad"] }[one.kind] || [];
       if (before && before[place] !== q.entries[place]) marks.push("hg-ch");
       const point = one.text.split(".")[0].length;
       const pad = FIGURE_SPACE.repeat(widths[j][1] - (one.text.length - point));
       return `<td class="${marks.join(" ")}" data-r="${q.at[place]}" title="${q.entries[place]}">${one.text}${pad}</td>`;
     }).join("")).map(row => `<tr>${row}</tr>`).join("");
-    const characters = widths.reduce((sum, [a, b]) => sum + a + b + 1, 0);
-    const size = Math.max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / characters);
+    const characters = numbers.characters(table), size = Math.max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / characters);
     const small = characters > ROOMY ? ` style="font-size:${size.toFixed(1)}px"` : "";
     const power = table.exponent ? `<small class="hg-e10">×10<sup>${String(table.exponent).replace("-", "−")}</sup></small>` : "";
-    return `<span class="hg-q"><span class="hg-mx ${tint}"><table${small}><tbody>${rows}</tbody></table></span>${power}</span>`;
+    const classes = `hg-mx ${table === whole ? "" : "hg-broken "}${tint}`;
+    return `<span class="hg-q"><span class="${classes}"><table${small}><tbody>${rows}</tbody></table></span>${power}</span>`;
   }
   function raised(text) {
     const [mantissa, power] = text.split("×10");
@@ -154,15 +155,29 @@ const lines = (() => {
       step.last = step.gives >= 0 ? step.lines.at(-1) : -1;
       this.registers = page.cleaned(step);
       const all = step.lines.map(number => page.data.lines[number]).filter(line => line.shown);
-      const sums = [];
-      for (const ledger of step.ledgers) {
-        for (let i = 1; i < ledger.length; i++) {
-          const before = ledger[i - 1][1], [added, total] = ledger[i];
-          if (!shows(page.blocks[total].shape)) continue;
-          sums.push({ result: total, uses: [before, added], terms: [before, added, total], work: v => page.add(v, before, added, total) });
-        }
+      const whole = new Set(step.ledgers.filter(ledger => ledger.length > 1));
+      for (let failed = [null]; failed.length;) {  // as Step._with_ledger does: of a ledger that does not come out the last sum
+        const sums = new Map(step.ledgers.map(ledger => [ledger, this.sums(whole.has(ledger) ? ledger : ledger.slice(-2))]));
+        const confirmed = line => this.digits.confirms(line), columns = [...whole].map(ledger => ledger.flat());
+        this.digits = new digits.Digits(page, this.registers, all, [...sums.values()].flat(), columns);
+        failed = [...whole].filter(ledger => !sums.get(ledger).every(confirmed));
+        for (const ledger of failed) whole.delete(ledger);
+        this.shownOf = ledger => (whole.has(ledger) || ledger.length < 2 ? "whole" : sums.get(ledger).every(confirmed) ? "last" : "none");
       }
-      this.digits = new digits.Digits(page, this.registers, [...all, ...sums], step.ledgers.map(ledger => ledger.flat()));
+    }
+    sums(ledger) {                             // the running sums of a ledger whose numbers are shown
+      const { page } = this, shown = ledger.filter(([, total]) => shows(page.blocks[total].shape));
+      return shown.slice(1).map(([added, total], i) => {
+        const before = shown[i][1];
+        return { result: total, uses: [before, added], terms: [before, added, total], work: v => page.add(v, before, added, total) };
+      });
+    }
+    // How much of a ledger is shown of the paths before, and whether its tables are too wide to stand beside one another.
+    ledger(number) {
+      const ledger = this.step.ledgers[number], showing = this.shownOf(ledger);
+      const rows = showing === "whole" ? ledger : ledger.slice(-2);
+      const wide = rows.some(row => row.reduce((sum, block) => sum + widthOf(this.quantity(block)), 0) > ROOMY - 8);
+      return { showing, wide };
     }
     written(number) { return this.digits.notations.get(number); }
     quantity(number) { return quantity(this.page, this.registers, number, this.written(number)); }

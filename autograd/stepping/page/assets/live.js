@@ -230,6 +230,11 @@ const live = data => {
       if (asCard) q.entries = [...page.gradient(number)];
       slot.innerHTML = lines.html(q, slot.dataset.tint, { before: before === undefined ? null : page.read(Number(before), registers) });
     }
+    for (const table of spelling ? panel.querySelectorAll("[data-ledger]") : []) {
+      const { showing, wide } = spelling.ledger(Number(table.dataset.ledger));
+      table.classList.toggle("hg-wide", wide);
+      for (const row of table.querySelectorAll("[data-shows]")) row.hidden = row.dataset.shows !== showing;
+    }
     for (const why of edits() ? panel.querySelectorAll("[data-little], [data-bad]") : []) {
       const text = step ? (why.dataset.bad === undefined ? littleSent(why.dataset, step) : badNumber(step)) : "";
       why.hidden = !text;

@@ -75,6 +75,14 @@ const numbers = (() => {
     const texts = rows.map(row => row[j].text);
     return [Math.max(...texts.map(beforePoint)), Math.max(...texts.map(text => text.length - beforePoint(text)))];
   });
+  const characters = table => columns(table).reduce((sum, [before, after]) => sum + before + after + 1, 0);
+  // A single row that is wider than so many characters as two rows; else the table itself.
+  function within(table, room) {
+    const [row] = table.rows, half = Math.ceil(row.length / 2);
+    if (table.rows.length > 1 || row.length < 2 || characters(table) <= room) return table;
+    const rest = [...row.slice(half), ...Array(2 * half - row.length).fill({ text: "", kind: "number" })];
+    return { ...table, rows: [row.slice(0, half), rest] };
+  }
   const power = exponent => "×10" + [...String(exponent)].map(digit => SUPERSCRIPTS[digit]).join("");
 
   // A lone number; its power of ten, if it needs one, stays with it.
@@ -88,6 +96,6 @@ const numbers = (() => {
     Object.is(x, y) || x === y || (x !== x && y !== y) ||
     (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y) + more);
 
-  return { DIGITS, EXACT, MINUS, rounded, notation, unit, asPrinted, table, columns, cell, power, close };
+  return { DIGITS, EXACT, MINUS, rounded, notation, unit, asPrinted, table, columns, characters, within, cell, power, close };
 })();
 if (typeof module !== "undefined") module.exports = numbers;
