@@ -106,9 +106,7 @@ def _can_open(step: Step) -> bool:
 def _defined(step: Step) -> Any:
     op = step.node.op
     assert op is not None and op.definition is not None
-    inputs = tuple(_leaf(step, x) for x in step.node.inputs)
-    given = op.pack(inputs) if op.pack else inputs
-    result = op.definition(*given, **op.settings)
+    result = op.definition(*(_leaf(step, x) for x in step.node.inputs), **op.settings)
     if isinstance(result, Value):
         result.name = step.words.name(step.node)
     return result

@@ -339,6 +339,12 @@ def test_a_step_inside_an_op_is_not_called_as_a_node_is():
     assert ag.grade(sheet, {blank.id: blank.answer for blank in sheet.blanks}).score == 1
 
 
+def test_a_sum_of_products_opens_into_them():
+    a, b = Value(2.0, name="a"), Value(3.0, name="b")
+    steps = step(ag.dot([a, b], [5.0, b], 7.0))
+    assert [one.numbers for one in steps.inside(0)] == ["2 × 5 = 10", "3 × 3 = 9", "10 + 9 = 19", "19 + 7 = 26"]
+
+
 def test_the_letter_e_is_no_number_beside_a_step_of_that_name():
     """Softmax calls its exponentials e: so the function is written exp, as a terminal writes it."""
     x = Value(np.array([0.3, 0.1]), name="x")
