@@ -181,11 +181,13 @@ class Digits:
         now, value = self.notations[key], self.values[key]
         longest = notation(value, MOST_IN_COLUMNS if key in self._in_columns else MOST_DIGITS)
         longer = Notation(now.exponent, now.decimals + 1)
-        widest = WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST
-        if now.decimals + (longest.exponent - now.exponent) >= longest.decimals or width(value, longer) > widest:
+        if now.decimals + (longest.exponent - now.exponent) >= longest.decimals or not self._fits(key, longer):
             return False
         self.notations[key] = longer
         return True
+
+    def _fits(self, key: Any, written: Notation) -> bool:
+        return width(self.values[key], written) <= (WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST)
 
     def _is_exact(self, key: Any) -> bool:
         written = self.notations[key]
@@ -209,7 +211,7 @@ class Digits:
         return changed
 
     def _even_out(self) -> None:
-        """The terms of a sum share their power of ten, and in a ledger also their decimals."""
+        """The terms of a sum share their power of ten, and in a ledger also their decimals, if that fits."""
         for group, in_columns in self.groups:
             rounded = [key for key in group if not self._is_exact(key)]
             if len(rounded) < 2:
@@ -217,5 +219,6 @@ class Digits:
             exponent = max(self.notations[key].exponent for key in rounded)
             decimals = {key: self.notations[key].decimals + exponent - self.notations[key].exponent for key in rounded}
             most = max(decimals.values())
-            for key in rounded:
-                self.notations[key] = Notation(exponent, max(0, most if in_columns else decimals[key]))
+            evened = {key: Notation(exponent, max(0, most if in_columns else decimals[key])) for key in rounded}
+            if all(written == self.notations[key] or self._fits(key, written) for key, written in evened.items()):
+                self.notations |= evened

@@ -82,8 +82,8 @@ class NumberTable:
 
     @property
     def characters(self) -> int:
-        """The width of its rows, a space after each column."""
-        return sum(before + after + 1 for before, after in self.columns)
+        """The width of its rows, a space after each column, and of the power of ten beside them."""
+        return sum(before + after + 1 for before, after in self.columns) + len(self.power)
 
     def within(self, room: int) -> NumberTable:
         """A single row that is wider than so many characters as two rows, the second one the rest; else itself."""

@@ -37,6 +37,9 @@ ROOMY = 33  # characters of a table that a panel has room for at its usual size;
 TABLE_SIZE, SMALLEST_SIZE = 13, 11  # pixels
 
 
+_CALL = re.compile('<mi mathvariant="normal">[^<]*</mi><mo stretchy="false">\\(')
+
+
 # --- formulas ---------------------------------------------------------------------------------------------------------
 
 
@@ -66,6 +69,13 @@ class MathML(Maths):
 
     def function(self, name: str) -> str:
         return f'<mi mathvariant="normal">{xml(name)}</mi>'
+
+    def listed(self, parts: list[str]) -> list[str]:
+        """Arguments. A line may end before a long first one that is a call itself, as in `flip(cumsum(…`."""
+        written: list[str] = super().listed(parts)
+        if written and _CALL.match(written[0]) and length_shown(written[0]) > LONGEST_PART:
+            written[0] = BREAK + written[0]
+        return written
 
     def number(self, value: Any) -> tuple[int, str]:
         text = literal(value)

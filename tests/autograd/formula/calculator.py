@@ -6,7 +6,7 @@ It knows nothing of formulas, ops or notations: it reads the text as a person wo
 import ast
 import math
 import re
-from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal, localcontext
+from decimal import ROUND_HALF_DOWN, ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 
 SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 NUMBER = r"\d+(?:\.\d+)?"
@@ -17,6 +17,7 @@ def confirms(line):
     left, sign, right = re.fullmatch(r"(.*) ([=≈]) (.*)", line).groups()
     with localcontext() as context:
         context.prec = 60
+        context.traps[InvalidOperation] = False  # ∞ − ∞ is NaN
         found = value(left)
         printed = value(right)
         if not printed.is_finite() or not found.is_finite():

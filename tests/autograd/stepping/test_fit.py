@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import autograd as ag
 import examples
 import nn
 from autograd import Value, step
@@ -36,9 +37,18 @@ def block():
     return (nn.TransformerBlock(4, 2, rng=0)(x) ** 2).mean()
 
 
+def awkward():
+    """Small numbers that share a power of ten with large ones, or have one; a stack; a rule of nested calls."""
+    rng = np.random.default_rng(0)
+    table, row = Value(1e-5 * rng.normal(size=(4, 4)), name="table"), Value(1e-4 * rng.normal(size=6), name="row")
+    stack, x = Value(rng.normal(size=(2, 2, 3)), name="stack"), Value(rng.normal(size=(3, 4)), name="x")
+    parts = ag.log(2.0 + table * table), row * row * row, stack * stack.tanh() * stack, ag.cumsum(x, axis=0) ** 2
+    return sum(part.sum() for part in parts)
+
+
 GRAPHS = {
     "mlp": scalar_mlp, "block": block, "a row of six": row_of_six, "many rows of six": lambda: many_paths((6,), 9),
-    "many tables": lambda: many_paths((4, 4), 6),
+    "many tables": lambda: many_paths((4, 4), 6), "awkward": awkward,
 } | {
     example.name: example.module.graph for example in examples.EXAMPLES
 }  # fmt: skip

@@ -21,6 +21,8 @@ const digits = (() => {
     return most;
   }
 
+  const same = (one, other) => one.exponent === other.exponent && one.decimals === other.decimals;
+
   // Quantities have keys: a block's number, or "block.offset" for one entry. `lines` are { result, uses, terms, code }.
   class Digits {
     constructor(page, registers, ownLines, sums = [], columns = []) {
@@ -120,13 +122,17 @@ const digits = (() => {
     }
     grow(key) {                                // one more decimal for a quantity that is not exact already
       if (this.isExact(key)) return false;
-      const now = this.notations.get(key), entries = this.values.get(key), { shape, kind } = this.place(key);
+      const now = this.notations.get(key), entries = this.values.get(key);
       const longest = numbers.notation(entries, this.inColumns.has(key) ? MOST_IN_COLUMNS : MOST_DIGITS);
       const longer = { exponent: now.exponent, decimals: now.decimals + 1 };
       if (now.decimals + (longest.exponent - now.exponent) >= longest.decimals) return false;
-      if (widthOf(entries, shape, longer, kind) > (this.inLedgers.has(key) ? WIDEST_IN_LEDGER : WIDEST)) return false;
+      if (!this.fits(key, longer)) return false;
       this.notations.set(key, longer);
       return true;
+    }
+    fits(key, how) {
+      const { shape, kind } = this.place(key), room = this.inLedgers.has(key) ? WIDEST_IN_LEDGER : WIDEST;
+      return widthOf(this.values.get(key), shape, how, kind) <= room;
     }
     isExact(key) {
       const entries = this.values.get(key);
@@ -136,13 +142,13 @@ const digits = (() => {
       let changed = false;
       for (const [key, now] of [...this.notations]) {
         const short = this.shortest.get(key);
-        if ((now.exponent === short.exponent && now.decimals === short.decimals) || this.isExact(key)) continue;
+        if (same(now, short) || this.isExact(key)) continue;
         const onCard = this.printed(key, short), most = (0.5 - MARGIN) * numbers.unit(short);
         if (this.printed(key, now).some((x, i) => Math.abs(x - onCard[i]) >= most)) changed = this.grow(key) || changed;
       }
       return changed;
     }
-    evenOut() {                                // terms of a sum share their power of ten, in a ledger also decimals
+    evenOut() {                                // terms of a sum share their power of ten, in a ledger also decimals, if that fits
       for (const [group, inColumns] of this.groups) {
         const rounded = group.filter(key => !this.isExact(key));
         if (rounded.length < 2) continue;
@@ -152,9 +158,9 @@ const digits = (() => {
           return now.decimals + exponent - now.exponent;
         });
         const most = Math.max(...decimals);
-        rounded.forEach((key, i) => {
-          this.notations.set(key, { exponent, decimals: Math.max(0, inColumns ? most : decimals[i]) });
-        });
+        const evened = rounded.map((key, i) => ({ exponent, decimals: Math.max(0, inColumns ? most : decimals[i]) }));
+        if (!rounded.every((key, i) => same(this.notations.get(key), evened[i]) || this.fits(key, evened[i]))) continue;
+        rounded.forEach((key, i) => this.notations.set(key, evened[i]));
       }
     }
   }

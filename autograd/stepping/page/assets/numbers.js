@@ -75,7 +75,8 @@ const numbers = (() => {
     const texts = rows.map(row => row[j].text);
     return [Math.max(...texts.map(beforePoint)), Math.max(...texts.map(text => text.length - beforePoint(text)))];
   });
-  const characters = table => columns(table).reduce((sum, [before, after]) => sum + before + after + 1, 0);
+  const characters = table => columns(table).reduce((sum, [before, after]) => sum + before + after + 1,
+    table.exponent ? power(table.exponent).length : 0);
   // A single row that is wider than so many characters as two rows; else the table itself.
   function within(table, room) {
     const [row] = table.rows, half = Math.ceil(row.length / 2);
