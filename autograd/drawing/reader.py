@@ -57,8 +57,8 @@ class Reader:
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.role = Roles(self.nodes, self.names, options.inputs)
         self.folded = fold(self.nodes, options, self._stays)
-        shown = [node for node in self.nodes if self.folded.shows(node)]
-        self.names.settle(shown, self.folded.stand_ins())
+        self.names.stand_in(self.folded.stand_ins())
+        self.names.read(filter(self.folded.shows, self.nodes))
 
     def scene(self) -> Scene:
         """The picture as data."""

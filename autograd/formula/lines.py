@@ -23,7 +23,7 @@ from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
 LONGEST_NAME = 40
-SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
+NAMED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
 LARGEST_SHAKEN = 64  # numbers of an operand up to which rounding noise is looked for
 LONGEST_TOP = 20  # characters of the root's own name in ∂loss/∂x; a longer one becomes L
 MOST_SPELLED = 24  # entries of a table that are spelled out one by one
@@ -84,8 +84,8 @@ class Derivation:
         self.names = names
         self.nodes = list(nodes)
         self._data = data or {}
-        if len(self.nodes) <= SETTLED_UP_TO:
-            names.settle(self.nodes, {})  # which unnamed nodes get a name
+        if len(self.nodes) <= NAMED_UP_TO:
+            names.read(self.nodes)
         self._symbols: dict[int, Expr] = {}
         self._root = root
         self.top = top or self._top()

@@ -88,13 +88,13 @@ class Names:
         """What a sentence calls a node: its name, its expression if that is short, or a name made up for it."""
         return self.expression(node) if self.nestable(node) else self.call(node)
 
-    def settle(self, nodes: Iterable[Value], stand_ins: Mapping[Value, str]) -> None:
-        """Read all nodes that will be shown, so that names are made up before the first card is drawn.
-
-        `stand_ins` name results that are hidden inside something else, such as a folded module.
-        """
-        for node, text in stand_ins.items():
+    def stand_in(self, texts: Mapping[Value, str]) -> None:
+        """Call results by these texts that are hidden inside something else, such as a folded module."""
+        for node, text in texts.items():
             self._stand_ins.setdefault(id(node), text)
+
+    def read(self, nodes: Iterable[Value]) -> None:
+        """Read all nodes that will be shown, in order: unnamed ones get their names before the first is written."""
         for node in nodes:
             self.expression(node)
 

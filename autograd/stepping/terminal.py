@@ -214,8 +214,8 @@ class Player:
         bar = paint.grad("█" * filled) if current is not None and current.kind == BACKWARD else "█" * filled
         title = stepper.title or stepper.words.reading(stepper.root)
         lines = [f"{paint.bold(title)}   {bar}{'·' * (BAR - filled)} {done} of {whole}", ""]
-        told = describe(current, self.colour, width) if current is not None else "Before the first step."
-        lines += told.splitlines()
+        text = describe(current, self.colour, width) if current is not None else "Before the first step."
+        lines += text.splitlines()
         if done < whole:
             upcoming = stepper.steps[done]
             asked = f"Next: {upcoming.title.lower()}, {upcoming.reading}. {questions.asked_of(upcoming)}"

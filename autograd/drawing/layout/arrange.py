@@ -194,30 +194,30 @@ def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size
 
 
 def _on_their_lines(
-    wishes: Mapping[str, Point], rooms: Mapping[str, Size], curves: Mapping[str, Curve], taken: Iterable[Box]
+    wanted: Mapping[str, Point], rooms: Mapping[str, Size], curves: Mapping[str, Curve], taken: Iterable[Box]
 ) -> dict[str, Point]:
     """A centre for each label. Layouts keep labels beside their edges, where they may seem to float; here each goes
-    to the point of its own edge that is nearest to its `wish`, if there is one with room.
+    to the point of its own edge that is nearest to its `wanted` place, if there is one with room.
 
     Room is where it covers nothing that is `taken`, no other label and neither end of the edge; if it can be, no
     other edge either.
     """
-    if not wishes:
+    if not wanted:
         return {}
-    placed = {key: Box.centred(centre, rooms[key]) for key, centre in wishes.items()}
+    placed = {key: Box.centred(centre, rooms[key]) for key, centre in wanted.items()}
     lines = {key: np.array(curve.samples()) for key, curve in curves.items()}
     points = np.concatenate([np.tile(line, 2) for line in lines.values()])  # as boxes without a size
     owners = np.repeat(np.arange(len(lines)), [len(line) for line in lines.values()])
     numbers = {key: number for number, key in enumerate(lines)}
     boxes = np.array([_sides(box) for box in (*placed.values(), *taken)])
-    for row, key in [*enumerate(wishes)] * LABEL_ROUNDS:
+    for row, key in [*enumerate(wanted)] * LABEL_ROUNDS:
         ends = [_sides(Box.centred(tip, ARROW)) for tip in (curves[key].tail, curves[key].head)]
         line, room = lines[key], rooms[key]
         free = line[~_covers(line, room, np.concatenate([np.delete(boxes, row, axis=0), ends]))]
         if len(free):
             clear = free[~_covers(free, room, points[owners != numbers[key]])]
             choice = clear if len(clear) else free
-            x, y = choice[np.argmin(np.hypot(*(choice - wishes[key]).T))]
+            x, y = choice[np.argmin(np.hypot(*(choice - wanted[key]).T))]
             placed[key] = Box.centred((float(x), float(y)), room)
             boxes[row] = _sides(placed[key])
     return {key: box.centre for key, box in placed.items()}
