@@ -7,14 +7,17 @@ names with `let` is a line of its own, so that no line is longer than a person w
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
+from autograd.formula.scalars import spelled
 from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.walk import noise_of, without_noise
 from autograd.formula.writers.maths import SIMPLE_NAME
@@ -41,6 +44,14 @@ class Line:
     def quantities(self) -> list[Expr]:
         """The symbols and the constants with many digits that the line is computed from."""
         return list(_operands(self.formula))
+
+    @functools.cached_property
+    def entries(self) -> Any:
+        """Every entry as a formula of scalars; None where an op of the user's own cannot be spelled out."""
+        try:
+            return spelled(self.formula)
+        except DataError:
+            return None
 
     @property
     def is_shown(self) -> bool:
