@@ -271,20 +271,13 @@ class Names:
 
     def _is_shallow(self, x: Any, levels: int) -> bool:
         """Is it an unnamed result, made in a few levels from named values?"""
-        return (
-            self._is_anonymous(x)
-            and levels > 0
-            and all(self._is_shallow(y, levels - 1) for y in x.inputs if self._is_anonymous(y))
-        )
+        if levels == 0 or not self._is_anonymous(x):
+            return False
+        return all(self._is_shallow(y, levels - 1) for y in x.inputs if self._is_anonymous(y))
 
     def _is_anonymous(self, x: Any) -> bool:
-        return (
-            isinstance(x, Value)
-            and x.op is not None
-            and not self.name(x)
-            and id(x) not in self._stand_ins
-            and id(x) not in self._results
-        )
+        has_name = self.name(x) or id(x) in self._stand_ins or id(x) in self._results
+        return isinstance(x, Value) and x.op is not None and not has_name
 
 
 def _is_whole(x: Any) -> bool:

@@ -242,12 +242,8 @@ def typed_place(stepper: Stepper, text: str) -> int | str:
 
 def can_play() -> bool:
     """Is there somebody at a terminal?"""
-    return (
-        sys.stdin.isatty()
-        and sys.stdout.isatty()
-        and os.environ.get("TERM") != "dumb"
-        and shutil.get_terminal_size().columns > 20
-    )
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal and shutil.get_terminal_size().columns > 20
 
 
 def key_pressed() -> str:
