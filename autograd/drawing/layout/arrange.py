@@ -165,10 +165,7 @@ def _is_crowded(frame: Frame, frames: Sequence[Frame], borders: Mapping[str, Box
 def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:
     """Moves everything so that it begins at the margin, and measures the whole."""
     margin = FRAME_MARGIN if borders else MARGIN
-    texts = [
-        Box(x - rooms[key].width / 2, y - rooms[key].height / 2, rooms[key].width, rooms[key].height)
-        for key, (x, y) in placed.labels.items()
-    ]
+    texts = [Box.centred(centre, rooms[key]) for key, centre in placed.labels.items()]
     taken = (*placed.boxes.values(), *borders.values(), *texts)
     xs = [x for box in taken for x in (box.x, box.right)]
     ys = [y for box in taken for y in (box.y, box.bottom)]
@@ -178,15 +175,14 @@ def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size
     if not xs:
         return placed
     dx, dy = margin - min(xs), margin - min(ys)
-    return Placement(
-        {key: box.moved(dx, dy) for key, box in placed.boxes.items()},
-        {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
-        {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
-        {key: border.moved(dx, dy) for key, border in borders.items()},
-        max(xs) + dx + margin,
-        max(ys) + dy + margin,
-        placed.engine,
-        placed.hint,
+    return replace(
+        placed,
+        boxes={key: box.moved(dx, dy) for key, box in placed.boxes.items()},
+        curves={key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
+        labels={key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
+        frames={key: border.moved(dx, dy) for key, border in borders.items()},
+        width=max(xs) + dx + margin,
+        height=max(ys) + dy + margin,
     )
 
 
