@@ -50,6 +50,11 @@ class Group:
         return self.members[-1]
 
     @property
+    def page_key(self) -> str:
+        """Its key where every module has one: a run of copies has another than its first copy."""
+        return f"x{self.key[1:]}" if self.copies else self.key
+
+    @property
     def name(self) -> str:
         if self.scope is None:
             return ""
@@ -167,10 +172,7 @@ def every_module(nodes: list[Value], keep: Callable[[Value], bool]) -> list[Grou
     found: list[Group] = []
     for depth in range(1, _deepest(nodes) + 1):
         for group in _collapse(nodes, users, chooser(depth), keep).groups.values():
-            if group.copies:
-                found += [replace(group, key=f"x{group.key[1:]}"), *group.copies]
-            else:
-                found.append(group)
+            found += [replace(group, key=group.page_key), *group.copies]
     return found
 
 

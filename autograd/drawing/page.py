@@ -49,7 +49,7 @@ class Outline:
         self.modules = {module.key: module for module in in_order}
         self.parent_of = _parents(self.modules.values())
         self.home_of = self._homes(whole)
-        self.closed = [_module_key(group) for group in self.groups if group.kind == "module"]
+        self.closed = [group.page_key for group in self.groups if group.kind == "module"]
         self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
 
     def agrees_with(self, scene: Scene) -> bool:
@@ -164,7 +164,7 @@ def _card(card: Card, rule: str, prefix: str) -> dict[str, Any]:
 def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None) -> dict[str, Any] | None:
     """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
     scene, groups = (outline.drawn, outline.groups) if outline is not None else (drawing.scene, [])
-    rename = {group.key: _module_key(group) for group in groups if group.kind == "module"}
+    rename = {group.key: group.page_key for group in groups if group.kind == "module"}
     if drawing.is_compact or not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
         return None  # cards of another size, or a folded sum
     on_page = {card.key: cards[rename.get(card.key, card.key)] for card in scene.cards}
@@ -183,11 +183,6 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
 
 def _points(points: Any) -> list[list[float]]:
     return [[round(x, 1), round(y, 1)] for x, y in points]
-
-
-def _module_key(group: Group) -> str:
-    """A run of copies has a key of its own beside its first copy's."""
-    return f"x{group.key[1:]}" if group.copies else group.key
 
 
 def _calls(modules: Iterable[Group]) -> dict[int, str]:

@@ -57,8 +57,8 @@ class Reader:
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
         self.role = Roles(self.nodes, self.names, options.inputs)
         self.folded = fold(self.nodes, options, self._stays)
-        shown = [node for node in self.nodes if self.folded.shows(node)]
-        self.names.settle(shown, self.folded.stand_ins())
+        self.names.stand_in(self.folded.stand_ins())
+        self.names.read(filter(self.folded.shows, self.nodes))
 
     def scene(self) -> Scene:
         """The picture as data."""
@@ -252,15 +252,9 @@ def _marked_edited(card: Card) -> Card:
 def _mark_first_trouble(cards: list[Card]) -> list[Card]:
     """The first card in forward order whose value went bad says so."""
     for index, card in enumerate(cards):
-        shown = [row.text for row in card.rows if row.bad and row.kind != "grad"]
-        shown += [
-            cell.text
-            for block in card.blocks
-            if block.table and block.kind == "value"
-            for row in block.table.rows
-            for cell in row
-            if cell.kind == "bad"
-        ]
+        tables = [block.table for block in card.blocks if block.table and block.kind == "value"]
+        shown = [cell.text for table in tables for row in table.rows for cell in row if cell.kind == "bad"]
+        shown += [row.text for row in card.rows if row.bad and row.kind != "grad"]
         if shown:
             word = "first NaN" if any("NaN" in text for text in shown) else "first ∞"
             return [*cards[:index], replace(card, trouble=word), *cards[index + 1 :]]

@@ -7,14 +7,17 @@ names with `let` is a line of its own, so that no line is longer than a person w
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
+from autograd.formula.scalars import spelled
 from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.walk import noise_of, without_noise
 from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
@@ -23,7 +26,7 @@ from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
 LONGEST_NAME = 40
-SETTLED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
+NAMED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed
 LARGEST_SHAKEN = 64  # numbers of an operand up to which rounding noise is looked for
 LONGEST_TOP = 20  # characters of the root's own name in ∂loss/∂x; a longer one becomes L
 MOST_SPELLED = 24  # entries of a table that are spelled out one by one
@@ -41,6 +44,14 @@ class Line:
     def quantities(self) -> list[Expr]:
         """The symbols and the constants with many digits that the line is computed from."""
         return list(_operands(self.formula))
+
+    @functools.cached_property
+    def entries(self) -> Any:
+        """Every entry as a formula of scalars; None where an op of the user's own cannot be spelled out."""
+        try:
+            return spelled(self.formula)
+        except DataError:
+            return None
 
     @property
     def is_shown(self) -> bool:
@@ -84,8 +95,8 @@ class Derivation:
         self.names = names
         self.nodes = list(nodes)
         self._data = data or {}
-        if len(self.nodes) <= SETTLED_UP_TO:
-            names.settle(self.nodes, {})  # which unnamed nodes get a name
+        if len(self.nodes) <= NAMED_UP_TO:
+            names.read(self.nodes)
         self._symbols: dict[int, Expr] = {}
         self._root = root
         self.top = top or self._top()

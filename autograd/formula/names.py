@@ -88,13 +88,13 @@ class Names:
         """What a sentence calls a node: its name, its expression if that is short, or a name made up for it."""
         return self.expression(node) if self.nestable(node) else self.call(node)
 
-    def settle(self, nodes: Iterable[Value], stand_ins: Mapping[Value, str]) -> None:
-        """Read all nodes that will be shown, so that names are made up before the first card is drawn.
-
-        `stand_ins` name results that are hidden inside something else, such as a folded module.
-        """
-        for node, text in stand_ins.items():
+    def stand_in(self, texts: Mapping[Value, str]) -> None:
+        """Call results by these texts that are hidden inside something else, such as a folded module."""
+        for node, text in texts.items():
             self._stand_ins.setdefault(id(node), text)
+
+    def read(self, nodes: Iterable[Value]) -> None:
+        """Read all nodes that will be shown, in order: unnamed ones get their names before the first is written."""
         for node in nodes:
             self.expression(node)
 
@@ -271,20 +271,13 @@ class Names:
 
     def _is_shallow(self, x: Any, levels: int) -> bool:
         """Is it an unnamed result, made in a few levels from named values?"""
-        return (
-            self._is_anonymous(x)
-            and levels > 0
-            and all(self._is_shallow(y, levels - 1) for y in x.inputs if self._is_anonymous(y))
-        )
+        if levels == 0 or not self._is_anonymous(x):
+            return False
+        return all(self._is_shallow(y, levels - 1) for y in x.inputs if self._is_anonymous(y))
 
     def _is_anonymous(self, x: Any) -> bool:
-        return (
-            isinstance(x, Value)
-            and x.op is not None
-            and not self.name(x)
-            and id(x) not in self._stand_ins
-            and id(x) not in self._results
-        )
+        has_name = self.name(x) or id(x) in self._stand_ins or id(x) in self._results
+        return isinstance(x, Value) and x.op is not None and not has_name
 
 
 def _is_whole(x: Any) -> bool:

@@ -105,7 +105,7 @@ class _Builder:
             return False
         text = self.names.expression(node)
         if len(text) <= LONGEST_HIDDEN:
-            self.names.settle((), {node: text})
+            self.names.stand_in({node: text})
         return True
 
     def _name(self, node: Value) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation
-from autograd.formula.scalars import entry_name, object_array, python_text
+from autograd.formula.scalars import entry_name, object_array
+from autograd.formula.writers.python import python_text
 from autograd.value import Value
 
 

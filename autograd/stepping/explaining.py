@@ -74,7 +74,7 @@ def why_none(value: Value, root: Value | None) -> str:
     if not value.requires_grad:
         return f"{lost} because {_why_constant(value)}"
     if root is None and value.grad is not None:
-        held = lost.removesuffix("None") + _told(value.grad)
+        held = lost.removesuffix("None") + _shown(value.grad)
         return f"{held}, but nothing holds the graph it came from: keep the result."
     if root is None:
         twin = _detached_twin(value, _live_values())
@@ -148,7 +148,7 @@ def _what_it_is(value: Value) -> str:
 def _its_gradient(stepper: Stepper, value: Value) -> str:
     ledger = stepper.ledger(value)
     words = stepper.words
-    gradient = f"{words.slope(value)} = {_told(stepper.walk.gradient(value))}"
+    gradient = f"{words.slope(value)} = {_shown(stepper.walk.gradient(value))}"
     if words.names.is_made_up(value):  # t1 is no name that the user gave
         gradient += f", with {words.name(value)} for this {'leaf' if value.op is None else 'result'}"
     if not ledger:
@@ -159,7 +159,7 @@ def _its_gradient(stepper: Stepper, value: Value) -> str:
     digits = Digits([whole])
     if whole.is_shown and not digits.confirms(whole):  # the terms cancel: no digits that fit show what is left
         return f"{gradient}: {len(ledger)} paths lead to it, through {listed(entry.via for entry in ledger)}."
-    added = (f"{entry.via} adds {_told(entry.added.value, digits.written(entry.added))}" for entry in ledger)
+    added = (f"{entry.via} adds {_shown(entry.added.value, digits.written(entry.added))}" for entry in ledger)
     return f"{gradient}: {listed(added)}."
 
 
@@ -168,7 +168,7 @@ def _swapped(value: Value, root: Value) -> str:
     return f"explain({root.name or 'value'}, {value.name or 'result'})"
 
 
-def _told(gradient: Any, written: Notation | None = None) -> str:
+def _shown(gradient: Any, written: Notation | None = None) -> str:
     text = shown(gradient, written=written)
     return text if np.size(gradient) <= 16 else f"{text} of norm {rough(norm(gradient))}"
 

@@ -48,12 +48,14 @@ class Source:
 class Track:
     """One card's history: its faces, and the step from which each is shown."""
 
+    plain: Card  # without its gradient
     faces: list[Card] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     since: list[int] = field(default_factory=list)  # positions: steps done when the face appears
     made: int = 0  # the position from which its value is known
     reached: int = 0  # the position from which it has a gradient; 0 if none ever reaches it
     step: int = -1  # its backward step
+    arrived: dict[Value, tuple[Any, Contribution | Value]] = field(default_factory=dict)  # the gradients so far
 
     @property
     def wants(self) -> bool:
@@ -85,23 +87,17 @@ class View:
         if stepper.walk.order:
             reach(stepper.root)  # refuses a graph whose leaves were edited since
         self.stepper, self.words = stepper, stepper.words
-        options = Options(
-            collapse=stepper.is_closed,
-            direction="TB",
-            max_nodes=10**9,
-            inputs=stepper.inputs,
-            chains=False,
-            title=stepper.title,
-            stepping=True,
-        )
+        options = Options(collapse=stepper.is_closed, direction="TB", max_nodes=10**9, inputs=stepper.inputs,
+                          chains=False, title=stepper.title, stepping=True)  # fmt: skip
         reader = Reader(stepper.root, options, stepper.names)
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups
-        self._arrived: dict[str, dict[Value, tuple[Any, Contribution | Value]]] = {}  # by card, the gradients so far
         scene = reader.scene()
         self._bare = replace(scene, cards=tuple(map(roomy, scene.cards)))
         self.forward_count = sum(step.kind != BACKWARD for step in stepper)
-        self.tracks = self._tracks()
+        self.tracks = {card.key: Track(without_gradient(card)) for card in self._bare.cards}
+        self._follow_values()
+        self._follow_gradients()
         for track in self.tracks.values():
             track.steady()
         self.scene = replace(self._bare, cards=tuple(self.tracks[card.key].faces[-1] for card in self._bare.cards))
@@ -109,48 +105,39 @@ class View:
 
     # --- what a card shows, and when ----------------------------------------------------------------------------
 
-    def _tracks(self) -> dict[str, Track]:
-        tracks = {card.key: Track() for card in self._bare.cards}
-        plain = {card.key: without_gradient(card) for card in self._bare.cards}
+    def _follow_values(self) -> None:
+        """Before its forward step a card has no value."""
         for step in self.stepper:
             if step.kind != BACKWARD:
-                tracks[self.key_of[step.node]].made = step.index + 1
-        shown: dict[str, tuple[Value, ...]] = {
-            key: (node,) for node, key in self.key_of.items() if key not in self._groups
-        }
-        shown |= {key: tuple(group.outputs) for key, group in self._groups.items()}
-        for card in self._bare.cards:
-            track = tracks[card.key]
+                self.tracks[self.key_of[step.node]].made = step.index + 1
+        shown = {key: [node] for node, key in self.key_of.items()}
+        shown |= {key: group.outputs for key, group in self._groups.items()}
+        for key, track in self.tracks.items():
             if track.made:
-                track.add(0, without_value(plain[card.key]), Source())
-            track.add(track.made, plain[card.key], Source(shown.get(card.key, ())))
+                track.add(0, without_value(track.plain), Source())
+            track.add(track.made, track.plain, Source(tuple(shown.get(key, ()))))
+
+    def _follow_gradients(self) -> None:
+        """Each contribution gives the card that it reaches another face."""
         for step in (step for step in self.stepper if step.kind == BACKWARD):
             if step.number == 1:
-                self._receive(tracks, plain, self.stepper.root, step.index, step.incoming, "grad", self.stepper.root)
-            tracks[self.key_of[step.node]].step = step.index
-            for contribution in step.contributions:
-                caption = "grad"
-                if contribution.path < contribution.paths:
-                    caption = f"grad {contribution.path} of {contribution.paths} paths"
-                total = contribution.summed.value
-                self._receive(tracks, plain, contribution.parent, step.index, total, caption, contribution)
-        return tracks
+                self._receive(self.stepper.root, step, step.incoming, "grad", self.stepper.root)
+            self.tracks[self.key_of[step.node]].step = step.index
+            for one in step.contributions:
+                so_far = f" {one.path} of {one.paths} paths" if one.path < one.paths else ""
+                self._receive(one.parent, step, one.summed.value, f"grad{so_far}", one)
 
-    def _receive(
-        self, tracks: dict[str, Track], plain: dict[str, Card], node: Value, index: int, gradient: Any, caption: str,
-        source: Contribution | Value,
-    ) -> None:  # fmt: skip
+    def _receive(self, node: Value, step: Step, gradient: Any, caption: str, source: Contribution | Value) -> None:
         key = self.key_of[node]
-        track, group = tracks[key], self._groups.get(key)
+        track, group = self.tracks[key], self._groups.get(key)
         if group is not None and node not in group.outputs:
             return  # a parameter inside a folded module
-        arrived = self._arrived.setdefault(key, {})
-        arrived[node] = gradient, source
-        if len(arrived) > 1:
-            gradient = np.concatenate([np.ravel(part) for part, _ in arrived.values()])
-        sources = Source(track.sources[-1].values, tuple(source for _, source in arrived.values()))
-        track.reached = track.reached or index + 1
-        track.add(index + 1, with_gradient(plain[key], gradient, caption), sources)
+        track.arrived[node] = gradient, source
+        if len(track.arrived) > 1:
+            gradient = np.concatenate([np.ravel(part) for part, _ in track.arrived.values()])
+        sources = Source(track.sources[-1].values, tuple(source for _, source in track.arrived.values()))
+        track.reached = track.reached or step.index + 1
+        track.add(step.index + 1, with_gradient(track.plain, gradient, caption), sources)
 
     # --- edges --------------------------------------------------------------------------------------------------
 

@@ -90,8 +90,7 @@ class Stepper:
 
     def _fold(self) -> None:
         self.steps = folded(self.every, self.is_closed)
-        self._places: dict[str, list[int]] | None = None
-        for name in ("view", "received"):  # made for other steps
+        for name in ("view", "received", "_places"):  # made for other steps
             self.__dict__.pop(name, None)
 
     def is_closed(self, scope: Any) -> bool:
@@ -159,8 +158,6 @@ class Stepper:
 
     def find(self, place: str | Value, kind: str | None = None) -> int:
         """The index of a node's step."""
-        if self._places is None:
-            self._places = self._places_by_name()
         name = self.words.name(self.walk.twin(place)) if isinstance(place, Value) else place
         found = self._places.get(name, [])
         if kind is not None:
@@ -170,7 +167,9 @@ class Stepper:
             raise StepError(f"no {kind + ' ' if kind else ''}step of this graph is called {name!r}{hint}")
         return found[-1]
 
-    def _places_by_name(self) -> dict[str, list[int]]:
+    @functools.cached_property
+    def _places(self) -> dict[str, list[int]]:
+        """The steps that each name leads to; a leaf's leads to the one that completes its gradient."""
         places: dict[str, list[int]] = {}
         for step in self.steps:
             for name in {step.name, step.node.name or step.name, self.names.expression(step.node)}:
@@ -202,7 +201,8 @@ class Stepper:
         if op is not None:
             tests.append(lambda step: any(node.op is not None and node.op.name == op for node in step.nodes))
         if module is not None:
-            tests.append(lambda step: any(_is_inside(node, module) for node in step.nodes))
+            chosen = chooser(module)
+            tests.append(lambda step: any(chosen(call) for node in step.nodes for call in calls_around(node)))
         if bad:
             tests.append(_meets_bad)
         if over is not None:
@@ -374,10 +374,6 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
 def _did_you_mean(name: Any, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.4)
     return f"; did you mean {' or '.join(near)}?" if near else ""
-
-
-def _is_inside(node: Value, module: str) -> bool:
-    return any(map(chooser(module), calls_around(node)))
 
 
 def _meets_bad(step: Step) -> bool:

@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Derivation, Line
-from autograd.formula.scalars import spelled
 from autograd.formula.walk import Walk, without_noise
 from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
@@ -292,11 +290,10 @@ class Step:
         """One entry of a line, spelled out in numbers."""
         whole, number = line.result, float(np.asarray(line.result.value)[index])
         alone: list[Piece] = ["= ", Number(number, whole.is_gradient, written=self.digits.written(whole))]
-        entries = self.spelled(line)
-        if entries is None or entries[index].op is None:
+        if line.entries is None or line.entries[index].op is None:
             return alone
         node = whole if whole.node is None else whole.node
-        entry = Line(Expr("entry", number, node=node, is_gradient=whole.is_gradient), entries[index])
+        entry = Line(Expr("entry", number, node=node, is_gradient=whole.is_gradient), line.entries[index])
         digits = self.digits
         if not digits.confirms(line):  # a whole table may be too wide; each entry is then a quantity of its own
             own: dict[str, Expr] = {}
@@ -305,19 +302,6 @@ class Step:
             )
             digits = Digits([entry])
         return equation(entry, digits) if digits.confirms(entry) else alone
-
-    def spelled(self, line: Line) -> Any:
-        """Every entry of a line as a formula of scalars; None where an op of somebody's own cannot be."""
-        if id(line.formula) not in self._entries:
-            try:
-                self._entries[id(line.formula)] = spelled(line.formula)
-            except DataError:
-                self._entries[id(line.formula)] = None
-        return self._entries[id(line.formula)]
-
-    @functools.cached_property
-    def _entries(self) -> dict[int, Any]:
-        return {}
 
     @property
     def numbers(self) -> str:

@@ -209,8 +209,8 @@ class Player:
         bar = paint.grad("█" * filled) if current is not None and current.kind == BACKWARD else "█" * filled
         title = stepper.title or stepper.words.reading(stepper.root)
         lines = [f"{paint.bold(title)}   {bar}{'·' * (BAR - filled)} {done} of {whole}", ""]
-        told = describe(current, self.colour, width) if current is not None else "Before the first step."
-        lines += told.splitlines()
+        text = describe(current, self.colour, width) if current is not None else "Before the first step."
+        lines += text.splitlines()
         if done < whole:
             upcoming = stepper.steps[done]
             asked = f"Next: {upcoming.title.lower()}, {upcoming.reading}. {questions.asked_of(upcoming)}"
@@ -237,12 +237,8 @@ def typed_place(stepper: Stepper, text: str) -> int | str:
 
 def can_play() -> bool:
     """Is there somebody at a terminal?"""
-    return (
-        sys.stdin.isatty()
-        and sys.stdout.isatty()
-        and os.environ.get("TERM") != "dumb"
-        and shutil.get_terminal_size().columns > 20
-    )
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return is_terminal and shutil.get_terminal_size().columns > 20
 
 
 def key_pressed() -> str:

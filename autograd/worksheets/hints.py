@@ -11,8 +11,9 @@ import numpy as np
 from autograd.expr import Expr
 from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import VOCABULARY, plain_number, python_text
+from autograd.formula.scalars import VOCABULARY, plain_number
 from autograd.formula.text import clipped, visible
+from autograd.formula.writers.python import python_text
 from autograd.value import Value
 from autograd.worksheets.parts import UPDATE, as_slope
 

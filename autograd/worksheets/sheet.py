@@ -22,7 +22,7 @@ from autograd.expr import Expr
 from autograd.files import save_by_ending, write_whole
 from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
-from autograd.formula.scalars import python_text
+from autograd.formula.writers.python import python_text
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__

@@ -247,7 +247,7 @@
     paint(arranged(graph));
     find(false);
     readable(true);
-    tellWhere();
+    showPath();
     const node = target && world.querySelector(`[data-key="${CSS.escape(target)}"],[data-close="${CSS.escape(target)}"]`);
     if (node) node.focus({ preventScroll: true });
   }
@@ -268,7 +268,7 @@
     parent.appendChild(made);
     return made;
   }
-  function tellWhere() {
+  function showPath() {
     const path = by("hg-path"), chain = focus ? around(focus).reverse() : [];
     path.textContent = focus ? "" : data.title;
     document.title = focus ? `${data.modules[focus].name}, ${data.title}` : data.title;
@@ -287,9 +287,9 @@
     overview.hidden = !hasModules;
     by("hg-menu").classList.toggle("hg-used", hasModules);
     by("hg-menu").setAttribute("aria-expanded", overview.classList.contains("hg-shown"));
-    if (hasModules) tellModules(new Set([focus, ...chain]));
+    if (hasModules) showOverview(new Set([focus, ...chain]));
   }
-  function tellModules(path) {
+  function showOverview(path) {
     overview.replaceChildren();
     overview.appendChild(document.createElement("h2")).textContent = "overview";
     if (Object.values(data.modules).some(module => module.norm))
@@ -365,10 +365,10 @@
     event.stopPropagation();
   };
 
-  // --- what a card tells ----------------------------------------------------------------------------------
+  // --- what is said about a card ----------------------------------------------------------------------------------
 
   const ORDER = ["value", "grad", "shape", "op", "rule", "line", "module", "holds", "folded"];
-  function tell(key, at) {
+  function showTooltip(key, at) {
     const card = cards[key];
     panel.hidden = !card.tooltip;
     if (panel.hidden) return;
@@ -389,9 +389,9 @@
   }
   const nodeOf = event => event.target.closest && event.target.closest(".hg-node");
   stage.addEventListener("pointermove", event => {
-    if (event.pointerType === "touch") return;        // a finger tells by tapping
+    if (event.pointerType === "touch") return;        // a finger asks by tapping
     const node = nodeOf(event);
-    if (node && !drag) tell(node.dataset.key, { x: event.clientX, y: event.clientY }); else panel.hidden = true;
+    if (node && !drag) showTooltip(node.dataset.key, { x: event.clientX, y: event.clientY }); else panel.hidden = true;
   });
   stage.addEventListener("pointerleave", event => { if (event.pointerType !== "touch") panel.hidden = true; });
   stage.addEventListener("focusin", event => {
@@ -399,7 +399,7 @@
     if (!node || !node.matches(":focus-visible")) return;
     keepInSight(node.dataset.key);
     const place = node.getBoundingClientRect();
-    tell(node.dataset.key, { x: place.left, y: place.bottom });
+    showTooltip(node.dataset.key, { x: place.left, y: place.bottom });
   });
 
   // --- pointer and keys -----------------------------------------------------------------------------------
@@ -446,7 +446,7 @@
     activate(event.target);
     const node = nodeOf(event);
     if (event.pointerType === "touch" && node && !node.classList.contains("hg-can-open"))
-      tell(node.dataset.key, { x: event.clientX, y: event.clientY });
+      showTooltip(node.dataset.key, { x: event.clientX, y: event.clientY });
     else panel.hidden = true;
   });
   function activate(target) {
@@ -492,7 +492,7 @@
   // It begins with the drawing itself. What is too wide to be read, and fills screen after screen, begins with its modules
   // closed, if nobody asked for them to be open; what is only too wide, in the page's own arrangement if that fits.
   function begin() {
-    tellWhere();
+    showPath();
     if (data.placed) paint(data.placed);
     if (!data.placed || !fits(data.placed)) {
       const screens = size.width * size.height * READABLE ** 2 / (room().width * room().height);

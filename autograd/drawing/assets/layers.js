@@ -73,9 +73,9 @@ const layers = (() => {
       for (const rank of down ? ranks : [...ranks].reverse()) {
         for (const spot of rank) {
           const near = down ? spot.above : spot.below;
-          spot.wish = near.length ? mean(near, other => other.place) : spot.place;
+          spot.wanted = near.length ? mean(near, other => other.place) : spot.place;
         }
-        rank.sort((a, b) => a.wish - b.wish);
+        rank.sort((a, b) => a.wanted - b.wanted);
         number(rank);
       }
     }
@@ -108,23 +108,23 @@ const layers = (() => {
     }
   }
 
-  // Least moving that keeps order: spots that would overlap merge into one block about their mean wish.
+  // Least moving that keeps order: spots that would overlap merge into one block at the mean of where they should be.
   function pack(rank, wanted) {
     const blocks = [];
     rank.forEach((spot, i) => {
       const width = spot.breadth + spot.gap;
-      blocks.push({ wishes: wanted[i] - width / 2, count: 1, width, first: i });
+      blocks.push({ starts: wanted[i] - width / 2, count: 1, width, first: i });
       while (blocks.length > 1) {
         const last = blocks[blocks.length - 1], before = blocks[blocks.length - 2];
-        if (before.wishes / before.count + before.width <= last.wishes / last.count) break;
-        before.wishes += last.wishes - last.count * before.width;
+        if (before.starts / before.count + before.width <= last.starts / last.count) break;
+        before.starts += last.starts - last.count * before.width;
         before.count += last.count;
         before.width += last.width;
         blocks.pop();
       }
     });
     blocks.forEach((block, b) => {
-      let edge = block.wishes / block.count;
+      let edge = block.starts / block.count;
       for (let i = block.first; i < (blocks[b + 1] ? blocks[b + 1].first : rank.length); i++) {
         rank[i].centre = edge + (rank[i].breadth + rank[i].gap) / 2;
         edge += rank[i].breadth + rank[i].gap;

@@ -165,10 +165,7 @@ def _is_crowded(frame: Frame, frames: Sequence[Frame], borders: Mapping[str, Box
 def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size]) -> Placement:
     """Moves everything so that it begins at the margin, and measures the whole."""
     margin = FRAME_MARGIN if borders else MARGIN
-    texts = [
-        Box(x - rooms[key].width / 2, y - rooms[key].height / 2, rooms[key].width, rooms[key].height)
-        for key, (x, y) in placed.labels.items()
-    ]
+    texts = [Box.centred(centre, rooms[key]) for key, centre in placed.labels.items()]
     taken = (*placed.boxes.values(), *borders.values(), *texts)
     xs = [x for box in taken for x in (box.x, box.right)]
     ys = [y for box in taken for y in (box.y, box.bottom)]
@@ -178,15 +175,14 @@ def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size
     if not xs:
         return placed
     dx, dy = margin - min(xs), margin - min(ys)
-    return Placement(
-        {key: box.moved(dx, dy) for key, box in placed.boxes.items()},
-        {key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
-        {key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
-        {key: border.moved(dx, dy) for key, border in borders.items()},
-        max(xs) + dx + margin,
-        max(ys) + dy + margin,
-        placed.engine,
-        placed.hint,
+    return replace(
+        placed,
+        boxes={key: box.moved(dx, dy) for key, box in placed.boxes.items()},
+        curves={key: curve.moved(dx, dy) for key, curve in placed.curves.items()},
+        labels={key: (x + dx, y + dy) for key, (x, y) in placed.labels.items()},
+        frames={key: border.moved(dx, dy) for key, border in borders.items()},
+        width=max(xs) + dx + margin,
+        height=max(ys) + dy + margin,
     )
 
 
@@ -194,44 +190,43 @@ def _framed(placed: Placement, borders: dict[str, Box], rooms: Mapping[str, Size
 
 
 def _on_their_lines(
-    wishes: Mapping[str, Point], rooms: Mapping[str, Size], curves: Mapping[str, Curve], taken: Iterable[Box]
+    wanted: Mapping[str, Point], rooms: Mapping[str, Size], curves: Mapping[str, Curve], taken: Iterable[Box]
 ) -> dict[str, Point]:
     """A centre for each label. Layouts keep labels beside their edges, where they may seem to float; here each goes
-    to the point of its own edge that is nearest to its `wish`, if there is one with room.
+    to the point of its own edge that is nearest to its `wanted` place, if there is one with room.
 
     Room is where it covers nothing that is `taken`, no other label and neither end of the edge; if it can be, no
     other edge either.
     """
-    if not wishes:
+    if not wanted:
         return {}
-    placed = {key: Box.centred(centre, rooms[key]) for key, centre in wishes.items()}
+    placed = {key: Box.centred(centre, rooms[key]) for key, centre in wanted.items()}
     lines = {key: np.array(curve.samples()) for key, curve in curves.items()}
-    points = np.concatenate(list(lines.values()))
+    points = np.concatenate([np.tile(line, 2) for line in lines.values()])  # as boxes without a size
     owners = np.repeat(np.arange(len(lines)), [len(line) for line in lines.values()])
     numbers = {key: number for number, key in enumerate(lines)}
-    fixed = list(taken)
-    for key in [*wishes] * LABEL_ROUNDS:
-        ends = [Box.centred(tip, ARROW) for tip in (curves[key].tail, curves[key].head)]
-        boxes = [*fixed, *ends, *(box for other, box in placed.items() if other != key)]
+    boxes = np.array([_sides(box) for box in (*placed.values(), *taken)])
+    for row, key in [*enumerate(wanted)] * LABEL_ROUNDS:
+        ends = [_sides(Box.centred(tip, ARROW)) for tip in (curves[key].tail, curves[key].head)]
         line, room = lines[key], rooms[key]
-        free = line[~_covers(line, room, _edges_of(boxes))]
+        free = line[~_covers(line, room, np.concatenate([np.delete(boxes, row, axis=0), ends]))]
         if len(free):
-            elsewhere = points[owners != numbers[key]]
-            clear = free[~_covers(free, room, np.concatenate([elsewhere, elsewhere], axis=1))]
+            clear = free[~_covers(free, room, points[owners != numbers[key]])]
             choice = clear if len(clear) else free
-            x, y = choice[np.argmin(np.hypot(*(choice - wishes[key]).T))]
+            x, y = choice[np.argmin(np.hypot(*(choice - wanted[key]).T))]
             placed[key] = Box.centred((float(x), float(y)), room)
+            boxes[row] = _sides(placed[key])
     return {key: box.centre for key, box in placed.items()}
 
 
-def _edges_of(boxes: Iterable[Box]) -> Array:
-    return np.array([(box.x, box.y, box.right, box.bottom) for box in boxes])
+def _sides(box: Box) -> tuple[float, float, float, float]:
+    return box.x, box.y, box.right, box.bottom
 
 
 def _covers(centres: Array, room: Size, boxes: Array) -> Array:
     """Which of the places for a label cover any of the boxes, given as left, top, right and bottom."""
-    x, y = centres[:, :1], centres[:, 1:]
+    x, y, dx, dy = centres[:, :1], centres[:, 1:], room.width / 2, room.height / 2
     left, top, right, bottom = boxes.T
-    beside = (x + room.width / 2 <= left) | (right <= x - room.width / 2)
-    apart = (y + room.height / 2 <= top) | (bottom <= y - room.height / 2)
-    return ~np.all(beside | apart, axis=1)
+    near = (left < x.max() + dx) & (x.min() - dx < right) & (top < y.max() + dy) & (y.min() - dy < bottom)
+    left, top, right, bottom = boxes[near].T  # few of them
+    return np.any((left < x + dx) & (x - dx < right) & (top < y + dy) & (y - dy < bottom), axis=1)

@@ -26,17 +26,13 @@ class GraphvizMissing(RuntimeError):
 
 def solve_with_graphviz(problem: Problem, engine: str | None = None) -> Placement:
     """Lays out with "pygraphviz" or "dot", or with the first of them that is there."""
-    text = layout_dot(problem)
     if engine not in (None, "pygraphviz", "dot"):
         raise ValueError(f"layout engine: expected 'pygraphviz', 'dot' or 'layered', got {engine!r}")
-    if engine != "dot":
-        answer = _by_library(text)
+    text = layout_dot(problem)
+    for name, solved in (("pygraphviz", _by_library), ("dot", _by_program)):
+        answer = solved(text) if engine in (None, name) else None
         if answer is not None:
-            return _read(answer, problem, "pygraphviz")
-    if engine != "pygraphviz":
-        answer = _by_program(text)
-        if answer is not None:
-            return _read(answer, problem, "dot")
+            return _read(answer, problem, name)
     raise GraphvizMissing(
         "laid out without Graphviz; `pip install pygraphviz` (or a `dot` program on PATH) arranges cards better"
     )

@@ -42,16 +42,17 @@ class _Spot:
 
 @dataclass(slots=True)
 class _Block:
-    """Touching spots that move as one: `wishes` is the sum of where each should have the block begin."""
+    """Touching spots that move as one. `starts` is a sum over them: where the block begins if that spot is where it
+    should be."""
 
-    wishes: float
+    starts: float
     count: int
     width: float
     first: int
 
     @property
     def edge(self) -> float:
-        return self.wishes / self.count
+        return self.starts / self.count
 
 
 def solve(problem: Problem) -> Placement:
@@ -185,13 +186,13 @@ def _pack(rank: list[_Spot], wanted: list[float]) -> None:
         rank[0].centre = wanted[0]
         return
     blocks: list[_Block] = []
-    for index, (spot, wish) in enumerate(zip(rank, wanted)):
+    for index, (spot, centre) in enumerate(zip(rank, wanted)):
         half = (spot.breadth + spot.gap) / 2
-        blocks.append(_Block(wish - half, 1, 2 * half, index))
+        blocks.append(_Block(centre - half, 1, 2 * half, index))
         while len(blocks) > 1 and blocks[-2].edge + blocks[-2].width > blocks[-1].edge:
             last = blocks.pop()
             before = blocks[-1]
-            before.wishes += last.wishes - last.count * before.width
+            before.starts += last.starts - last.count * before.width
             before.count += last.count
             before.width += last.width
     ends = [block.first for block in blocks[1:]] + [len(rank)]

@@ -11,8 +11,8 @@ import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
 from autograd.formula.numbers import SUPERSCRIPTS, Notation, literal
-from autograd.formula.scalars import nested
 from autograd.formula.writers.pieces import Number, Piece, merged
+from autograd.formula.writers.python import nested
 from autograd.formula.writers.writer import ATOM, POWER, SAID, SIGN, Side, Writer, over, times_sign
 
 Written = Callable[[Expr], Notation | None]
