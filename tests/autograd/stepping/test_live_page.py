@@ -768,6 +768,13 @@ def test_tint_by_size(open_page):
     assert not at.js("document.querySelector('.hg-tint')")
 
 
+def test_the_code_of_entries_that_are_alike_is_written_once():
+    x = Value(np.ones((40, 50)), name="x")
+    product, tanh, mask, total, *_ = build(step(((x * 2.0).tanh() * np.eye(40, 50)).sum())).data()["lines"]
+    assert product["times"] == tanh["times"] == 2000 and len(product["code"]) + len(tanh["code"]) < 20
+    assert "times" in mask and "times" not in total
+
+
 # --- pages that stay as they are ----------------------------------------------------------------------------------
 
 

@@ -48,9 +48,20 @@ const program = (() => {
     return SHAKES[mixed % SHAKES.length];
   }
 
+  // The code of all entries of a line, of which Python may have written that of the first.
+  function whole({ code, along = [], times = 1 }) {
+    const all = new Int32Array(code.length * times);
+    for (let i = 0; i < times; i++) {
+      all.set(code, i * code.length);
+      for (const place of along) all[i * code.length + place] += i;
+    }
+    return all;
+  }
+
   class Program {
     constructor(data) {
       this.data = data;
+      for (const line of data.lines) Object.assign(line, { code: whole(line), along: [], times: 1 });
       this.blocks = data.blocks.map(([start, shape, kind], number) => ({
         number, start, shape, kind, size: shape.reduce((a, b) => a * b, 1),
       }));
