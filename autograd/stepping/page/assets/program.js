@@ -99,6 +99,14 @@ const program = (() => {
       this.noise = null;
       this.runs = (this.runs || 0) + 1;
     }
+    // One step of the optimizer: what it computes takes the place of the parameters and of what it remembers.
+    update(rate) {
+      const { lines, update } = this.data;
+      this.values[update.rate] = rate;
+      for (const { lines: own } of update.moves) for (const line of own) this.execute(lines[line].code, this.values);
+      for (const [after, before] of update.moves.flatMap(move => move.replaced)) this.read(before).set(this.read(after));
+      this.run();
+    }
     add(v, x, y, sum) {
       const a = this.blocks[x].start, b = this.blocks[y].start, { start, size } = this.blocks[sum];
       for (let i = 0; i < size; i++) v[start + i] = v[a + i] + v[b + i];
