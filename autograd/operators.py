@@ -1,9 +1,10 @@
-"""Operators: Python's operators for the carriers that are not Values, each an op of the table."""
+"""Operators: Python's operators and NumPy's ufuncs for the carriers that are not Values, each an op of the table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .numpy_calls import BY_NUMPY
 from .op import OPERATORS, OPS
 
 
@@ -11,7 +12,6 @@ class Operators:
     """The base of Expr and Entries. Each operator looks its op up in the table when it is used."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # an array on the left defers to our reflected operators
 
     if TYPE_CHECKING:  # bound below
 
@@ -20,6 +20,17 @@ class Operators:
         def __mul__(self, other: Any) -> Any: ...
         def __truediv__(self, other: Any) -> Any: ...
         def __pow__(self, other: Any) -> Any: ...
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """`np.exp(x)`, and an array on the left of an operator."""
+        answer = BY_NUMPY.get(ufunc)
+        if answer is None or answer.by is ufunc or method != "__call__":  # `by` NumPy itself: on numbers alone
+            return NotImplemented
+        return answer(*inputs, **options)
+
+    def __imul__(self, factor: Any) -> Any:
+        """`m *= 0.9` reads 0.9 · m."""
+        return OPS["mul"](factor, self)
 
     def __getitem__(self, index: Any) -> Any:
         return OPS["getitem"](self, index)

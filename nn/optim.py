@@ -5,7 +5,8 @@ looks at every gradient first; if one is missing, has another shape or is not fi
 Gradients stay as they were: forget them with `zero_grad()` before the next backward pass.
 
 Each optimizer is one function, `move`. It is written with `*=`, `+=` and `out=`, which work in place on arrays; on
-Values, for which `out` is None, the same lines give new ones, and so a compiled step records them.
+Values, for which `out` is None, the same lines give new ones, and so a compiled step records them. On text they write
+themselves down, with the names that `let` gives, and so a stepper's page shows and runs them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from autograd import Value
+from autograd import Value, where
 from autograd.errors import DataError, NonFiniteError, counted
+from autograd.op import let
 
 from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from .module import check_same, is_number
@@ -87,7 +89,8 @@ class Optimizer:
     ) -> tuple[Any, dict[str, Any]]:
         """Parameters p and their state after a step of gradient g, their step number t.
 
-        On arrays it works in place, in two more arrays of their shape; on Values it gives others.
+        On arrays it works in place, in two more arrays of their shape; on Values it gives others. Small parameters are
+        moved together, as one vector, so it must move each number by itself.
         """
         raise NotImplementedError
 
@@ -151,20 +154,21 @@ class SGD(Optimizer):
         self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None
     ) -> tuple[Any, dict[str, Any]]:
         if self.weight_decay:
-            g = np.add(g, np.multiply(p, self.weight_decay, out=spare), out=spare)
+            g = let("g", np.add(g, np.multiply(self.weight_decay, p, out=spare), out=spare), "with weight decay")
         if not self.momentum:
-            p -= np.multiply(g, rate, out=spare)
+            p -= np.multiply(rate, g, out=spare)
             return p, state
         momentum = state["momentum"]
         momentum *= self.momentum
         if self.dampening:
-            g = np.multiply(g, _beside(g, np.where(np.equal(t, 1), 1.0, 1.0 - self.dampening)), out=spare2)
+            g = np.multiply(_beside(g, where(np.equal(t, 1), 1.0, 1.0 - self.dampening)), g, out=spare2)
         momentum += g
+        momentum = let("momentum", momentum)
         if self.nesterov:
-            p -= np.multiply(g, rate, out=spare)
-            p -= np.multiply(momentum, rate * self.momentum, out=spare)
+            p -= np.multiply(rate, g, out=spare)
+            p -= np.multiply(rate * self.momentum, momentum, out=spare)
         else:
-            p -= np.multiply(momentum, rate, out=spare)
+            p -= np.multiply(rate, momentum, out=spare)
         return p, state | {"momentum": momentum}
 
 
@@ -203,22 +207,27 @@ class Adam(Optimizer):
             if self.decoupled:
                 p *= 1.0 - rate * self.weight_decay
             else:
-                g = np.add(g, np.multiply(p, self.weight_decay, out=spare2), out=spare2)
+                weighted = np.multiply(self.weight_decay, p, out=spare2)
+                g = let("g", np.add(g, weighted, out=spare2), "with weight decay")
         m *= beta1
-        m += np.multiply(g, 1.0 - beta1, out=spare)
+        m += np.multiply(1.0 - beta1, g, out=spare)
+        m = let("m", m, "mean gradient")
         v *= beta2
-        square = np.multiply(g, g, out=spare)
+        square = np.square(g, out=spare)
         square *= 1.0 - beta2
         v += square
+        v = let("v", v, "mean square")
         state = state | {"m": m, "v": v}
         if self.amsgrad:
             largest = state["largest_v"]
-            v = state["largest_v"] = np.maximum(v, largest, out=None if spare is None else largest)
-        length = np.sqrt(v, out=spare)
-        length *= _beside(p, 1.0 / (1.0 - beta2**t) ** 0.5)
+            v = np.maximum(v, largest, out=None if spare is None else largest)
+            v = state["largest_v"] = let("v_max", v, "the largest v so far")
+        length = let("v̂", np.divide(v, _beside(p, _weight(beta2, t)), out=spare))
+        length = np.sqrt(length, out=spare)
         length += self.eps
-        way = np.divide(m, length, out=spare)
-        way *= _beside(p, rate / (1.0 - beta1**t))
+        way = let("m̂", np.divide(m, _beside(p, _weight(beta1, t)), out=spare2))
+        way *= rate
+        way /= length
         p -= way
         return p, state
 
@@ -245,6 +254,15 @@ class AdamW(Adam):
 def _beside(x: Any, factor: Any) -> Any:
     """A factor for x in x's dtype, which a plain number takes by itself; where step numbers differ, there are many."""
     return factor.astype(x.dtype) if hasattr(factor, "astype") else factor
+
+
+def _weight(beta: float, t: Any) -> Any:
+    """What the weights of a mean over t steps add up to, 1 - betaᵗ; of many step numbers each as of one by itself,
+    since NumPy's power of an array may differ from Python's in the last digit."""
+    if not isinstance(t, np.ndarray):
+        return 1.0 - beta**t
+    kinds, places = np.unique(t, return_inverse=True)
+    return np.array([1.0 - beta**steps for steps in kinds.tolist()])[places]
 
 
 # --- gradients ----------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ class Line:
     result: Expr
     formula: Expr
     says: str = ""
+    sign: str = "="  # or "←": the result takes the place of what has its name so far
 
     @property
     def quantities(self) -> list[Expr]:
@@ -77,6 +78,11 @@ def summed(line: Line) -> list[Expr]:
     """The quantities that a line adds up, and their sum; [] for a line that is no sum."""
     terms = [term for _, term in terms_of(line.formula) if term.op is None]
     return [*terms, line.result] if len(terms) > 1 else []
+
+
+def descended(p: Any, g: Any, rate: Any) -> Any:
+    """A parameter after a step of gradient descent."""
+    return p - rate * g
 
 
 def quantity(e: Expr) -> Any:
@@ -175,7 +181,7 @@ class Derivation:
             steps = node.op.definition(*(self.operand(x, node) for x in node.inputs), **node.op.settings)
             # Where a definition written for people overflows or loses digits, the op itself is shown.
             if isinstance(steps, Expr) and lines_of(steps) and _agree(steps.value, result.value):
-                return [*self._steps(steps), Line(result, steps)]
+                return [*self.steps(steps), Line(result, steps)]
         return [Line(result, whole)]
 
     def backward(self, node: Value, gradient: Any) -> list[list[Line] | None]:
@@ -187,14 +193,14 @@ class Derivation:
 
     def _contribution(self, part: Expr, x: Any) -> list[Line]:
         name = self.slope(x) if isinstance(x, Value) else ""
-        return [*self._steps(part), Line(Expr(name, part.value, is_gradient=True), part)]
+        return [*self.steps(part), Line(Expr(name, part.value, is_gradient=True), part)]
 
-    def _steps(self, formula: Expr) -> list[Line]:
-        """The named steps of a formula, with 0 in place of rounding noise."""
+    def steps(self, *formulas: Expr) -> list[Line]:
+        """The named steps of formulas, with 0 in place of rounding noise."""
         found = []
-        for symbol in lines_of(formula):
+        for symbol in lines_of(*formulas):
             assert symbol.formula is not None
-            symbol.name, symbol.value = self.names.step_name(symbol.name), _clean(symbol.formula)
+            symbol.name, symbol.value = self.names.step_name(symbol.name), clean_value(symbol.formula)
             found.append(Line(symbol, symbol.formula, symbol.says))
         return found
 
@@ -203,7 +209,7 @@ def _agree(x: Any, y: Any) -> bool:
     return np.shape(x) == np.shape(y) and bool(np.allclose(x, y, rtol=1e-6, atol=1e-12, equal_nan=True))
 
 
-def _clean(formula: Expr) -> Any:
+def clean_value(formula: Expr) -> Any:
     """The value of a formula, with 0 in place of rounding noise."""
     symbols = list({id(e): e for e in formula.symbols()}.values())
     values = [e.value for e in symbols]

@@ -19,9 +19,9 @@ from autograd.formula.names import Names
 from autograd.formula.numbers import count
 from autograd.formula.walk import Walk
 from autograd.graph import calls_around
+from autograd.stepping import update
 from autograd.stepping.folding import Closed, enough_closed, folded, inside
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
-from autograd.stepping.update import update_of
 from autograd.value import Value
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def step(
     collapse    modules to take as one step, as in `draw`; by default none, in graphs of over 1000 steps enough
     names       more names, such as `locals()`
     inputs      leaves (or their names) to show as inputs
-    optimizer   of `nn.optim`, whose update the page shows and trains with: SGD, Adam or AdamW; by default SGD
+    optimizer   of `nn.optim`, whose update the page shows and trains with; by default gradient descent
 
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
     >>> steps = step((a * b).tanh())
@@ -73,11 +73,11 @@ class Stepper:
         names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
         optimizer: Any = None, noise: Any = 0.0, stands_for: Mapping[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        self.update = update_of(optimizer)
-        self.title, self.inputs = title, as_inputs(inputs)
+        self.title, self.inputs, self.optimizer = title, as_inputs(inputs), optimizer
         self.stands_for = stands_for or {}  # of what is inside a module: whose copy each node is
         self.walk = Walk(root, grad, backward, start_noise=noise)
         self.root = root = self.walk.root
+        update.check(optimizer, self.walk.nodes)
         self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
         self.words = Derivation(self.names, self.walk.nodes, root, self.walk.data, top)

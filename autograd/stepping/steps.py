@@ -17,7 +17,7 @@ from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
 from autograd.recording import Scope
 from autograd.value import Value
 
-FORWARD, BACKWARD = "forward", "backward"
+FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 ORDINALS = ("first", "second", "third")
 
 

@@ -20,6 +20,7 @@ from autograd.drawing.roles import Roles
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.files import save_by_ending, write_whole
+from autograd.formula.lines import descended
 from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.formula.writers.python import python_text
@@ -178,7 +179,7 @@ class Worksheet:
             name, eta = f"{given.name}_new", Expr(self.eta_name, self.eta)
             formulas = np.empty(given.shape, object)
             for index in np.ndindex(given.shape):
-                formulas[index] = given.symbols[index] - eta * slopes[index]
+                formulas[index] = descended(given.symbols[index], slopes[index], eta)
             values = np.array([e.value for e in formulas.flat], dtype=float).reshape(given.shape)
             found.append(Table(name, name, UPDATE, UPDATE, given.owner, values, formulas))
         if found:

@@ -190,3 +190,14 @@ def test_a_rule_that_asks_for_a_size_needs_a_node():
     with pytest.raises(DataError, match=r"depends on the shapes of its inputs \(x\)"):
         rule(mean)
     assert str(rule(mean(Value(np.ones(3))))[0]) == "g / 3 + 0 * x"
+
+
+def test_numpys_functions_write_themselves_down():
+    x, y = Expr("x", 2.0), Expr("y", np.array([3.0, 4.0]))
+    assert str(np.multiply(2.0, np.sqrt(x), out=None) - np.square(y)) == "2.0 * sqrt(x) - y ** 2"
+    assert (np.array([1.0, 2.0]) * y).value.tolist() == [3.0, 8.0]
+    x *= 0.5
+    assert str(x) == "0.5 * x"  # as a person says it
+    for reads_numbers in (np.isfinite, np.frexp):
+        with pytest.raises(TypeError):
+            reads_numbers(y)

@@ -9,6 +9,7 @@ import pytest
 import nn
 from autograd import Value
 from autograd.errors import BackwardError, DataError, NonFiniteError, ShapeError, StaleDataError
+from autograd.expr import Expr
 from nn import _cells, optim
 
 CASES = {
@@ -150,6 +151,33 @@ def test_a_move_on_values_gives_the_bits_of_a_move_in_place(name, dtype):
         assert values.data.dtype == dtype and np.array_equal(values.data, p.data)
         for slot, state in states.items():
             assert np.array_equal(state.data, cell.state[slot])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_move_on_text_is_a_formula_of_the_same_numbers(name):
+    ours, _, settings = CASES[name]
+    p = nn.Parameter(START)
+    p.grad = np.sin(START)
+    optimizer = ours([p], **settings)
+    (cell,) = optimizer._cells
+    state = {slot: Expr(slot, x.copy()) for slot, x in cell.remembered.items()}
+    moved, after = optimizer.move(Expr("p", p.data.copy()), Expr("g", p.grad), state, Expr("t", 1.0), optimizer.rate)
+    optimizer.step()
+    np.testing.assert_allclose(moved.value, p.data, rtol=1e-15)
+    for slot, e in after.items():
+        np.testing.assert_allclose(e.value, cell.state[slot], rtol=1e-15)
+        assert e.is_symbol  # which `let` named
+
+
+def test_adam_writes_itself_down():
+    optimizer = nn.optim.Adam([nn.Parameter(1.0)])
+    p, g, m, v, t, rate = (Expr(name) for name in ("p", "g", "m", "v", "t", "η"))
+    moved, _ = optimizer.move(p, g, {"m": m, "v": v}, t, rate)
+    assert str(moved).split("; ") == [
+        "m = 0.9 * m + 0.09999999999999998 * g", "m̂ = m / (1.0 - 0.9 ** t)",
+        "v = 0.999 * v + 0.0010000000000000009 * g ** 2", "v̂ = v / (1.0 - 0.999 ** t)",
+        "p - η * m̂ / (sqrt(v̂) + 1e-08)",
+    ]  # fmt: skip
 
 
 def thawing(leaf, optimizer, first, second):

@@ -13,7 +13,7 @@ GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
     "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
 }  # fmt: skip
-HATS = {"x̂": "x", "ĝ": "g"}
+HATS = {"x̂": "x", "ĝ": "g", "m̂": "m", "v̂": "v"}
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 SIMPLE_NAME = re.compile(r"[\w.#]+")  # needs no brackets in ∂L/∂x
 TOP_NAME = re.compile(r"[\w.#]+(?:\([\w.#]+\))?")  # nor does P(C) in ∂P(C)/∂x

@@ -109,6 +109,9 @@ def _view(
                 "numbers": None if live is None else live.step_data(step),
             }
         )
+    updates = [] if live is None or number else [
+        {"panel": panels.update(one), "numbers": live.step_data(one)} for one in live.shown_updates
+    ]  # fmt: skip
     return {
         "title": title,
         "svg": view.svg(len(view.stepper), prefix=f"hg-v{number}") if number else "",
@@ -117,6 +120,7 @@ def _view(
         "edges": {edge.key: _edge(view, edge) for edge in view.scene.edges},
         "start": panels.start(),
         "steps": steps,
+        "updates": updates,
         "from": None,
     }
 

@@ -1,7 +1,8 @@
 """The numbers of a page as a program: every line of every step in scalars, small enough for JSON.
 
 The page keeps one row of registers (`registers.py`), a float each. Run in order, the lines of all steps are the forward
-and the backward pass. What is inside a closed module shows the same registers under other names.
+and the backward pass, and the lines of the update (`stepping/update.py`) move the parameters. What is inside a closed
+module shows the same registers under other names.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.drawing.cards import is_masked
-from autograd.drawing.roles import Roles
+from autograd.errors import DataError
+from autograd.expr import Expr
 from autograd.formula.numbers import count, json_number
 from autograd.op import OPS, shape_of
 from autograd.stepping.page.registers import MOST_SCALARS, Block, NotLive, Registers
 from autograd.stepping.questions import ANY_REMEDY, name_of
-from autograd.stepping.steps import BACKWARD, Contribution, Step
+from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Step
+from autograd.stepping.update import Updates
 from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 NONE = -1  # in place of a block's number
+MOST_UPDATED, MOST_LINES = 6, 12  # parameters whose updates are shown, and their lines
 
 
 class Live:
@@ -44,6 +48,8 @@ class Live:
                 self.registers.keep(block, node.data)
         self.forward = [self.line(line) for step in stepper.every if step.kind != BACKWARD for line in step.lines]
         self._send_back(stepper)
+        self.updates = Updates(stepper)
+        self._update()
         for small in opened:
             self._open(small)
 
@@ -109,6 +115,31 @@ class Live:
             added = both
         return added, parts[-1][1]
 
+    # --- the update ----------------------------------------------------------------------------------------------
+
+    def _update(self) -> None:
+        """The lines that move the parameters, and which block then takes the place of which."""
+        updates = self.updates.all
+        lines = len(updates[0].lines) if updates else 1
+        self.shown_updates = updates[: min(MOST_UPDATED, max(1, MOST_LINES // lines))]
+        self.moves: list[dict[str, Any]] = []
+        self._start_with(self.updates.rate)
+        for update in updates:
+            self.registers.bind_node(update.node, self.gradients[update.node], gradient=True)
+            for _, before in update.replaced[1:]:
+                self._start_with(before)
+            is_shown = update in self.shown_updates
+            self.moves.append({
+                "lines": [self.registers.line(line, is_shown) for line in update.lines],
+                "replaced": [_numbers(map(self.registers.block, pair)) for pair in update.replaced],
+                "gradient": self.gradient_number(update.node),
+            })  # fmt: skip
+
+    def _start_with(self, e: Expr) -> None:
+        block = self.registers.block(e)
+        if np.any(e.value):  # a page starts with zeros
+            self.registers.keep(block, e.value)
+
     # --- inside a module -----------------------------------------------------------------------------------------
 
     def _open(self, small: Stepper) -> None:
@@ -134,7 +165,6 @@ class Live:
 
     def data(self) -> dict[str, Any]:
         """Everything for the page."""
-        role = Roles(self.walk.nodes, self.stepper.names, self.stepper.inputs)
         leaves = [node for node in self.walk.nodes if node.op is None and np.asarray(node.data).dtype.kind == "f"]
         named = [node for node in self.walk.nodes if self._is_named(node)]
         return {
@@ -144,8 +174,8 @@ class Live:
             "constants": list(self.registers.constants.items()),
             "leaves": [
                 {
-                    "name": self.words.name(leaf), "role": role(leaf),
-                    "value": self.value(leaf).number, "gradient": self.gradient_number(leaf),
+                    "name": self.words.name(leaf), "value": self.value(leaf).number,
+                    "gradient": self.gradient_number(leaf),
                     "start": [json_number(x) for x in np.ravel(self.words.data(leaf)).tolist()],
                 }
                 for leaf in leaves
@@ -153,7 +183,9 @@ class Live:
             "names": {self.words.name(node): [self.value(node).number, self.gradient_number(node)] for node in named},
             "root": self.value(self.stepper.root).number,
             "top": self.words.top,
-            "optimizer": self.stepper.update,
+            "update": {
+                "by": self.updates.name, "rate": self.registers.block(self.updates.rate).start, "moves": self.moves,
+            },
             "forward": self.forward,
             "sends": self.sends,
             "lines": self.registers.lines,
@@ -188,15 +220,15 @@ class Live:
 
     def step_data(self, step: Step) -> dict[str, Any]:
         """What the page needs to spell the numbers of one step."""
-        is_backward = step.kind == BACKWARD
+        is_forward = step.kind == FORWARD
         return {
             "lines": [self.line(line) for line in step.lines],
             "ledgers": [
                 [_numbers(self.shown[entry]) for entry in contribution.ledger()] for contribution in self.ledgers(step)
             ],
             "sends": [_numbers(self.shown[contribution]) for contribution in step.contributions],
-            "arrives": self.gradient_number(step.node) if is_backward else NONE,
-            "gives": NONE if is_backward else self.value(step.node).number,
+            "arrives": NONE if is_forward else self.gradient_number(step.node),
+            "gives": self.value(step.node).number if is_forward else NONE,
         }
 
 
@@ -206,7 +238,7 @@ def build(stepper: Stepper, opened: Iterable[Stepper] = ()) -> Live | str:
         return "nothing is computed"
     try:
         return Live(stepper, opened)
-    except NotLive as reason:
+    except (NotLive, DataError) as reason:
         return str(reason)
 
 

@@ -95,23 +95,28 @@ class Panels:
             number = self.numbers.kept(value_html(step.value, "hg-answer"), self.numbers.value(step.node), "hg-answer")
             inner = f'<div class="hg-line">{number}</div>'
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
+        guess = self.numbers.guess(step.value, step.name, self.numbers.value(step.node))
+        return f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._lines(step)}{guess}</section>'
+
+    def update(self, step: Step) -> str:
+        """The update of one parameter."""
+        return f'<section class="hg-to"><h3>moves <b>{xml(step.name)}</b></h3>{self._lines(step)}</section>'
+
+    def _lines(self, step: Step) -> str:
+        """The lines that lead to a value, in symbols and numbers."""
         *named, last = step.lines
         name, made = self._written(self.words.symbol(step.node)), self._written(last.formula)
-        told = made if name == made else f"{name}{BREAK}<mo>=</mo>{made}"  # what has no name is called by its formula
-        symbols = math(told, f"{step.name} = {self.words.names.written(last.formula)}")
-        return (
-            f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._named(step, named)}'
-            f'<div class="hg-sym">{symbols}</div>{self.numbers.line(step, last)}'
-            f"{self.numbers.guess(step.value, step.name, self.numbers.value(step.node))}</section>"
-        )
+        told = made if name == made else f"{name}{BREAK}<mo>{last.sign}</mo>{made}"  # without a name, by its formula
+        symbols = math(told, f"{step.name} {last.sign} {self.words.names.written(last.formula)}")
+        return f'{self._named(step, named)}<div class="hg-sym">{symbols}</div>{self.numbers.line(step, last)}'
 
     def _named(self, step: Step, lines: list[Line]) -> str:
         """The steps that a rule or a definition names, one below the other."""
         rows = []
         for line in lines:
             name = line.result.name
-            formula = f"<mo>=</mo>{self._written(line.formula)}"
-            symbols = math(formula, f"{name} = {self.words.names.written(line.formula)}")
+            formula = f"<mo>{line.sign}</mo>{self._written(line.formula)}"
+            symbols = math(formula, f"{name} {line.sign} {self.words.names.written(line.formula)}")
             says = f'<span class="hg-says">{xml(line.says)}</span>' if line.says else ""
             numbers = self.numbers.line(step, line)
             rows.append(

@@ -8,6 +8,7 @@ reader works out by hand.
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -137,32 +138,58 @@ class Registers:
         """The register of a scalar without an op."""
         return e.node.number if isinstance(e.node, Register) else self.constant(e.value).start
 
-    def entries(self, symbol: Expr) -> Any:
-        """The entries of a symbol: Exprs that know their register. Whole numbers that never change stay as they are."""
+    def entries(self, symbol: Expr, first: bool = False) -> Any:
+        """The entries of a symbol, or the first alone: Exprs that know their register. Whole numbers that never change
+        stay as they are."""
         block, value = self.block(symbol), np.asarray(symbol.value)
-        if block.kind and block.start in self.constants:
+        if self._is_fixed(block):
             return value
-        array = np.empty(block.shape, object)
-        for offset, index in enumerate(np.ndindex(block.shape)):
-            array[index] = Expr("x", value[index].item(), node=Register(block, offset), is_gradient=symbol.is_gradient)
+        array = np.empty(() if first else block.shape, object)
+        for offset, index in enumerate(np.ndindex(array.shape)):
+            register = Register(block, offset)
+            array[index] = Expr("x", value.item(offset), node=register, is_gradient=symbol.is_gradient)
         return Entries(array)
+
+    def _is_fixed(self, block: Block) -> bool:
+        return bool(block.kind) and block.start in self.constants
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
-    def line(self, line: Line) -> int:
-        """The number of a line, written if it is new."""
+    def line(self, line: Line, shown: bool = True) -> int:
+        """The number of a line, written if it is new: how to run it and, if it is ever `shown`, how to show it.
+
+        Where all entries are computed alike, the code is that of the first, with the places in it that move `along`,
+        and how many `times` to run it.
+        """
         found = self._line_of.get(id(line.result))
         if found is None:
             self._kept.append(line)
-            spelled = self._spelled(line.formula)
             result = self.block(line.result)
-            code = self._code({result.start + offset: e for offset, e in enumerate(spelled.ravel())})
+            alike = result.size > 1 and self._is_alike(line.formula, result.shape)
+            spelled = self._spelled(line.formula, alike and not (shown and line.is_spelled)).ravel()
+            data: dict[str, Any] = {"result": result.number}
+            if alike:
+                starts = {block.start for block in self.blocks if block.shape == result.shape}
+                data |= self._code({result.start: spelled[0]}, starts) | {"times": result.size}
+            else:
+                data |= self._code({result.start + offset: e for offset, e in enumerate(spelled)})
+            if shown:
+                data |= self._as_shown(line, spelled)
             found = self._line_of[id(line.result)] = len(self.lines)
-            self.lines.append(self._as_data(line, result, code, spelled))
+            self.lines.append(data)
         return found
 
-    def _as_data(self, line: Line, result: Block, code: list[int], spelled: Any) -> dict[str, Any]:
-        data: dict[str, Any] = {"result": result.number, "code": code, "gradient": int(line.result.is_gradient)}
+    def _is_alike(self, e: Expr, shape: tuple[int, ...]) -> bool:
+        """Is each entry of a formula of this shape computed from the same entry of its operands?"""
+        if e.op is not None:
+            return e.op.pointwise and all(self._is_alike(part, shape) for part in e.args)
+        if e.is_constant:
+            return np.ndim(e.value) == 0
+        block = self.block(e)
+        return not block.shape or (block.shape == shape and not self._is_fixed(block))
+
+    def _as_shown(self, line: Line, spelled: Any) -> dict[str, Any]:
+        data: dict[str, Any] = {"gradient": int(line.result.is_gradient)}
         data["uses"] = [self.block(e).number for e in line.quantities]
         data["named"] = [self.block(e).number for e in line.formula.symbols()]
         data["terms"] = [self.block(e).number for e in summed(line)]
@@ -170,7 +197,7 @@ class Registers:
         if line.formula.op is not None:
             data["pieces"] = Slots(self.block, line.is_shown).pieces(line.formula)
         if line.is_spelled:
-            data["entries"] = [self._entry(e) for e in spelled.ravel()]
+            data["entries"] = [self._entry(e) for e in spelled]
         return data
 
     def _entry(self, e: Expr) -> dict[str, Any] | None:
@@ -183,7 +210,7 @@ class Registers:
         uses = [[register.block.number, register.offset] for register in map(self._scalar, operands)]
         terms = [self._scalar(t) for t in summed(Line(e, e))[:-1]]
         return {
-            "pieces": pieces, "uses": uses, "code": self._code({target: e}), "result": target,
+            "pieces": pieces, "uses": uses, **self._code({target: e}), "result": target,
             "terms": [[register.block.number, register.offset] for register in terms],
         }  # fmt: skip
 
@@ -191,20 +218,24 @@ class Registers:
         """The register of an operand of one entry."""
         return e.node if isinstance(e.node, Register) else Register(self.constant(e.value), 0)
 
-    def _spelled(self, formula: Expr) -> Any:
-        """Every entry of a formula as a formula of scalars."""
+    def _spelled(self, formula: Expr, first: bool) -> Any:
+        """Every entry of a formula, or the first alone, as a formula of scalars."""
         try:
-            return spelled(formula, self.entries)
+            return spelled(formula, lambda symbol: self.entries(symbol, first))
         except HandgradError as error:
             raise NotLive(str(error)) from error
 
-    def _code(self, formulas: dict[int, Expr]) -> list[int]:
-        """Instructions that fill registers with formulas of scalars, flat: function, target, operands."""
+    def _code(self, formulas: dict[int, Expr], moving: Collection[int] = ()) -> dict[str, list[int]]:
+        """Instructions that fill registers with formulas of scalars, flat: function, target, operands; and the places
+        in them of the registers that are `moving`."""
         code: list[int] = []
+        along: list[int] = []
         registers: dict[int, int] = {}  # by the id of the formula that they hold
 
         def emit(function: str, target: int, *operands: int) -> int:
-            code.extend((self._function(function), target, *operands))
+            registers_used = (target, *operands)
+            along.extend(len(code) + place for place, number in enumerate(registers_used, 1) if number in moving)
+            code.extend((self._function(function), *registers_used))
             return target
 
         for target, formula in formulas.items():
@@ -218,7 +249,7 @@ class Registers:
                         e.op.base.name, self._new_register(), *(registers[id(x)] for x in e.args)
                     )  # fmt: skip
             emit("alias", target, registers[id(formula)])
-        return code
+        return {"code": code, "along": along} if moving else {"code": code}
 
 
 def _kind(data: Any) -> str:

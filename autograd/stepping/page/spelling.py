@@ -16,7 +16,7 @@ from autograd.formula.writers.html import grouped, number_html
 from autograd.formula.writers.pieces import Number, Piece
 from autograd.stepping.page.live import Live
 from autograd.stepping.page.registers import Block
-from autograd.stepping.steps import Contribution, Step
+from autograd.stepping.steps import UPDATE, Contribution, Step
 from autograd.value import Value
 
 LONGEST_ENTRY = 120  # characters of one entry, spelled out
@@ -33,6 +33,9 @@ class Spelling:
         number = None if self.live is None else self.live.line(line)
         if number is None:
             return numbers_line(step, line) + entries_html(step, line)
+        if step.kind == UPDATE:  # which only a page shows: it writes the numbers, those of entries when asked to
+            fold = f'<details class="hg-entries" data-entries="{number}" data-later></details>'
+            return f'<div class="hg-line" data-line="{number}"></div>{fold if line.is_spelled else ""}'
         mark = f' data-entries="{number}"'
         entries = entries_html(step, line, mark)
         if not entries and line.is_spelled:  # other numbers may be easier to spell

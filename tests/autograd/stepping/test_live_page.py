@@ -380,35 +380,119 @@ def test_training_on_is_the_worksheets(open_page):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("make", [
-    lambda ps: nn.optim.Adam(ps, lr=0.05), lambda ps: nn.optim.AdamW(ps, lr=0.02, weight_decay=0.3),
-    lambda ps: nn.optim.Adam(ps, lr=0.1, betas=(0.5, 0.9), eps=1e-3, weight_decay=0.2),
-    lambda ps: nn.optim.SGD(ps, lr=0.3),
-])  # fmt: skip
-def test_the_page_updates_as_the_optimizer_does(open_page, make):
-    def graph(w, b):
-        return (((np.array([[1.0, 2.0], [0.5, -1.0]]) @ w + b).tanh() - 0.3) ** 2).sum()
+SGD, Adam, AdamW = nn.optim.SGD, nn.optim.Adam, nn.optim.AdamW
+OPTIMIZERS = {
+    "SGD": lambda ps: SGD(ps, lr=0.3),
+    "SGD with weight decay": lambda ps: SGD(ps, lr=0.3, weight_decay=0.2),
+    "momentum": lambda ps: SGD(ps, lr=0.1, momentum=0.9),
+    "dampening": lambda ps: SGD(ps, lr=0.1, momentum=0.9, dampening=0.4, weight_decay=0.1),
+    "Nesterov": lambda ps: SGD(ps, lr=0.1, momentum=0.8, nesterov=True),
+    "Nesterov with weight decay": lambda ps: SGD(ps, lr=0.1, momentum=0.8, nesterov=True, weight_decay=0.1),
+    "Adam": lambda ps: Adam(ps, lr=0.05),
+    "Adam with weight decay": lambda ps: Adam(ps, lr=0.1, betas=(0.5, 0.9), eps=1e-3, weight_decay=0.2),
+    "amsgrad": lambda ps: Adam(ps, lr=0.1, betas=(0.5, 0.6), amsgrad=True),
+    "AdamW": lambda ps: AdamW(ps, lr=0.02, weight_decay=0.3),
+    "AdamW amsgrad": lambda ps: AdamW(ps, lr=0.1, betas=(0.5, 0.6), amsgrad=True),
+}
 
-    w, b = nn.Parameter([0.2, -0.4], name="w"), nn.Parameter(0.1, name="b")
-    optimizer = make([w, b])
-    at = open_page(graph(w, b), "#step=99", optimizer=optimizer)
-    for _ in range(5):
+
+def trained_graph(w, b):
+    return (((np.array([[1.0, 2.0], [0.5, -1.0]]) @ w + b).tanh() - 0.3) ** 2).sum()
+
+
+def taken(optimizer, w, b, steps):
+    """The parameters after some steps of their optimizer."""
+    for _ in range(steps):
         optimizer.zero_grad()
-        graph(w, b).backward()
+        trained_graph(w, b).backward()
         optimizer.step()
+    return w.data, b.data
+
+
+def updates_by_python(root, optimizer):
+    """The texts of the updates, as Python writes them."""
+    stepper = step(root, optimizer=optimizer)
+    panels = Panels(stepper)
+    return [panels.update(update) for update in build(stepper).shown_updates]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_the_page_updates_as_the_optimizer_does(open_page, name):
+    """To the last digits, printed ones too; from where the optimizer stands."""
+    w, b = nn.Parameter([0.2, -0.4], name="w"), nn.Parameter(0.1, name="b")
+    optimizer = OPTIMIZERS[name]([w, b])
+    taken(optimizer, w, b, 2)
+    at = open_page(trained_graph(w, b), "#step=99", optimizer=optimizer)
+    for _ in range(6):
         at.js("handgrad.goto(handgrad.length)")
+        at.js(
+            "folds = [...document.querySelectorAll('.hg-loop [data-entries]')]; folds.map(one => { one.open = true; })"
+        )
+        at.wait("folds.every(one => one.querySelector('.hg-line'))")
+        shown = at.js("[...document.querySelectorAll('.hg-loop > div')].map(one => one.innerHTML)")
+        assert [read(text) for text in shown] == [*map(read, updates_by_python(trained_graph(w, b), optimizer))]
         at.click("#hg-update")
+        taken(optimizer, w, b, 1)
         np.testing.assert_allclose(at.js("handgrad.get('w')"), w.data, rtol=1e-13)
         np.testing.assert_allclose(at.js("handgrad.get('b')"), b.data, rtol=1e-13)
+
+
+def test_reset_makes_the_optimizer_start_anew(open_page):
+    w, b = nn.Parameter([0.2, -0.4], name="w"), nn.Parameter(0.1, name="b")
+    at = open_page(trained_graph(w, b), optimizer=OPTIMIZERS["Adam"]([w, b]))
+    twice = "handgrad.update(0.05); handgrad.update(0.05); found.push(handgrad.get('w'))"
+    first, second = at.js(f"(() => {{ const found = []; {twice}; handgrad.reset(); {twice}; return found; }})()")
+    assert first == second
+
+
+def test_only_what_the_optimizer_moves_is_moved(open_page):
+    w, b = nn.Parameter([0.2, -0.4], name="w"), nn.Parameter(0.1, name="b")
+    at = open_page(trained_graph(w, b), optimizer=nn.optim.SGD([b], lr=0.1))
+    at.js("handgrad.update(0.1)")
+    assert at.js("handgrad.get('w')") == [0.2, -0.4] and at.js("handgrad.get('b')") != 0.1
+
+
+def test_an_optimizer_of_ones_own(open_page):
+    """Its move is all that a page needs."""
+
+    class Signs(nn.optim.Optimizer):
+        slots = ("last",)
+
+        def move(self, p, g, state, t, rate, spare=None, spare2=None):
+            g = np.sign(g) + 0.5 * state["last"]
+            return p - rate * g, {"last": g}
+
+    w, b = nn.Parameter([0.2, -0.4], name="w"), nn.Parameter(0.1, name="b")
+    optimizer = Signs([w, b], lr=0.1)
+    at = open_page(trained_graph(w, b), "#step=99", optimizer=optimizer)
+    assert "last ← sign(∂L/∂w) + 0.5 * last" in at.js("handgrad.text()")
+    at.js("handgrad.update(0.1); handgrad.update(0.1)")
+    np.testing.assert_allclose(at.js("handgrad.get('w')"), taken(optimizer, w, b, 2)[0], rtol=1e-13)
+
+
+def test_an_optimizer_that_cannot_be_written_down():
+    class Clever(nn.optim.Optimizer):
+        def move(self, p, g, state, t, rate, spare=None, spare2=None):
+            return (p - rate * g if g > 0 else p), state
+
+    a = nn.Parameter(2.0, name="a")
+    reason = build(step(a * a, optimizer=Clever([a], lr=0.1)))
+    assert reason.startswith("a step of Clever can only be run, not written down: ") and "∂L/∂a > 0" in reason
 
 
 def test_adams_moments_are_lines(open_page):
     a = Value(2.0, name="a")
     at = open_page(a * a, "#step=2", optimizer=nn.optim.Adam([a], lr=0.1))
     lines = at.js("[...document.querySelectorAll('.hg-loop .hg-line')].map(e => e.innerText)")
-    told = [" ".join(line.split()) for line in lines]
-    assert told == ["a: m ← 0.9 × 0 + 0.1 × 4 = 0.4", "v ← 0.999 × 0 + 0.001 × 4 ² = 0.016", "m̂ = 0.4 / (1 − 0.91) = 4",
-                    "v̂ = 0.016 / (1 − 0.9991) = 16", "w ← 2 − 0.1 × 4 / (√ 16 + ε) ≈ 1.900"]  # fmt: skip
+    assert [" ".join(line.split()) for line in lines] == [
+        "0 + 1 = 1", "0.9 × 0 + 0.1 × 4 = 0.4", "0.999 × 0 + 0.001 × 4 ² = 0.016", "0.4 / ( 1 − 0.9 ^ 1 ) = 4",
+        "0.016 / ( 1 − 0.999 ^ 1 ) = 16", "2 − 0.1 × 4 / (√( 16 ) + 1×10−8 ) ≈ 1.900",
+    ]  # fmt: skip
+    symbols = at.js("[...document.querySelectorAll('.hg-loop math[aria-label]')].map(e => e.ariaLabel)")
+    assert [told for told in symbols if len(told) > 2] == [
+        "t ← t + 1", "m ← 0.9 * m + 0.1 * ∂L/∂a", "v ← 0.999 * v + 0.001 * ∂L/∂a ** 2", "m̂ = m / (1 − 0.9 ** t)",
+        "v̂ = v / (1 − 0.999 ** t)", "a ← a − η * m̂ / (sqrt(v̂) + 1×10⁻⁸)",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -429,16 +513,16 @@ def test_example_6_trains_as_its_worksheet_does(open_page):
 
 def test_an_optimizer_that_a_page_cannot_follow():
     a = Value(2.0, name="a")
-    with pytest.raises(ValueError, match="without momentum"):
-        step(a * a, optimizer=nn.optim.SGD([a], momentum=0.9))
-    with pytest.raises(TypeError, match=r"optimizer=nn\.optim\.SGD\(…\)"):
+    with pytest.raises(ValueError, match="this SGD moves no leaf of the graph"):
+        step(a * a, optimizer=nn.optim.SGD([Value(1.0)]))
+    with pytest.raises(TypeError, match=r"such as nn\.optim\.SGD\(\[a, b\], lr=0.1\); got str"):
         step(a * a, optimizer="Adam")
 
 
 def test_the_buttons_train(open_page):
     at = open_page(small_graph(), "#step=8")
-    assert at.js("document.querySelector('.hg-loop math').textContent") == "w←w−η·∂L∂w"
-    assert at.text(".hg-loop .hg-line").replace("\n", "").replace(" ", "") == "a←2−0.1×0.07065≈1.993"
+    assert at.js("document.querySelector('.hg-loop .hg-sym').textContent") == "a←a−η·∂L∂a"
+    assert at.text(".hg-loop .hg-line").replace("\n", "").replace(" ", "") == "2−0.1×0.07065≈1.993"
     before = at.js("handgrad.get('L')")
     promised = 0.1 * (at.js("handgrad.grad('a')") ** 2 + at.js("handgrad.grad('b')") ** 2)
     said = at.text(".hg-loop p.hg-lab")
@@ -766,6 +850,13 @@ def test_tint_by_size(open_page):
     np.testing.assert_allclose(sizes, np.array([19, 22, 43, 50]) / 50)
     at.key("h")
     assert not at.js("document.querySelector('.hg-tint')")
+
+
+def test_the_code_of_entries_that_are_alike_is_written_once():
+    x = Value(np.ones((40, 50)), name="x")
+    product, tanh, mask, total, *_ = build(step(((x * 2.0).tanh() * np.eye(40, 50)).sum())).data()["lines"]
+    assert product["times"] == tanh["times"] == 2000 and len(product["code"]) + len(tanh["code"]) < 20
+    assert "times" in mask and "times" not in total
 
 
 # --- pages that stay as they are ----------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 // `live(data)` gives the page's numbers a program, or null where Python wrote none.
 const live = data => {
   if (!data.live) return null;
-  const page = new program.Program(data.live), { leaves, names, root } = data.live;
+  const page = new program.Program(data.live), { leaves, names, root, update: { rate, moves } } = data.live;
   const original = page.values.slice();
   const blockOf = name => {
     if (!Object.hasOwn(names, name)) throw new Error(`nothing here is called ${name}; there are ${Object.keys(names).join(", ")}`);
@@ -49,17 +49,31 @@ const live = data => {
     page.run();
     return true;
   }
-  function reset() { page.values.set(original); page.run(); }
-  function update(eta) {                       // one step of gradient descent on the parameters
+  function restore() {                         // all numbers but the step size
+    const eta = page.values[rate];
+    page.values.set(original);
+    page.values[rate] = eta;
+  }
+  function reset() { restore(); page.run(); }
+  function update(eta) {                       // one step of the optimizer on the parameters
     if (typeof eta !== "number" || !Number.isFinite(eta)) throw new Error(`update: expected a finite step size, got ${eta}`);
-    const parameters = leaves.filter(leaf => leaf.role === "parameter" && leaf.gradient >= 0);
-    if (!parameters.length) throw new Error("update: there is no parameter with a gradient");
-    for (const leaf of parameters) {
-      const value = page.read(leaf.value), gradient = page.read(leaf.gradient);
-      for (let i = 0; i < value.length; i++) value[i] -= eta * gradient[i];
-    }
-    page.run();
+    if (!moves.length) throw new Error("update: there is no parameter with a gradient");
+    page.update(eta);
     return nested(root);
+  }
+  // What the gradients promise of one update, and what comes of it: they part where the step is too large.
+  function forecast() {
+    const kept = page.values.slice(), loss = () => page.read(root)[0], before = loss();
+    page.update(kept[rate]);
+    const really = before - loss();
+    let promised = 0;
+    for (const { gradient, replaced: [[, value]] } of moves) {
+      const g = page.read(gradient, kept), was = page.read(value, kept);
+      page.read(value).forEach((x, i) => { promised += g[i] * (was[i] - x); });
+    }
+    page.values.set(kept);
+    page.run();
+    return { promised, really };
   }
   // What was changed, for the address: leaf.entry:number,…
   let known = { runs: 0, edits: "" };
@@ -76,7 +90,7 @@ const live = data => {
     return known.edits;
   }
   function applyEdits(text) {                  // what makes no sense is left out
-    page.values.set(original);
+    restore();
     for (const edit of (text || "").split(",")) {
       const [place, value] = edit.split(":"), [number, offset] = (place || "").split(".").map(Number);
       const leaf = leaves[number], x = value ? Number(value) : NaN;
@@ -212,13 +226,26 @@ const live = data => {
 
   // --- the panel -------------------------------------------------------------------------------------------------------
 
-  let spelling = null;
+  const spellings = new Map();                 // by the number of a line that was shown
+  const opened = new Set();                    // lines whose entries, not written before, were asked for
+  function later(slot, number) {
+    const text = () => spellings.get(number).entries(number) || "<summary>one entry: too long for a line</summary>";
+    slot.open = opened.has(number);
+    slot.innerHTML = slot.open ? text() : "<summary>one entry</summary>";
+    slot.ontoggle = () => {
+      if (slot.open) opened.add(number); else opened.delete(number);
+      if (slot.open && !slot.querySelector(".hg-line")) slot.innerHTML = text();  // else pointing at one wrote it
+    };
+  }
   function fill(panel, step) {
-    spelling = step ? new lines.Spelling(page, step) : null;
+    const spelling = step ? new lines.Spelling(page, step) : null;
     for (const slot of panel.querySelectorAll("[data-line]")) slot.innerHTML = spelling.line(Number(slot.dataset.line));
     for (const slot of panel.querySelectorAll("[data-entries]")) {
+      const number = Number(slot.dataset.entries);
+      spellings.set(number, spelling);
+      if (slot.dataset.later !== undefined) { later(slot, number); continue; }
       const open = [slot, ...slot.querySelectorAll("details")].map(one => one.open);
-      const text = spelling.entries(Number(slot.dataset.entries));
+      const text = spelling.entries(number);
       slot.hidden = !text;
       slot.innerHTML = text;
       [slot, ...slot.querySelectorAll("details")].forEach((one, i) => { one.open = !!open[i]; });
@@ -276,8 +303,8 @@ const live = data => {
   const shown = number => lines.plain(lines.quantity(page, page.values, number));
 
   return {
-    page, leaves, names, root, original, nested, blockOf, set, setEntry, reset, update, edits, applyEdits, card, trouble, fill, shown,
-    get spelling() { return spelling; },
+    page, leaves, names, root, original, nested, blockOf, set, setEntry, reset, update, forecast, edits, applyEdits, card, trouble,
+    fill, shown, spellings,
     get isChanged() { return edits() !== ""; },
   };
 };

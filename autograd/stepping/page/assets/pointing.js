@@ -45,8 +45,9 @@ const pointing = changing => {
   function follow(register) {                  // the line "one entry" of the panel is about this entry
     const block = blockAt(register), resultOf = one => page.data.lines[one.dataset.entries].result;
     const fold = [...panel.querySelectorAll("[data-entries]")].find(one => resultOf(one) === block.number);
-    if (!fold || fold.hidden || !changing.spelling) return;
-    fold.innerHTML = changing.spelling.entries(Number(fold.dataset.entries), register - block.start);
+    if (!fold || fold.hidden) return;
+    const number = Number(fold.dataset.entries);
+    fold.innerHTML = changing.spellings.get(number).entries(number, register - block.start);
     fold.open = true;
   }
 

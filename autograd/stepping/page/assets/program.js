@@ -48,9 +48,20 @@ const program = (() => {
     return SHAKES[mixed % SHAKES.length];
   }
 
+  // The code of all entries of a line, of which Python may have written that of the first.
+  function whole({ code, along = [], times = 1 }) {
+    const all = new Int32Array(code.length * times);
+    for (let i = 0; i < times; i++) {
+      all.set(code, i * code.length);
+      for (const place of along) all[i * code.length + place] += i;
+    }
+    return all;
+  }
+
   class Program {
     constructor(data) {
       this.data = data;
+      for (const line of data.lines) Object.assign(line, { code: whole(line), along: [], times: 1 });
       this.blocks = data.blocks.map(([start, shape, kind], number) => ({
         number, start, shape, kind, size: shape.reduce((a, b) => a * b, 1),
       }));
@@ -87,6 +98,14 @@ const program = (() => {
       }
       this.noise = null;
       this.runs = (this.runs || 0) + 1;
+    }
+    // One step of the optimizer: what it computes takes the place of the parameters and of what it remembers.
+    update(rate) {
+      const { lines, update } = this.data;
+      this.values[update.rate] = rate;
+      for (const { lines: own } of update.moves) for (const line of own) this.execute(lines[line].code, this.values);
+      for (const [after, before] of update.moves.flatMap(move => move.replaced)) this.read(before).set(this.read(after));
+      this.run();
     }
     add(v, x, y, sum) {
       const a = this.blocks[x].start, b = this.blocks[y].start, { start, size } = this.blocks[sum];

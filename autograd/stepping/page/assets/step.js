@@ -176,7 +176,9 @@
     panel.innerHTML = unpacked(step ? step.panel : view.start);
     if (changing) {
       changing.fill(panel, step?.numbers);
-      if (!viewNumber && position === view.steps.length && view.forward < position) trainer.loop(panel);
+      if (!viewNumber && position === view.steps.length && view.forward < position) {
+        trainer.loop(panel, view.updates.map(one => ({ ...one, panel: unpacked(one.panel) })));
+      }
       hand.paint();
       pointer.prepare();
     }
