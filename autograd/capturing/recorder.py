@@ -136,7 +136,7 @@ class Recorder(TorchDispatchMode):
             ours = self._checked(func, ours, results)
         if ours is None:
             ours = (
-                (None if written else self._by_memory(results))
+                (None if written else self._by_memory(results, tensors))
                 or self._decomposed(func, before, results)
                 or self._opaque(func, before, results, drawn)
             )
@@ -273,12 +273,12 @@ class Recorder(TorchDispatchMode):
             settled.append(value)
         return tuple(settled)
 
-    def _by_memory(self, results: list[Any]) -> tuple[Any, ...] | None:
-        """Results that only look at memory we know (`as_strided`, `unfold`): parts of other Values, by their places."""
+    def _by_memory(self, results: list[Any], tensors: list[Any]) -> tuple[Any, ...] | None:
+        """Results that only look at memory we know (`as_strided`): parts of the arguments, or others, by their places."""
         if not results or not all(map(self.memory.touched, results)):
             return None
         with self.noted():
-            ours = tuple(map(self.memory.get, results))
+            ours = tuple(self.memory.get(result, of=tensors) for result in results)
         return ours if all(isinstance(value, Value) for value in ours) else None
 
     def _decomposed(self, func: Any, arguments: tuple[Any, Any], results: list[Any]) -> tuple[Any, ...] | None:
@@ -303,9 +303,7 @@ class Recorder(TorchDispatchMode):
             return None
         return self._checked(func, ours, results)
 
-    def _opaque(
-        self, func: Any, arguments: tuple[Any, Any], results: list[Any], drawn: Any = None
-    ) -> tuple[Any, ...]:
+    def _opaque(self, func: Any, arguments: tuple[Any, Any], results: list[Any], drawn: Any = None) -> tuple[Any, ...]:
         """The call as one node of torch's for each of its results. One that draws numbers draws the same each time."""
         name = name_of(func).partition(".")[0].strip("_")
         function, inputs = as_function(functional_twin(func), *arguments, self)

@@ -301,7 +301,7 @@ class _Marker:
         return min(answer.unit, Decimal(1).scaleb(-self.sheet.digits)) if answer.value else Decimal(0)
 
     def _remember(self, blank: Blank, answer: Answer, unit: Decimal, verdict: str) -> None:
-        """What later lines are computed from: the number as it was written. One that is wrong gives no room by decimals."""
+        """What later lines are computed from: the number as it was written; of a wrong one all its digits count."""
         value = answer.value
         assert value is not None
         if value == blank.key:  # a short number that is exact is exact

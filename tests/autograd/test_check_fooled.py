@@ -78,8 +78,14 @@ def test_nothing_passes_where_the_function_is_infinite(f, x):
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
-@pytest.mark.parametrize(("f", "x"), [
-    (lambda x: x**2, 1e200), (lambda x: (x * x).sum(), np.array([1.0, 1e200])), (lambda x: x.sum(), np.array([np.inf, 1.0]))])  # fmt: skip
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: x**2, 1e200),
+        (lambda x: (x * x).sum(), np.array([1.0, 1e200])),
+        (lambda x: x.sum(), np.array([np.inf, 1.0])),
+    ],
+)
 def test_nothing_is_wrong_where_the_function_is_infinite(f, x):
     """inf − inf is no difference, and proves nothing against a gradient of 2e200."""
     report = check_grads(f, x)
