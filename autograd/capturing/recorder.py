@@ -274,7 +274,7 @@ class Recorder(TorchDispatchMode):
         return tuple(settled)
 
     def _by_memory(self, results: list[Any], tensors: list[Any]) -> tuple[Any, ...] | None:
-        """Results that only look at memory we know (`as_strided`): parts of the arguments, or others, by their places."""
+        """Results that only look at memory we know (`as_strided`): parts of the arguments or others, by place."""
         if not results or not all(map(self.memory.touched, results)):
             return None
         with self.noted():

@@ -334,3 +334,17 @@ def test_empty_batches():
 def test_nothing_is_recorded_under_no_grad():
     with ag.no_grad():
         assert F.attention(Value(Q), K, V).parents == ()
+
+
+@pytest.mark.parametrize("loss", [
+    lambda z, y: F.cross_entropy(z, y.astype(int)[:, 0]), lambda z, y: F.cross_entropy(z, y),
+    lambda z, y: F.cross_entropy(z, [0, 1], weight=y[0]), lambda z, y: F.binary_cross_entropy(ag.sigmoid(z), y),
+    lambda z, y: F.binary_cross_entropy_with_logits(z, y), lambda z, y: F.mse(z, y),
+    lambda z, y: F.binary_cross_entropy_with_logits(z, [[0, 1], [1, 0]], pos_weight=y),
+    lambda z, y: F.embedding(z, y.astype(int)),
+])  # fmt: skip
+def test_what_is_masked_does_not_count_in_silence(loss):
+    """A masked array says which targets to leave out; taken for an array, they would all count."""
+    masked = np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[1, 0], [0, 0]])
+    with pytest.raises(DataError, match="mask would be lost"):
+        loss(Value([[0.3, -1.0], [2.0, 0.5]]), masked)
