@@ -281,6 +281,7 @@ def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
     array([  0.6931,   0.    , 100.    ])
     """
     p = _array(p)
+    _check_probabilities(p)
     y = _like(y, p)
     log_p, log_not_p = (ag.log(ag.maximum(x, math.exp(-100.0))) for x in (p, 1.0 - p))
     return reduced(y * -log_p + (1.0 - y) * -log_not_p, reduction)
@@ -351,6 +352,17 @@ def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
         wrong = ids[(ids < 0) | (ids >= n)].flat[0]
         raise AxisError(f"{who}: ids run from 0 to {n - 1}; got {wrong}")
     return given if is_whole(given) else ids
+
+
+def _check_probabilities(p: Any) -> None:
+    """Logits in the place of probabilities would give a number that looks like a loss and is none."""
+    data = np.asarray(getattr(p, "_data", 0.0) if hasattr(p, "__apply__") else p)
+    outside = data[(data < 0) | (data > 1)]
+    if outside.size:
+        raise DataError(
+            f"binary_cross_entropy takes probabilities, from 0 to 1; got {outside[0]:.6g}. Of logits write "
+            "binary_cross_entropy_with_logits(z, y), or binary_cross_entropy(sigmoid(z), y)"
+        )
 
 
 def _array(x: Any) -> Any:

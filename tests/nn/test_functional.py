@@ -348,3 +348,11 @@ def test_what_is_masked_does_not_count_in_silence(loss):
     masked = np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[1, 0], [0, 0]])
     with pytest.raises(DataError, match="mask would be lost"):
         loss(Value([[0.3, -1.0], [2.0, 0.5]]), masked)
+
+
+@pytest.mark.parametrize("p", [Value([0.2, 1.5]), np.array([-0.1, 0.3]), 3.0])
+def test_logits_are_no_probabilities(p):
+    """-log(1.5) looks like a loss, and falls for ever."""
+    with pytest.raises(DataError, match=r"takes probabilities, from 0 to 1; got (1\.5|-0\.1|3)\. Of logits write"):
+        F.binary_cross_entropy(p, np.ones(np.shape(p)))
+    assert np.isnan(F.binary_cross_entropy(np.array([np.nan, 0.0, 1.0]), np.ones(3), reduction="none")[0])
