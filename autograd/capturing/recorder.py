@@ -26,7 +26,7 @@ from .calls import TorchCall, as_function
 from .memory import Memory
 from .opaque import opaque_op
 from .places import Namer, Noted, libraries, place_of, user_frame
-from .run import SAME_NUMBERS, Parameter, gap_between
+from .run import COMPLEX, SAME_NUMBERS, Parameter, gap_between
 from .state import KeptState
 from .tensors import (
     COMPOSITE,
@@ -158,10 +158,7 @@ class Recorder(TorchDispatchMode):
         """Whether a gradient flows through a tensor. Inside a Function, where torch does not say, we know ourselves."""
         if not tensor.is_floating_point():
             if tensor.is_complex() and tensor.requires_grad:
-                raise DataError(
-                    "capture follows real numbers only; here a complex tensor carries a gradient. Write rotary "
-                    "embeddings with sin and cos, and transforms with real matrices."
-                )
+                raise DataError(COMPLEX)
             return False
         if not self.inside:
             return tensor.requires_grad
