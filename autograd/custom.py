@@ -113,12 +113,12 @@ def _check_reading(op: Op, settings: Iterable[str]) -> None:
 
 
 def _real(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The forward function, with a check of its result: real numbers."""
+    """The forward function on arrays that it may edit, with a check of its result: real numbers."""
 
     @functools.wraps(forward)
     def run(*inputs: Any, **settings: Any) -> Any:
-        out = forward(*inputs, **settings)
-        if isinstance(out, complex | np.complexfloating) or (isinstance(out, np.ndarray) and out.dtype.kind == "c"):
+        out = forward(*map(copy_array, inputs), **settings)
+        if _is_complex(out):
             raise DataError(
                 f"{name}: forward gave complex numbers, {out!r:.60}; a Value holds real ones. Return out.real, "
                 "out.imag or abs(out), and write the rule for that"
@@ -129,11 +129,13 @@ def _real(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
-    """The rule, with a check of its result: a tuple, one gradient per input, each in a shape that fits."""
+    """The rule on arrays that it may edit (others hold the same), with a check of its result: a tuple, one gradient per
+    input, each of real numbers in a shape that fits.
+    """
 
     @functools.wraps(vjp)
     def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
-        grads = vjp(copy_array(g), out, *inputs, **settings)  # a rule may edit its own g; other nodes have the same
+        grads = vjp(*map(copy_array, (g, out, *inputs)), **settings)
         if not isinstance(grads, tuple):
             raise BackwardError(
                 f"the rule of {name} gave {type(grads).__name__}, not a tuple: write (..., ) with a comma, one "
@@ -148,10 +150,18 @@ def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...
                 raise BackwardError(
                     f"the rule of {name} gave input {i} a gradient of shape {np.shape(dx)}; the input has {np.shape(x)}"
                 )
+            if _is_complex(dx):
+                raise BackwardError(
+                    f"the rule of {name} gave input {i} a complex gradient, {dx!r:.60}. Return its .real"
+                )
         return grads
 
     rule.of = vjp  # type: ignore[attr-defined]  # where the inputs' names are read
     return rule
+
+
+def _is_complex(x: Any) -> bool:
+    return isinstance(x, complex | np.complexfloating) or (isinstance(x, np.ndarray) and x.dtype.kind == "c")
 
 
 def _fits(gradient: tuple[int, ...], shape: tuple[int, ...]) -> bool:

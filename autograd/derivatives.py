@@ -189,10 +189,7 @@ class Trace:
                 args[i] = unflatten(structure, sources)
             returned = self._run(f, args, settings or {})
         self.outs, self.out_structure = flatten(returned)
-        if not all(isinstance(out, Value) or np.asarray(out).dtype.kind in "fiub" for out in self.outs):
-            nothing = any(out is None for out in self.outs)
-            hint = "did you forget `return`?" if nothing else "it must return a Value or real numbers"
-            raise BackwardError(f"{getattr(f, '__name__', f)} returned {returned!r:.60}; {hint}")
+        check_returned(f, returned, self.outs)
         self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
 
     def _run(self, f: Callable[..., Any], args: list[Any], settings: dict[str, Any]) -> Any:
@@ -343,6 +340,14 @@ class Trace:
             t = (u._data * 0.0) if t is None else t
             out.append(Value(t, requires_grad=False) if taped and not isinstance(t, Value) else t)
         return unflatten(self.out_structure, out)
+
+
+def check_returned(f: Callable[..., Any], returned: Any, outs: Iterable[Any]) -> None:
+    """A function that is differentiated returns numbers: `outs`, taken out of what it returned."""
+    if not all(isinstance(out, Value) or np.asarray(out).dtype.kind in "fiub" for out in outs):
+        nothing = any(out is None for out in outs)
+        hint = "did you forget `return`?" if nothing else "it must return a Value or real numbers"
+        raise BackwardError(f"{getattr(f, '__name__', f)} returned {returned!r:.60}; {hint}")
 
 
 def note_lists(error: Exception, args: Iterable[Any]) -> None:

@@ -16,6 +16,7 @@ import autograd as ag
 from autograd import gelu, layer_norm, linear, log_softmax, relu, rms_norm, sigmoid, silu, softmax, tanh
 from autograd.errors import AxisError, DataError, ShapeError
 from autograd.ops.rows import is_whole
+from autograd.plain import as_array
 from autograd.recording import drawn
 
 from .init import generator
@@ -265,7 +266,7 @@ def _class_weights(weight: Any, logits: Array) -> Any:
     """The weights of the classes, in the dtype of the logits."""
     classes = np.shape(logits)[-1:]
     if not isinstance(weight, ag.Value):
-        weight = np.asarray(weight, dtype=logits.dtype)
+        weight = np.asarray(as_array(weight), dtype=logits.dtype)
     if np.shape(weight) != classes:
         raise ShapeError(
             f"cross_entropy: weight has one number for each class, shape {classes}; got {np.shape(weight)}"
@@ -280,6 +281,7 @@ def binary_cross_entropy(p: Array, y: Any, *, reduction: str = "mean") -> Array:
     array([  0.6931,   0.    , 100.    ])
     """
     p = _array(p)
+    _check_probabilities(p)
     y = _like(y, p)
     log_p, log_not_p = (ag.log(ag.maximum(x, math.exp(-100.0))) for x in (p, 1.0 - p))
     return reduced(y * -log_p + (1.0 - y) * -log_not_p, reduction)
@@ -299,7 +301,7 @@ def binary_cross_entropy_with_logits(z: Array, y: Any, *, pos_weight: Any = None
     positive = y * ag.softplus(-z)
     if pos_weight is not None:
         if not isinstance(pos_weight, ag.Value):
-            pos_weight = np.asarray(pos_weight, dtype=z.dtype)
+            pos_weight = np.asarray(as_array(pos_weight), dtype=z.dtype)
         if not _fits(np.shape(pos_weight), np.shape(z)):
             raise ShapeError(
                 f"pos_weight of shape {np.shape(pos_weight)} cannot be broadcast to the predictions, {np.shape(z)}; "
@@ -341,7 +343,7 @@ def reduced(losses: Array, reduction: str) -> Array:
 
 def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
     """Whole numbers from 0 to n - 1, as an integer array."""
-    given, ids = ids, np.asarray(getattr(ids, "_data", ids))
+    given, ids = ids, np.asarray(getattr(as_array(ids), "_data", ids))
     if (ids.dtype.kind == "f" and ids.size and np.array_equal(ids, np.floor(ids))) or not ids.size:
         ids = ids.astype(np.intp)
     if ids.dtype.kind not in "iu":
@@ -352,17 +354,28 @@ def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
     return given if is_whole(given) else ids
 
 
+def _check_probabilities(p: Any) -> None:
+    """Logits in the place of probabilities would give a number that looks like a loss and is none."""
+    data = np.asarray(getattr(p, "_data", 0.0) if hasattr(p, "__apply__") else p)
+    outside = data[(data < 0) | (data > 1)]
+    if outside.size:
+        raise DataError(
+            f"binary_cross_entropy takes probabilities, from 0 to 1; got {outside[0]:.6g}. Of logits write "
+            "binary_cross_entropy_with_logits(z, y), or binary_cross_entropy(sigmoid(z), y)"
+        )
+
+
 def _array(x: Any) -> Any:
     """A Value or an Expr as it is; anything else as an array of floats."""
     if hasattr(x, "__apply__") or (isinstance(x, np.ndarray) and x.dtype.kind == "f"):
         return x
-    return np.asarray(x, dtype=np.float64)
+    return np.asarray(as_array(x), dtype=np.float64)
 
 
 def _like(y: Any, x: Any) -> Any:
     """Targets as an array of x's dtype, in x's shape: a silent broadcast of targets is nearly always a slip."""
     if not isinstance(y, ag.Value):
-        y = np.asarray(y, dtype=x.dtype)
+        y = np.asarray(as_array(y), dtype=x.dtype)
     if np.ndim(y) and np.shape(y) != np.shape(x):
         raise ShapeError(f"the targets have shape {np.shape(y)}, the predictions {np.shape(x)}; make them alike")
     return y

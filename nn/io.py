@@ -39,6 +39,7 @@ def save(what: Stateful, path: str | os.PathLike[str]) -> None:
     >>> bool((layer.weight.data == nn.Linear(2, 3, rng=0).weight.data).all())
     True
     """
+    _check_stateful("save", what)
     write(what.state_dict(), path, {"kind": type(what).__name__})
 
 
@@ -53,7 +54,15 @@ def load(what: Stateful, path: str | os.PathLike[str]) -> None:
     >>> float(twin([1.0, 2.0])[0]) == float(model([1.0, 2.0])[0])
     True
     """
+    _check_stateful("load", what)
     what.load_state_dict(read(path)[0])
+
+
+def _check_stateful(who: str, what: Any) -> None:
+    if not hasattr(what, f"{'load_' if who == 'load' else ''}state_dict"):
+        raise DataError(
+            f"nn.{who} takes a module or an optimizer, then a path: nn.{who}(model, path); got {what!r:.60}"
+        )
 
 
 def write(

@@ -115,6 +115,12 @@ def fit(
     >>> history.losses[-1] < 1e-6, round(float(model.weight.data[0, 0]), 3)
     (True, 3.0)
     """
+    for given, kind, what in (
+        (model, Module, "the model is a module, such as nn.Linear(3, 1)"),
+        (optimizer, Optimizer, "the optimizer is one of nn.optim, made: nn.optim.Adam(model, lr=1e-3)"),
+    ):
+        if not isinstance(given, kind):
+            raise DataError(f"fit(model, loss, data, optimizer, steps=...): {what}; got {given!r:.60}")
     for name, number, least in (("steps", steps, 0), ("accumulated", accumulated, 1), ("every", every, 1)):
         whole_number(f"fit: {name}", number, least)
     for name, count in (("patience", patience), ("save_every", save_every)):

@@ -20,7 +20,7 @@ from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
 from .generation import CompiledDecoder, Decoder
 from .linear import Linear
-from .module import Module, as_input, evaluating, whole_size
+from .module import Module, as_input, evaluating, whole_number, whole_size
 from .norm import LayerNorm, RMSNorm
 
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}
@@ -193,6 +193,7 @@ class GPT(Module):
         """
         if seed is not None and rng is not None:
             raise TypeError("generate: give seed=, a whole number, or rng=, a Generator; got both")
+        n = whole_number("generate: n, how many tokens follow,", n, 0)
         if temperature < 0 or (top_k is not None and top_k < 1):
             raise ValueError(f"generate: temperature is at least 0 and top_k at least 1; got {temperature}, {top_k}")
         ids = np.asarray(ids)

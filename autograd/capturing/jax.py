@@ -20,7 +20,7 @@ from .jaxpr import Flat, Step, is_real
 from .lax import LAX
 from .places import Namer, Noted, argument_names
 from .recognise import call_of, groups, recognised
-from .run import SAME_NUMBERS, Call, Parameter, Run, gap_between
+from .run import COMPLEX, SAME_NUMBERS, Call, Parameter, Run, gap_between
 
 MOVES = ("gather", "dynamic_slice")  # each result is an entry of the first operand
 
@@ -92,8 +92,11 @@ class JaxRecorder:
 
     def _step(self, step: Step, flat: Flat, values: dict[int, Value], outer: bool) -> None:
         """One step. What no gradient reaches JAX has computed already."""
-        real = [slot for slot in step.outputs if is_real(flat.data[slot])]
-        if step.name == "stop_gradient" or not real or not any(i in values for i in step.inputs):
+        if step.name == "stop_gradient" or not any(i in values for i in step.inputs):
+            return
+        if any(jnp.issubdtype(jnp.result_type(flat.data[slot]), jnp.complexfloating) for slot in step.outputs):
+            raise DataError(COMPLEX)
+        if not any(is_real(flat.data[slot]) for slot in step.outputs):
             return
         operands = [values.get(i, np.asarray(flat.data[i])) for i in step.inputs]
         with self._noted(step), np.errstate(all="ignore"):

@@ -8,6 +8,7 @@ Only places in memory count: it does not matter how a view came about.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,12 +93,15 @@ class Memory:
         tensors = [] if storage is None else storage.tensors
         return [self._known[id(t)].value for t in tensors if t._base is not None]
 
-    def get(self, tensor: Any) -> Any:
-        """The Value of a tensor, after all that was written to its memory; None if nothing is known of it."""
+    def get(self, tensor: Any, of: Iterable[Any] = ()) -> Any:
+        """The Value of a tensor, after all that was written to its memory; None if nothing is known of it.
+
+        Of a view that is met for the first time, `of` are the tensors it was made from: their Values come first.
+        """
         storage = self._storages.get(_key(tensor))
         if storage is None:
             return None
-        known = self._known.get(id(tensor)) or self._derived(tensor, storage)
+        known = self._known.get(id(tensor)) or self._derived(tensor, storage, of)
         if known is None:
             return None
         for write in storage.writes[known.seen :]:
@@ -105,10 +109,11 @@ class Memory:
         known.seen = len(storage.writes)
         return known.value
 
-    def _derived(self, tensor: Any, storage: Storage) -> Known | None:
+    def _derived(self, tensor: Any, storage: Storage, of: Iterable[Any]) -> Known | None:
         """A tensor that looks at known memory, met for the first time: part of another one, or plain but for writes."""
         own = places(tensor)
-        for other in storage.tensors:
+        ids = {id(x) for x in of}
+        for other in sorted(storage.tensors, key=lambda x: id(x) not in ids):
             theirs = places(other)
             at = _lookup(own, theirs)
             if (at >= 0).all():

@@ -26,7 +26,7 @@ from .calls import TorchCall, as_function
 from .memory import Memory
 from .opaque import opaque_op
 from .places import Namer, Noted, libraries, place_of, user_frame
-from .run import SAME_NUMBERS, Parameter, gap_between
+from .run import COMPLEX, SAME_NUMBERS, Parameter, gap_between
 from .state import KeptState
 from .tensors import (
     COMPOSITE,
@@ -136,7 +136,7 @@ class Recorder(TorchDispatchMode):
             ours = self._checked(func, ours, results)
         if ours is None:
             ours = (
-                (None if written else self._by_memory(results))
+                (None if written else self._by_memory(results, tensors))
                 or self._decomposed(func, before, results)
                 or self._opaque(func, before, results, drawn)
             )
@@ -158,10 +158,7 @@ class Recorder(TorchDispatchMode):
         """Whether a gradient flows through a tensor. Inside a Function, where torch does not say, we know ourselves."""
         if not tensor.is_floating_point():
             if tensor.is_complex() and tensor.requires_grad:
-                raise DataError(
-                    "capture follows real numbers only; here a complex tensor carries a gradient. Write rotary "
-                    "embeddings with sin and cos, and transforms with real matrices."
-                )
+                raise DataError(COMPLEX)
             return False
         if not self.inside:
             return tensor.requires_grad
@@ -273,12 +270,12 @@ class Recorder(TorchDispatchMode):
             settled.append(value)
         return tuple(settled)
 
-    def _by_memory(self, results: list[Any]) -> tuple[Any, ...] | None:
-        """Results that only look at memory we know (`as_strided`, `unfold`): parts of other Values, by their places."""
+    def _by_memory(self, results: list[Any], tensors: list[Any]) -> tuple[Any, ...] | None:
+        """Results that only look at memory we know (`as_strided`): parts of the arguments or others, by place."""
         if not results or not all(map(self.memory.touched, results)):
             return None
         with self.noted():
-            ours = tuple(map(self.memory.get, results))
+            ours = tuple(self.memory.get(result, of=tensors) for result in results)
         return ours if all(isinstance(value, Value) for value in ours) else None
 
     def _decomposed(self, func: Any, arguments: tuple[Any, Any], results: list[Any]) -> tuple[Any, ...] | None:
@@ -303,9 +300,7 @@ class Recorder(TorchDispatchMode):
             return None
         return self._checked(func, ours, results)
 
-    def _opaque(
-        self, func: Any, arguments: tuple[Any, Any], results: list[Any], drawn: Any = None
-    ) -> tuple[Any, ...]:
+    def _opaque(self, func: Any, arguments: tuple[Any, Any], results: list[Any], drawn: Any = None) -> tuple[Any, ...]:
         """The call as one node of torch's for each of its results. One that draws numbers draws the same each time."""
         name = name_of(func).partition(".")[0].strip("_")
         function, inputs = as_function(functional_twin(func), *arguments, self)

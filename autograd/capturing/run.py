@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from .compare import Comparison
 
 SAME_NUMBERS = 1e-3  # results that are further apart, relative to the largest number, are not of the same call
+COMPLEX = (
+    "capture follows real numbers only; here a complex array carries a gradient. Write rotary embeddings with sin and "
+    "cos, and transforms with real matrices."
+)
 LATEST = 20  # results before an error, among which the last whole one is
 
 

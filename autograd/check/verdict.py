@@ -198,8 +198,8 @@ def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
 def _doubt_the_infinite(probe: Probe, judged: Judged) -> None:
     """Where f is infinite or NaN there is nothing to compare a gradient with, except the results that are finite."""
     judged.verdict[np.isinf(judged.gradient)] = PRECISION
-    if not probe.partly_finite:
-        judged.verdict[judged.verdict == PASS] = PRECISION
+    if not probe.partly_finite:  # what the differences say is then said of nothing, for or against
+        judged.verdict[~np.isnan(judged.gradient)] = PRECISION
         judged.zero = None
     if (judged.verdict == PRECISION).any():
         judged.notes.append("the function itself is not finite here")

@@ -149,7 +149,7 @@ def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> 
         raise ValueError(
             f"table: expected a number, vector or matrix, got shape {numbers.shape}; show one slice of it, such as x[0]"
         )
-    numbers = np.atleast_2d(numbers)
+    numbers = np.atleast_2d(numbers if numbers.dtype != np.longdouble else numbers.astype(np.float64))
     rows = numbers.tolist()
     if numbers.dtype.kind not in "fc":
         return NumberTable(tuple(tuple(_exact_cell(entry) for entry in row) for row in rows))

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
 from ..op import rank_of, shape_of
+from ..plain import as_array
 from ..recording import notice_read
 
 
@@ -83,7 +84,9 @@ def as_index(index):
 
 
 def _index_part(part):
-    if hasattr(part, "_data"):  # a Value, such as the mask `v > 0`
+    if isinstance(part, np.ndarray):
+        as_array(part)  # no masked array, which has a `_data` too
+    elif hasattr(part, "_data"):  # a Value, such as the mask `v > 0`
         notice_read(part, "an index")
         part = part._data
     if part is None or part is Ellipsis or isinstance(part, slice):

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..errors import DataError, ShapeError
 from ..op import About, Op, Slip, let, nothing, rank_of, shape_of
+from ..plain import as_array
 from ..samples import Sample
 from ._axes import negative_axes
 from ._reasons import other_factor, probabilities
@@ -225,7 +226,7 @@ linear = Op("linear", "linear(x, weight, bias)", normalize=lambda x, weight, bia
 
 
 def _normalize_cross_entropy(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
-    given, targets = targets, np.asarray(getattr(targets, "_data", targets))
+    given, targets = targets, np.asarray(getattr(as_array(targets), "_data", targets))
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'cross_entropy: reduction is "mean", "sum" or "none"; got {reduction!r}')
     if targets.dtype.kind == "f" and np.all(targets == np.floor(targets)) and np.isfinite(targets).all():

@@ -80,8 +80,14 @@ class Compiled:
         self._last: _Entry | None = None
         functools.update_wrapper(self, f, updated=())
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """`(value, grads)` for these inputs; plain numbers and arrays that nobody else holds."""
+        if keywords:
+            name = next(iter(keywords))
+            raise TypeError(
+                f"a compiled function takes its inputs by their places, as its gradients have them; got {name}=. Write "
+                f"g(x, {name}), or fix it before: compile(functools.partial(f, {name}=...))"
+            )
         entry = self._last
         given = None if entry is None else entry.quick_inputs(inputs)
         if entry is None or given is None:

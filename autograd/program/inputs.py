@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..plain import as_plain
+from ..plain import as_plain, check_array_class
 from ..value import Value
 
 FIXED = (bool, int, str, bytes, type(None), type(Ellipsis))
@@ -53,6 +53,7 @@ def _take(x: Any, leaves: list[Any], key: list[Any]) -> None:
     elif isinstance(x, Value):
         _take(x._data, leaves, key)
     elif isinstance(x, np.ndarray) and x.ndim:  # of a subclass
+        check_array_class(x)
         _take(np.asarray(x), leaves, key)
     elif isinstance(x, (np.ndarray, np.generic)):  # an array of no axes, a NumPy number
         _take_scalar(x, leaves, key)

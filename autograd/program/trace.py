@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..backprop import contributions, cotangent_for, reach_from, run_hooks
+from ..derivatives import check_returned
 from ..errors import BackwardError, TraceError
 from ..graph import leaves as leaves_of
 from ..graph import made_from
@@ -204,8 +205,7 @@ def call(
     if tracer.refused:  # and somebody caught it
         raise tracer.refused[0]
     outs, structure = flatten(returned)
-    if any(out is None for out in outs):
-        raise BackwardError(f"{_called(f)} returned {returned!r:.60}; did you forget `return`?")
+    check_returned(f, returned, outs)
     return Call(f, names, values, tracer, outs, structure)
 
 

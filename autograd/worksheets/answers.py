@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from autograd.errors import DataError
+from autograd.value import Value
 from autograd.worksheets.intervals import CONTEXT
 
 LARGEST_FILE = 20_000_000  # bytes; of an xlsx file, unpacked
@@ -95,7 +96,7 @@ def read(source: Any) -> Answers:
     if isinstance(source, Answers):
         return source
     if isinstance(source, Mapping):
-        return _collected([(str(name), x) for name, x in source.items()])
+        return _collected([(str(name), x.data if isinstance(x, Value) else x) for name, x in source.items()])
     if isinstance(source, str | Path):
         return _from_file(Path(source))
     raise AnswersError(f"answers are a dict from blank id to number, or a path to a file; got {source!r:.60}")
@@ -267,7 +268,7 @@ def rows_of(x: Any) -> list[list[Any]]:
         return rows if len(rows) > 1 or any(len(row) > 1 for row in rows) else []
     if isinstance(x, _Pairs) or not (isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.ndim)):
         return []
-    array = np.array(x, dtype=object)
+    array = x if isinstance(x, np.ndarray) else np.array(x, dtype=object)  # which leaves float32 what it is
     return [list(row) for row in array.reshape(-1, array.shape[-1])] if array.size else []
 
 
@@ -294,12 +295,19 @@ def as_answer(x: Any, comma: bool = False) -> Answer:
     if isinstance(x, Fraction):
         x = f"{x.numerator}/{x.denominator}"
     if isinstance(x, Decimal):
-        x = str(x)
+        x = str(x if x.is_nan() else CONTEXT.plus(x))
     if isinstance(x, Real) or (hasattr(x, "item") and getattr(x, "ndim", 1) == 0):
-        x = repr(x.item() if hasattr(x, "item") else x)
+        x = _digits_of(x)
     if not isinstance(x, str):
         return Answer(f"{x!r:.60}", problem=f"{type(x).__name__} is not a number")
     return _from_text(x, comma)
+
+
+def _digits_of(x: Any) -> str:
+    """The digits of a number that a machine gave: of float32 six, since the others are not to be relied on."""
+    number = x.item() if hasattr(x, "item") else x
+    sure = {"float32": 6, "float16": 3}.get(str(getattr(x, "dtype", "")).rpartition(".")[2])
+    return f"{number:.{sure}g}" if sure else str(number)
 
 
 def _respelled(text: str) -> str:

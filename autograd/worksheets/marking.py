@@ -6,7 +6,8 @@ the learner wrote (where one is missing, from those before it): a number in that
 
 How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
 finer. Fewer digits give no more tolerance, but an exact number may be short. One unit of the last place is allowed
-each way, so cutting off instead of rounding is accepted, with a note.
+each way, so cutting off instead of rounding is accepted, with a note. So is a number rounded to as many decimals as
+digits are asked for, 0.0540 for 0.05398, but not 0 for a number that is not 0.
 
 `assets/marking.js` does the same in a page that marks itself, in the same order and with the same words (`NOTES`).
 """
@@ -23,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.errors import counted
+from autograd.errors import DataError, counted
 from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank, Step, exact_text
@@ -39,6 +40,7 @@ NEARBY = Decimal("0.1")  # of the key: a short number this near was rounded too 
 NOTES = {  # what is said beside a verdict; the page says the same
     "cut off": "cut off, not rounded",
     "too large": "the last digit is one too large",
+    "decimals": "rounded to {0} decimals: the sheet asks for {0} significant digits",
     "too short": "too few digits: the sheet asks for {0}",
     "cannot": "from your numbers this cannot be computed: {0}",
     "unchecked": "your numbers before it have too few digits to tell: accepted, but not checked",
@@ -135,6 +137,10 @@ def grade(sheet: Worksheet, answers: Any) -> Marks:
     >>> print(marks.first_wrong, "-", marks.mistake)
     t1 - a sign lost
     """
+    if not isinstance(sheet, Worksheet):
+        raise DataError(
+            f"grade takes a sheet and its answers, as in grade(worksheet(loss), answers); got {sheet!r:.60}"
+        )
     found = _with_tables(sheet, read(answers))
     _refuse_another_sheet(sheet, found)
     with decimal.localcontext(CONTEXT):
@@ -234,10 +240,12 @@ class _Marker:
         size = self.sizes[blank.part.name]
         unit = self._unit(answer, blank.key or size, size)
         distance = abs(answer.value - blank.key)
-        self._remember(blank, answer, unit)
-        if distance <= unit:
-            return Entry(blank.id, RIGHT, answer.text, note=self._note(answer, blank, distance, unit), credit=1.0)
-        return self._from_own_numbers(blank, answer, size)
+        if distance <= max(unit, self._decimals(answer) * HALF):
+            entry = Entry(blank.id, RIGHT, answer.text, note=self._note(answer, blank, distance, unit), credit=1.0)
+        else:
+            entry = self._from_own_numbers(blank, answer, size)
+        self._remember(blank, answer, unit, entry.verdict)
+        return entry
 
     def _from_own_numbers(self, blank: Blank, answer: Answer, size: Decimal) -> Entry:
         assert answer.value is not None
@@ -246,11 +254,13 @@ class _Marker:
             narrow, wide = self.expected(blank, self.narrow), self.expected(blank, self.wide)
         except CannotJudge as error:
             return Entry(blank.id, WRONG, answer.text, used, note=NOTES["cannot"].format(error))
-        unit = self._unit(answer, wide.middle or wide.size, size)
-        if answer.value not in wide.wider(unit):
+        unit, decimals = self._unit(answer, wide.middle or wide.size, size), self._decimals(answer)
+        if answer.value not in wide.wider(max(unit, decimals * HALF)):
             return Entry(blank.id, WRONG, answer.text, used, note=self._too_short(answer, blank))
         credit = 0.0 if answer.value == self.filler else 1.0
         note = "" if answer.value in narrow.wider(unit * HALF) else NOTES["cut off"]
+        if note and decimals > unit and answer.value in narrow.wider(decimals * HALF):
+            note = NOTES["decimals"].format(self.sheet.digits)
         if wide.width > wide.size * TOO_WIDE:
             note = NOTES["unchecked"]
         return Entry(blank.id, FOLLOWS, answer.text, used, note=note, credit=credit)
@@ -286,8 +296,12 @@ class _Marker:
         asked = self._asked(value) if value else self._asked(size or Decimal(1))
         return max(min(answer.unit, asked), size * NOISE)
 
-    def _remember(self, blank: Blank, answer: Answer, unit: Decimal) -> None:
-        """What later lines are computed from: the number as it was written."""
+    def _decimals(self, answer: Answer) -> Decimal:
+        """The unit of a number that was rounded to decimals, as many as digits are asked for; 0 has none."""
+        return min(answer.unit, Decimal(1).scaleb(-self.sheet.digits)) if answer.value else Decimal(0)
+
+    def _remember(self, blank: Blank, answer: Answer, unit: Decimal, verdict: str) -> None:
+        """What later lines are computed from: the number as it was written; of a wrong one all its digits count."""
         value = answer.value
         assert value is not None
         if value == blank.key:  # a short number that is exact is exact
@@ -295,8 +309,9 @@ class _Marker:
             return
         if value:
             unit = max(min(answer.unit, self._asked(value)), unit if abs(value - blank.key) <= unit else Decimal(0))
-        self.narrow[blank.id] = Interval.exactly(value).wider(unit * HALF)
-        self.wide[blank.id] = Interval.exactly(value).wider(unit)
+        rounding = Decimal(0) if verdict == WRONG else self._decimals(answer) * HALF
+        self.narrow[blank.id] = Interval.exactly(value).wider(max(unit * HALF, rounding))
+        self.wide[blank.id] = Interval.exactly(value).wider(max(unit, rounding))
 
     def _own(self, blank: Blank) -> tuple[str, ...]:
         """The learner's own numbers behind it that are not the key's; all of them if rounding made the difference."""
@@ -313,10 +328,12 @@ class _Marker:
         return tuple(changed or own)
 
     def _note(self, answer: Answer, blank: Blank, distance: Decimal, unit: Decimal) -> str:
-        if distance > unit * HALF:
-            assert answer.value is not None
-            return NOTES["cut off" if abs(answer.value) < abs(blank.key) else "too large"]
-        return ""
+        assert answer.value is not None
+        if distance <= unit * HALF:
+            return ""
+        if distance <= self._decimals(answer) * HALF:
+            return NOTES["decimals"].format(self.sheet.digits)
+        return NOTES["cut off" if abs(answer.value) < abs(blank.key) else "too large"]
 
     def _too_short(self, answer: Answer, blank: Blank) -> str:
         """Would the number be right if the digits it shows were all that was asked for?"""
@@ -335,10 +352,10 @@ class _Marker:
         entry.mistake = found or (None if entry.note == NOTES["too short"].format(self.sheet.digits) else UNKNOWN_SLIP)
 
     def _tolerance(self, blank: Blank, answer: Answer) -> Decimal:
-        """The unit that counts, for a number of the size that was written."""
+        """How far a number of the size that was written may be off."""
         assert answer.value is not None
         size = self.sizes[blank.part.name]
-        return self._unit(answer, answer.value or size, size)
+        return max(self._unit(answer, answer.value or size, size), self._decimals(answer) * HALF)
 
 
 def _size(blanks: Iterable[Blank]) -> Decimal:

@@ -6,6 +6,8 @@ intermediate numbers and for telling slips apart: symmetric numbers hide a missi
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,11 @@ from autograd.worksheets.prepare import prepared, rebuilt
 from autograd.worksheets.sheet import Worksheet, worksheet
 from autograd.worksheets.slips import Alternatives
 
+Draft = dict[Value, Any]
+
 TRIES = 4  # drafts for each variant, of which the best is taken
+CLASS = 100  # variants in a row of which no two are alike
+PATIENCE = 100  # draws, after which a graph has too few numbers for a draft of its own
 LONG = 6  # digits from which on a number is long
 SMALL = 100  # denominators below it are short
 SAMPLED = 24  # blanks whose slips are looked at
@@ -39,33 +45,64 @@ def variants(root: Value, n: int, seed: int = 0, **options: Any) -> list[Workshe
     """
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise DataError(f"variants: n is how many sheets, at least 1; got {n!r}")
-    return [variant(root, number, seed, **options) for number in range(1, n + 1)]
+    nodes, names, changed = _opened(root, options)
+    classes = itertools.chain.from_iterable(_drafts(changed, seed, first) for first in itertools.count(1, CLASS))
+    return [_best(nodes, names, number, next(classes), options) for number in range(1, n + 1)]
 
 
 def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Worksheet:
     """Sheet `number` of the series with this seed: the best of a few drafts, always the same one."""
+    nodes, names, changed = _opened(root, options)
+    place = (number - 1) % CLASS
+    drafts = next(itertools.islice(_drafts(changed, seed, number - place), place, None))
+    return _best(nodes, names, number, drafts, options)
+
+
+def _opened(root: Value, options: dict[str, Any]) -> tuple[list[Value], Any, list[Value]]:
+    """The nodes of a graph, their names, and the leaves whose numbers change."""
     opened, names = prepared(root, options.pop("names", None))
     nodes = topological(opened)
     role = Roles(nodes, names)
     changed = [leaf for leaf in nodes if leaf.op is None and role(leaf) == "parameter"]
     if not changed:
         raise DataError("variants: this graph has no parameter to change: a leaf with requires_grad=True")
-    drafts: list[Worksheet] = []
-    for attempt in range(2 * TRIES):
-        keeps_signs = attempt >= TRIES  # a logarithm or a root may allow no others
-        if keeps_signs and drafts:
+    return nodes, names, changed
+
+
+def _drafts(changed: list[Value], seed: int, first: int) -> Iterator[list[Draft]]:
+    """For each variant of a class its drafts: numbers for the leaves. No two share one; none is the graph's own."""
+    seen = {_as_key({leaf: leaf.data for leaf in changed})}
+    for number in range(first, first + CLASS):
+        drafts = []
+        for attempt in range(2 * TRIES):
+            rng = np.random.default_rng([seed, number, attempt])
+            for _ in range(PATIENCE):
+                draft = {leaf: _drawn(leaf, rng, keeps_signs=attempt >= TRIES) for leaf in changed}
+                if _as_key(draft) not in seen:
+                    break
+            seen.add(_as_key(draft))
+            drafts.append(draft)
+        yield drafts
+
+
+def _as_key(draft: Draft) -> tuple[bytes, ...]:
+    return tuple(np.asarray(data, dtype=float).tobytes() for data in draft.values())
+
+
+def _best(nodes: list[Value], names: Any, number: int, drafts: list[Draft], options: dict[str, Any]) -> Worksheet:
+    sheets: list[Worksheet] = []
+    for attempt, draft in enumerate(drafts):
+        if attempt == TRIES and sheets:  # the others keep the signs: a logarithm or a root may allow no others
             break
-        rng = np.random.default_rng([seed, number, attempt])
         try:
-            root_now = rebuilt(nodes, {leaf: _drawn(leaf, rng, keeps_signs) for leaf in changed}, names)
-            sheet = worksheet(root_now, variant=number, **options)
+            sheet = worksheet(rebuilt(nodes, draft, names), variant=number, **options)
         except DataError:  # a number that cannot be written into a blank: another draft
             continue
         sheet.quality = quality(sheet)
-        drafts.append(sheet)
-    if not drafts:
+        sheets.append(sheet)
+    if not sheets:
         raise DataError(f"variants: no numbers that work were found for variant {number}")
-    return max(drafts, key=lambda sheet: sum(sheet.quality.values()))
+    return max(sheets, key=lambda sheet: sum(sheet.quality.values()))
 
 
 def _drawn(leaf: Value, rng: np.random.Generator, keeps_signs: bool) -> Any:

@@ -77,6 +77,21 @@ def test_nothing_passes_where_the_function_is_infinite(f, x):
     assert "that is right" not in str(report)
 
 
+@pytest.mark.filterwarnings("ignore:overflow")
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda x: x**2, 1e200),
+        (lambda x: (x * x).sum(), np.array([1.0, 1e200])),
+        (lambda x: x.sum(), np.array([np.inf, 1.0])),
+    ],
+)
+def test_nothing_is_wrong_where_the_function_is_infinite(f, x):
+    """inf − inf is no difference, and proves nothing against a gradient of 2e200."""
+    report = check_grads(f, x)
+    assert report.verdict == "precision" and "the function itself is not finite here" in str(report)
+
+
 def test_results_that_are_finite_are_judged_beside_those_that_are_not():
     def f(x):
         return [x * x, Value(np.array([-np.inf]), requires_grad=False)]
@@ -313,8 +328,9 @@ def test_a_function_that_differs_on_its_first_call_is_nondeterministic():
     assert check_grads(f, V).verdict == "nondeterministic"
 
 
-@pytest.mark.parametrize("f", [lambda q: q + np.array([0.0, -np.inf, 0.0]),
-                               lambda q: ag.log_softmax(q + np.array([0.0, -np.inf, 0.0]))])
+@pytest.mark.parametrize(
+    "f", [lambda q: q + np.array([0.0, -np.inf, 0.0]), lambda q: ag.log_softmax(q + np.array([0.0, -np.inf, 0.0]))]
+)
 def test_results_that_are_infinite_are_left_out(f):
     report = check_grads(f, V)
     assert report.ok and "results that are not finite were left out" in report.notes
@@ -368,13 +384,14 @@ def test_a_function_that_edits_its_input_is_told_so(f):
     np.testing.assert_array_equal(V, before)
 
 
-def test_ops_and_rules_that_edit_their_input_are_told_so(own_op):
+def test_ops_and_rules_that_edit_their_input_edit_a_copy(own_op):
+    """So they are judged by what they give: the second op is right too, and the third is wrong for its rule alone."""
     forward = own_op(lambda g, out, x: (2 * g,), forward=lambda x: np.multiply(x, 2, out=x))
     rule = own_op(lambda g, out, x: (g * np.cos(np.multiply(x, 1, out=x)),))
-    for op in (forward, rule):
+    wrong = own_op(lambda g, out, x: (g * np.cos(np.multiply(x, 2, out=x)),))
+    for op, said in ((forward, "pass"), (rule, "pass"), (wrong, "wrong")):
         leaf = Value(V)
-        with pytest.raises(DataError, match="in place"):
-            check_grads(op, leaf)
+        assert check_grads(op, leaf).verdict == said
         assert leaf.data.flags.writeable
         np.testing.assert_array_equal(leaf.data, V)
 
@@ -428,9 +445,21 @@ def test_arrays_of_whole_numbers_are_held_and_that_is_said():
     assert report.ok and "ids holds whole numbers; it is held" in str(report)
 
 
-@pytest.mark.parametrize("settings, words", [({"seed": None}, "seed is"), ({"seed": -1}, "seed is"),
-    ({"seed": 0.5}, "seed is"), ({"step": "a"}, "step is"), ({"step": np.inf}, "step is"), ({"step": True}, "step is"),
-    ({"step": -1.0}, "step is"), ({"order": True}, "order is"), ({"order": 3}, "order is"), ({"mode": "x"}, "mode is")])
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"seed": None}, "seed is"),
+        ({"seed": -1}, "seed is"),
+        ({"seed": 0.5}, "seed is"),
+        ({"step": "a"}, "step is"),
+        ({"step": np.inf}, "step is"),
+        ({"step": True}, "step is"),
+        ({"step": -1.0}, "step is"),
+        ({"order": True}, "order is"),
+        ({"order": 3}, "order is"),
+        ({"mode": "x"}, "mode is"),
+    ],
+)
 def test_settings_that_are_none_are_refused(settings, words):
     with pytest.raises(ValueError, match=words):
         check_grads(squares, V, **settings)
@@ -444,8 +473,15 @@ def test_reports_can_be_compared():
 # --- zeros --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("f", [lambda x: (x - x).sum(), lambda x: ag.layer_norm(x, 1.0, 0.0).sum(),
-                               lambda x: ag.softmax(x).sum(), lambda x: squares(x) * 0.0])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x - x).sum(),
+        lambda x: ag.layer_norm(x, 1.0, 0.0).sum(),
+        lambda x: ag.softmax(x).sum(),
+        lambda x: squares(x) * 0.0,
+    ],
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_zeros_that_are_right_are_remarked_and_have_no_gap(f, dtype):
     for seed in range(10):

@@ -130,6 +130,7 @@ def test_bad_declarations_are_refused(arguments, message):
         (lambda g, out, x: (g, g), "gave 2 gradients for 1 inputs"),
         (lambda g, out, x: (np.ones(5),), r"a gradient of shape \(5,\); the input has \(3,\)"),
         (lambda g, out, x: (1.0,), r"a gradient of shape \(\); the input has \(3,\)"),
+        (lambda g, out, x: (g * 1j,), r"a complex gradient, .*Return its \.real"),
     ],
 )
 def test_bad_answers_of_a_rule_are_refused(vjp, message):
@@ -139,6 +140,31 @@ def test_bad_answers_of_a_rule_are_refused(vjp, message):
     with pytest.raises(BackwardError, match=message):
         y.backward()
     assert x.grad is None
+
+
+def test_what_it_edits_is_its_own():
+    """Written as NumPy code is: the caller's arrays, the result and the gradients of others stay as they are."""
+
+    def forward(x):
+        x *= 2.0
+        return x
+
+    def vjp(g, out, x):
+        g *= 2.0
+        out *= 0.0
+        x *= 0.0
+        return (g,)
+
+    double = custom_op("double_in_place", forward=forward, vjp=vjp)
+    x, y, array = Value(np.ones(2)), Value(np.ones(2)), np.ones(2)
+    doubled = double(x)
+    (doubled + y).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0] and y.grad.tolist() == [1.0, 1.0]
+    assert x.data.tolist() == [1.0, 1.0] and doubled.data.tolist() == [2.0, 2.0]
+    assert double(array).tolist() == [2.0, 2.0] and array.tolist() == [1.0, 1.0]
+    same = custom_op("same_array", forward=lambda x: x, vjp=lambda g, out, x: (g,))(x)
+    x.data += 1.0
+    assert same.data.tolist() == [1.0, 1.0]
 
 
 MATRIX = np.array([[2.0, 1.0], [0.5, 3.0]])

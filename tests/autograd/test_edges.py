@@ -27,6 +27,8 @@ class TestOtherKindsOfArrays:
         "a cotangent": lambda v, x: (v * 1.0).backward(x), "data": lambda v, x: setattr(v, "data", x),
         "grad": lambda v, x: grad(lambda w: (w * w).sum())(x), "plain": lambda v, x: OPS["mul"](x, x),
         "linear": lambda v, x: ag.linear(x, v, np.zeros(2)), "fused, plain": lambda v, x: ag.softmax(x),
+        "an index": lambda v, x: v[x.astype(int) - 1], "targets": lambda v, x: ag.cross_entropy(v, x[0].astype(int)),
+        "compiled": lambda v, x: ag.compile(lambda w: (w * w).sum())(x),
     }  # fmt: skip
 
     @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # NumPy's own, about np.matrix

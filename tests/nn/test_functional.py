@@ -334,3 +334,25 @@ def test_empty_batches():
 def test_nothing_is_recorded_under_no_grad():
     with ag.no_grad():
         assert F.attention(Value(Q), K, V).parents == ()
+
+
+@pytest.mark.parametrize("loss", [
+    lambda z, y: F.cross_entropy(z, y.astype(int)[:, 0]), lambda z, y: F.cross_entropy(z, y),
+    lambda z, y: F.cross_entropy(z, [0, 1], weight=y[0]), lambda z, y: F.binary_cross_entropy(ag.sigmoid(z), y),
+    lambda z, y: F.binary_cross_entropy_with_logits(z, y), lambda z, y: F.mse(z, y),
+    lambda z, y: F.binary_cross_entropy_with_logits(z, [[0, 1], [1, 0]], pos_weight=y),
+    lambda z, y: F.embedding(z, y.astype(int)),
+])  # fmt: skip
+def test_what_is_masked_does_not_count_in_silence(loss):
+    """A masked array says which targets to leave out; taken for an array, they would all count."""
+    masked = np.ma.array([[1.0, 0.0], [0.0, 1.0]], mask=[[1, 0], [0, 0]])
+    with pytest.raises(DataError, match="mask would be lost"):
+        loss(Value([[0.3, -1.0], [2.0, 0.5]]), masked)
+
+
+@pytest.mark.parametrize("p", [Value([0.2, 1.5]), np.array([-0.1, 0.3]), 3.0])
+def test_logits_are_no_probabilities(p):
+    """-log(1.5) looks like a loss, and falls for ever."""
+    with pytest.raises(DataError, match=r"takes probabilities, from 0 to 1; got (1\.5|-0\.1|3)\. Of logits write"):
+        F.binary_cross_entropy(p, np.ones(np.shape(p)))
+    assert np.isnan(F.binary_cross_entropy(np.array([np.nan, 0.0, 1.0]), np.ones(3), reduction="none")[0])

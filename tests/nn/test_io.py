@@ -116,6 +116,14 @@ def test_a_missing_file_is_named(tmp_path):
         nn.load(nn.Linear(1, 1), tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("way", ["save", "load"])
+def test_a_model_comes_before_its_path(way, tmp_path):
+    path = tmp_path / "a.safetensors"
+    with pytest.raises(DataError, match=rf"nn\.{way}\(model, path\); got .a.s"):
+        getattr(nn, way)("a.safetensors", path)
+    assert not path.exists()
+
+
 def test_a_missing_folder_is_named_and_not_made(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere' for 'a.safetensors'; make it first"):
         nn.save(nn.Linear(1, 1), tmp_path / "nowhere" / "a.safetensors")

@@ -58,6 +58,15 @@ def test_data_that_do_not_match_are_refused(arrays):
         Batches(arrays)
 
 
+@pytest.mark.parametrize("optimizer", [nn.optim.SGD, "sgd", None])
+def test_model_and_optimizer_are_asked_for_by_name(optimizer):
+    model = nn.Linear(1, 1, rng=0)
+    with pytest.raises(DataError, match=r"the optimizer is one of nn\.optim, made: .*; got"):
+        nn.fit(model, lambda x: model(x).sum(), (np.ones((2, 1)),), optimizer, steps=1)
+    with pytest.raises(DataError, match=r"the model is a module, such as .*; got \["):
+        nn.fit(list(model.parameters()), lambda x: model(x).sum(), (np.ones((2, 1)),), nn.optim.SGD(model), steps=1)
+
+
 def test_settings_that_cannot_be_are_refused():
     model, loss, data = problem()
     optimizer = nn.optim.SGD(model, lr=0.1)

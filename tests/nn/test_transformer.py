@@ -149,6 +149,12 @@ def test_generation_depends_on_its_seed_alone_and_leaves_the_model_alone():
     assert all(np.array_equal(before[k], v) for k, v in model.state_dict().items())
 
 
+@pytest.mark.parametrize("n", [-1, 2.5, "3"])
+def test_how_many_tokens_follow_is_a_whole_number(n):
+    with pytest.raises(DataError, match="how many tokens follow, is a whole number from 0 up; got"):
+        gpt().generate([1], n)
+
+
 def test_stop_ends_a_sequence():
     model = gpt()
     words = model.generate([[1], [2], [3]], 60, rng=0, stop=0)

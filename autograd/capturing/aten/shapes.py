@@ -88,6 +88,16 @@ def movedim(x, source, destination):
     return ag.moveaxis(x, source, destination)
 
 
+@aten("unfold")
+def unfold(x, dim, size, step):
+    """Windows along an axis: their number takes its place, what they show comes last."""
+    if not rank_of(x):
+        return ag.reshape(x, (size,))
+    starts = np.arange(0, shape_of(x)[dim] - size + 1, step)
+    windows = x[along(dim, rank_of(x), starts[:, None] + np.arange(size))]
+    return ag.moveaxis(windows, dim % rank_of(x) + 1, -1)
+
+
 @aten("flip")
 def flip(x, dims):
     return ag.flip(x, axis=tuple(dims)) if dims else x

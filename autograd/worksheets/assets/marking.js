@@ -86,11 +86,11 @@ const marking = (() => {
       }
       const unit = unitThatCounts(answer, isZero(blank.key) ? blank.part.size : blank.key, blank.part.size);
       const distance = magnitude(subtract(answer.value, blank.key));
-      remember(blank, answer, unit);
-      if (compare(distance, unit) <= 0) {
-        return entry(RIGHT, answer, { note: roundingNote(answer, blank, distance, unit), credit: 1 });
-      }
-      return fromOwnNumbers(blank, answer);
+      const isRight = compare(distance, max(unit, multiply(decimalUnit(answer), HALF))) <= 0;
+      const found = isRight ? entry(RIGHT, answer, { note: roundingNote(answer, blank, distance, unit), credit: 1 })
+        : fromOwnNumbers(blank, answer);
+      remember(blank, answer, unit, found.verdict);
+      return found;
     }
     const entry = (verdict, answer, more) => ({ verdict, written: answer.text, used: [], note: "", problem: "", credit: 0, ...more });
 
@@ -104,8 +104,14 @@ const marking = (() => {
         return entry(WRONG, answer, { used, note: filled(notes.cannot, rules.reasons[error.message]) });
       }
       const about = middle(cut), unit = unitThatCounts(answer, isZero(about) ? size(cut) : about, blank.part.size);
-      if (!contains(wider(cut, unit), answer.value)) return entry(WRONG, answer, { used, note: tooShort(answer, blank) });
+      const coarse = decimalUnit(answer), half = multiply(coarse, HALF);
+      if (!contains(wider(cut, max(unit, half)), answer.value)) {
+        return entry(WRONG, answer, { used, note: tooShort(answer, blank) });
+      }
       let note = contains(wider(rounded, multiply(unit, HALF)), answer.value) ? "" : notes["cut off"];
+      if (note && compare(coarse, unit) > 0 && contains(wider(rounded, half), answer.value)) {
+        note = filled(notes.decimals, sheet.digits);
+      }
       if (compare(width(cut), multiply(size(cut), TOO_WIDE)) > 0) note = notes.unchecked;
       return entry(FOLLOWS, answer, { used, note, credit: filler && same(answer.value, filler) ? 0 : 1 });
     }
@@ -134,7 +140,10 @@ const marking = (() => {
       const wanted = asked(!isZero(value) ? value : !isZero(largest) ? largest : whole(1));
       return max(min(answer.unit, wanted), multiply(largest, NOISE));
     }
-    function remember(blank, answer, unit) { // what later lines are computed from: the number as it was written
+    function decimalUnit({ value, unit }) {  // of a number rounded to decimals, as many as digits are asked for
+      return isZero(value) ? ZERO : min(unit, ten(-sheet.digits));
+    }
+    function remember(blank, answer, unit, verdict) {   // what later lines are computed from: the number as written
       const { value } = answer;
       if (same(value, blank.key)) {
         narrow[blank.place] = wide[blank.place] = exactly(value);
@@ -144,8 +153,9 @@ const marking = (() => {
         const isNear = compare(magnitude(subtract(value, blank.key)), unit) <= 0;
         unit = max(min(answer.unit, asked(value)), isNear ? unit : ZERO);
       }
-      narrow[blank.place] = wider(exactly(value), multiply(unit, HALF));
-      wide[blank.place] = wider(exactly(value), unit);
+      const rounding = verdict === WRONG ? ZERO : multiply(decimalUnit(answer), HALF);
+      narrow[blank.place] = wider(exactly(value), max(multiply(unit, HALF), rounding));
+      wide[blank.place] = wider(exactly(value), max(unit, rounding));
     }
     function ownNumbers(blank) {             // theirs that are not the key's; all of them if rounding made the difference
       const own = [], waiting = [...blank.operands];
@@ -159,6 +169,7 @@ const marking = (() => {
     }
     function roundingNote(answer, blank, distance, unit) {
       if (compare(distance, multiply(unit, HALF)) <= 0) return "";
+      if (compare(distance, multiply(decimalUnit(answer), HALF)) <= 0) return filled(notes.decimals, sheet.digits);
       return notes[compare(magnitude(answer.value), magnitude(blank.key)) < 0 ? "cut off" : "too large"];
     }
     function tooShort(answer, blank) {       // right, if the digits it shows were all that was asked for?
@@ -180,7 +191,8 @@ const marking = (() => {
     }
     function slipsOf(blank, answer) {
       const found = new Set(), { value } = answer;
-      const tolerance = unitThatCounts(answer, isZero(value) ? blank.part.size : value, blank.part.size);
+      const unit = unitThatCounts(answer, isZero(value) ? blank.part.size : value, blank.part.size);
+      const tolerance = max(unit, multiply(decimalUnit(answer), HALF));
       for (const [slip, formula] of blank.slips) {
         const interval = sharp(formula);
         if (interval && contains(wider(interval, tolerance), value)) found.add(sheet.slips[slip][0]);

@@ -238,6 +238,14 @@ def test_complex_numbers_stay_outside():
         ag.capture(lambda z: jnp.abs(z).sum(), jnp.ones(3) * 1j)
 
 
+@pytest.mark.parametrize("f", [lambda x: jnp.abs(jnp.fft.fft(x)).sum(), lambda x: jnp.abs(jnp.exp(1j * x) + x).sum()])
+def test_complex_numbers_on_the_way_are_refused(f):
+    """The graph would end there, and a comparison of nothing agrees."""
+    with pytest.raises(DataError, match="complex array carries a gradient"):
+        ag.capture(f, jnp.ones(3))
+    assert ag.capture(lambda x: x.sum() + f(jnp.ones(3)), jnp.ones(3)).compare().ok  # not where no gradient flows
+
+
 def test_a_while_loop_that_jax_itself_cannot_differentiate():
     def f(x):
         return jax.lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, jnp.sin(c[1])), (0, x))[1].sum()

@@ -20,6 +20,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
         (100.0, "100"),
         (0.1 * 0.1, "0.01"),               # a rounding error of the last bit is not the learner's business
         (np.float32(0.1), "0.1"),          # in its own precision
+        (np.longdouble(2) / 3, "0.6667"),  # of which Decimal knows nothing
         (2 / 3, "0.6667"),
         (0.002499999, "0.002500"),         # trailing zeros say "rounded"
         (9.99996, "10.00"),                # rounding up may add a digit

@@ -301,6 +301,10 @@ def test_what_cannot_be_compiled_is_said():
         compile(lambda x: Value(1.0) * x)(3)
     with pytest.raises(BackwardError, match="forget `return`"):
         compile(lambda x: None)(3.0)
+    with pytest.raises(BackwardError, match=r"returned 'a'; it must return a Value or real numbers"):
+        compile(lambda x: "a")(3.0)
+    with pytest.raises(TypeError, match=r"by their places.*got y=\. .*partial\(f, y=\.\.\.\)"):
+        compile(lambda x, y: x * y)(3.0, y=2.0)
     with pytest.raises(DataError, match="complex"):
         compile(lambda x: x)(np.array([1j]))
     with pytest.raises(TypeError, match="compile takes a function"):

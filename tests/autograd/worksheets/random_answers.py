@@ -18,6 +18,7 @@ def random_answers(sheet, rng):
     digits = int(rng.integers(2, 7))
     rounding = ROUND_DOWN if rng.random() < 0.3 else ROUND_HALF_EVEN
     comma = rng.random() < 0.1
+    decimals = sheet.digits if rng.random() < 0.3 else None
     filler = str(rng.choice(["0", "1", "0.5", "0.50"])) if rng.random() < 0.05 else None
     found = {}
     for blank in sheet.blanks:
@@ -38,6 +39,8 @@ def random_answers(sheet, rng):
         x = Decimal(0) if exact.low <= 0 <= exact.high else exact.middle
         if text is None:
             text = filler or written(x, digits if rng.random() < 0.9 else int(rng.integers(1, 15)), rounding)
+            if decimals and not filler:
+                text = f"{x:.{decimals}f}"
         if rng.random() < carelessness * 0.3:
             text = _spoiled(text, rng)
         found[blank.id] = text.replace(".", ",") if comma else text

@@ -14,6 +14,7 @@ from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
 from autograd.worksheets.parts import shown
+from autograd.worksheets.variants import variant
 from tools.marker import sheet_of
 
 
@@ -92,6 +93,17 @@ def test_reports_in_three_forms():
     data = json.loads(marks.json())
     assert data["first_wrong"] == "H[0][0]" and data["entries"]["H[0][0]"]["verdict"] == "wrong"
     assert "no known slip" in marks.html()
+
+
+def test_no_two_of_a_class_have_the_same_sheet():
+    """Two numbers of one digit, of which the search likes a few best; in a list or one by one, sheet 7 is sheet 7."""
+    root = (Value(0.2, name="a") * Value(-0.3, name="b") - 0.5) ** 2
+    sheets = [*variants(root, 12, backward=False), worksheet(root, backward=False)]
+    assert len({sheet.identity for sheet in sheets}) == 13
+    assert variant(root, 7, backward=False).identity == sheets[6].identity
+    assert variant(root, 10**9, backward=False).variant == 10**9
+    few = variants(Value(2.0, name="a") + 1.0, 8, backward=False)  # ±1, ±2, ±3, ±4: then numbers come again
+    assert len({sheet.identity for sheet in few}) > 1
 
 
 @pytest.mark.slow

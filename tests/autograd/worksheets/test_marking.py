@@ -16,6 +16,7 @@ from tools.marker import power, pupil, sheet_of, written
 
 NAMES = [example.name for example in EXAMPLES]
 SMALL = ("example1", "example2", "example3", "example5")
+KINDS = ["full precision", "rounding", "truncating", "mixed"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -28,8 +29,16 @@ def test_the_key_scores_everything(name):
     assert as_printed.score == 1.0 and as_printed.counts["right"] == len(sheet.blanks)
 
 
+def in_decimals(x, decimals):
+    """A number as f"{x:.4f}" writes it; one that would be 0, in significant digits."""
+    return f"{x:.{decimals}f}" if round(x, decimals) else written(x, decimals)
+
+
 def honest(sheet, kind, seed):
-    """The four honest pupils of the design. Of two kinds the first three write the same number of digits throughout."""
+    """The four honest pupils of the design, and one who counts decimals, not digits; he keeps what he does not write if
+    the seed is odd. Of two kinds the first three write the same number of digits throughout."""
+    if kind == "decimals":
+        return pupil(sheet, lambda i, x: in_decimals(x, sheet.digits), seed % 2 == 1)
     mixed = np.random.default_rng(seed).integers(sheet.digits, 7, len(sheet.blanks)).tolist()
     if kind in ("rounding", "truncating") and seed < 3:
         mixed = [sheet.digits + seed] * len(sheet.blanks)
@@ -38,7 +47,7 @@ def honest(sheet, kind, seed):
 
 
 @pytest.mark.parametrize("digits", [2, 4])
-@pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
+@pytest.mark.parametrize("kind", [*KINDS, "decimals"])
 @pytest.mark.parametrize("name", slow_but(NAMES, ["example1", "example2"]))
 def test_honest_pupils_are_never_called_wrong(name, kind, digits):
     sheet = sheet_of(name, digits)
@@ -68,7 +77,7 @@ def drawn_sheet(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["full precision", "rounding", "truncating", "mixed"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_ten_thousand_honest_sheets(kind):
     """2,500 of each kind, on 100 sheets: never one called wrong."""
     for number in range(100):
@@ -134,6 +143,53 @@ def test_digits_count_as_they_were_written():
     assert verdicts["0.33"].verdict == "wrong" and "too few digits" in verdicts["0.33"].note
     exact = grade(worksheet(x / 4.0), {"L": "0.25"})
     assert exact.entries["L"].verdict == "right" and not exact.entries["L"].note
+
+
+def test_as_many_decimals_as_digits_are_asked_for_will_do():
+    """0.0540 is 0.05398 as f"{x:.4f}" writes it; 0.0539 is not, and 0 is never taken for a number that is not 0."""
+    sheet = worksheet(Value(0.05398, name="x") * 1.0)
+    found = {text: grade(sheet, {"L": text}).entries["L"] for text in
+             ("0.05398", "0.0540", "0.054", 0.054, "0.0541", "0.0539", "0.05403", "0.05400", "0.05", "0")}  # fmt: skip
+    assert [text for text, entry in found.items() if entry.verdict == "right"] == ["0.05398", "0.0540", "0.054", 0.054]
+    assert found["0.0540"].note == "rounded to 4 decimals: the sheet asks for 4 significant digits"
+    tiny_one = worksheet(Value(0.00003, name="x") * 1.0)
+    assert grade(tiny_one, {"L": "0.0000"}).entries["L"].verdict == "wrong"
+    large = grade(worksheet(Value(12.3456, name="x") * 1.0), {"L": "12.35"}).entries["L"]
+    assert large.verdict == "right" and not large.note  # four digits are two decimals
+
+
+@pytest.mark.parametrize("digits", [3, 4])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_what_follows_from_an_error_may_be_written_in_decimals(keeps, digits):
+    """One large error at a time; the pupil goes on from it with what he wrote, or with what his calculator holds."""
+    sheet = sheet_of("example2", digits)
+    for blank in sheet.blanks:
+        wrong = {blank.id: blank.key * 2 + Decimal("1.37")}
+        marks = grade(sheet, pupil(sheet, lambda i, x: in_decimals(x, digits), keeps, wrong))
+        assert [name for name, entry in marks.entries.items() if entry.verdict == "wrong"] == [blank.id]
+
+
+def test_a_slip_that_is_written_in_decimals_is_named():
+    sheet = worksheet(Value(0.21, name="a") * Value(0.2571, name="b") - 0.0001)
+    marks = grade(sheet, {"t1": "-0.0540"})
+    assert marks.first_wrong == "t1" and marks.mistake == "a sign lost"
+
+
+def test_numbers_of_a_machine_have_its_digits():
+    """float32 holds seven digits, of which its sums spoil the last: six are read, however long its repr is."""
+    w = Value(np.array([[0.3, -0.71]]), name="W")
+    sheet = worksheet((w.tanh() ** 2).sum())
+    for kind in (np.float32, np.float64, np.longdouble, Decimal, Value):
+        marks = grade(sheet, {blank.id: kind(blank.answer) for blank in sheet.blanks})
+        assert marks.score == 1.0 and set(marks.counts.values()) == {0, len(sheet.blanks)}, (kind, marks)
+    h = np.tanh(np.float32([[0.3, -0.71]]))
+    for table in (h, Value(h), [list(h[0])]):
+        assert grade(sheet, {"t1": table}).counts["right"] == 2
+
+
+def test_a_sheet_is_a_sheet():
+    with pytest.raises(DataError, match=r"grade takes a sheet and its answers, as in .*; got 5"):
+        grade(5, {})
 
 
 def test_cutting_off_is_noted():
