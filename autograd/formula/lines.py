@@ -19,7 +19,7 @@ from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
 from autograd.formula.scalars import spelled
 from autograd.formula.text import abridged, clipped, visible
-from autograd.formula.walk import noise_of, without_noise
+from autograd.formula.walk import noises_of, without_noise
 from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
 from autograd.formula.writers.pieces import has_numbers
 from autograd.rules import rule_or_its_name
@@ -217,7 +217,8 @@ def clean_value(formula: Expr) -> Any:
         return formula.value
     places = {id(e): i for i, e in enumerate(symbols)}
 
-    def compute(*values: Any) -> Any:
-        return formula.run(lambda e: values[places[id(e)]])
+    def compute(*values: Any) -> list[Any]:
+        return [formula.run(lambda e: values[places[id(e)]])]
 
-    return without_noise(compute(*values), noise_of(compute, values))
+    results = compute(*values)
+    return without_noise(results[0], noises_of(compute, values, results)[0])

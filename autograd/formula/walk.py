@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, repeat
 from typing import Any
 
 import numpy as np
 
-from autograd.backprop import conform, cotangent_for, reach, refuse_stale, run_hooks, walk
+from autograd.backprop import cotangent_for, reach, refuse_stale, run_hooks, walk
+from autograd.backprop import sent as sent_by
 from autograd.errors import BackwardError
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
-from autograd.rules import pulled
 from autograd.value import Value
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 FURTHER = 64.0  # times as far, to tell a jump from rounding errors
-SHAKES = (-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)  # rounding errors to move by; several sizes, so that they rarely cancel
+SHAKES = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])  # rounding errors to move by; of several sizes: they rarely cancel
+TURNS = np.array([[turn * 0x61C88647 % 2**32] for turn in range(JITTERS)], dtype=np.uint32)
+MIXED_BY = [(np.uint32(16), np.uint32(0x7FEB352D)), (np.uint32(15), np.uint32(0x846CA68B))]
 
 
 class Walk:
@@ -68,35 +72,28 @@ class Walk:
 
     def _measure_noise(self) -> None:
         """How far rounding may have moved each contribution and each gradient."""
-        places: Counter[Value] = Counter()
-        for sent in self.sent:
-            own = self._noise_sent(sent.node, places[sent.node])
-            places[sent.node] += 1
-            self.noise[sent.parent] = self.noise.get(sent.parent, 0.0) + own
-            sent.noise = (own, self.noise[sent.parent])
+        for node, all_sent in groupby(self.sent, lambda sent: sent.node):  # a node sends them one after the other
+            for sent, own in zip(all_sent, self._noise_sent(node)):
+                self.noise[sent.parent] = self.noise.get(sent.parent, 0.0) + own
+                sent.noise = (own, self.noise[sent.parent])
 
-    def _noise_sent(self, node: Value, place: int) -> Any:
-        """How far a node's contribution moves when its operands and its gradient move by their rounding errors."""
-        op = node.op
-        assert op is not None
-        g = self.incoming[node]
+    def _noise_sent(self, node: Value) -> Iterable[Any]:
+        """How far a node's contributions move when its operands and its gradient move by their rounding errors."""
         plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
         rounded = [i for i, x in enumerate(node.inputs) if isinstance(x, Value) or np.ndim(x)]  # a plain 0.1 is exact
 
-        def compute(g: Any, out: Any, *moved: Any) -> Any:
+        def compute(g: Any, out: Any, *moved: Any) -> list[Any]:
             data = list(plain)
             for i, x in zip(rounded, moved, strict=True):
                 data[i] = x
-            parts = zip(pulled(op, g, out, data), node.inputs)
-            sent = [(dx, x) for dx, x in parts if dx is not None and isinstance(x, Value) and x.requires_grad]
-            return conform(*sent[place])
+            return [dx for _, dx in sent_by(node, g, out, data)]
 
-        values = [g, node.data, *(plain[i] for i in rounded)]
+        values = [self.incoming[node], node.data, *(plain[i] for i in rounded)]
         try:
-            moved = noise_of(compute, values, [self.noise.get(node, 0.0), *[0.0] * (len(values) - 1)])
+            moved = noises_of(compute, values, noise=self.noise.get(node, 0.0))
         except Exception:  # a custom rule may fail on other numbers: then the noise is unknown
-            return 0.0
-        return np.nan_to_num(moved, nan=0.0, posinf=0.0)
+            return repeat(0.0)
+        return [np.where(np.isfinite(by), by, 0.0) for by in moved]
 
     def _finish_leaves(self) -> None:
         """Hooks of leaves run last, as in `backward`."""
@@ -150,56 +147,73 @@ def without_noise(value: Any, noise: Any) -> Any:
     return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
 
 
-def noise_of(compute: Any, values: Sequence[Any], noises: Sequence[Any] | None = None) -> Any:
-    """How much a result moves when its inputs move by their rounding errors: `noises`, or the last digit of a float.
+def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = None, noise: Any = None) -> list[Any]:
+    """How much each result of `compute` moves when its inputs move by their rounding errors: the last digit of a float,
+    or the `noise` of the first input.
 
     A comparison of two equal numbers may flip then, which is a jump and no rounding error: moved further, a result with
     rounding errors moves further too, and a jump stays as large as before, or leads to a NaN. Then each input is moved
     alone, and those that make it jump are left out: of what arrives at a tie, the rounding errors still count.
     """
     with np.errstate(all="ignore"):
-        result = compute(*values)
+        there: list[Any] = compute(*values) if results is None else results
+        shaken = _Shaken(values, noise)
 
-        def move(times: float, only: Any = None) -> Any:
-            moved = np.zeros(np.shape(result))
-            for turn in range(JITTERS):
-                shaken = [
-                    x if only is not None and x is not only
-                    else _shaken(x, None if noises is None else noises[i], turn, times)
-                    for i, x in enumerate(values)
-                ]  # fmt: skip
-                by = np.abs(np.asarray(compute(*shaken), dtype=float) - result)
-                moved = np.fmax(moved, np.where(np.isnan(by) & np.isfinite(result), np.inf, by))
+        def move(times: float, only: Any = None) -> list[Any]:
+            moved: list[Any] = [0.0] * len(there)
+            for inputs in shaken.by(times, only):
+                by = [np.abs(np.asarray(x, dtype=float) - y) for x, y in zip(compute(*inputs), there, strict=True)]
+                by = [np.where(np.isnan(d) & np.isfinite(y), np.inf, d) for d, y in zip(by, there)]
+                moved = [np.fmax(most, d) for most, d in zip(moved, by)]
             return moved
 
-        def jumps(moved: Any, only: Any = None) -> Any:
-            small = (result != 0) & (np.abs(result) <= NOISE * moved)
-            return np.isinf(moved) | (small & (move(FURTHER, only) < FURTHER / 8 * moved) if np.any(small) else False)
+        def jumps(moved: list[Any], only: Any = None) -> list[Any]:
+            small = [(y != 0) & (np.abs(y) <= NOISE * by) for y, by in zip(there, moved)]
+            far = move(FURTHER, only) if any(map(np.any, small)) else moved
+            return [np.isinf(by) | (s & (f < FURTHER / 8 * by)) for s, f, by in zip(small, far, moved)]
 
         moved = move(1.0)
         jumped = jumps(moved)
-        if np.any(jumped):
-            alone = [(move(1.0, x), x) for x in {id(x): x for x in values}.values()]
-            moved = np.where(jumped, sum(np.where(jumps(one, x), 0.0, one) for one, x in alone), moved)
+        if any(map(np.any, jumped)):
+            inputs = list({id(x): x for x in values}.values())
+            alone = [(move(1.0, x), x) for x in inputs]
+            kept = [[np.where(j, 0.0, by) for j, by in zip(jumps(one, x), one)] for one, x in alone]
+            moved = [np.where(j, sum(parts), by) for j, parts, by in zip(jumped, zip(*kept), moved)]
     return moved
 
 
-def _shaken(x: Any, noise: Any, turn: int, times: float) -> Any:
-    array = np.asarray(x)
-    if array.dtype.kind != "f":
-        return x
-    size = np.abs(array) * 2.3e-16
-    if noise is not None:  # which was measured with the largest shake: moved so again, it would grow with every step
-        size = np.fmax(size, noise / SHAKES[-1])
-    shaken = array + times * size * _shakes(array, turn)
-    return shaken if array.ndim else float(shaken)
+class _Shaken:
+    """Values moved by some of their rounding errors, in several turns. All in one array, since most of them are small.
 
+    By how many is pseudo-random, but computed from a number's leading digits and its place, so that a page
+    (stepping/page/assets/program.js) moves it by as many, in any order.
+    """
 
-def _shakes(array: Any, turn: int) -> Any:
-    """By how many rounding errors to move each number: pseudo-random, but computed from its leading digits and its
-    place, so that a page (stepping/page/assets/program.js) moves it by as many, in any order."""
-    bits = np.abs(array).astype(np.float32).ravel().view(np.uint32)
-    mixed = bits + np.arange(bits.size, dtype=np.uint32) * np.uint32(0x9E3779B1) + np.uint32(turn * 0x61C88647 % 2**32)
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
-        mixed = (mixed ^ mixed >> np.uint32(shift)) * np.uint32(factor)
-    return np.array(SHAKES)[mixed % np.uint32(len(SHAKES))].reshape(np.shape(array))
+    def __init__(self, values: Sequence[Any], noise: Any) -> None:
+        self.values = values
+        arrays = [np.asarray(x) for x in values]
+        floats = [x.ravel() for x in arrays if x.dtype.kind == "f"] or [np.zeros(0)]
+        self.flat = np.concatenate(floats, dtype=float)
+        self.shapes = [x.shape if x.dtype.kind == "f" else None for x in arrays]
+        size = np.abs(self.flat)
+        places = np.concatenate([np.arange(x.size, dtype=np.uint32) for x in floats])
+        mixed: Any = size.astype(np.float32).view(np.uint32) + places * np.uint32(0x9E3779B1) + TURNS
+        for shift, factor in MIXED_BY:
+            mixed = (mixed ^ mixed >> shift) * factor
+        size *= 2.3e-16
+        if noise is not None:  # which was measured with the largest shake: with that again, it would only grow
+            first = size[: floats[0].size]
+            np.fmax(first, np.ravel(noise) / SHAKES[-1], out=first)
+        self.moves = size * SHAKES[mixed % np.uint32(len(SHAKES))]
+
+    def by(self, times: float, only: Any = None) -> Iterator[list[Any]]:
+        """The values of each turn, all or one of them moved so many times as far; what is no float stays."""
+        for row in self.flat + times * self.moves:
+            end, moved = 0, []
+            for x, shape in zip(self.values, self.shapes):
+                if shape is not None:
+                    start, end = end, end + math.prod(shape)
+                    if only is None or x is only:
+                        x = row[start:end].reshape(shape) if shape else float(row[start])
+                moved.append(x)
+            yield moved

@@ -37,7 +37,7 @@ const program = (() => {
   };
 
   // By how many rounding errors to move a number: as if at random, but told by its first digits and its place, as in
-  // formula/digits.py, so that Python moves it by as many, in whatever order it computes.
+  // formula/walk.py, so that Python moves it by as many, in whatever order it computes.
   const SHAKES = [-3, -2, -1, 1, 2, 3];
   const single = new Float32Array(1), bits = new Uint32Array(single.buffer);
   function shake(x, place, turn) {
