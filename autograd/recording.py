@@ -267,7 +267,8 @@ def notice_read(value: Any, how: str) -> Any:
 def apply_modes(node: Value) -> None:
     """Finish a new node according to the modes of this thread."""
     here = modes.innermost
-    if here.block is not None or here is USUAL:
+    block = here.block
+    if here is USUAL or (block is not None and not block._is_owned()):
         here = modes.now()
     node._note = here.note
     asked = here.switches

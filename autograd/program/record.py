@@ -13,6 +13,7 @@ from ..value import Value
 from .program import Instruction, Program, constant_key, type_of
 
 new = tuple.__new__  # an Instruction, at half the price of calling it
+NOTHING = (None, "", "")  # to say of an instruction: of, part, scope
 
 
 class Recorded:
@@ -89,6 +90,7 @@ def record(
         return known[key]
 
     code: list[Instruction] = []
+    known_at = register.get
     nodes = made_from(outs, register, since)
     for node in nodes:
         if node.stamp < since:  # computed before the call: what it is now, it stays
@@ -97,17 +99,18 @@ def record(
         a, b = node._a, node._b  # what `node.inputs` gives, for a million nodes
         if a.__class__ is tuple:
             read_from = tuple([read(x) for x in a])
-        elif b is None:
-            read_from = (register[a] if a in register else read(a),) if a.__class__ is Value else (read(a),)
         else:
-            read_from = (
-                register[a] if a.__class__ is Value and a in register else read(a),
-                register[b] if b.__class__ is Value and b in register else read(b),
-            )
+            first = known_at(a) if a.__class__ is Value else None
+            if first is None:
+                first = read(a)
+            if b is None:
+                read_from = (first,)
+            else:
+                second = known_at(b) if b.__class__ is Value else None
+                read_from = (first, read(b) if second is None else second)
         register[node] = out = len(data)
         data.append(node._data)
-        more = about(node) if about is not None else (None, "", "")
-        code.append(new(Instruction, (node.op, read_from, out, *more)))
+        code.append(new(Instruction, (node.op, read_from, out) + (about(node) if about is not None else NOTHING)))
     outputs = [read(out) for out in outs]
     if captured:
         nodes = [node for node in nodes if node.stamp >= since]

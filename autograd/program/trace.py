@@ -28,7 +28,7 @@ from .inputs import rebuild
 from .leaf_names import leaf_names
 from .program import Program, renumbered
 from .reads import read_array, read_of, refusal
-from .record import Recorded, record
+from .record import NOTHING, Recorded, record
 
 LOOKS = (".data", ".numpy()", ".tolist()", "np.")  # reads that may ask for a shape only; all others decide something
 
@@ -341,7 +341,8 @@ def program_of(
 
 
 def _scope(node: Value) -> tuple[Any, ...]:
-    return None, "", "" if node.scope is None else node.scope.path
+    note = node._note  # not `node.scope`: a graph may have a million nodes
+    return NOTHING if note is None or note.scope is None else (None, "", note.scope.path)
 
 
 def assigned_names(nodes: Sequence[Value]) -> dict[Value, str]:
