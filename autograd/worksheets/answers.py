@@ -264,6 +264,8 @@ def rows_of(x: Any) -> list[list[Any]]:
     ([['0.1', '0'], ['0', '0.2']], [[0.1, 0.2]], [])
     """
     if isinstance(x, str):
+        if NUMBER.fullmatch(x):  # as most are
+            return []
         rows = [cells for row in re.split(ROW_ENDS, x.strip(SPACES + "[]")) if (cells := row.split())]
         return rows if len(rows) > 1 or any(len(row) > 1 for row in rows) else []
     if isinstance(x, _Pairs) or not (isinstance(x, list | tuple) or (isinstance(x, np.ndarray) and x.ndim)):
@@ -288,6 +290,8 @@ def as_answer(x: Any, comma: bool = False) -> Answer:
     >>> as_answer("1,234").problem
     "'1,234' may be 1.234 or 1234: write it with a point, or without the comma"
     """
+    if isinstance(x, str):
+        return _from_text(x, comma)
     if x is None:
         return Answer("")
     if isinstance(x, bool):
@@ -322,6 +326,8 @@ def _from_text(text: str, comma: bool) -> Answer:
         return Answer(text)
     if len(short) > LONGEST_NUMBER:
         return Answer(text[:LONGEST_NUMBER], problem=PROBLEMS["long"].format(len(short)))
+    if NUMBER.fullmatch(short):
+        return _number(text, short)
     if short.startswith("="):
         return Answer(text, problem=PROBLEMS["formula"].format(short))
     if fraction := FRACTION.fullmatch(short):
@@ -336,9 +342,13 @@ def _from_text(text: str, comma: bool) -> Answer:
         plain = plain.replace(",", ".")
     if not NUMBER.fullmatch(plain):
         return Answer(text, problem=PROBLEMS[_why_not(short)].format(short))
+    return _number(text, plain)
+
+
+def _number(text: str, plain: str) -> Answer:
     exact = Decimal(plain)
     if exact and abs(exact.adjusted()) > LARGEST_EXPONENT:
-        return Answer(text, problem=PROBLEMS["size"].format(short))
+        return Answer(text, problem=PROBLEMS["size"].format(_respelled(text)))
     value = CONTEXT.plus(exact)
     exponent: Any = exact.as_tuple().exponent
     if value:  # digits beyond the twelfth are a machine's

@@ -57,7 +57,8 @@ class Interval:
     __slots__ = ("high", "low")
 
     def __init__(self, low: Any, high: Any) -> None:
-        self.low, self.high = Decimal(low), Decimal(high)
+        self.low = low if low.__class__ is Decimal else Decimal(low)
+        self.high = high if high.__class__ is Decimal else Decimal(high)
 
     @staticmethod
     def exactly(x: Any) -> Interval:
@@ -229,19 +230,24 @@ def _erf(x: Decimal) -> Decimal:
 
 def _rising(f: Callable[[Decimal], Decimal]) -> Callable[[Interval], Interval]:
     """A function that never falls, on intervals."""
-    return lambda x: _outward(f(x.low), f(x.high))
+
+    def on(x: Interval) -> Interval:
+        low = f(x.low)
+        return _outward(low, low if x.high is x.low else f(x.high))  # an exact number has one end
+
+    return on
 
 
-def _log(x: Interval) -> Interval:
-    if x.low <= 0:
+def _log(x: Decimal) -> Decimal:
+    if x <= 0:
         raise CannotJudge(REASONS["log"])
-    return _outward(ln(x.low), ln(x.high))
+    return ln(x)
 
 
-def _sqrt(x: Interval) -> Interval:
-    if x.low < 0:
+def _sqrt(x: Decimal) -> Decimal:
+    if x < 0:
         raise CannotJudge(REASONS["sqrt"])
-    return _outward(sqrt(x.low), sqrt(x.high))
+    return sqrt(x)
 
 
 def _wave(f: Callable[[Decimal], Decimal], top: Decimal) -> Callable[[Interval], Interval]:
@@ -301,10 +307,10 @@ def _apart(x: Interval, y: Interval) -> bool:
 
 FUNCTIONS: dict[str, Callable[..., Interval]] = {
     "add": Interval.__add__, "sub": Interval.__sub__, "mul": Interval.__mul__, "div": Interval.__truediv__,
-    "neg": Interval.__neg__, "power": Interval.__pow__, "exp": _rising(_exp), "log": _log, "sqrt": _sqrt,
-    "tanh": _rising(_tanh), "sigmoid": _rising(_sigmoid), "sin": _wave(_sin, QUARTER), "cos": _wave(_cos, ZERO),
-    "arctan": _rising(_arctan), "erf": _rising(_erf), "relu": lambda x: Interval(max(x.low, ZERO), max(x.high, ZERO)),
-    "abs": _abs, "sign": _sign,
+    "neg": Interval.__neg__, "power": Interval.__pow__, "exp": _rising(_exp), "log": _rising(_log),
+    "sqrt": _rising(_sqrt), "tanh": _rising(_tanh), "sigmoid": _rising(_sigmoid), "arctan": _rising(_arctan),
+    "erf": _rising(_erf), "sin": _wave(_sin, QUARTER), "cos": _wave(_cos, ZERO), "abs": _abs, "sign": _sign,
+    "relu": lambda x: Interval(max(x.low, ZERO), max(x.high, ZERO)),
     "maximum": lambda x, y: Interval(max(x.low, y.low), max(x.high, y.high)),
     "minimum": lambda x, y: Interval(min(x.low, y.low), min(x.high, y.high)),
     "less": _comparison(lambda x, y: x.high < y.low, lambda x, y: x.low >= y.high),

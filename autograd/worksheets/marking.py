@@ -15,9 +15,7 @@ digits are asked for, 0.0540 for 0.05398, but not 0 for a number that is not 0.
 from __future__ import annotations
 
 import decimal
-import math
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -190,7 +188,7 @@ class _Marker:
         self.entries: dict[str, Entry] = {}
         self.narrow = sheet.numbers | sheet.rounded  # every id's number as the learner has it, if it was rounded
         self.wide = sheet.numbers | sheet.rounded  # and if it was cut off
-        self.sizes = {part.name: _size(part.blanks) for step in sheet.steps for part in step.parts}
+        self.sizes = {part.name: part.size for step in sheet.steps for part in step.parts}
         self.filler, self.filler_text = self._filler()
 
     def marks(self) -> Marks:
@@ -225,6 +223,8 @@ class _Marker:
         if len(given) < 3:
             return None, ""
         value, count = Counter(answer.value for answer in given).most_common(1)[0]
+        if count / len(given) <= ONE_NUMBER:
+            return None, ""
         in_key = sum(blank.key == value for blank in self.sheet.blanks) / len(self.sheet.blanks)
         if count / len(given) <= in_key + ONE_NUMBER:
             return None, ""
@@ -356,9 +356,3 @@ class _Marker:
         assert answer.value is not None
         size = self.sizes[blank.part.name]
         return max(self._unit(answer, answer.value or size, size), self._decimals(answer) * HALF)
-
-
-def _size(blanks: Iterable[Blank]) -> Decimal:
-    """The largest number of a table in magnitude."""
-    found = max((abs(blank.key) for blank in blanks), default=Decimal(0))
-    return found if math.isfinite(found) else Decimal(0)

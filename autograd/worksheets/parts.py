@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
@@ -57,6 +58,12 @@ class Part:
     @property
     def name(self) -> str:
         return self.table.name
+
+    @functools.cached_property
+    def size(self) -> Decimal:
+        """The largest number of it in magnitude."""
+        found = max((blank.key.copy_abs() for blank in self.blanks), default=Decimal(0))
+        return found if math.isfinite(found) else Decimal(0)
 
     @property
     def is_matrix(self) -> bool:
