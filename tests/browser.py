@@ -90,10 +90,11 @@ class Browser:
         self.wait_until(lambda: self.js(f"!!({condition})"), condition, seconds)
 
     def wait_until(self, holds, what, seconds=PATIENCE):
-        deadline = time.monotonic() + seconds
+        deadline, pause = time.monotonic() + seconds, 0.002
         while not holds():
             assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)  # most waits are short
 
     def js(self, expression):
         """The value of a JavaScript expression."""

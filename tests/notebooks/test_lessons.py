@@ -16,7 +16,6 @@ from notebooks import __main__ as notebooks
 from notebooks.lesson_page import contents_page, lesson_page
 from notebooks.lessons import HERE, lessons, needs_torch, promise_of, title_of
 from notebooks.mathml import FORMULA, UnknownLatex, mathml
-from tests.jupyter import jupyterlab
 
 LESSONS = lessons()
 IDS = [path.stem for path in LESSONS]
@@ -234,15 +233,3 @@ ANSWERED = (
     ("-12", "Not yet. Think again."), ("1.5 0.5 0.25 3", "Not yet. 2 of 4 numbers are off. Think"),
     ("pass", "Not yet."), ("False", "Not yet."), ("", "Not yet. Think again."), ("1, 2", "Write 4 numbers; there"),
 )  # fmt: skip
-
-
-@pytest.mark.slow
-def test_stepping_in_jupyterlab(tmp_path, chromium):
-    """Run a cell, click Next in its output, read the step."""
-    source = 'from autograd import Value, step\n\na = Value(2.0, name="a")\nstep(a * a + 1.0)\n'
-    with jupyterlab(tmp_path, source, chromium, shown=".jp-OutputArea-output iframe") as (browser, lab):
-        browser.wait_until(lambda: browser.in_frame("!!document.querySelector('#hg-next')"), "the page in the frame")
-        browser.in_frame("document.querySelector('#hg-next').click()")
-        assert browser.in_frame("document.querySelector('.hg-where b').innerText") == "Forward 1 of 2"
-        outside = {url for url in browser.requests if not url.startswith((lab, "data:", "about:", "blob:"))}
-        assert outside == set()
