@@ -49,7 +49,12 @@ def write_whole(path: Path, content: bytes) -> None:
     It keeps its mode, and a link stays a link: what it leads to is written. A device or a pipe is written to directly.
     """
     check_folder(path)
-    if (path.exists() and not path.is_file()) or path.parts[1:2] in (("dev",), ("proc",)):  # /dev/stdout, a named pipe
+    try:
+        mode: int | None = path.stat().st_mode
+    except OSError:
+        mode = None
+    is_file = mode is None or stat.S_ISREG(mode)
+    if not is_file or path.parts[1:2] in (("dev",), ("proc",)):  # /dev/stdout, a named pipe
         path.write_bytes(content)
         return
     target = Path(os.path.realpath(path))
@@ -60,18 +65,19 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
         os.replace(temporary, target)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
+        raise
 
 
 def remove_dead(target: Path) -> None:
     """Remove the temporary files of processes that were killed while they wrote this file."""
-    pattern = re.compile(re.escape(_stem(target)) + r"(\d+)-[0-9a-f]{8}")
+    stem = _stem(target)
     for name in os.listdir(target.parent):
-        found = pattern.fullmatch(name)
+        found = name.startswith(stem) and re.fullmatch(r"(\d+)-[0-9a-f]{8}", name[len(stem) :])
         if found and not _is_alive(int(found[1])):
             with contextlib.suppress(OSError):
                 target.with_name(name).unlink()

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from autograd.errors import DataError
-from autograd.files import check_folder, write_whole
+from autograd.files import write_whole
 
 __all__ = ["load", "read", "save", "write"]
 
@@ -69,7 +69,6 @@ def write(
     arrays: Mapping[str, np.ndarray], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write arrays by name: the whole file, or nothing if that fails."""
-    check_folder(Path(path))
     content = to_bytes({name: np.asarray(array, order="C") for name, array in arrays.items()}, dict(metadata or {}))
     write_whole(Path(path), content)
 
