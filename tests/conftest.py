@@ -11,6 +11,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
+from tests.order import dealt
 from tests.price import Prices
 from tests.sweep import answer_keywords
 
@@ -43,6 +44,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("page")
     if config.option.keyword:
         answer_keywords(items, config.option.keyword)
+
+
+@pytest.hookimpl(specname="pytest_collection_modifyitems", trylast=True)
+def pytest_deal_items(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Those that were not left out."""
+    items[:] = dealt(items, getattr(config, "workerinput", {"workercount": 1})["workercount"])
 
 
 def pytest_collection_finish() -> None:

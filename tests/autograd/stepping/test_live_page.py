@@ -57,20 +57,17 @@ READERS = """(() => {
     return [...node.childNodes].flatMap(read);
   }
   const here = () => [read(element('hg-text')), [...document.querySelectorAll('#hg-stage .hg-card')].map(texts).sort()];
-  function walk() {
+  const way = () => document.querySelector('[data-view]');     // into a module
+  function walk(modules = []) {
     const found = [here()];
-    for (let i = 0; i < handgrad.length; i++) { click('hg-next'); found.push(here()); }
+    for (let i = 1; i <= handgrad.length; i++) { click('hg-next'); found.push(here()); if (way()) modules.push(i); }
     return found;
   }
   window.shownByPage = () => {
     document.body.style.display = 'none';      // nothing is laid out meanwhile
     handgrad.goto(0);
-    const found = [walk()];
-    for (let i = 1; i <= handgrad.length; i++) {
-      handgrad.goto(i);
-      const button = document.querySelector('[data-view]');
-      if (button) { button.click(); found.push(walk()); click('hg-leave'); }
-    }
+    const modules = [], found = [walk(modules)];
+    for (const i of modules) { handgrad.goto(i); way().click(); found.push(walk()); click('hg-leave'); }
     document.body.style.display = '';
     return found;
   };
