@@ -37,25 +37,42 @@ def written(x: Decimal, digits: int, rounding: str = ROUND_HALF_EVEN) -> str:
     return str(x.quantize(unit, rounding=rounding))
 
 
-def pupil(
-    sheet: Worksheet, write: Callable[[int, Decimal], str], keeps_full_precision: bool = False,
-    wrong: Mapping[str, Decimal] | None = None,
-) -> dict[str, str]:  # fmt: skip
-    """Answers of one who works line by line; `wrong` are numbers put in place of the right ones."""
-    own = dict(sheet.numbers)
-    found = {}
+def worked(sheet: Worksheet, keep: Callable[[int, Blank, Decimal], Decimal]) -> list[tuple[int, Blank, Decimal]]:
+    """What one gets who works line by line, and of each number goes on with what `keep` makes of it."""
+    own, found = dict(sheet.numbers), []
     for i, blank in enumerate(sheet.blanks):
         try:
             exact = evaluate(blank.expr, own, lambda x: Interval.exactly(repr(+x)))
         except CannotJudge:
             continue
         x = Decimal(0) if exact.low <= 0 <= exact.high else exact.middle
-        if wrong and blank.id in wrong:
-            x = wrong[blank.id]
-            found[blank.id] = str(x)
-        else:
-            found[blank.id] = write(i, x)
-        own[blank.id] = Interval.exactly(x if keeps_full_precision else Decimal(found[blank.id]))
+        own[blank.id] = Interval.exactly(keep(i, blank, x))
+        found.append((i, blank, x))
+    return found
+
+
+@functools.cache
+def unrounded(sheet: Worksheet) -> list[tuple[int, Blank, Decimal]]:
+    """The numbers of one who rounds nothing on the way."""
+    return worked(sheet, lambda i, blank, x: x)
+
+
+def pupil(
+    sheet: Worksheet, write: Callable[[int, Decimal], str], keeps_full_precision: bool = False,
+    wrong: Mapping[str, Decimal] | None = None,
+) -> dict[str, str]:  # fmt: skip
+    """Answers of one who goes on with the numbers as written, or with all their digits; `wrong` are numbers put in
+    place of the right ones."""
+    if keeps_full_precision and not wrong:
+        return {blank.id: write(i, x) for i, blank, x in unrounded(sheet)}
+    found = {}
+
+    def keep(i: int, blank: Blank, x: Decimal) -> Decimal:
+        slip = wrong.get(blank.id) if wrong else None
+        found[blank.id] = write(i, x) if slip is None else str(slip)
+        return (x if slip is None else slip) if keeps_full_precision else Decimal(found[blank.id])
+
+    worked(sheet, keep)
     return found
 
 
