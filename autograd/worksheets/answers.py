@@ -156,6 +156,7 @@ def _from_xlsx(path: Path) -> Answers:
         raise AnswersError('reading xlsx needs openpyxl: pip install "handgrad[sheets]"') from None
     try:
         content = path.read_bytes()  # given the path, openpyxl would keep the file open
+        _refuse_more_rows(path, _rows_in(content))
         typed, computed = (
             openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=values) for values in (False, True)
         )
@@ -164,6 +165,18 @@ def _from_xlsx(path: Path) -> Answers:
         raise
     except Exception as error:  # openpyxl fails in many ways on damaged files
         raise AnswersError(f"{path.name} cannot be read as a workbook: {error}") from None
+
+
+def _rows_in(content: bytes) -> int:
+    """The rows of the longest page, counted without openpyxl, which reads all of them before it gives the first."""
+    with zipfile.ZipFile(io.BytesIO(content)) as packed:
+        pages = [name for name in packed.namelist() if name.startswith("xl/worksheets/")]
+        return max((packed.read(name).count(b"<row") for name in pages), default=0)
+
+
+def _refuse_more_rows(path: Path, count: int) -> None:
+    if count > MOST_ROWS:
+        raise AnswersError(f"{path.name} has more than {MOST_ROWS:,} rows; a sheet of answers has far fewer")
 
 
 def _rows_of(book: Any) -> Iterator[tuple[Any, ...]]:
@@ -184,8 +197,7 @@ def _from_rows(path: Path, rows: Iterable[list[Any]]) -> Answers:
     who = ""
     try:
         for count, row in enumerate(rows):
-            if count > MOST_ROWS:
-                raise AnswersError(f"{path.name} has more than {MOST_ROWS:,} rows; a sheet of answers has far fewer")
+            _refuse_more_rows(path, count)
             if not columns:
                 heads = [str(cell or "").strip().lower() for cell in row]
                 if "id" in heads and "answer" in heads:

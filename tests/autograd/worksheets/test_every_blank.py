@@ -1,8 +1,8 @@
 """One error at every blank in turn, in all seven examples: found there and nowhere else; each unique slip is named.
 
 What a number is judged from are its own line and the numbers in it. So after one change only the lines that depend on
-it are judged again; the others keep their verdicts. On a long sheet a pupil makes up to four errors at once in a table,
-whose entries do not depend on each other.
+it are judged again; the others keep their verdicts. On a long sheet a pupil makes up to eight errors at once, in a
+table whose entries do not depend on each other.
 """
 
 import decimal
@@ -87,8 +87,8 @@ LONG = 1000  # blanks
 
 
 def in_groups(sheet):
-    """The blanks that get an error together: single ones, or up to four of a table of a long sheet."""
-    at_once = 1 if len(sheet.blanks) < LONG else 4
+    """The blanks that get an error together: single ones, or up to eight of a table of a long sheet."""
+    at_once = 1 if len(sheet.blanks) < LONG else 8
     for step in sheet.steps:
         for part in step.parts:
             yield from (part.blanks[i : i + at_once] for i in range(0, len(part.blanks), at_once))
