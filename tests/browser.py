@@ -44,9 +44,9 @@ class Browser:
         while not (port_file.exists() and port_file.read_text().strip()):
             assert self._process.poll() is None and time.monotonic() < deadline, "Chromium did not start"
             time.sleep(0.05)
-        port = port_file.read_text().split()[0]
+        self._server = f"http://127.0.0.1:{port_file.read_text().split()[0]}"
         while True:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:
+            with urllib.request.urlopen(f"{self._server}/json") as answer:
                 pages = [page for page in json.load(answer) if page["type"] == "page"]
             if pages:
                 return websocket.create_connection(pages[0]["webSocketDebuggerUrl"], timeout=PATIENCE)
@@ -145,6 +145,16 @@ class Browser:
     def pdf(self, path):
         made = self.call("Page.printToPDF", printBackground=True)
         Path(path).write_bytes(base64.b64decode(made["data"]))
+
+    def spent_beside(self):
+        """Seconds of processor time of what draws its pages. The system bills them to nobody: the browser does not wait
+        for these processes to end."""
+        with urllib.request.urlopen(f"{self._server}/json/version") as answer:
+            address = json.load(answer)["webSocketDebuggerUrl"]
+        with contextlib.closing(websocket.create_connection(address, timeout=PATIENCE)) as socket:
+            socket.send(json.dumps({"id": 1, "method": "SystemInfo.getProcessInfo"}))
+            found = json.loads(socket.recv())["result"]["processInfo"]
+        return sum(one["cpuTime"] for one in found if one["type"] != "browser")
 
     def close(self):
         with contextlib.suppress(Exception):

@@ -82,7 +82,7 @@ def browser(chromium, prices):
 
     one = Browser(chromium)
     yield one
-    with prices.bill("the browser"):
+    with prices.bill("the browser", one.spent_beside()):
         one.close()
 
 
