@@ -103,7 +103,7 @@
     if (label && words) {
       const wide = layers.labelWidth(words), high = layers.LABEL_HEIGHT;
       make("rect", { x: label[0] - wide / 2, y: label[1] - 8, width: wide, height: high, rx: 3, class: "hg-f-surface" }, group);
-      make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": 11, class: "hg-f-grad" }, group)
+      make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": data.smallest, class: "hg-f-grad" }, group)
         .textContent = words;
     }
   }

@@ -4,7 +4,7 @@
 // width and height. `across` runs left to right, `column` gives each card a rank of its own, for narrow screens.
 const layers = (() => {
   const RANK_GAP = 44, CARD_GAP = 22, WAY = 14, TIP = 9, SWEEPS = 6, LABEL_HEIGHT = 16, LABEL_END = 18;
-  const labelWidth = words => words.length * 6.7 + 6;
+  const labelWidth = words => words.length * 7 + 6;
   const mean = (spots, of) => spots.reduce((sum, spot) => sum + of(spot), 0) / spots.length;
 
   function layers(graph, cards, across, column) {
