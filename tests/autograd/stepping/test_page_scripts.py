@@ -63,3 +63,12 @@ def test_every_page_script_is_without_faults():
 def test_every_script_is_used():
     here = {path.name for path in ASSETS.iterdir() if path.name.endswith(".js")}
     assert here == {*SCRIPTS, "step_widget.js"}
+
+
+def test_underlines_are_written_for_safari_too():
+    """Which drops the whole of `text-decoration: underline dashed red`: a style and a colour are properties of their own."""
+    sheets = [path for folder in ("autograd", "examples", "notebooks") for path in ROOT.glob(f"{folder}/**/*.css")]
+    assert len(sheets) > 4
+    for path in sheets:
+        shorthands = re.findall(r"text-decoration: *([^;}]*)", path.read_text(encoding="utf-8"))
+        assert {one.removesuffix(" !important") for one in shorthands} <= {"none", "underline", "line-through"}, path.name
