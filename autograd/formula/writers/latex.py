@@ -14,7 +14,7 @@ from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, NumberT
 from autograd.formula.writers.arithmetic import Written
 from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import has_numbers, one_page, pages
-from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SIGN, SUM, Side, over, times_sign
+from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, over, times_sign
 
 SIGNS = {
     MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",
@@ -82,7 +82,7 @@ class Latex(Maths):
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:
         sign = r"\sum" if word == "sum" else rf"\operatorname*{{{word}}}"
         below = rf"_{{\text{{{over(e)}}}}}" if over(e) else ""
-        return SIGN, f"{sign}{below} {self.write(e.args[0], ATOM)}"
+        return SUM, f"{sign}{below} {self.write(e.args[0], ATOM)}"
 
     def bracketed(self, written: str) -> str:
         return rf"\left({written}\right)"

@@ -224,6 +224,14 @@ def test_a_stack_of_matrices_goes_on_in_the_next_row():
     assert r"\\ &" not in number_latex(stack[:, :, :1])
 
 
+def test_a_sum_beside_a_factor_stands_in_brackets():
+    """`∑ x · y` would be the sum of the products."""
+    x, y = Value([[1.0, 2.0], [3.0, 4.0]], name="x"), Value([2.0, 5.0], name="y")
+    assert r"\left(\sum x\right)\cdot y" in step((x.sum() * y).sum()).latex()
+    extreme = r"\operatorname*{max}_{\text{each row}} x"
+    assert rf"\left({extreme}\right)\odot y" in step((x.max(axis=1) * y).sum()).latex()
+
+
 def test_a_number_is_not_said_twice():
     """A transpose in numbers is its own result."""
     x = Value([[1.0, 2.0], [3.0, 4.0]], name="x")
