@@ -23,7 +23,7 @@ DOCUMENT = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
 \usepackage[T1]{fontenc}
 \usepackage{amsmath}
-\usepackage[margin=20mm]{geometry}
+\usepackage[margin=15mm]{geometry}
 \allowdisplaybreaks
 \begin{document}
 %s
