@@ -109,7 +109,7 @@ def mono_width(text: str, size: float = 13) -> float:
     return columns(text) * size * MONO_ADVANCE
 
 
-def sans_width(text: str, size: float = 10.5) -> float:
+def sans_width(text: str, size: float) -> float:
     return columns(text) * size * SANS_ADVANCE
 
 

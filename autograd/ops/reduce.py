@@ -258,14 +258,14 @@ def _share(g, out, x, *, axis, keepdims):
 
 max_ = Op("max", "max(x, axis=axis, keepdims=keepdims)", normalize=reduction("max"),
           forward=_extreme(np.maximum), vjp=_share, pairwise=maximum,
-          samples=REDUCED, batch="align",
+          samples=REDUCED, batch="align", look="largest",
           about=About(rule="Only the largest entry gets the gradient.",
                       small=chosen),
           doc="The largest; ties share the gradient evenly.")
 
 min_ = Op("min", "min(x, axis=axis, keepdims=keepdims)", normalize=reduction("min"),
           forward=_extreme(np.minimum), vjp=_share, pairwise=minimum,
-          samples=REDUCED, batch="align",
+          samples=REDUCED, batch="align", look="smallest",
           about=About(rule="Only the smallest entry gets the gradient.",
                       small=chosen),
           doc="The smallest; ties share the gradient evenly.")

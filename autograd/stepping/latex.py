@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from autograd.expr import Expr
 from autograd.formula.lines import Line
 from autograd.formula.text import columns, visible
-from autograd.formula.writers.latex import Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
+from autograd.formula.writers.latex import WIDEST, Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
 from autograd.formula.writers.pieces import beside
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 STEPS_AT_ONCE = 40  # in one `align*`, which LaTeX sets as a whole
-WIDEST = 72  # characters of a line in numbers; of a wider one the result has a line of its own
+STAY = " \\\\*\n"  # a new row, on the same page
 EVERYTHING = 10**9  # characters: no line ends anywhere
 
 DOCUMENT = r"""\documentclass{article}
 \usepackage[utf8]{inputenc}
 \usepackage[T1]{fontenc}
 \usepackage{amsmath}
-\usepackage[margin=20mm]{geometry}
+\usepackage[margin=15mm]{geometry}
 \allowdisplaybreaks
 \begin{document}
 %s
@@ -56,13 +56,13 @@ def _rows(step: Step) -> Iterator[str]:
         for line in step.lines:
             is_last = line is step.lines[-1]
             name = symbols.write(step.words.symbol(step.node)) if is_last else latex_symbol(line.result.name)
-            yield from _line(step, line, name, symbols)
+            yield _line(step, line, name, symbols)
         return
     yield rf"{symbols.slope(step.node)} &= {_number(step, step.arrives)} \qquad\text{{arrives}}"
     own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
     for line in step.lines:
         if id(line.result) not in own:
-            yield from _line(step, line, latex_symbol(line.result.name), symbols)
+            yield _line(step, line, latex_symbol(line.result.name), symbols)
     for contribution in step.contributions:
         yield from _contribution(contribution, symbols)
 
@@ -74,7 +74,7 @@ def _contribution(contribution: Contribution, symbols: Latex) -> Iterator[str]:
     if contribution.line is None:
         yield f"{slope} &{sign} {_number(step, contribution.added)}"
     else:
-        yield from _line(step, contribution.line, slope, symbols, sign)
+        yield _line(step, contribution.line, slope, symbols, sign)
     if contribution.paths > 1:
         *rows, last = _running_sum(contribution)
         yield from rows
@@ -94,11 +94,10 @@ def _running_sum(contribution: Contribution) -> Iterator[str]:
         yield from _in_numbers(step, line, r"\to")
 
 
-def _line(step: Step, line: Line, name: str, symbols: Latex, sign: str = "=") -> Iterator[str]:
-    """A line in symbols, then in numbers."""
+def _line(step: Step, line: Line, name: str, symbols: Latex, sign: str = "=") -> str:
+    """A line in symbols, then in numbers, on one page."""
     written = symbols.write(line.formula)
-    yield f"{name} &" if written == name else f"{name} &{sign} {written}"
-    yield from _in_numbers(step, line)
+    return STAY.join([f"{name} &" if written == name else f"{name} &{sign} {written}", *_in_numbers(step, line)])
 
 
 def _number(step: Step, quantity: Expr) -> str:
@@ -113,7 +112,7 @@ def _in_numbers(step: Step, line: Line, sign: str = "=") -> Iterator[str]:
         return
     equals, numbers = _equals(step, line), LatexNumbers(step.digits.written).write(line.formula)
     left, right = _widths(step, line)
-    if left > WIDEST:  # no line of a paper is long enough
+    if left > WIDEST or numbers == result:  # no line of a paper is long enough; or it would say the same twice
         yield f"&{equals} {result}"
     elif left + right > WIDEST:
         yield f"&{sign} {numbers}"

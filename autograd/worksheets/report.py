@@ -19,14 +19,21 @@ def text(marks: Marks) -> str:
     who = f"{visible(marks.who)}: " if marks.who else ""
     lines = [f"{who}{marks.score:.1%} of {visible(marks.sheet.title)}  ({counts})", ""]
     for step in marks.sheet.steps:
-        verdict = marks.of_step(step)
-        lines.append(f"{MARKS[verdict]} {step.number:3}  {visible(step.title):24} {verdict}{_from(marks, step)}")
+        sign, said = MARKS[_mark(marks, step)], f"{marks.of_step(step)}{_from(marks, step)}"
+        lines.append(f"{sign} {step.number:3}  {visible(step.title):24} {said}")
     lines += ["", *explained(marks)]
     for entry in marks.entries.values():
         if entry.problem:
             lines.append(f"{visible(entry.id)}: {visible(entry.problem)}")
     lines += [visible(note) for note in marks.notes]
     return "\n".join([*lines, marks.sheet.footer, ""])
+
+
+def _mark(marks: Marks, step: Any) -> str:
+    """The verdict whose sign a step gets: no tick while something is missing."""
+    verdict = marks.of_step(step)
+    is_open = any(marks.entries[blank.id].verdict == MISSING for blank in step.blanks)
+    return MISSING if is_open and verdict != WRONG else verdict
 
 
 def _from(marks: Marks, step: Any) -> str:
@@ -109,7 +116,6 @@ def html(marks: Marks) -> str:
 
 
 def _row(marks: Marks, step: Any) -> str:
-    verdict = marks.of_step(step)
     cells = []
     for part in step.parts:
         if len(step.parts) > 1:
@@ -119,8 +125,8 @@ def _row(marks: Marks, step: Any) -> str:
             title = xml(f"{as_slope(blank.id)}: {entry.verdict}. {entry.note}{entry.problem}")
             shown = f"{MARKS[entry.verdict]} {xml(entry.written)}"
             cells.append(f'<code class="{entry.verdict}" title="{title}">{shown}</code>')
-    how = xml(f"{verdict}{_from(marks, step)}")
+    how = xml(f"{marks.of_step(step)}{_from(marks, step)}")
     return (
-        f'<tr><td>{step.number}</td><td><code>{xml(step.title)}</code></td><td class="{verdict}">{how}</td>'
+        f'<tr><td>{step.number}</td><td><code>{xml(step.title)}</code></td><td class="{_mark(marks, step)}">{how}</td>'
         f"<td>{' '.join(cells)}</td></tr>"
     )

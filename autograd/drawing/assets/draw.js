@@ -103,7 +103,7 @@
     if (label && words) {
       const wide = layers.labelWidth(words), high = layers.LABEL_HEIGHT;
       make("rect", { x: label[0] - wide / 2, y: label[1] - 8, width: wide, height: high, rx: 3, class: "hg-f-surface" }, group);
-      make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": 11, class: "hg-f-grad" }, group)
+      make("text", { x: label[0], y: label[1] + 4, "text-anchor": "middle", "font-size": data.smallest, class: "hg-f-grad" }, group)
         .textContent = words;
     }
   }
@@ -241,7 +241,9 @@
     if (fits(down) || room().width >= NARROW) return narrowest([first, down]);
     return narrowest([down, layers(graph, cards, false, true)]);
   }
+  let isFirst = true;                                 // the reader opened and closed nothing yet
   function refresh(target) {
+    isFirst = false;
     panel.hidden = true;
     const graph = visibleGraph();
     paint(arranged(graph));
@@ -491,7 +493,10 @@
 
   // It begins with the drawing itself. What is too wide to be read, and fills screen after screen, begins with its modules
   // closed, if nobody asked for them to be open; what is only too wide, in the page's own arrangement if that fits.
+  const atFirst = [...closed];
   function begin() {
+    closed.clear();
+    atFirst.forEach(key => closed.add(key));
     showPath();
     if (data.placed) paint(data.placed);
     if (!data.placed || !fits(data.placed)) {
@@ -505,7 +510,7 @@
   }
   let width = innerWidth;
   addEventListener("resize", () => {
-    if (innerWidth !== width && focus) refresh(); else readable();
+    if (innerWidth === width) readable(); else if (isFirst) begin(); else refresh();
     width = innerWidth;
   });
   begin();

@@ -4,7 +4,8 @@
 // width and height. `across` runs left to right, `column` gives each card a rank of its own, for narrow screens.
 const layers = (() => {
   const RANK_GAP = 44, CARD_GAP = 22, WAY = 14, TIP = 9, SWEEPS = 6, LABEL_HEIGHT = 16, LABEL_END = 18;
-  const labelWidth = words => words.length * 6.7 + 6;
+  const SHARES = [.5, .4, .6, .3, .7, .2, .8];         // of a bend: where its label may stand
+  const labelWidth = words => words.length * 7 + 6;
   const mean = (spots, of) => spots.reduce((sum, spot) => sum + of(spot), 0) / spots.length;
 
   function layers(graph, cards, across, column) {
@@ -145,6 +146,17 @@ const layers = (() => {
       const room = Math.min(spot.breadth * 0.6, 26 * (edges.length - 1));
       edges.forEach((edge, i) => { edge.port = edges.length > 1 ? room * (i / (edges.length - 1) - 0.5) : 0; });
     });
+    const labels = [];                                 // as far as they are placed: [x, y, half the width]
+    // The place on this bend nearest to its middle where a label covers no other.
+    const free = ([from, , , to], long) => {
+      const places = SHARES.map(share => {
+        const eased = share * share * (3 - 2 * share), middle = (a, b, t) => a + (b - a) * t;
+        return [middle(from[0], to[0], across ? share : eased), middle(from[1], to[1], across ? eased : share), long / 2];
+      });
+      const isFree = ([x, y, half]) => labels.every(one => Math.abs(one[0] - x) > one[2] + half || Math.abs(one[1] - y) > LABEL_HEIGHT);
+      labels.push(places.find(isFree) || places[0]);
+      return labels.at(-1).slice(0, 2);
+    };
     for (const edge of graph.edges) {
       const tail = spots.get(edge.tail), head = spots.get(edge.head);
       const [from, fromDepth] = tops[tail.rank], [to, toDepth] = tops[head.rank];
@@ -157,8 +169,8 @@ const layers = (() => {
         const [[x0, y0], [x1, y1]] = [points[i - 1], points[i]], middle = (y0 + y1) / 2;
         curve.push([x0, middle], [x1, middle], [x1, y1]);
       }
-      const half = 3 * Math.floor((curve.length - 1) / 6), at = curve[half], next = curve[Math.min(curve.length - 1, half + 3)];
-      const label = edge.label ? turn([(at[0] + next[0]) / 2, (at[1] + next[1]) / 2]) : null;
+      const half = 3 * Math.floor((curve.length - 1) / 6);
+      const label = edge.label ? free(curve.slice(half, half + 4).map(turn), labelWidth(edge.label)) : null;
       answer.curves.push([edge.tail, edge.head, curve.map(turn), [turn(points[0]), turn(end)], label, edge.style, edge.flow,
         edge.label, edge.title]);
     }

@@ -18,13 +18,13 @@ import numpy as np
 from autograd.drawing.layout import layered
 from autograd.drawing.layout.geometry import ARROW, Arc, Array, Box, Curve, Placement, Point, Problem, crossings
 from autograd.drawing.layout.graphviz import GraphvizMissing, solve_with_graphviz
-from autograd.drawing.layout.measure import Size, measure
+from autograd.drawing.layout.measure import CAPTION, Size, measure
 from autograd.drawing.scene import Frame, Scene
 from autograd.formula.text import mono_width, sans_width
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
 ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
-LABEL_SIZE, LABEL_HEIGHT = 11, 16
+LABEL_SIZE, LABEL_HEIGHT = CAPTION, 16
 MARGIN, FRAME_MARGIN = 14, 26
 FRAME_PAD, FRAME_BOTTOM, FRAME_CLEARANCE = 14, 25, 6
 FRAME_TEXT = 12

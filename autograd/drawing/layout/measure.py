@@ -14,7 +14,7 @@ HEADER = 27  # from the card's top to its body
 SECOND_LINE = 16  # more, when the expression has a line of its own
 SPINE = 5  # a parameter's solid left edge
 CORNER = 13  # an input's cut corner
-NUMBER, INFO, CAPTION, INFO_CAPTION, PILL_TEXT, COPIES_TEXT = 13, 12, 10.5, 11, 12, 15  # font sizes
+NUMBER, INFO, CAPTION, PILL_TEXT, COPIES_TEXT = 13, 12, 11.5, 12, 15  # font sizes; captions are the smallest
 TABLE_ROW, STRONG_ROW, INFO_ROW = 17, 19, 17
 CAPTION_LINE = 16  # the caption above a table
 BRACKET = 7  # from a bracket to its first number
@@ -103,7 +103,7 @@ def body_size(card: Card) -> Size:
 
 
 def row_width(row: Row) -> float:
-    caption = sans_width(row.caption, CAPTION if row.strong else INFO_CAPTION)
+    caption = sans_width(row.caption, CAPTION)
     return caption + CAPTION_GAP + bars_width(row) + mono_width(row.text, NUMBER if row.strong else INFO)
 
 
@@ -165,4 +165,4 @@ def _word_width(card: Card) -> float:
 
 
 def open_width() -> float:
-    return sans_width(OPEN, INFO_CAPTION) + 2 * OPEN_PAD
+    return sans_width(OPEN, CAPTION) + 2 * OPEN_PAD

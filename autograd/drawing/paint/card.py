@@ -123,11 +123,11 @@ def _header(card: Card, box: Box, look: _Look, top: float | None = None) -> str:
         parts.append(text(x, y_expression, expression, token="muted"))
     right = box.right - measure.PAD_X
     if card.opens:
-        wide, says = measure.open_width(), measure.INFO_CAPTION
+        wide = measure.open_width()
         pill = Box(right - wide, y - 14, wide, 18)
         parts.append(rectangle(pill, 5, theme.outline("surface", "parameter-line", 1.2)))
         label = right - wide / 2
-        parts.append(caption(label, y - 1, measure.OPEN, "parameter-line", anchor="middle", weight=600, size=says))
+        parts.append(caption(label, y - 1, measure.OPEN, "parameter-line", anchor="middle", weight=600))
         right -= wide + measure.HEADER_GAP
     if card.copies > 1:
         times = f"×{card.copies}"
@@ -165,12 +165,11 @@ def _rows(rows: Iterable[Row], left: float, right: float, top: float) -> str:
         if row.strong and row.kind == "grad":
             parts.append(rectangle(Box(left - 4, top, right - left + 7, 17), 3, theme.fill("grad-fill")))
         hue = "grad" if row.kind == "grad" and not row.plain_caption else "muted"
-        y, small = (top + 12.5, measure.CAPTION) if row.strong else (top + 13, measure.INFO_CAPTION)
         size = measure.NUMBER if row.strong else measure.INFO
         weight = 600 if row.bad or (row.strong and row.kind != "unknown") else 400
         own = None if row.strong else size  # a strong number has the size of its group
         parts += [
-            caption(left, y, row.caption, hue, size=small),
+            caption(left, top + 13, row.caption, hue),
             text(right, top + 13, row.text, token=token, anchor="end", size=own, weight=weight, more=_mark(row)),
             _bars(row, right - mono_width(row.text, size) - measure.bars_width(row), top + 15),
         ]

@@ -172,22 +172,22 @@ def _below(scene: Scene, placed: Placement) -> tuple[str, float, float]:
 def paint_legend(legend: Legend, y: float) -> tuple[str, float]:
     """The widths of gradient flow with their norms, and how wide the line of them is."""
     title = "gradient norm along the edge"
-    parts = [caption(14, y + 4, title, "muted", size=measure.INFO_CAPTION)]
-    x = 14 + sans_width(title, measure.INFO_CAPTION) + 8
+    parts = [caption(14, y + 4, title, "muted")]
+    x = 14 + sans_width(title, measure.CAPTION) + 8
     for width, label in legend.entries:
         line = f'd="M{n(x)},{n(y)}h34"'
         parts += [
             f'<path {line} {theme.stroke("grad-line", round(width, 1))} stroke-opacity=".55"/>',
             f"<path {line} {theme.stroke('line', 1.4)}/>",
-            text(x + 40, y + 4, label, token="muted", size=measure.INFO_CAPTION, family=theme.MONO),
+            text(x + 40, y + 4, label, token="muted", size=measure.CAPTION, family=theme.MONO),
         ]
-        x += 40 + mono_width(label, measure.INFO_CAPTION) + 18
+        x += 40 + mono_width(label, measure.CAPTION) + 18
     if legend.has_undirected:
         parts += [
             f'<path d="M{n(x)},{n(y)}h34" {theme.stroke("line", 1.4)} stroke-dasharray="2 4"/>',
-            caption(x + 40, y + 4, "no gradient asked for", "muted", size=measure.INFO_CAPTION),
+            caption(x + 40, y + 4, "no gradient asked for", "muted"),
         ]
-        x += 40 + sans_width("no gradient asked for", 11) + 14
+        x += 40 + sans_width("no gradient asked for", measure.CAPTION) + 14
     return "".join(parts), x
 
 

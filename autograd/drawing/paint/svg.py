@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from autograd.drawing.layout.geometry import Box, Point
+from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import theme
 from autograd.formula.text import xml
 
@@ -66,7 +67,7 @@ def text(
     return f"<text{attributes}>{xml(content)}</text>"
 
 
-def caption(x: float, y: float, content: str, token: str, *, size: float = 10.5, **look: Any) -> str:
+def caption(x: float, y: float, content: str, token: str, *, size: float = CAPTION, **look: Any) -> str:
     """A text in the other font, which has no fixed width; `look` as in `text`."""
     return text(x, y, content, token=token, size=size, family=theme.SANS, **look)
 

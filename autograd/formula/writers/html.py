@@ -26,7 +26,7 @@ from autograd.formula.numbers import (
 from autograd.formula.text import PRIME, clipped, xml
 from autograd.formula.writers.maths import SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import Number, Piece, has_numbers, one_page, pages, units
-from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SIGN, Side, over, times_sign
+from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, over, times_sign
 
 LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
 LONGEST_PART = 16  # characters above or below a fraction line, and under a root
@@ -129,7 +129,7 @@ class MathML(Maths):
             head = f"<munder>{head}<mtext>{along}</mtext></munder>"
         inside = self.write(e.args[0])
         alone = e.args[0].is_symbol and not e.args[0].inline
-        return SIGN, f"{head}{inside if alone else self.bracketed(inside)}"
+        return SUM, f"{head}{inside if alone else self.bracketed(inside)}"
 
 
 def unbroken(written: str) -> str:

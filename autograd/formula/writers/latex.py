@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, cell, dimensions, literal, table
+from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, NumberTable, cell, dimensions, literal, table
 from autograd.formula.writers.arithmetic import Written
 from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import has_numbers, one_page, pages
-from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SIGN, SUM, Side, over, times_sign
+from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, over, times_sign
 
 SIGNS = {
     MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",
@@ -24,6 +24,7 @@ SIGNS = {
 SPECIAL = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "<": r"\textless{}", ">": r"\textgreater{}",
            "|": r"\textbar{}", '"': r"\textquotedbl{}"} | {c: f"\\{c}" for c in "{}$&#_%"}  # fmt: skip
 LETTERS = {letter: word for word, letter in GREEK.items()}
+WIDEST, WIDEST_STACK = 72, 60  # characters: of a line in numbers, of the matrices of a stack in a row
 LATIN = range(0xC0, 0x180)  # letters with accents, which LaTeX knows by itself
 
 
@@ -81,7 +82,7 @@ class Latex(Maths):
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:
         sign = r"\sum" if word == "sum" else rf"\operatorname*{{{word}}}"
         below = rf"_{{\text{{{over(e)}}}}}" if over(e) else ""
-        return SIGN, f"{sign}{below} {self.write(e.args[0], ATOM)}"
+        return SUM, f"{sign}{below} {self.write(e.args[0], ATOM)}"
 
     def bracketed(self, written: str) -> str:
         return rf"\left({written}\right)"
@@ -140,12 +141,20 @@ def number_latex(value: Any, written: Notation | None = None) -> str:
     if not has_numbers(value):
         shape = dimensions(np.shape(value)).replace("×", r" \times ")
         return rf"\left[{shape}\right]"
-    matrices = [_matrix_latex(page, written) for page in pages(value)]
-    return matrices[0] if np.ndim(one_page(value)) <= 2 else rf"\left[{', '.join(matrices)}\right]"
+    tables = [table(page, written=written) for page in pages(value)]
+    if np.ndim(one_page(value)) <= 2:
+        return _matrix_latex(tables[0])
+    fitting = max(1, WIDEST_STACK // max(map(_width, tables)))  # so many in a row
+    rows = [", ".join(map(_matrix_latex, tables[i : i + fitting])) for i in range(0, len(tables), fitting)]
+    inside = r", \\ &".join(rows)
+    return rf"\left[\begin{{aligned}} &{inside} \end{{aligned}}\right]" if len(rows) > 1 else rf"\left[{inside}\right]"
 
 
-def _matrix_latex(page: Any, written: Notation | None) -> str:
-    numbers = table(page, written=written)
+def _width(numbers: NumberTable) -> int:
+    return sum(before + after + 2 for before, after in numbers.columns)
+
+
+def _matrix_latex(numbers: NumberTable) -> str:
     rows = r" \\ ".join(" & ".join(_cell_latex(one.text) for one in row) for row in numbers.rows)
     power = rf" \times 10^{{{numbers.exponent}}}" if numbers.exponent else ""
     return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}{power}"

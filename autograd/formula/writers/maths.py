@@ -7,11 +7,14 @@ from typing import Any
 
 from autograd.expr import Expr
 from autograd.formula.text import PRIME
-from autograd.formula.writers.writer import ATOM, SIGN, Writer
+from autograd.formula.writers.writer import ATOM, SIGN, Writer, over
 
 GREEK = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "eta": "η", "theta": "θ", "kappa": "κ",
-    "lambda": "λ", "mu": "μ", "nu": "ν", "pi": "π", "rho": "ρ", "sigma": "σ", "tau": "τ", "phi": "φ", "omega": "ω",
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
+    "iota": "ι", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ",
+    "tau": "τ", "upsilon": "υ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω",
+    "Gamma": "Γ", "Delta": "Δ", "Theta": "Θ", "Lambda": "Λ", "Xi": "Ξ", "Pi": "Π", "Sigma": "Σ", "Upsilon": "Υ",
+    "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
 }  # fmt: skip
 HATS = {"x̂": "x", "ĝ": "g", "m̂": "m", "v̂": "v"}
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
@@ -76,6 +79,12 @@ class Maths(Writer):
     def look_mean(self, e: Expr) -> tuple[int, str]:
         return self.reduced("mean", e)
 
+    def look_largest(self, e: Expr) -> tuple[int, str] | None:
+        return self.reduced("max", e) if over(e) else None
+
+    def look_smallest(self, e: Expr) -> tuple[int, str] | None:
+        return self.reduced("min", e) if over(e) else None
+
     # --- what a subclass writes ---------------------------------------------------------------------------------------
 
     def name(self, name: str) -> str:
@@ -90,5 +99,5 @@ class Maths(Writer):
         raise NotImplementedError
 
     def reduced(self, word: str, e: Expr) -> tuple[int, str]:
-        """A sum or a mean, and over what it runs."""
+        """A sum, a mean or an extreme, and over what it runs; in brackets beside a factor, which it would swallow."""
         raise NotImplementedError

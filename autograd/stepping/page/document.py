@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import painter, theme
 from autograd.errors import StepError
 from autograd.formula.numbers import count, short
@@ -48,13 +49,14 @@ def write(stepper: Stepper, back: str = "") -> str:
         )
     view, opened = View(stepper), openings(stepper)
     live = build(stepper, opened.values())
+    chosen = {"at": stepper.position, "smallest": CAPTION}
     parts = {
         "title": xml(_title(stepper)),
         "subtitle": _subtitle(stepper),
         "back": f'<a id="hg-home" href="{xml(back)}">all examples</a>' if back else "",
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
-        "data": bare(embedded({"at": stepper.position} | packed(views(view, opened, live)) | _program(live))),
+        "data": bare(embedded(chosen | packed(views(view, opened, live)) | _program(live))),
         "script": "".join(map(_file, SCRIPTS)),
         "fallback": step_table(stepper),
         "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",

@@ -54,7 +54,8 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     drawings = {"gpt": draw(gpt(12)), "block": draw(block(), collapse=1), "scalars": draw(scalars()),
                 "open": draw(block(), collapse=False), "unasked": draw(block()),
-                "example": draw(find("example3").module.graph())}  # fmt: skip
+                "example": draw(find("example3").module.graph()),
+                "rules": draw(find("example3").module.graph(), edges="rule")}  # fmt: skip
     return {name: drawing.save(folder / f"{name}.html").as_uri() for name, drawing in drawings.items()}
 
 
@@ -124,6 +125,30 @@ def test_every_page_begins_readable(page, name, size):
 def test_a_drawing_only_a_little_too_wide_begins_as_it_was_drawn(page):
     drawn = [card.key for card in draw(find("example3").module.graph()).scene.cards]
     assert page("example").js("[...document.querySelectorAll('.hg-node')].map(one => one.dataset.key)") == drawn
+
+
+def test_no_label_covers_another(page):
+    overlaps = """(() => {
+        const boxes = [...document.querySelectorAll(".hg-edge text")].map(one => one.getBoundingClientRect());
+        const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+        return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b => meet(a, b))).length;
+    })()"""
+    assert [page("rules", size).js(overlaps) for size in (WIDE, PHONE)] == [0, 0]
+
+
+def test_a_turned_phone_is_arranged_anew(page):
+    """What begins narrow is, in a wide window, as if it had begun there."""
+    cards = "[...document.querySelectorAll('.hg-node')].map(one => one.getAttribute('transform') || one.outerHTML)"
+    for name in ("example", "rules"):
+        begun = page(name, WIDE).js(cards)
+        browser = page(name, PHONE)
+        assert browser.js(cards) != begun
+        size = dict(zip(("width", "height"), WIDE))
+        browser.call("Emulation.setDeviceMetricsOverride", **size, deviceScaleFactor=1, mobile=False)
+        for _ in range(100):  # until the page has heard of it
+            if browser.js(cards) == begun:
+                break
+        assert browser.js(cards) == begun, name
 
 
 def test_modules_begin_open_if_that_was_asked_for(page):

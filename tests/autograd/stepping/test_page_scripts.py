@@ -63,3 +63,12 @@ def test_every_page_script_is_without_faults():
 def test_every_script_is_used():
     here = {path.name for path in ASSETS.iterdir() if path.name.endswith(".js")}
     assert here == {*SCRIPTS, "step_widget.js"}
+
+
+def test_underlines_are_written_for_safari_too():
+    """It drops all of `text-decoration: underline dashed red`: a style and a colour are properties of their own."""
+    sheets = [path for folder in ("autograd", "examples", "notebooks") for path in ROOT.glob(f"{folder}/**/*.css")]
+    assert len(sheets) > 4
+    for path in sheets:
+        lines = re.findall(r"text-decoration: *([\w -]*)", path.read_text(encoding="utf-8"))
+        assert set(map(str.strip, lines)) <= {"none", "underline", "line-through"}, path.name

@@ -8,9 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+import nn
 from autograd import OPS, Value, step
 from autograd.drawing.paint import images
-from autograd.formula.writers.latex import latex_escaped
+from autograd.formula.writers.latex import latex_escaped, number_latex
 from autograd.stepping.latex import DOCUMENT
 from autograd.stepping.slides import CARD_TYPE, READABLE, slide
 from examples import (
@@ -20,6 +21,7 @@ from examples import (
     example3_full_backprop,
     example4_multiple_patterns,
     example5_feed_forward,
+    example6_complete_transformer,
 )
 
 EXAMPLES = (example1_forward_pass, example2_single_step, example3_full_backprop, example4_multiple_patterns,
@@ -171,16 +173,14 @@ def compiled(text, folder):
     (folder / "x.tex").write_text(text, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-draftmode", "x.tex"]
     done = subprocess.run(command, cwd=folder, capture_output=True, timeout=200)
-    return done.returncode, done.stdout.decode(errors="replace")[-600:]
+    said = done.stdout.decode(errors="replace")
+    return done.returncode, re.findall(r"Overfull .hbox.*", said), said[-600:]
 
 
 @pytest.mark.slow
 def test_latex_compiles(tmp_path):
-    """Every example, every op on its first sample, and hostile names, in one document."""
+    """Every op on its first sample, and hostile names, in one document."""
     parts = []
-    for example in EXAMPLES:
-        root = example.graph()
-        parts.append(step(root, backward=root.size == 1).latex())
     for op in OPS.values():
         if op.differentiable:
             f, inputs = op.on(op.samples[0])
@@ -188,7 +188,7 @@ def test_latex_compiles(tmp_path):
             out = f(*(Value(x, name=f"x{k}") if is_float else x for k, (x, is_float) in enumerate(zip(inputs, floats))))
             parts.append(step(out, grad=np.ones(out.shape) if out.ndim else None).latex())
     parts += [step(ag_sum(names)).latex() for names in (NAMES[:7], NAMES[7:])]
-    code, said = compiled(DOCUMENT % "\n".join(parts), tmp_path)
+    code, _, said = compiled(DOCUMENT % "\n".join(parts), tmp_path)
     assert code == 0, said
 
 
@@ -204,8 +204,38 @@ def ag_sum(names):
 @pytest.mark.slow
 def test_a_document_of_one_graph_compiles(tmp_path):
     path = step(small_graph()).save(tmp_path / "steps.tex")
-    code, said = compiled(path.read_text(encoding="utf-8"), tmp_path)
+    code, _, said = compiled(path.read_text(encoding="utf-8"), tmp_path)
     assert code == 0, said
+
+
+@pytest.mark.slow
+def test_nothing_runs_off_the_page(tmp_path):
+    """Every example, and a block whose heads are stacks of matrices."""
+    x = np.arange(24.0).reshape(3, 8) % 5
+    roots = [example.graph() for example in (*EXAMPLES, example6_complete_transformer)]
+    roots.append((nn.TransformerBlock(8, 2, rng=0)(x) ** 2).sum())
+    parts = [step(root, backward=root.size == 1).latex() for root in roots]
+    assert compiled(DOCUMENT % "\n".join(parts), tmp_path)[:2] == (0, [])
+
+
+def test_a_stack_of_matrices_goes_on_in_the_next_row():
+    stack = np.linspace(-1, 1, 24).reshape(3, 2, 4)
+    assert number_latex(stack).count(r"\\ &\begin{bmatrix}") == 2
+    assert r"\\ &" not in number_latex(stack[:, :, :1])
+
+
+def test_a_sum_beside_a_factor_stands_in_brackets():
+    """`∑ x · y` would be the sum of the products."""
+    x, y = Value([[1.0, 2.0], [3.0, 4.0]], name="x"), Value([2.0, 5.0], name="y")
+    assert r"\left(\sum x\right)\cdot y" in step((x.sum() * y).sum()).latex()
+    extreme = r"\operatorname*{max}_{\text{each row}} x"
+    assert rf"\left({extreme}\right)\odot y" in step((x.max(axis=1) * y).sum()).latex()
+
+
+def test_a_number_is_not_said_twice():
+    """A transpose in numbers is its own result."""
+    x = Value([[1.0, 2.0], [3.0, 4.0]], name="x")
+    assert step(x.T.sum()).latex().count(r"\begin{bmatrix} 1 & 3 \\ 2 & 4 \end{bmatrix}") == 2  # and in the sum
 
 
 def test_nothing_to_step_through(tmp_path):

@@ -86,6 +86,15 @@ def test_names_cannot_inject_formulas(tmp_path):
     assert grade(sheet, path).score == 1.0
 
 
+def test_a_step_that_is_not_done_has_no_tick():
+    sheet = small()
+    done, *_ = sheet.steps[0].blanks
+    marks = grade(sheet, {done.id: done.answer})
+    line = marks.text().splitlines()[2]
+    assert line.startswith("·") and line.endswith("right, 2 missing")
+    assert '<td class="missing">right, 2 missing</td>' in marks.html()
+
+
 def test_reports_in_three_forms():
     sheet = small()
     marks = grade(sheet, {"H[0][0]": "9", "H[0][1]": "x"})

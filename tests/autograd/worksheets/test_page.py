@@ -222,6 +222,9 @@ def test_every_field_has_a_label_and_nothing_is_wider_than_the_window(browser, t
     assert browser.js("document.documentElement.scrollWidth") <= width
     wide = "[...document.querySelectorAll('.step .quantity')].filter((q) => q.scrollWidth > q.clientWidth)"
     assert browser.js(f"{wide}.map((q) => q.closest('.step').id)") == []  # four numbers stand side by side
+    field = "document.querySelector('td.blank input')"
+    browser.js(f"{field}.value = '-0.07494'")
+    assert browser.js(f"{field}.scrollWidth <= {field}.clientWidth")  # a digit out of sight would make another number
 
 
 def test_a_page_that_does_not_check_keeps_answers_and_holds_no_line(browser, tmp_path):

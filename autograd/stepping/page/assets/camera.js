@@ -1,10 +1,9 @@
 "use strict";
 // Which part of the graph is in view: all of it if it can be read, else the cards of the step; or what the reader chose
-// with mouse, wheel or fingers. `scene()` tells what is shown; `seen(box)` hears which part of it comes into view.
-const cameraOn = (stage, scene, seen) => {
-  // Scales of the graph: least, wanted, on a phone both of these (captions are 10.5 px, and 11 can be read), most.
-  const USUAL = [.85, .9, 1.05, 1.4], LARGE = [1, 1.6, 1.2, 2.2];
-  const WHOLE = .05;  // so much below the least scale the whole graph is shown if it fits
+// with mouse, wheel or fingers. `scene()` tells what is shown; `seen(box)` hears which part of it comes into view;
+// `readable` is the scale at which the smallest text can be read: only what the reader asks for is smaller.
+const cameraOn = (stage, scene, seen, readable) => {
+  const USUAL = [readable, readable, 1.4], LARGE = [1, 1.6, 2.2];  // scales: the least, of the cards of a step, of a small graph
   const MARGIN = 22, NARROW = 600, BUTTON = 56;  // px: around the lit cards; a phone; the room of the button in its graph
   const CAMERA_MS = 220;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -16,13 +15,12 @@ const cameraOn = (stage, scene, seen) => {
   function target() {
     if (held) return held;
     const { view, position, size } = scene();
-    const { width, height } = stageArea(), isNarrow = width < NARROW, [least, usual, phone, most] = isLarge ? LARGE : USUAL;
+    const { width, height } = stageArea(), isNarrow = width < NARROW, [least, wanted, most] = isLarge ? LARGE : USUAL;
     const area = isNarrow ? { width, height: height - BUTTON, below: BUTTON } : { width, height, below: 0 };
-    const [floor, wanted] = isNarrow ? [phone, phone] : [least, usual];
     const all = Math.min(area.width / size.width, area.height / size.height);
     const step = position ? view.steps[position - 1] : view.steps[0];
     const keys = step ? [step.card, ...step.inputs] : [];
-    if (whole || all >= floor - (isNarrow ? 0 : WHOLE) || !keys.length) {
+    if (whole || all >= least || !keys.length) {
       return centred(size.width / 2, size.height / 2, Math.min(all, most), area);
     }
     let left = Infinity, top = Infinity, right = -Infinity, bottom = -Infinity;
@@ -32,13 +30,13 @@ const cameraOn = (stage, scene, seen) => {
       right = Math.max(right, x + width); bottom = Math.max(bottom, y + height);
     }
     const scale = Math.min(area.width / (right - left + 2 * MARGIN), area.height / (bottom - top + 2 * MARGIN), wanted);
-    const box = centred((left + right) / 2, (top + bottom) / 2, Math.max(scale, floor), area);
-    if (scale < floor) {                   // the card itself, and of its inputs what there is room for
-      const [x, y, width, height] = view.cards[step.card].box, tall = area.height / floor;
+    const box = centred((left + right) / 2, (top + bottom) / 2, Math.max(scale, least), area);
+    if (scale < least) {                   // the card itself, and of its inputs what there is room for
+      const [x, y, width, height] = view.cards[step.card].box, tall = area.height / least;
       box.x = Math.min(x - MARGIN, Math.max(box.x, x + width + MARGIN - box.width));
       box.y = Math.min(y - MARGIN, Math.max(box.y, y + height + MARGIN - tall));
     }
-    const lowest = size.height + area.below / Math.max(scale, floor) - box.height;
+    const lowest = size.height + area.below / Math.max(scale, least) - box.height;
     box.x = box.width > size.width ? (size.width - box.width) / 2 : clamp(box.x, 0, size.width - box.width);
     box.y = lowest < 0 ? lowest / 2 : clamp(box.y, 0, lowest);
     return box;

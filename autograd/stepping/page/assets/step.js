@@ -7,6 +7,7 @@
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
+  const READABLE = 11;            // px
   const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
   const PLAY_MS = 1600, NAMING_MS = 150, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
@@ -22,7 +23,7 @@
   let stamp = 0;                          // counts changes of numbers
   const camera = cameraOn(stage, () => ({ view, position, size, svg: elements.svg }), box => {
     for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
-  });
+  }, READABLE / data.smallest);
 
   // --- views -----------------------------------------------------------------------------------------------
 
