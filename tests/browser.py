@@ -54,8 +54,14 @@ class Browser:
 
     def call(self, method, **parameters):
         """One DevTools command and its answer."""
+        return self._answer(method, self._ask(method, parameters))
+
+    def _ask(self, method, parameters):
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        return number
+
+    def _answer(self, method, number):
         deadline = time.monotonic() + PATIENCE
         while True:
             assert time.monotonic() < deadline, f"{method} got no answer in {PATIENCE} s"
@@ -98,9 +104,19 @@ class Browser:
 
     def js(self, expression):
         """The value of a JavaScript expression."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
-        assert "exceptionDetails" not in result, result.get("exceptionDetails")
-        return result["result"].get("value")
+        return self.js_later(expression)()
+
+    def js_later(self, expression):
+        """The page starts on an expression; the function that waits for its value. Nothing else is asked meanwhile."""
+        asked = {"expression": expression, "returnByValue": True, "awaitPromise": True}
+        number = self._ask("Runtime.evaluate", asked)
+
+        def value():
+            result = self._answer("Runtime.evaluate", number)
+            assert "exceptionDetails" not in result, result.get("exceptionDetails")
+            return result["result"].get("value")
+
+        return value
 
     def in_frame(self, expression):
         """The value of an expression inside the first frame of the page; None while there is none."""

@@ -68,6 +68,7 @@ class Digits:
         self._read: dict[tuple[Any, Notation], Any] = {}  # a quantity's numbers as a notation prints them
         self._exact: dict[tuple[Any, Notation], bool] = {}  # whether these are all its digits
         self._held: dict[tuple[Any, ...], bool] = {}  # whether a line is confirmed in some notations
+        self._has_constants = any(isinstance(key, float) for key in self.values)
         groups = [*((column, True) for column in columns), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], column) for group, column in groups]
         self._in_ledgers = {quantity(e) for line in sums for e in (line.result, *line.quantities)}
@@ -118,7 +119,8 @@ class Digits:
     def by_hand(self, line: Line) -> Any:
         """The result of a line, computed with the numbers as they are printed."""
         with np.errstate(all="ignore"):
-            return line.formula.replaced(self._constant).run(self.printed)
+            formula = line.formula.replaced(self._constant) if self._has_constants else line.formula
+            return formula.run(self.printed)
 
     def _constant(self, e: Expr) -> Expr | None:
         if e.op is None and not e.name and isinstance(e.value, float) and e.value in self.notations:
@@ -127,6 +129,9 @@ class Digits:
 
     def confirms(self, line: Line) -> bool:
         """Does the line, done by hand, round to the digits printed of its result?"""
+        return self._holds(line) if id(line) in self._keys else self._comes_out(line)
+
+    def _comes_out(self, line: Line) -> bool:
         written = self.written(line.result)
         if written is None:
             return False
@@ -171,7 +176,7 @@ class Digits:
         asked = (id(line), *(self.notations[key] for key in self._keys[id(line)]))
         found = self._held.get(asked)
         if found is None:
-            found = self._held[asked] = self.confirms(line)
+            found = self._held[asked] = self._comes_out(line)
         return found
 
     def _grow(self, key: Any) -> bool:

@@ -39,8 +39,11 @@ EXAMPLES = {
 }  # fmt: skip
 
 # How many changes of numbers each graph is tried on, if not a few. All 1,000, in an hour or two:
-#   HANDGRAD_EDITS=1000 pytest tests/autograd/stepping/test_live_page.py -k agree
+#   HANDGRAD_EDITS=1000 pytest tests/autograd/stepping/test_live_page.py -k agree -s
+# Such a run prints each edit that differs, goes on, and fails at the end; HANDGRAD_ONLY=17,200:300 tries these edits alone.
 EDITS = int(os.environ.get("HANDGRAD_EDITS", "0"))
+ONLY = {edit for some in re.findall(r"(\d+)(?::(\d+))?", os.environ.get("HANDGRAD_ONLY", ""))
+        for edit in range(int(some[0]), int(some[1] or int(some[0]) + 1))}  # fmt: skip
 FEW = 2  # of them are looked at step by step, as a reader would
 
 # What a page shows at every position of every view: all texts of its panel, and those of its cards. `shownByPage` goes
@@ -51,10 +54,15 @@ READERS = """(() => {
   const made = (name, html, space = 'http://www.w3.org/1999/xhtml') =>
     Object.assign(document.createElementNS(space, name), { innerHTML: html });
   const texts = card => [...card.querySelectorAll('text')].map(one => one.textContent).join(' ');
-  function read(node) {
-    if (node.nodeType === Node.TEXT_NODE) return [node.textContent.trim()].filter(Boolean);
-    if (node.hidden || node.matches('form, .hg-open, .hg-loop, [data-little], [data-bad]')) return [];
-    return [...node.childNodes].flatMap(read);
+  const textsIn = node => {
+    const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), found = [];
+    while (walker.nextNode()) found.push(walker.currentNode);
+    return found;
+  };
+  const NOT_READ = '[hidden], form, .hg-open, .hg-loop, [data-little], [data-bad]';
+  function read(panel) {
+    const skipped = new Set([...panel.querySelectorAll(NOT_READ)].flatMap(textsIn));
+    return textsIn(panel).filter(text => !skipped.has(text)).map(text => text.data.trim()).filter(Boolean);
   }
   const here = () => [read(element('hg-text')), [...document.querySelectorAll('#hg-stage .hg-card')].map(texts).sort()];
   const way = () => document.querySelector('[data-view]');     // into a module
@@ -171,7 +179,7 @@ def assert_agrees_after_edits(at, root, edits):
     assert_same_digits(at, root)
     for _ in range(edits):
         numbers = {leaf: data + 0.3 * rng.normal(size=np.shape(data)) for leaf, data in start.items()}
-        assert_agrees(at, {name: numbers[leaf] for name, leaf in leaves.items()}, with_leaves(root, numbers))
+        assert_agrees(at, {name: numbers[leaf] for name, leaf in leaves.items()}, with_leaves, root, numbers)
     at.js("handgrad.reset()")
     assert_same_digits(at, with_leaves(root, start))
 
@@ -179,10 +187,11 @@ def assert_agrees_after_edits(at, root, edits):
 @pytest.fixture
 def open_page(browser, tmp_path):
     browser.errors.clear()
+    browser.differing = []
 
     def open_it(root, fragment="", optimizer=None, collapse=None, backward=True, **window):
         path = tmp_path / "live.html"
-        browser.options, browser.looked = {"collapse": collapse}, 0
+        browser.options, browser.edits = {"collapse": collapse}, 0
         step(root, optimizer=optimizer, collapse=collapse, backward=backward).save(path)
         browser.open("about:blank")
         browser.open(path.as_uri() + fragment, **window)
@@ -192,6 +201,7 @@ def open_page(browser, tmp_path):
 
     yield open_it
     assert browser.errors == []
+    assert browser.differing == []
 
 
 def as_json(numbers):
@@ -203,29 +213,43 @@ def put(at, numbers):
     return at.js(f"changed({as_json(numbers)})")
 
 
-def assert_agrees(at, numbers, root):
-    """After a change the page has the numbers and shows the texts that Python has for the same graph. The first few
-    changes are looked at as a reader would, step by step."""
-    if at.looked < FEW:
-        found = put(at, numbers), at.js("shownByPage()")
-    else:
-        found = at.js(f"(window.quick ??= numbersOfPage())({as_json(numbers)})")
-    at.looked += 1
-    assert_same_texts(found[1], root, at.options)
-    assert_same_numbers(found[0], root)
+def assert_agrees(at, numbers, graph, *given):
+    """After a change the page has the numbers and shows the texts that Python has for the graph that `graph` makes of
+    what is given. The first few changes are looked at as a reader would, step by step."""
+    edit, at.edits = at.edits, at.edits + 1
+    if ONLY and edit not in ONLY:
+        return
+    reads = "[changed(%s), shownByPage()]" if edit < FEW else "(window.quick ??= numbersOfPage())(%s)"
+    found = at.js_later(reads % as_json(numbers))  # while Python does the same
+    root = graph(*given)
+    texts = shown_by_python(step(root, **at.options))
+    known, shown = found()
+    try:
+        assert_same_texts(shown, texts)
+        assert_same_numbers(known, root)
+    except AssertionError as error:
+        if not EDITS:
+            raise
+        at.differing.append(edit)
+        print(f"\n{os.environ['PYTEST_CURRENT_TEST']}: edit {edit} differs: {error}", flush=True)
 
 
 def assert_same_digits(at, root):
-    assert_same_texts(at.js("shownByPage()"), root, at.options)
+    assert_same_texts(at.js("shownByPage()"), shown_by_python(step(root, **at.options)))
 
 
-def assert_same_texts(page, root, options):
+def assert_same_texts(page, python):
     """What the page shows now is what Python writes for this graph, however it is parted into elements."""
-    for number, (ours, theirs) in enumerate(zip(page, shown_by_python(step(root, **options)), strict=True)):
+    for number, (ours, theirs) in enumerate(zip(page, python, strict=True)):
         for position, (one, other) in enumerate(zip(ours, theirs, strict=True)):
-            if "".join(one[0]) != "".join(other[0]):
-                assert one[0] == other[0], (number, position)
-            assert one[1] == other[1], (number, position)
+            for shown, expected in ("".join(one[0]), "".join(other[0])), ("\n".join(one[1]), "\n".join(other[1])):
+                assert shown == expected, f"view {number}, position {position}\n{around(shown, expected)}"
+
+
+def around(shown, expected, much=60):
+    """Two texts from a little before their first difference."""
+    start = max(0, len(os.path.commonprefix([shown, expected])) - much)
+    return f"page   ...{shown[start : start + 3 * much]!r}\nPython ...{expected[start : start + 3 * much]!r}"
 
 
 def assert_same_numbers(found, root):
@@ -245,7 +269,7 @@ def test_a_scalar_graph_agrees_after_every_edit(open_page):
     at, rng = open_page(small_graph()), np.random.default_rng(0)
     for edit in range(EDITS or 15):
         a, b = rng.normal(scale=2, size=2).round(1 if edit % 2 else 12).tolist()
-        assert_agrees(at, {"a": a, "b": b}, small_graph(a, b))
+        assert_agrees(at, {"a": a, "b": b}, small_graph, a, b)
 
 
 def test_a_ledger_of_equal_halves_agrees(open_page):
@@ -257,14 +281,14 @@ def test_a_ledger_of_equal_halves_agrees(open_page):
 
     at = open_page(graph(1.5))
     for number in (1.3459483414117317, 0.7, -2.3, 1 / 3):
-        assert_agrees(at, {"x": number}, graph(number))
+        assert_agrees(at, {"x": number}, graph, number)
 
 
 def test_what_counts_as_rounding_noise_agrees(open_page):
     """Where tanh is almost 1, its gradient is a few rounding errors: page and Python call the same ones 0."""
     at = open_page(small_graph())
     for a, b in ((-4.500282347149, 0.772739195133), (3.294678132712, 1.834975966889), (5.095795630966, -2.00184969774)):
-        assert_agrees(at, {"a": a, "b": b}, small_graph(a, b))
+        assert_agrees(at, {"a": a, "b": b}, small_graph, a, b)
 
 
 def test_a_tie_agrees(open_page):
@@ -274,7 +298,7 @@ def test_a_tie_agrees(open_page):
 
     at = open_page(graph([1.0, 2.0, 3.0]))
     for numbers in ([2.3, 2.3, 1.1], [2.3, 0.1, 5.0]):
-        assert_agrees(at, {"x": numbers}, graph(numbers))
+        assert_agrees(at, {"x": numbers}, graph, numbers)
 
 
 def stepped(module):
@@ -320,7 +344,7 @@ def test_ops_agree_after_every_edit(open_page, name):
     at = open_page(graph(*rng.normal(size=(2, 2, 2))))
     for _ in range(EDITS or 3):
         x, y = rng.normal(size=(2, 2, 2))
-        assert_agrees(at, {"x": x, "y": y}, graph(x, y))
+        assert_agrees(at, {"x": x, "y": y}, graph, x, y)
 
 
 FUNCTIONS = (
@@ -353,7 +377,7 @@ def test_random_graphs_agree_after_every_edit(open_page, seed):
     known = at.js("handgrad.names()")
     for _ in range(EDITS or 3):
         edited = numbers()
-        assert_agrees(at, {name: edited[name] for name in known if name in edited}, random_graph(seed, edited))
+        assert_agrees(at, {name: edited[name] for name in known if name in edited}, random_graph, seed, edited)
 
 
 # --- training -----------------------------------------------------------------------------------------------------

@@ -25,14 +25,14 @@ const digits = (() => {
 
   // Quantities have keys: a block's number, or "block.offset" for one entry. `lines` are { result, uses, terms, code }.
   class Digits {
-    constructor(page, registers, ownLines, sums = [], columns = []) {
+    constructor(page, registers, ownLines, sums = [], columns = [], hand = page.start.slice()) {
       const lines = [...ownLines, ...sums];
       this.page = page;
       this.lines = lines;
       this.registers = registers;
       this.values = new Map();
       this.shortest = new Map();
-      this.hand = page.start.slice();
+      this.hand = hand;                        // registers to work in
       for (const line of lines) for (const key of [line.result, ...line.uses]) this.know(key);
       this.notations = new Map(this.shortest);
       this.seen = new Map();

@@ -154,6 +154,7 @@ const lines = (() => {
       this.step = step;
       step.last = step.gives >= 0 ? step.lines.at(-1) : -1;
       this.registers = page.cleaned(step);
+      this.confirmed = new Map();
       const all = step.lines.map(number => page.data.lines[number]).filter(line => line.shown);
       const whole = new Set(step.ledgers.filter(ledger => ledger.length > 1));
       for (let failed = [null]; failed.length;) {  // as Step._with_ledger does: of a ledger that does not come out the last sum
@@ -183,7 +184,11 @@ const lines = (() => {
     quantity(number) { return quantity(this.page, this.registers, number, this.written(number)); }
 
     // Does the line in numbers say more than its result, and does it come out?
-    showsArithmetic(line) { return !!line.pieces && (!line.shown || this.digits.confirms(line)); }
+    showsArithmetic(line) { return !!line.pieces && (!line.shown || this.confirms(line)); }
+    confirms(line) {                           // asked again for every entry
+      if (!this.confirmed.has(line)) this.confirmed.set(line, this.digits.confirms(line));
+      return this.confirmed.get(line);
+    }
 
     line(number) {
       const line = this.page.data.lines[number], result = this.quantity(line.result);
@@ -204,7 +209,7 @@ const lines = (() => {
         result: own, uses: entry.uses.map(key), code: entry.code, target: { start: entry.result, size: 1 },
         terms: entry.terms.length ? [...entry.terms.map(key), own] : [],
       };
-      const search = this.digits.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);
+      const search = this.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);
       if (!search.confirms(scalar)) return { left: [], sign: "=", result };
       const left = filled(this.page, this.registers, entry.pieces, (one, at) => search.notations.get(`${one}.${at}`));
       return { left, sign: search.sign(scalar), result: { ...result, how: search.notations.get(scalar.result) } };
@@ -234,7 +239,7 @@ const lines = (() => {
   // A line's entry spelled with the digits of the whole line.
   class Shared extends digits.Digits {
     constructor(spelling, scalar) {
-      super(spelling.page, spelling.registers, []);
+      super(spelling.page, spelling.registers, [], [], [], spelling.digits.hand);
       for (const key of [scalar.result, ...scalar.uses]) {
         this.know(key);
         this.notations.set(key, spelling.written(Number(key.split(".")[0])) || this.shortest.get(key));
