@@ -22,6 +22,7 @@ MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 FURTHER = 64.0  # times as far, to tell a jump from rounding errors
+TINY = 1e-12  # a value so much smaller than the inputs of its op may be nothing but rounding errors
 SHAKES = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])  # rounding errors to move by; of several sizes: they rarely cancel
 TURNS = np.array([[turn * 0x61C88647 % 2**32] for turn in range(JITTERS)], dtype=np.uint32)
 MIXED_BY = [(np.uint32(16), np.uint32(0x7FEB352D)), (np.uint32(15), np.uint32(0x846CA68B))]
@@ -34,6 +35,8 @@ class Walk:
     seed, incoming  the gradient to start from, and each node's whole gradient
     sent, paths     every contribution in order, and how many each node gets
     noise           how far rounding may have moved each node's gradient; empty if not asked for; the seed's is given
+    data, blurred   numbers to show in place of a node's own: of leaves, which may be changed later, and of results that
+                    are nothing but rounding errors, 0; and how far rounding may have moved these
     """
 
     def __init__(
@@ -55,9 +58,11 @@ class Walk:
         self.data = {node: copy.copy(node.data) for node in self.nodes if _may_change(node)}
         self.incoming: dict[Value, Any] = {root: self.seed} if backward else {}
         self.noise: dict[Value, Any] = {root: start_noise} if backward else {}
+        self.blurred: dict[Value, Any] = {}
         self.sent: list[Sent] = []
         self._run()
         if noise and sum(node.size for node in self.nodes) <= MOST_JITTERED:
+            self._measure_values()
             self._measure_noise()
         self.paths = Counter(sent.parent for sent in self.sent)
 
@@ -70,6 +75,27 @@ class Walk:
         self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
         self._finish_leaves()
 
+    def _measure_values(self) -> None:
+        """Which results are nothing but rounding errors: terms that cancel, and what is computed from these."""
+        for node in self.nodes:
+            if node.op is not None and (_may_cancel(node) or not self.blurred.keys().isdisjoint(node.parents)):
+                moved = next(iter(self._noises_of(node, lambda *moved, node=node: [node.op.compute(*_with(node, moved))])))
+                clean = without_noise(node.data, moved)
+                if np.any((clean == 0) & (node.data != 0)):
+                    self.data[node], self.blurred[node] = clean, moved
+
+    def _noises_of(self, node: Value, compute: Any, *before: tuple[Any, Any]) -> Iterable[Any]:
+        """How far results move when a node's inputs move by their rounding errors, and numbers `before` these too:
+        each with its noise."""
+        known = [*before]
+        for x in filter(_is_rounded, node.inputs):
+            known.append((x.data, self.blurred.get(x, 0.0)) if isinstance(x, Value) else (x, 0.0))
+        try:
+            moved = noises_of(compute, [x for x, _ in known], noises=[noise for _, noise in known])
+        except Exception:  # a custom rule may fail on other numbers: then the noise is unknown
+            return repeat(0.0)
+        return [np.where(np.isfinite(by), by, 0.0) for by in moved]
+
     def _measure_noise(self) -> None:
         """How far rounding may have moved each contribution and each gradient."""
         for node, all_sent in groupby(self.sent, lambda sent: sent.node):  # a node sends them one after the other
@@ -79,21 +105,12 @@ class Walk:
 
     def _noise_sent(self, node: Value) -> Iterable[Any]:
         """How far a node's contributions move when its operands and its gradient move by their rounding errors."""
-        plain = [x.data if isinstance(x, Value) else x for x in node.inputs]
-        rounded = [i for i, x in enumerate(node.inputs) if isinstance(x, Value) or np.ndim(x)]  # a plain 0.1 is exact
 
         def compute(g: Any, out: Any, *moved: Any) -> list[Any]:
-            data = list(plain)
-            for i, x in zip(rounded, moved, strict=True):
-                data[i] = x
-            return [dx for _, dx in sent_by(node, g, out, data)]
+            return [dx for _, dx in sent_by(node, g, out, _with(node, moved))]
 
-        values = [self.incoming[node], node.data, *(plain[i] for i in rounded)]
-        try:
-            moved = noises_of(compute, values, noise=self.noise.get(node, 0.0))
-        except Exception:  # a custom rule may fail on other numbers: then the noise is unknown
-            return repeat(0.0)
-        return [np.where(np.isfinite(by), by, 0.0) for by in moved]
+        arrived = self.incoming[node], self.noise.get(node, 0.0)
+        return self._noises_of(node, compute, arrived, (node.data, self.blurred.get(node, 0.0)))
 
     def _finish_leaves(self) -> None:
         """Hooks of leaves run last, as in `backward`."""
@@ -137,6 +154,27 @@ def _may_change(node: Value) -> bool:
     return node.op is None or (isinstance(node.data, np.ndarray) and node.data.base is not None)
 
 
+def _is_rounded(x: Any) -> bool:
+    """May an input of an op hold rounding errors? A plain 0.1 is exact."""
+    return isinstance(x, Value) or np.ndim(x) > 0
+
+
+def _may_cancel(node: Value) -> bool:
+    """Is a number of this node, made by an op, far smaller than the numbers that it was made from?"""
+    sizes = [np.abs(x.data if isinstance(x, Value) else x) for x in node.inputs if _is_rounded(x) and np.size(x)]
+    if not sizes or np.asarray(node.data).dtype.kind != "f":
+        return False
+    with np.errstate(all="ignore"):
+        small = np.abs(node.data) <= TINY * max(float(np.max(size)) for size in sizes)
+    return bool(np.any(small & (node.data != 0)))
+
+
+def _with(node: Value, moved: Sequence[Any]) -> list[Any]:
+    """The inputs of a node's op with others in place of those."""
+    others = iter(moved)
+    return [next(others) if _is_rounded(x) else x for x in node.inputs]
+
+
 # --- rounding noise ---------------------------------------------------------------------------------------------------
 
 
@@ -147,9 +185,9 @@ def without_noise(value: Any, noise: Any) -> Any:
     return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
 
 
-def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = None, noise: Any = None) -> list[Any]:
+def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = None, noises: Any = None) -> list[Any]:
     """How much each result of `compute` moves when its inputs move by their rounding errors: the last digit of a float,
-    or the `noise` of the first input.
+    or the noise of each, if `noises` are given.
 
     A comparison of two equal numbers may flip then, which is a jump and no rounding error: moved further, a result with
     rounding errors moves further too, and a jump stays as large as before, or leads to a NaN. Then each input is moved
@@ -157,7 +195,7 @@ def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = N
     """
     with np.errstate(all="ignore"):
         there: list[Any] = compute(*values) if results is None else results
-        shaken = _Shaken(values, noise)
+        shaken = _Shaken(values, noises)
 
         def move(times: float, only: Any = None) -> list[Any]:
             moved: list[Any] = [0.0] * len(there)
@@ -189,7 +227,7 @@ class _Shaken:
     (stepping/page/assets/program.js) moves it by as many, in any order.
     """
 
-    def __init__(self, values: Sequence[Any], noise: Any) -> None:
+    def __init__(self, values: Sequence[Any], noises: Sequence[Any] | None) -> None:
         self.values = values
         arrays = [np.asarray(x) for x in values]
         floats = [x.ravel() for x in arrays if x.dtype.kind == "f"] or [np.zeros(0)]
@@ -201,9 +239,9 @@ class _Shaken:
         for shift, factor in MIXED_BY:
             mixed = (mixed ^ mixed >> shift) * factor
         size *= 2.3e-16
-        if noise is not None:  # which was measured with the largest shake: with that again, it would only grow
-            first = size[: floats[0].size]
-            np.fmax(first, np.ravel(noise) / SHAKES[-1], out=first)
+        if noises is not None:  # measured with the largest shake: with that again, they would only grow
+            known = [np.broadcast_to(n, x.shape).ravel() for n, x in zip(noises, arrays) if x.dtype.kind == "f"]
+            np.fmax(size, np.concatenate([*known, np.zeros(0)]) / SHAKES[-1], out=size)
         self.moves = size * SHAKES[mixed % np.uint32(len(SHAKES))]
 
     def by(self, times: float, only: Any = None) -> Iterator[list[Any]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.backprop import reach
-from autograd.drawing.cards import gradient_block, gradient_row
+from autograd.drawing.cards import entries_block, gradient_block, gradient_row
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
 from autograd.drawing.layout.measure import Size, measure, two_lines
@@ -22,7 +22,7 @@ from autograd.drawing.options import Options
 from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene
-from autograd.formula.numbers import UNKNOWN, cell, norm, rough
+from autograd.formula.numbers import DIGITS, UNKNOWN, cell, norm, rough, short
 from autograd.formula.writers.pieces import shown
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 from autograd.value import Value
@@ -107,6 +107,9 @@ class View:
 
     def _follow_values(self) -> None:
         """Before its forward step a card has no value."""
+        for node in self.stepper.walk.blurred:
+            if (key := self.key_of[node]) not in self._groups:
+                self.tracks[key].plain = with_value(self.tracks[key].plain, self.words.data(node))
         for step in self.stepper:
             if step.kind != BACKWARD:
                 self.tracks[self.key_of[step.node]].made = step.index + 1
@@ -291,6 +294,16 @@ def without_value(card: Card) -> Card:
     blocks = tuple(block if _is_grad(block) else Block("value", None, "unknown") for block in card.blocks)
     says = "not computed yet"
     return replace(card, rows=rows, blocks=blocks, bad=False, trouble="", says_value=says, says_gradient="")
+
+
+def with_value(card: Card, value: Any) -> Card:
+    """The card with other numbers than the node's own."""
+    rows = tuple(replace(row, text=short(value)) if row.caption == "value" and row.strong else row for row in card.rows)
+    filled = entries_block(value, DIGITS, "value", "value") if card.blocks else None
+    blocks = tuple(
+        block if filled is None or _is_grad(block) else replace(filled, roomy=ROOMY_COLUMN) for block in card.blocks
+    )
+    return replace(card, rows=rows, blocks=blocks)
 
 
 def with_gradient(card: Card, gradient: Any, caption: str) -> Card:

@@ -179,9 +179,8 @@ const live = data => {
     if (cell.kind !== "number") text.classList.add(cell.kind === "zero" ? "hg-f-muted" : "hg-f-bad");
     return true;
   }
-  const entriesOf = (number, value) => (number === value ? page.read(number) : page.gradient(number));
   function scalar(text, number, value) {
-    const cell = numbers.cell(entriesOf(number, value)[0], undefined, page.blocks[number].kind);
+    const cell = numbers.cell(page.gradient(number)[0], undefined, page.blocks[number].kind);
     if (write(text, cell)) {
       if (cell.kind === "zero") text.classList.remove("hg-f-muted");
       fit(text);
@@ -194,7 +193,7 @@ const live = data => {
     text.style.fontSize = wide > room ? `${Math.max(8, NUMBER * room / wide)}px` : "";
   }
   function matrix(group, number, value) {
-    const { shape, kind } = page.blocks[number], entries = entriesOf(number, value);
+    const { shape, kind } = page.blocks[number], entries = page.gradient(number);
     const table = numbers.table(entries, shape.at(-1), undefined, kind);
     const cells = table.rows.flat().map((cell, i) => (isMask(entries[i], number) ? { ...cell, kind: "zero" } : cell));
     const texts = [...group.querySelectorAll("text[data-n]")];

@@ -1,7 +1,7 @@
 "use strict";
 // The program that Python wrote (stepping/page/live.py), run: lines of scalar instructions over one row of registers.
 const program = (() => {
-  const JITTERS = 3, FURTHER = 64, NOISE = 8, LARGEST_SHAKEN = 64;
+  const JITTERS = 3, FURTHER = 64, NOISE = 8, TINY = 1e-12, LARGEST_SHAKEN = 64;
 
   function erf(x) {
     const size = Math.abs(x);
@@ -114,11 +114,12 @@ const program = (() => {
 
     // --- rounding noise: what is no larger than its own rounding errors is 0 -------------------------------------
 
-    // How far rounding may have moved what each send adds, and each total.
+    // How far rounding may have moved each value that is nothing but rounding errors, what each send adds, each total.
     noises() {
       if (this.noise) return this.noise;
       this.noise = new Map();                  // by block
       const scratch = this.values.slice();
+      for (const { lines, result } of this.nodes()) this.measure(lines, result, scratch);
       for (const send of this.data.sends) {
         const own = send.lines.length ? this.noiseOf(send, scratch) : this.noise.get(send.added);
         const before = send.before >= 0 ? this.noise.get(send.before) : null;
@@ -127,16 +128,41 @@ const program = (() => {
       }
       return this.noise;
     }
-    noiseOf({ lines, added, arrives }, scratch) {
+    noiseOf({ lines, added }, scratch) {
+      return this.shaken(lines, this.usedBy(lines), added, this.values, scratch, this.noise);
+    }
+    usedBy(lines) {                            // the blocks that some lines are computed from
       const uses = new Set(lines.flatMap(line => this.data.lines[line].named));
       for (const line of lines) uses.delete(this.data.lines[line].result);
-      return this.shaken(lines, [...uses], added, this.values, scratch, this.noise.get(arrives), arrives);
+      return [...uses];
     }
-    // How much a result moves when the blocks it is computed from move by their rounding errors, or by the `noise` of
-    // one of them. A comparison that jumps is no rounding error: there each block is moved alone, and those that make it
+    nodes() {                                  // the lines of each node
+      if (this.grouped) return this.grouped;
+      const values = new Set(this.data.made.map(one => one.value));
+      this.grouped = [];
+      let lines = [];
+      for (const line of this.data.forward) {
+        const { result } = this.data.lines[line];
+        lines.push(line);
+        if (values.has(result)) { this.grouped.push({ lines, result }); lines = []; }
+      }
+      return this.grouped;
+    }
+    measure(lines, result, scratch) {          // a value: terms that cancel, or what is computed from such a value
+      if (this.blocks[result].kind) return;
+      const uses = this.usedBy(lines);
+      let most = 0;
+      for (const use of uses) for (const x of this.read(use)) most = Math.max(most, Math.abs(x));
+      const here = this.read(result);
+      if (!here.some(x => x !== 0 && Math.abs(x) <= TINY * most) && !uses.some(use => this.noise.has(use))) return;
+      const moved = this.shaken(lines, uses, result, this.values, scratch, this.noise);
+      if (here.some((x, i) => x !== 0 && Math.abs(x) <= NOISE * moved[i])) this.noise.set(result, moved);
+    }
+    // How much a result moves when the blocks it is computed from move by their rounding errors, or by their
+    // `noises`. A comparison that jumps is no rounding error: there each block is moved alone, and those that make it
     // jump are left out, as in formula/walk.py. `v` is a copy of the registers `from`.
-    shaken(lines, uses, result, from, v, noise = null, noisy = -1) {
-      const there = this.read(result, from), move = (times, some) => this.moved(times, lines, some, result, from, v, noise, noisy);
+    shaken(lines, uses, result, from, v, noises = null) {
+      const there = this.read(result, from), move = (times, some) => this.moved(times, lines, some, result, from, v, noises);
       const jumps = (moved, some) => {
         const small = Array.from(moved, (x, i) => there[i] !== 0 && Math.abs(there[i]) <= NOISE * x);
         const far = small.some(Boolean) ? move(FURTHER, some) : moved;
@@ -151,15 +177,15 @@ const program = (() => {
       }
       return steady;
     }
-    moved(times, lines, uses, result, from, v, noise, noisy) {
+    moved(times, lines, uses, result, from, v, noises) {
       const moved = new Float64Array(this.blocks[result].size);
       for (let turn = 0; turn < JITTERS; turn++) {
         for (const use of uses) {
-          const { start, size, kind } = this.blocks[use];
+          const { start, size, kind } = this.blocks[use], noise = noises?.get(use);
           if (kind) continue;
           for (let i = 0; i < size; i++) {
             const x = from[start + i], slack = Math.abs(x) * 2.3e-16;
-            const size = use === noisy && noise ? Math.max(noise[i] / SHAKES.at(-1), slack) : slack;
+            const size = noise ? Math.max(noise[i] / SHAKES.at(-1), slack) : slack;
             v[start + i] = x + times * shake(x, i, turn) * size;
           }
         }
@@ -181,7 +207,7 @@ const program = (() => {
       for (let i = 0; i < size; i++) if (Math.abs(v[start + i]) <= NOISE * noise[i]) v[start + i] = 0;
     }
 
-    // A gradient without its rounding noise, as cards show it.
+    // A value or a gradient without its rounding noise, as cards show it.
     gradient(number) {
       const v = this.read(number).slice(), noise = this.noises().get(number);
       return noise ? v.map((x, i) => (Math.abs(x) <= NOISE * noise[i] ? 0 : x)) : v;
@@ -191,6 +217,7 @@ const program = (() => {
     cleaned(step) {
       const v = this.values.slice();
       const known = block => { const noise = this.noises().get(block); if (noise) this.clean(block, noise, v); };
+      for (const { result } of this.nodes()) known(result);
       if (step.arrives >= 0) known(step.arrives);
       const sent = new Set([...step.ledgers.flat(2), ...step.sends.flat()]);
       for (const number of step.lines) {
