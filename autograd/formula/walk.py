@@ -25,6 +25,7 @@ FURTHER = 64.0  # times as far, to tell a jump from rounding errors
 TINY = 1e-12  # a value so much smaller than the inputs of its op may be nothing but rounding errors
 SHAKES = np.array([-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])  # rounding errors to move by; of several sizes: they rarely cancel
 TURNS = np.array([[turn * 0x61C88647 % 2**32] for turn in range(JITTERS)], dtype=np.uint32)
+PLACE, SIZE = np.array([0x9E3779B1, 0x85EBCA6B], dtype=np.uint32)[:, None]  # as arrays they wrap around in silence
 MIXED_BY = [(np.uint32(16), np.uint32(0x7FEB352D)), (np.uint32(15), np.uint32(0x846CA68B))]
 
 
@@ -223,8 +224,9 @@ def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = N
 class _Shaken:
     """Values moved by some of their rounding errors, in several turns. All in one array, since most of them are small.
 
-    By how many is pseudo-random, but computed from a number's leading digits and its place, so that a page
-    (stepping/page/assets/program.js) moves it by as many, in any order.
+    By how many is pseudo-random, but computed from a number's leading digits, its place and how many there are, so that a
+    page (stepping/page/assets/program.js) moves it by as many, in any order. An entry and the mean of its row, which may
+    be equal, are moved apart: then their difference shows its rounding errors.
     """
 
     def __init__(self, values: Sequence[Any], noises: Sequence[Any] | None) -> None:
@@ -234,8 +236,8 @@ class _Shaken:
         self.flat = np.concatenate(floats, dtype=float)
         self.shapes = [x.shape if x.dtype.kind == "f" else None for x in arrays]
         size = np.abs(self.flat)
-        places = np.concatenate([np.arange(x.size, dtype=np.uint32) for x in floats])
-        mixed: Any = size.astype(np.float32).view(np.uint32) + places * np.uint32(0x9E3779B1) + TURNS
+        places = [np.arange(x.size, dtype=np.uint32) * PLACE + np.uint32(x.size) * SIZE for x in floats]
+        mixed: Any = size.astype(np.float32).view(np.uint32) + np.concatenate(places) + TURNS
         for shift, factor in MIXED_BY:
             mixed = (mixed ^ mixed >> shift) * factor
         size *= 2.3e-16

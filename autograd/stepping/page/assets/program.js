@@ -36,13 +36,13 @@ const program = (() => {
     where: (chosen, x, y) => (chosen ? x : y),
   };
 
-  // By how many rounding errors to move a number: as if at random, but told by its first digits and its place, as in
-  // formula/walk.py, so that Python moves it by as many, in whatever order it computes.
+  // By how many rounding errors to move a number: as if at random, but told by its first digits, its place and how many there
+  // are, as in formula/walk.py, so that Python moves it by as many, in whatever order it computes.
   const SHAKES = [-3, -2, -1, 1, 2, 3];
   const single = new Float32Array(1), bits = new Uint32Array(single.buffer);
-  function shake(x, place, turn) {
+  function shake(x, place, size, turn) {
     single[0] = Math.abs(x);
-    let mixed = (bits[0] + Math.imul(place, 0x9E3779B1) + Math.imul(turn, 0x61C88647)) >>> 0;
+    let mixed = (bits[0] + Math.imul(place, 0x9E3779B1) + Math.imul(turn, 0x61C88647) + Math.imul(size, 0x85EBCA6B)) >>> 0;
     mixed = Math.imul(mixed ^ (mixed >>> 16), 0x7FEB352D);
     mixed = Math.imul(mixed ^ (mixed >>> 15), 0x846CA68B) >>> 0;
     return SHAKES[mixed % SHAKES.length];
@@ -185,8 +185,8 @@ const program = (() => {
           if (kind) continue;
           for (let i = 0; i < size; i++) {
             const x = from[start + i], slack = Math.abs(x) * 2.3e-16;
-            const size = noise ? Math.max(noise[i] / SHAKES.at(-1), slack) : slack;
-            v[start + i] = x + times * shake(x, i, turn) * size;
+            const by = noise ? Math.max(noise[i] / SHAKES.at(-1), slack) : slack;
+            v[start + i] = x + times * shake(x, i, size, turn) * by;
           }
         }
         for (const line of lines) this.execute(this.data.lines[line].code, v);
