@@ -57,7 +57,8 @@ class About:
     """What a learner should know about an op.
 
     rule    its rule in words, one sentence
-    small   why a gradient becomes small in it: a sentence, or a function of a `Passage` that reads one off the numbers
+    small   why a gradient becomes small in it: a sentence, cases of its numbers (`ops/_reasons.py`), or a function of
+            a `Passage` that reads a sentence off the numbers; a live page cannot ask that one again
     bad     what to do where its result or its slope is infinite or NaN
     total   what its result adds up to, row by row: 1 for probabilities
     slope_total     the same of the gradient it sends to its first input: 0 where a shift of the row changes nothing
@@ -66,7 +67,7 @@ class About:
     """
 
     rule: str = ""
-    small: str | Callable[[Any], str] = ""
+    small: str | tuple[Any, ...] | Callable[[Any], str] = ""
     bad: str = ""
     total: float | None = None
     slope_total: float | None = None

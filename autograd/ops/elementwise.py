@@ -131,7 +131,7 @@ tanh = Op("tanh", forward=by_kind(math.tanh, np.tanh),
           definition=lambda x: (exp(x) - exp(-x)) / (exp(x) + exp(-x)),
           c="quick_tanh(x)", samples=UNARY, numpy=np.tanh, batch="align",
           about=About(rule="tanh has the slope 1 − result²: 1 near zero, almost 0 far from it.",
-                      small=saturated("1 − out²", np.abs), opens=False),
+                      small=saturated("1 − out²", "near ±1"), opens=False),
           doc="The hyperbolic tangent, `sinh(x) / cosh(x)`: any number, squashed into -1 to 1.")
 
 
@@ -148,7 +148,7 @@ sigmoid = Op("sigmoid", forward=_sigmoid,
              lower=lambda x: where(x >= 0, 1.0, exp(-abs_(x))) / (1.0 + exp(-abs_(x))),
              samples=UNARY, batch="align",
              about=About(rule="sigmoid has the slope result · (1 − result), at most a quarter.",
-                         small=saturated("out (1 − out)", lambda out: np.abs(out - 0.5) + 0.5), opens=False),
+                         small=saturated("out (1 − out)", "near 0 or 1"), opens=False),
              doc="`1 / (1 + exp(-x))`, without overflow: any number, squashed into 0 to 1.")
 
 softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),

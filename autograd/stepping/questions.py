@@ -133,18 +133,42 @@ def reason(contribution: Contribution) -> str:
     step, words = contribution.step, contribution.step.words
     op = step.node.op
     assert op is not None
-    others = [
-        (words.name(x) if isinstance(x, Value) else shown(x), words.data(x))
-        for x in step.node.inputs
-        if x is not None and x is not contribution.parent
-    ]
+    others = [(name, words.data(x)) for name, x in contribution.others]
     passage = Passage(op.name, step.incoming, step.value, words.data(contribution.parent), others, contribution.value)
     small = op.about.small
-    text = small(passage) if callable(small) else small
+    text = small(passage) if callable(small) else small if isinstance(small, str) else first_case(small, passage)
     if not text and not norm(contribution.added.value) and norm(contribution.value):
         return "Its terms cancel; what is left of them is rounding error, which counts as 0."
     slope = norm(contribution.added.value) / (norm(step.incoming) or 1)
     return text or f"There, {op.name} has a slope of about {rough(slope)}."
+
+
+# What a case of ops/_reasons.py asks of each number, or of each row; whys.js has the same names.
+SO: dict[str, Callable[[Any, float], Any]] = {
+    "near ±1": lambda rows, limit: np.abs(rows) > limit,
+    "near 0 or 1": lambda rows, limit: (rows > limit) | (rows < 1 - limit),
+    "not above 0": lambda rows, limit: rows <= 0,
+    "not 0": lambda rows, limit: rows != 0,
+    "0": lambda rows, limit: rows == 0,
+    "row of zeros": lambda rows, limit: rows.sum(axis=-1) == 0,
+    "level row": lambda rows, limit: np.ptp(rows, axis=-1) <= limit * np.max(np.abs(rows)),
+    "row with one near 1": lambda rows, limit: np.max(rows, axis=-1) > limit,
+}
+
+
+def first_case(cases: Iterable[Any], passage: Passage) -> str:
+    """What the first case that holds says; "" if none does."""
+    for case in cases:
+        name, other = passage.others[0] if passage.others else ("", 0.0)
+        data = np.asarray(other if case.of == "other" else getattr(passage, case.of))
+        if not data.size or (case.of == "other" and not passage.others):
+            continue
+        so = SO[case.so](np.atleast_2d(data), case.limit)
+        k, n = int(np.sum(so)), so.size
+        if {"all": k == n, "any": k > 0, "one": n == 1, "always": True}[case.when]:
+            zeros, largest = "all zeros" if np.ndim(other) else "0", rough(np.max(np.abs(data)))
+            return str(case.says.format(op=passage.op, name=name, k=k, n=n, zeros=zeros, largest=largest))
+    return ""
 
 
 # --- NaN and infinity ------------------------------------------------------------------------------------------------
@@ -153,9 +177,7 @@ def reason(contribution: Contribution) -> str:
 def why_bad_value(value: Value) -> str:
     """The first NaN or infinity on the way forward to `value`; "" if it has none."""
     for node in topological(value):
-        if np.all(np.isfinite(node.data)) or any(not np.all(np.isfinite(x.data)) for x in node.parents):
-            continue
-        if is_masked(node) and not np.any(np.isnan(node.data) | np.isposinf(node.data)):
+        if not _is_bad(node) or any(map(_is_bad, node.parents)):
             continue
         if node.op is None:
             return f"Why {_bad_word(node.data)}: {name_of(node)} was given as {_bad_word(node.data)}."
@@ -187,6 +209,11 @@ def _bad_step(contribution: Contribution) -> str:
         f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
         f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
     )
+
+
+def _is_bad(node: Value) -> bool:
+    """Does it hold a NaN or an infinity, other than the −∞ of a mask?"""
+    return not np.all(np.isfinite(node.data) | (np.isneginf(node.data) & is_masked(node)))
 
 
 def _bad_word(data: Any) -> str:

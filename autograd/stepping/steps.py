@@ -53,6 +53,12 @@ class Contribution:
         inputs, lines = self.step.node.inputs, self.step.sent_lines
         return [i for i, x in enumerate(inputs) if x is self.parent and lines[i] is not None][earlier]
 
+    @property
+    def others(self) -> list[tuple[str, Any]]:
+        """The other inputs of the op, each with its name; a plain number is called by itself."""
+        inputs = [x for x in self.step.node.inputs if x is not None and x is not self.parent]
+        return [(self.step.words.name(x) if isinstance(x, Value) else shown(x), x) for x in inputs]
+
     # --- quantities, for lines and ledgers -----------------------------------------------------------------------
 
     @functools.cached_property

@@ -28,8 +28,8 @@ from autograd.value import Value
 _file = functools.partial(asset, "autograd.stepping.page")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
-    "numbers.js", "program.js", "digits.js", "lines.js", "live.js", "editor.js", "training.js", "pointing.js",
-    "camera.js", "states.js", "step.js",
+    "numbers.js", "program.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
+    "pointing.js", "camera.js", "states.js", "step.js",
 )  # fmt: skip
 MOST_OPENED = 40  # steps that can be opened up
 EDGE_FACES = (

@@ -16,7 +16,7 @@ from autograd.drawing.cards import is_masked
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.numbers import count, json_number
-from autograd.op import OPS, shape_of
+from autograd.op import OPS, Op, shape_of
 from autograd.stepping.page.registers import MOST_SCALARS, Block, NotLive, Registers
 from autograd.stepping.questions import ANY_REMEDY, name_of
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Step
@@ -190,8 +190,12 @@ class Live:
             "sends": self.sends,
             "lines": self.registers.lines,
             "made": [self._made(node) for node in self.walk.nodes],
+            "reasons": {op.name: op.about.small for op in self._ops() if isinstance(op.about.small, tuple)},
             "masked": [self.value(node).number for node in self.walk.nodes if is_masked(node)],
         }  # fmt: skip
+
+    def _ops(self) -> list[Op]:
+        return [node.op for node in self.walk.nodes if node.op is not None]
 
     def _made(self, node: Value) -> dict[str, Any]:
         """What a page says of a node whose value is a NaN or an infinity."""
@@ -221,7 +225,7 @@ class Live:
     def step_data(self, step: Step) -> dict[str, Any]:
         """What the page needs to spell the numbers of one step."""
         is_forward = step.kind == FORWARD
-        return {
+        data: dict[str, Any] = {
             "lines": [self.line(line) for line in step.lines],
             "ledgers": [
                 [_numbers(self.shown[entry]) for entry in contribution.ledger()] for contribution in self.ledgers(step)
@@ -230,6 +234,12 @@ class Live:
             "arrives": NONE if is_forward else self.gradient_number(step.node),
             "gives": self.value(step.node).number if is_forward else NONE,
         }
+        if step.kind == BACKWARD:  # for "why NaN?"
+            parents = dict.fromkeys(step.node.parents)
+            data["of"], data["name"] = self.value(step.node).number, step.name
+            data["to"] = [step.words.name(contribution.parent) for contribution in step.contributions]
+            data["from"] = [[step.words.name(x), self.value(x).number] for x in parents]
+        return data
 
 
 def build(stepper: Stepper, opened: Iterable[Stepper] = ()) -> Live | str:

@@ -180,6 +180,7 @@ class Panels:
             return _question("why so little?", little) if little else ""
         told = op.about.small if isinstance(op.about.small, str) else ""
         mark = f' data-little="{added.number}" data-op="{xml(op.name)}" data-told="{xml(told)}"'
+        mark += self.numbers.around(contribution)
         return _question("why so little?", little, mark + " hidden" * (not little))
 
     def _general(self, contribution: Contribution) -> str:

@@ -65,6 +65,16 @@ class Spelling:
         """Which ledger of its step it is."""
         return "" if self.live is None else f' data-ledger="{self.live.ledgers(contribution.step).index(contribution)}"'
 
+    def around(self, contribution: Contribution) -> str:
+        """Where a page finds the other numbers of a contribution, to say why it is small."""
+        assert self.live is not None
+        node, parent = contribution.step.node, contribution.parent
+        mark = f' data-out="{self.live.value(node).number}" data-x="{self.live.value(parent).number}"'
+        for name, other in contribution.others[:1]:
+            block = self.live.value(other) if isinstance(other, Value) else self.live.registers.constant(other)
+            mark += f' data-other="{block.number}" data-name="{xml(name)}"'
+        return mark
+
     def guess(self, value: Any, what: str, block: Block | None = None) -> str:
         """A field for a learner's guess: the number itself, or the largest entry of a small table."""
         if np.size(value) == 0 or not (np.ndim(value) == 0 or shows_entries(np.shape(value))):

@@ -198,6 +198,13 @@ const lines = (() => {
       return grouped(left) + answer(this.digits.sign(line), result, tint);
     }
 
+    text(number) {                             // the same as plain text
+      const line = this.page.data.lines[number], result = plain(this.quantity(line.result));
+      if (!this.showsArithmetic(line)) return result;
+      const left = filled(this.page, this.registers, line.pieces, block => this.written(block));
+      return `${left.map(pieceText).join("")} ${this.digits.sign(line)} ${result}`;
+    }
+
     // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.
     entry(number, offset) {
       const line = this.page.data.lines[number], entry = line.entries[offset];

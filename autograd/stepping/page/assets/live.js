@@ -236,7 +236,9 @@ const live = data => {
       if (slot.open && !slot.querySelector(".hg-line")) slot.innerHTML = text();  // else pointing at one wrote it
     };
   }
-  function fill(panel, step) {
+  const answers = whys(page, isBad);
+  // The numbers of a panel anew; `steps` are those of its view, in order.
+  function fill(panel, step, steps = []) {
     const spelling = step ? new lines.Spelling(page, step) : null;
     for (const slot of panel.querySelectorAll("[data-line]")) slot.innerHTML = spelling.line(Number(slot.dataset.line));
     for (const slot of panel.querySelectorAll("[data-entries]")) {
@@ -262,43 +264,14 @@ const live = data => {
       for (const row of table.querySelectorAll("[data-shows]")) row.hidden = row.dataset.shows !== showing;
     }
     for (const why of edits() ? panel.querySelectorAll("[data-little], [data-bad]") : []) {
-      const text = step ? (why.dataset.bad === undefined ? littleSent(why.dataset, step) : badNumber(step)) : "";
+      const [text, word] = !step ? [""] : why.dataset.bad === undefined ? [answers.little(why.dataset, step)] : answers.bad(step, steps);
       why.hidden = !text;
       why.querySelector("p").textContent = text;
-      if (why.dataset.bad !== undefined) why.querySelector("summary").textContent = badWord(step) === "NaN" ? "why NaN?" : "why infinite?";
+      if (why.dataset.bad !== undefined) why.querySelector("summary").textContent = word === "NaN" ? "why NaN?" : "why infinite?";
     }
     for (const form of panel.querySelectorAll(".hg-guess[data-at]")) form.dataset.answer = page.values[form.dataset.at];
   }
 
-  // --- why: the answers of stepping/questions.py, of the numbers as they are now ---------------------------------------
-
-  const LITTLE = 1e-3;
-  function littleSent({ little, op, told }, step) {
-    const before = lines.norm(page.gradient(step.arrives)), after = lines.norm(page.gradient(Number(little)));
-    if (!Number.isFinite(after) || before === 0 || after > LITTLE * before) return "";
-    if (!told && !after && lines.norm(page.read(Number(little)))) {
-      return "Its terms cancel; what is left of them is rounding error, which counts as 0.";
-    }
-    return told || `There, ${op} has a slope of about ${lines.rough(after / before)}.`;
-  }
-  const wordFor = entries => (entries.some(Number.isNaN) ? "NaN" : "infinite");
-  function badWord(step) {
-    const block = (step.gives >= 0 ? [step.gives] : step.sends.map(([added]) => added)).find(isBad);
-    return block === undefined ? "" : wordFor(page.read(block));
-  }
-  function badNumber(step) {                   // the first NaN or infinity, forward or back
-    if (!badWord(step)) return "";
-    const { made, sends } = page.data, named = one => `${one.name} ${one.named ? "=" : "is"} ${shown(one.value)}`;
-    const first = made.find(one => isBad(one.value) && !one.from.some(isBad));
-    if (first?.op) {
-      const from = first.from.map(block => named(made.find(one => one.value === block))).join(" and ");
-      return `going forward, the first is made by ${first.op}, from ${from}. ${first.remedy}`;
-    }
-    const send = sends.find(one => one.lines.length && isBad(one.added));
-    const sender = send && made.find(one => one.value === send.value);
-    return sender ? `going back, the first is what ${sender.name} sends, with ${sender.from
-      .map(block => named(made.find(one => one.value === block))).join(" and ")}. ${sender.remedy}` : "";
-  }
   const shown = number => lines.plain(lines.quantity(page, page.values, number));
 
   return {

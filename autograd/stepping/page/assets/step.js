@@ -176,7 +176,7 @@
     const open = stay ? [...panel.querySelectorAll("details")].map(one => one.open) : [];
     panel.innerHTML = unpacked(step ? step.panel : view.start);
     if (changing) {
-      changing.fill(panel, step?.numbers);
+      changing.fill(panel, step?.numbers, view.steps.map(one => one.numbers));
       if (!viewNumber && position === view.steps.length && view.forward < position) {
         trainer.loop(panel, view.updates.map(one => ({ ...one, panel: unpacked(one.panel) })));
       }
