@@ -80,7 +80,8 @@ class Walk:
         """Which results are nothing but rounding errors: terms that cancel, and what is computed from these."""
         for node in self.nodes:
             if node.op is not None and (_may_cancel(node) or not self.blurred.keys().isdisjoint(node.parents)):
-                moved = next(iter(self._noises_of(node, lambda *moved, node=node: [node.op.compute(*_with(node, moved))])))
+                computed = lambda *moved, op=node.op, node=node: [op.compute(*_with(node, moved))]  # noqa: E731
+                moved = next(iter(self._noises_of(node, computed)))
                 clean = without_noise(node.data, moved)
                 if np.any((clean == 0) & (node.data != 0)):
                     self.data[node], self.blurred[node] = clean, moved
@@ -224,9 +225,9 @@ def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = N
 class _Shaken:
     """Values moved by some of their rounding errors, in several turns. All in one array, since most of them are small.
 
-    By how many is pseudo-random, but computed from a number's leading digits, its place and how many there are, so that a
-    page (stepping/page/assets/program.js) moves it by as many, in any order. An entry and the mean of its row, which may
-    be equal, are moved apart: then their difference shows its rounding errors.
+    By how many is pseudo-random, but computed from a number's leading digits, its place and how many there are, so that
+    a page (stepping/page/assets/program.js) moves it by as many, in any order. An entry and the mean of its row, which
+    may be equal, are moved apart: then their difference shows its rounding errors.
     """
 
     def __init__(self, values: Sequence[Any], noises: Sequence[Any] | None) -> None:
