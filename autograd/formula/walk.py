@@ -80,11 +80,15 @@ class Walk:
         """Which results are nothing but rounding errors: terms that cancel, and what is computed from these."""
         for node in self.nodes:
             if node.op is not None and (_may_cancel(node) or not self.blurred.keys().isdisjoint(node.parents)):
-                computed = lambda *moved, op=node.op, node=node: [op.compute(*_with(node, moved))]  # noqa: E731
-                moved = next(iter(self._noises_of(node, computed)))
+                moved = self._noise_of_value(node)
                 clean = without_noise(node.data, moved)
                 if np.any((clean == 0) & (node.data != 0)):
                     self.data[node], self.blurred[node] = clean, moved
+
+    def _noise_of_value(self, node: Value) -> Any:
+        op = node.op
+        assert op is not None
+        return next(iter(self._noises_of(node, lambda *moved: [op.compute(*_with(node, moved))])))
 
     def _noises_of(self, node: Value, compute: Any, *before: tuple[Any, Any]) -> Iterable[Any]:
         """How far results move when a node's inputs move by their rounding errors, and numbers `before` these too:
