@@ -3,7 +3,7 @@
 Five sentences say how the modules fit together:
 
 1. `unfolding` replaces each op that exists only for speed by the steps of its definition, and `walk` runs the forward
-   and the backward pass over that graph: it knows every number, and how far rounding may have moved it.
+   and the backward pass over that graph: it knows every number, and how far rounding may have moved it (`noise`).
 2. `names` says what each node is called (`name_sources`: by whom), and `lines` writes how a node is computed, and what
    it sends back, as lines: a name, a formula over earlier names (an Expr), a value.
 3. `scalars` takes a formula of tensors apart into one formula for each entry, `x[0] * w[0] + x[1] * w[1]`, in the few

@@ -17,9 +17,9 @@ import numpy as np
 from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
+from autograd.formula.noise import noises_of, without_noise
 from autograd.formula.scalars import spelled
 from autograd.formula.text import abridged, clipped, visible
-from autograd.formula.walk import noises_of, without_noise
 from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
 from autograd.formula.writers.pieces import has_numbers
 from autograd.rules import rule_or_its_name

@@ -11,7 +11,8 @@ import numpy as np
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Derivation, Line
-from autograd.formula.walk import Walk, without_noise
+from autograd.formula.noise import without_noise
+from autograd.formula.walk import Walk
 from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
 from autograd.recording import Scope

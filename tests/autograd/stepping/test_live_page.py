@@ -15,7 +15,7 @@ from autograd import Value, step
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.layout.measure import measure
 from autograd.drawing.paint.card import paint_card
-from autograd.formula.walk import NOISE
+from autograd.formula.noise import NOISE
 from autograd.graph import topological
 from autograd.op import apply
 from autograd.stepping.page.document import openings

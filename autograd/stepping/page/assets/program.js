@@ -37,7 +37,7 @@ const program = (() => {
   };
 
   // By how many rounding errors to move a number: as if at random, but told by its first digits, its place and how many there
-  // are, as in formula/walk.py, so that Python moves it by as many, in whatever order it computes.
+  // are, as in formula/noise.py, so that Python moves it by as many, in whatever order it computes.
   const SHAKES = [-3, -2, -1, 1, 2, 3];
   const single = new Float32Array(1), bits = new Uint32Array(single.buffer);
   function shake(x, place, size, turn) {
@@ -160,7 +160,7 @@ const program = (() => {
     }
     // How much a result moves when the blocks it is computed from move by their rounding errors, or by their
     // `noises`. A comparison that jumps is no rounding error: there each block is moved alone, and those that make it
-    // jump are left out, as in formula/walk.py. `v` is a copy of the registers `from`.
+    // jump are left out, as in formula/noise.py. `v` is a copy of the registers `from`.
     shaken(lines, uses, result, from, v, noises = null) {
       const there = this.read(result, from), move = (times, some) => this.moved(times, lines, some, result, from, v, noises);
       const jumps = (moved, some) => {
