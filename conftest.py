@@ -1,8 +1,12 @@
-"""What pytest leaves alone: doctests import every module they look at, and some need a library that is an extra."""
+"""What holds for doctests too: which modules pytest leaves alone, since it imports all that it looks at and some need
+an extra; and that each test finds the table of ops as it was.
+"""
 
 import re
 from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
 
 HERE = Path(__file__).parent
 EXTRAS = ("torch", "jax", "flax")
@@ -25,3 +29,15 @@ def cannot_be_imported():
 
 
 collect_ignore = cannot_be_imported()
+
+
+@pytest.fixture(autouse=True)
+def table_of_ops_stays():
+    """A test or an example that makes an op of its own leaves the table as it was: other tests walk through it."""
+    from autograd import OPS
+
+    before = dict(OPS)
+    yield
+    if before != OPS:
+        OPS.clear()
+        OPS.update(before)

@@ -84,15 +84,3 @@ def browser(chromium, prices):
     yield one
     with prices.bill("the browser", one.spent_beside()):
         one.close()
-
-
-@pytest.fixture(autouse=True)
-def table_of_ops_stays():
-    """A test that makes an op of its own leaves the table as it was: other tests walk through it."""
-    from autograd import OPS
-
-    before = dict(OPS)
-    yield
-    if before != OPS:
-        OPS.clear()
-        OPS.update(before)

@@ -304,7 +304,7 @@ class Stepper:
 
         >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
         >>> print(step(a * b).latex().splitlines()[2])
-        L &= a\cdot b \\
+        L &= a\cdot b \\*
         """
         from autograd.stepping import latex
 
