@@ -5,12 +5,17 @@ All numbers are read at once, so a drawing keeps those of the moment it was made
 
 from __future__ import annotations
 
+import functools
+import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from autograd.backprop import contributions
 from autograd.drawing.cards import module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
 from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
@@ -21,7 +26,7 @@ from autograd.drawing.roles import Roles
 from autograd.drawing.scene import Card, Edge, Frame, Scene
 from autograd.formula.name_sources import operands_of
 from autograd.formula.names import Names
-from autograd.formula.numbers import count, shows_entries
+from autograd.formula.numbers import count, norm, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import calls_around, edited_inputs, topological
@@ -34,7 +39,9 @@ WIDEST_STRIP, CARD_GAP = 1240, 33  # pixels of a page's width, and between one c
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
 EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
-NAMED_IN_NOTE = 3  # such leaves that the note names
+NAMED_IN_NOTE = 3  # leaves that a note names
+SUMMED_UP_TO = 300, 100_000  # nodes and numbers of a graph whose leaves' gradients are added up again
+NOISE = 1e-3  # of what was added up: a smaller difference may be rounding, also in float16
 
 
 class Reader:
@@ -85,7 +92,7 @@ class Reader:
     def notes(self, spelled: Spelling = in_python) -> tuple[str, ...]:
         """What the picture says about itself, with options `spelled` as the caller types them."""
         folding = (self.folded.note.text(spelled),) if self.folded.note else ()
-        return (*folding, *self._edited_notes(), *self.edges.notes)
+        return (*folding, *self._edited_notes(), *self._summed_notes, *self.edges.notes)
 
     def _shows_tables(self) -> bool:
         """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
@@ -152,11 +159,7 @@ class Reader:
         """Which leaves are newer than the results, and what the picture leaves out because of it."""
         if not self.edited:
             return ()
-        names = [self.names.call(leaf) for leaf in self.edited]
-        more = len(names) - NAMED_IN_NOTE
-        if more > 0:
-            names = [*names[:NAMED_IN_NOTE], f"{count(more)} more"]
-        listed = " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+        listed = self._listed(self.edited)
         note = (
             f"{listed} was edited after this graph was computed: its value is newer than the results"
             if len(self.edited) == 1
@@ -164,6 +167,31 @@ class Reader:
         )
         left_out = "edges that would need the old values show no numbers: compute the result again to see them"
         return (note, left_out) if self.options.wants_numbers and self.root.grad is not None else (note,)
+
+    @functools.cached_property
+    def _summed_notes(self) -> tuple[str, ...]:
+        """Which leaves have another gradient than this graph's own pass gives them. The nodes between keep that of the
+        last pass, so the numbers of the picture do not fit together."""
+        most_nodes, most_numbers = SUMMED_UP_TO
+        if self.edited or self.root.grad is None or len(self.nodes) > most_nodes:
+            return ()
+        if sum(np.size(node.data) for node in self.nodes) > most_numbers:
+            return ()
+        times = {leaf: n for leaf, one in _one_pass(self.nodes).items() if (n := _times(leaf.grad, one)) != 1}
+        if not times:
+            return ()
+        they = f"the gradient{'s' * (len(times) > 1)} of {self._listed(times)} {'are' if len(times) > 1 else 'is'}"
+        if len(multiples := set(times.values())) == 1 and None not in multiples:
+            return (f"{they} {multiples.pop()} times what one backward pass gives: backward() adds to what is there",)
+        why = "other passes and other uses add to the gradient of a leaf, clipping and hooks change it"
+        return (f"{they} not what the other cards give: {why}",)
+
+    def _listed(self, leaves: Collection[Value]) -> str:
+        """`w0, w1, w2 and 2 more`"""
+        names = [self.names.call(leaf) for leaf in itertools.islice(leaves, NAMED_IN_NOTE)]
+        if (more := len(leaves) - NAMED_IN_NOTE) > 0:
+            names.append(f"{count(more)} more")
+        return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
     # --- frames and rows ----------------------------------------------------------------------------------
 
@@ -220,6 +248,32 @@ def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
     """Is a node in a module that the caller folds? Its steps are then not shown."""
     chosen = chooser(collapse)
     return lambda node: any(map(chosen, calls_around(node)))
+
+
+def _one_pass(nodes: list[Value]) -> dict[Value, tuple[Any, float]]:
+    """What each leaf gets from the nodes that use it, whose gradients are known; and how much was added up."""
+    sums: dict[Value, tuple[Any, float]] = {}
+    unknown = set()
+    with np.errstate(all="ignore"):
+        for node in nodes:
+            if node.op is None or not any(x.op is None and x.grad is not None for x in node.parents):
+                continue
+            if node.requires_grad and node.grad is None:
+                unknown.update(node.parents)
+            for x, part in contributions(node, node.grad) if node.grad is not None else ():
+                if x.op is None and x.grad is not None:
+                    so_far, size = sums.get(x, (0.0, 0.0))
+                    sums[x] = so_far + part, size + norm(part)
+    return {leaf: found for leaf, found in sums.items() if leaf not in unknown}
+
+
+def _times(gradient: Any, one: tuple[Any, float]) -> int | None:
+    """How many times the gradient of one pass a gradient is; None if it is no such multiple."""
+    expected, size = one
+    if not math.isfinite(size + norm(gradient)) or norm(gradient - expected) <= NOISE * size:
+        return 1  # or nothing can be said
+    multiple = round(norm(gradient) / norm(expected)) if norm(expected) > NOISE * size else 0
+    return multiple if norm(gradient - multiple * expected) <= NOISE * multiple * size else None
 
 
 def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:

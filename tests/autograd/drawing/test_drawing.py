@@ -496,6 +496,43 @@ def test_flow_leaves_out_what_is_not_known_any_more():
     assert not drawing.scene.legend.has_undirected
 
 
+def summed(passes=1):
+    """A loss of leaves used once and twice, broadcast and inside of a fused op, after some backward passes."""
+    x, w = Value(np.array([[1.0, -2.0], [0.5, 3.0]]), name="x"), Value(np.array([0.3, -0.7]), name="w")
+    loss = (nn.functional.layer_norm(x * w, w, w) * x).sum()
+    for _ in range(passes):
+        loss.backward()
+    return loss, x, w
+
+
+def test_gradients_of_several_passes_are_said_to_be():
+    assert draw(summed()[0]).scene.notes == draw(summed(0)[0]).scene.notes == ()
+    said = "the gradients of x and w are 3 times what one backward pass gives: backward() adds to what is there"
+    drawing = draw(summed(3)[0])
+    assert set(drawing.scene.notes) <= {said, said.replace("x and w", "w and x")} and drawing.scene.notes
+    assert "3 times what one backward pass gives" in drawing.svg
+
+
+def test_a_gradient_of_more_than_this_graph_is_said_to_be_so():
+    loss, x, w = summed()
+    (x * x).sum().backward()
+    (note,) = draw(loss).scene.notes
+    assert note.startswith("the gradient of x is not what the other cards give")
+    w.grad = w.grad * 2.0
+    (note,) = draw(loss).scene.notes
+    assert "x" in note and "w" in note and "are not what the other cards give" in note
+    x.grad = w.grad = None
+    assert draw(loss).scene.notes == ()
+
+
+def test_the_gradients_of_a_large_graph_are_not_added_up_again(monkeypatch):
+    x = Value(np.ones((400, 400)), name="x")
+    loss = (x * 2.0).sum()
+    loss.backward()
+    monkeypatch.setattr("autograd.drawing.reader.contributions", lambda *_: pytest.fail("a rule was run"))
+    draw(loss)
+
+
 def test_a_result_computed_again_is_not_marked():
     w = Value(2.0, name="w")
     w.data = 3.0
