@@ -19,6 +19,7 @@ from autograd.formula.name_sources import module_results, name_in_op, named_in, 
 from autograd.formula.numbers import literal
 from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.formula.writers.symbols import Edge, Symbols
+from autograd.formula.writers.writer import ATOM, hold_of_name
 from autograd.op import shape_of
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
@@ -162,7 +163,7 @@ class Names:
     def _rule(self, node: Value) -> tuple[tuple[str, Label] | None, ...]:
         """For each input the rule in full and on an edge."""
         assert node.op is not None
-        nested = any(map(self.nestable, node.inputs))
+        nested = any(self.nestable(x) or hold_of_name(self.near(x, node)) < ATOM for x in node.inputs)
         whole = tuple(x if _is_whole(x) else None for x in node.inputs)
         absent = tuple(x is None for x in node.inputs)
         # Otherwise the text depends only on the op and on shapes, and a rule on large arrays takes a while.
@@ -210,7 +211,8 @@ class Names:
         """A rule with the result's name, expression or `out` in place of its mark."""
         assert node.op is not None
         if _RESULT not in text or self.name(node):
-            return Label(text.replace(_RESULT, self.name(node)))
+            name = self.name(node)
+            return Label(text.replace(_RESULT, name if hold_of_name(name) == ATOM else f"({name})"))
         expression = self.expression(node)
         spelled = text.replace(_RESULT, expression if expression.endswith((")", "]")) else f"({expression})")
         if len(spelled) <= SPELLED_MOST:

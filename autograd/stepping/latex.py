@@ -110,7 +110,7 @@ def _in_numbers(step: Step, line: Line, sign: str = "=") -> Iterator[str]:
     if not step.shows_arithmetic(line):
         yield f"&{sign} {result}"
         return
-    equals, numbers = _equals(step, line), LatexNumbers(step.digits.written).write(line.formula)
+    equals, numbers = _equals(step, line), LatexNumbers(step.digits.written).line(line.formula)
     left, right = _widths(step, line)
     if left > WIDEST or numbers == result:  # no line of a paper is long enough; or it would say the same twice
         yield f"&{equals} {result}"

@@ -10,10 +10,21 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import SUPERSCRIPTS, Notation, literal
+from autograd.formula.numbers import MINUS, SUPERSCRIPTS, Notation, literal
 from autograd.formula.writers.pieces import Number, Piece, merged
 from autograd.formula.writers.python import nested
-from autograd.formula.writers.writer import ATOM, POWER, SAID, SIGN, Side, Writer, over, times_sign
+from autograd.formula.writers.writer import (
+    ATOM,
+    POWER,
+    SAID,
+    SIGN,
+    Side,
+    Writer,
+    entry_by_entry,
+    hold_of_name,
+    over,
+    times_sign,
+)
 
 Written = Callable[[Expr], Notation | None]
 
@@ -26,7 +37,7 @@ class Arithmetic(Writer):
 
     def symbol(self, e: Expr) -> tuple[int, list[Piece]]:
         if e.value is UNKNOWN:
-            return ATOM, [e.name]
+            return hold_of_name(e.name), [e.name]
         return self._number(Number(e.value, e.is_gradient, written=self.written(e)))
 
     def number(self, value: Any) -> tuple[int, list[Piece]]:
@@ -69,13 +80,16 @@ class Arithmetic(Writer):
         return times_sign(op, left, right)
 
     def power(self, base: Side, exponent: Side) -> tuple[int, list[Piece]]:
-        below = base.write(ATOM)
-        if len(below) == 1 and isinstance(below[0], Number) and "×10" in below[0].text and not below[0].bracketed:
-            below = ["(", *below, ")"]  # (5×10⁻⁶)²
-        raised = exponent.formula
-        if raised is not None and raised.is_number and float(raised.value).is_integer():
-            return POWER, [*below, str(int(raised.value)).translate(SUPERSCRIPTS)]
-        return POWER, [*below, " ^ ", *exponent.write(SIGN)]
+        below, mark, raised = self.raised(base.write(ATOM)), entry_by_entry(base), exponent.formula
+        if raised is None or not raised.is_number or not float(raised.value).is_integer():
+            return POWER, [*below, f" ^{mark} ", *exponent.write(SIGN)]
+        power = str(int(raised.value))
+        return POWER, [*below, f"^{mark}{power.replace('-', MINUS)}" if mark else power.translate(SUPERSCRIPTS)]
+
+    def raised(self, below: list[Piece]) -> list[Piece]:
+        """What an exponent or the sign of a transpose follows: `(5×10⁻⁶)²`."""
+        alone = len(below) == 1 and isinstance(below[0], Number) and below[0].has_power and not below[0].bracketed
+        return ["(", *below, ")"] if alone else below
 
     def look_root(self, e: Expr) -> tuple[int, list[Piece]]:
         return ATOM, ["√(", *self.write(e.args[0]), ")"]
@@ -102,8 +116,11 @@ class Arithmetic(Writer):
         return SAID, [f"{word} of {f'{along} of ' if along else ''}", *self.write(e.args[0], ATOM)]
 
     def view(self, inner: Expr, view: str) -> tuple[int, list[Piece]]:
+        return ATOM, [*self.raised(self.write(inner, ATOM)), "ᵀ"]
+
+    def turned(self, inner: Expr, view: str) -> tuple[int, list[Piece]] | None:
         if not inner.is_symbol or inner.value is UNKNOWN:
-            return ATOM, [*self.write(inner, ATOM), "ᵀ"]
+            return None
         turned = np.transpose(inner.value) if view == "T" else np.matrix_transpose(inner.value)
         return ATOM, [Number(turned, inner.is_gradient, written=self.written(inner))]
 
@@ -111,7 +128,7 @@ class Arithmetic(Writer):
 def equation(line: Any, digits: Any) -> list[Piece]:
     """A line in numbers with what it comes to, `0.5 × 3 = 1.5`, each number as the `Digits` say."""
     result = Number(line.result.value, line.result.is_gradient, written=digits.written(line.result))
-    return [*merged(Arithmetic(digits.written).write(line.formula)), f" {digits.sign(line)} ", result]
+    return [*merged(Arithmetic(digits.written).line(line.formula)), f" {digits.sign(line)} ", result]
 
 
 # --- slots ------------------------------------------------------------------------------------------------------------
@@ -126,7 +143,7 @@ class Slot(Number):
 
     offset  which register of the block; -1 for all
     turned  the table is transposed
-    raised  it is the base of a power
+    raised  it is the base of a power, or of a transpose
     """
 
     block: int = 0
@@ -150,7 +167,7 @@ class Slots(Arithmetic):
 
     def pieces(self, formula: Expr) -> list[Any]:
         """The formula as data: texts, and slots as lists."""
-        return [_as_data(piece) for piece in merged(self.write(formula))]
+        return [_as_data(piece) for piece in merged(self.line(formula))]
 
     def _slot(self, e: Expr, turned: bool = False) -> Slot:
         place = self.place(e)
@@ -160,7 +177,7 @@ class Slots(Arithmetic):
 
     def symbol(self, e: Expr) -> tuple[int, list[Piece]]:
         if e.value is UNKNOWN:
-            return ATOM, [e.name]
+            return hold_of_name(e.name), [e.name]
         return (ATOM if np.ndim(e.value) else SIGN), [self._slot(e)]
 
     def number(self, value: Any) -> tuple[int, list[Piece]]:
@@ -173,17 +190,11 @@ class Slots(Arithmetic):
             return (SIGN if e.value < 0 else ATOM), [replace(self._slot(e), value=e.value)]
         return super().unbracketed(e)
 
-    def power(self, base: Side, exponent: Side) -> tuple[int, list[Piece]]:
-        tightness, pieces = super().power(base, exponent)
-        first, second = pieces[0], pieces[1]
-        if isinstance(first, Slot) and np.ndim(first.value) == 0 and isinstance(second, str):
-            return tightness, [replace(first, raised=True), *pieces[1:]]
-        return tightness, pieces
+    def raised(self, below: list[Piece]) -> list[Piece]:
+        return [replace(below[0], raised=True)] if len(below) == 1 and isinstance(below[0], Slot) else below
 
-    def view(self, inner: Expr, view: str) -> tuple[int, list[Piece]]:
-        if not inner.is_symbol or inner.value is UNKNOWN:
-            return super().view(inner, view)
-        return ATOM, [self._slot(inner, turned=True)]
+    def turned(self, inner: Expr, view: str) -> tuple[int, list[Piece]] | None:
+        return (ATOM, [self._slot(inner, turned=True)]) if inner.is_symbol and inner.value is not UNKNOWN else None
 
 
 def _as_data(piece: Piece) -> Any:

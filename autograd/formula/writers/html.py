@@ -26,7 +26,7 @@ from autograd.formula.numbers import (
 from autograd.formula.text import PRIME, clipped, xml
 from autograd.formula.writers.maths import SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import Number, Piece, has_numbers, one_page, pages, units
-from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, over, times_sign
+from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, entry_by_entry, over, times_sign
 
 LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
 LONGEST_PART = 16  # characters above or below a fraction line, and under a root
@@ -107,8 +107,8 @@ class MathML(Maths):
         return PRODUCT, f"<mfrac>{''.join(rows)}</mfrac>"  # at full size: a slope above the line stays readable
 
     def power(self, base: Side, exponent: Side) -> tuple[int, str]:
-        below = unbroken(base.write(ATOM))
-        return POWER, f"<msup>{mrow(below)}{mrow(unbroken(exponent.write(0)))}</msup>"
+        below, mark = unbroken(base.write(ATOM)), entry_by_entry(base) and "<mo>⊙</mo>"
+        return POWER, f"<msup>{mrow(below)}{mrow(mark + unbroken(exponent.write(0)))}</msup>"
 
     def view(self, inner: Expr, view: str) -> tuple[int, str]:
         base = unbroken(self.write(inner, ATOM))

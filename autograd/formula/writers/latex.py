@@ -14,7 +14,17 @@ from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, NumberT
 from autograd.formula.writers.arithmetic import Written
 from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import has_numbers, one_page, pages
-from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, over, times_sign
+from autograd.formula.writers.writer import (
+    ATOM,
+    POWER,
+    PRODUCT,
+    SUM,
+    Side,
+    entry_by_entry,
+    hold_of_name,
+    over,
+    times_sign,
+)
 
 SIGNS = {
     MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",
@@ -68,7 +78,8 @@ class Latex(Maths):
         return PRODUCT, rf"\frac{{{left.write(0)}}}{{{right.write(0)}}}"
 
     def power(self, base: Side, exponent: Side) -> tuple[int, str]:
-        return POWER, f"{{{base.write(ATOM)}}}^{{{exponent.write(0)}}}"
+        mark = entry_by_entry(base) and self.sign("⊙")
+        return POWER, f"{{{base.write(ATOM)}}}^{{{mark}{exponent.write(0)}}}"
 
     def view(self, inner: Expr, view: str) -> tuple[int, str]:
         return POWER, rf"{{{self.write(inner, ATOM)}}}^\top"
@@ -99,7 +110,7 @@ class LatexNumbers(Latex):
 
     def symbol(self, e: Expr) -> tuple[int, str]:
         if e.value is UNKNOWN:
-            return ATOM, latex_symbol(e.name)
+            return hold_of_name(e.name), latex_symbol(e.name)
         return self._number(e.value, self.written(e))
 
     def number(self, value: Any) -> tuple[int, str]:
@@ -124,9 +135,9 @@ class LatexNumbers(Latex):
             return SUM, f"{left.write(SUM)}{self.sign('+')}{right.write(PRODUCT)}"
         return super().infix(op, left, right)
 
-    def view(self, inner: Expr, view: str) -> tuple[int, str]:
+    def turned(self, inner: Expr, view: str) -> tuple[int, str] | None:
         if not inner.is_symbol or inner.value is UNKNOWN:
-            return super().view(inner, view)
+            return None
         turned = np.transpose(inner.value) if view == "T" else np.matrix_transpose(inner.value)
         return self._number(turned, self.written(inner))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from autograd.expr import Expr
 from autograd.formula.text import PRIME
-from autograd.formula.writers.writer import ATOM, SIGN, Writer, over
+from autograd.formula.writers.writer import SIGN, Writer, hold_of_name, over
 
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
@@ -66,7 +66,7 @@ class Maths(Writer):
             return SIGN, self.slope(e.node)
         if e.inline and e.formula is not None:
             return self.unbracketed(e.formula)
-        return ATOM, self.name(e.name)
+        return hold_of_name(e.name), self.name(e.name)
 
     def below(self, node: Any) -> str:
         """What follows the ∂ below a slope: a name, or an expression in brackets."""

@@ -13,7 +13,7 @@ from autograd.formula.numbers import MINUS, Notation, NumberTable, cell, dimensi
 from autograd.formula.text import columns
 
 EQUALITY = "=≈→"  # a line too wide breaks before these first
-OPERATORS = (*EQUALITY, *"+−×⊙·/^@*", "**", "+=")  # and never after one of these
+OPERATORS = (*EQUALITY, *"+−×⊙·/^@*", "**", "^⊙", "+=")  # and never after one of these
 HANG = "  "  # before the later rows of a line that takes several
 
 _ENDS_IN_EQUALITY = re.compile(f"(.*) ([{EQUALITY}] )")
@@ -31,6 +31,11 @@ class Number:
     @property
     def text(self) -> str:
         return shown(self.value, self.bracketed, self.written)
+
+    @property
+    def has_power(self) -> bool:
+        """Does it show a power of ten, which is not a shape such as 5×10?"""
+        return has_numbers(self.value) and "×10" in self.text
 
     @property
     def is_negative(self) -> bool:

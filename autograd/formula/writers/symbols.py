@@ -10,7 +10,7 @@ import numpy as np
 
 from autograd.expr import Expr, lines_of
 from autograd.formula.numbers import MINUS, literal
-from autograd.formula.writers.writer import ATOM, SIGN, Writer, is_default, without_new_axes
+from autograd.formula.writers.writer import ATOM, SIGN, Writer, hold_of_name, is_default, without_new_axes
 
 IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)  # m₁ is no name in Python
 
@@ -49,7 +49,7 @@ class Symbols(Writer):
             return self.unbracketed(e.formula)
         if e.is_gradient and self.gradient and e.formula is None:
             return ATOM, self.gradient
-        return (SIGN if e.name.startswith(MINUS) else ATOM), e.name
+        return (ATOM if e.is_gradient else hold_of_name(e.name)), e.name
 
     def number(self, value: Any) -> tuple[int, str]:
         return ATOM, literal(value)

@@ -7,6 +7,8 @@ Subclasses write the parts: `symbols` (text and code), `arithmetic` (numbers), `
 from __future__ import annotations
 
 import ast
+import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,6 +26,9 @@ INFIX = {ast.Add: (" + ", SUM, SUM, SUM), ast.Sub: (f" {MINUS} ", SUM, SUM, PROD
 COMPARISONS = {ast.Lt: "<", ast.LtE: "≤", ast.Gt: ">", ast.GtE: "≥", ast.Eq: "=", ast.NotEq: "≠"}
 LONGEST_SETTING = 40  # characters of an index or another setting
 
+_BRACKETS = re.compile(r"\([^()[\]{}]*\)|\[[^()[\]{}]*\]|\{[^()[\]{}]*\}")
+_OPERATOR = re.compile(f"[-{MINUS}+*/@^%×·⊙÷<>=≤≥≠]")
+
 
 class Writer:
     """Walks a formula. `write(e, outer)` brackets it if it holds together less tightly than `outer`."""
@@ -31,6 +36,11 @@ class Writer:
     def write(self, e: Expr, outer: int = SAID) -> Any:
         tightness, written = self.unbracketed(e)
         return self.bracketed(written) if tightness < outer else written
+
+    def line(self, e: Expr) -> Any:
+        """A whole line. Inside of one a transpose may be written as its turned numbers; alone it is one, `[1 2]ᵀ`."""
+        inner, view = turned_once(e)
+        return self.view(inner, view)[1] if view else self.write(e)
 
     def unbracketed(self, e: Expr) -> tuple[int, Any]:
         if e.op is None:
@@ -164,14 +174,10 @@ class Writer:
 
     def look_transpose(self, e: Expr) -> tuple[int, Any] | None:
         """`K.T`; turned twice, K itself."""
-        view = transposed(e)
+        inner, view = turned_once(e)
         if not view:
-            return None
-        inner = e.args[0]
-        before = inner.formula if inner.inline and inner.formula is not None else inner
-        if before.op is not None and before.op.look == "transpose" and transposed(before) == view:
-            return self.unbracketed(before.args[0])
-        return self.view(inner, view)
+            return None if inner is e else self.unbracketed(inner)
+        return self.turned(inner, view) or self.view(inner, view)
 
     def look_same(self, e: Expr) -> tuple[int, Any]:
         """An op that only changes a shape which is clear from its place."""
@@ -196,7 +202,12 @@ class Writer:
         return SAID, self.join(self.write(e.args[0], COMPARED), self.setting(f" at [{place}], 0 elsewhere"))
 
     def view(self, inner: Expr, view: str) -> tuple[int, Any]:
+        """A transpose with its sign."""
         return ATOM, self.join(self.write(inner, ATOM), self.setting(f".{view}"))
+
+    def turned(self, inner: Expr, view: str) -> tuple[int, Any] | None:
+        """The same as numbers that are turned already, for a writer of numbers."""
+        return None
 
     # --- what a subclass says ----------------------------------------------------------------------------------
 
@@ -247,6 +258,21 @@ def times_sign(op: ast.operator, left: Side, right: Side) -> str:
     if isinstance(op, ast.MatMult):
         return " · "
     return " ⊙ " if left.rank and right.rank else " × "
+
+
+def entry_by_entry(base: Side) -> str:
+    """The sign in the exponent of a power of every entry, as of a product: `[1 2]²` would be a matrix product."""
+    return "⊙" if base.rank else ""
+
+
+@functools.lru_cache(10_000)  # a drawing asks for most names several times
+def hold_of_name(name: str) -> int:
+    """How tightly a name holds together: one such as `a-b` needs brackets beside an operator, `f(a-b)` does not."""
+    while (inside := _BRACKETS.sub("", name)) != name:
+        name = inside
+    if _OPERATOR.search(name, 1):
+        return SAID
+    return SIGN if _OPERATOR.match(name) else ATOM
 
 
 def bindings(e: Expr) -> dict[str, Any]:
@@ -325,6 +351,17 @@ def over(e: Expr) -> str:
 
 def _axes_text(axes: tuple[int, ...], one: str) -> str:
     return f"{one}{axes[0]}" if len(axes) == 1 else f"axes {' and '.join(map(str, axes))}"
+
+
+def turned_once(e: Expr) -> tuple[Expr, str]:
+    """What a formula is the transpose of, and which, `T` or `mT`; of what is turned twice, the thing itself and ""."""
+    view = transposed(e) if e.op is not None and e.op.look == "transpose" else ""
+    if not view:
+        return e, ""
+    inner = e.args[0]
+    before = inner.formula if inner.inline and inner.formula is not None else inner
+    twice = before.op is not None and before.op.look == "transpose" and transposed(before) == view
+    return (before.args[0], "") if twice else (inner, view)
 
 
 def transposed(e: Expr) -> str:

@@ -353,6 +353,7 @@ OPS = {
     "every kind of function": lambda x, y: (ag.gelu(x) + (y * y + 1).log() * ag.sigmoid(x) - ag.relu(y).exp()).sum(),
     "choices": lambda x, y: (ag.where(x > y, x * 2, y**3) + ag.maximum(x, y) * abs(x - y)).mean(),
     "attention": lambda x, y: nn.functional.attention(x, y, x + y).sum(),
+    "transposes and powers": lambda x, y: ((x.T * 1e-6).T ** 2 @ y.T**3 + (x.T * y + 9) ** 0.5).sum(),
 }
 
 

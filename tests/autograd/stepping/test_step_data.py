@@ -316,13 +316,45 @@ def test_a_negative_constant_after_a_sign_is_bracketed():
     assert step(a * -3.0)[0].numbers == "2 × (−3) = −6"
     assert step(-3.0 * a)[0].numbers == "−3 × 2 = −6"
     assert step(a - 3.0)[0].numbers == "2 − 3 = −1"
-    assert step(a ** -2.0)[0].numbers == "2⁻² = 0.25"
+    assert step(a**-2.0)[0].numbers == "2⁻² = 0.25"
 
 
 def test_a_power_of_a_number_that_has_a_power_of_ten():
     assert step(Value(5e-6, name="a") ** 2)[0].numbers == "(5×10⁻⁶)² = 2.5×10⁻¹¹"
     squares = step((Value([5e-6, -1e-6], name="x") ** 2).sum())[0]
-    assert squares.numbers == "([5, −1]×10⁻⁶)² = [2.5, 0.1]×10⁻¹¹"
+    assert squares.numbers == "([5, −1]×10⁻⁶)^⊙2 = [2.5, 0.1]×10⁻¹¹"
+
+
+def test_a_power_of_every_entry_is_no_product_of_matrices():
+    x = Value([[1.0, 2.0], [3.0, 4.0]], name="x")
+    assert step((x**2).sum())[0].numbers == "[[1, 2], [3, 4]]^⊙2 = [[1, 4], [9, 16]]"
+    assert step((x**-1.0).sum())[0].numbers == "[[1, 2], [3, 4]]^⊙−1 ≈ [[1, 0.5], [0.333, 0.25]]"
+    assert step((x**0.5)[:, :1].sum())[0].numbers.startswith("[[1, 2], [3, 4]] ^⊙ 0.5 ≈ ")
+    wide = Value(np.ones((20, 10)), name="wide")  # 20×10 is a shape, not a power of ten
+    assert step((wide**2).sum())[0].numbers.startswith("[20×10]^⊙2 = ")
+
+
+def test_a_transpose_alone_shows_what_is_turned():
+    k = Value([[1.0, 2.0], [3.0, 5.0]], name="k")
+    there, *_, back = step((k.T * k).sum())
+    assert there.numbers == "[[1, 2], [3, 5]]ᵀ = [[1, 3], [2, 5]]"
+    assert back.contributions[0].numbers == "[[1, 2], [3, 5]]ᵀ = [[1, 3], [2, 5]]"
+    assert step((Value([[1e-6, 2e-6]], name="small").T).sum())[0].numbers.startswith("([1, 2]×10⁻⁶)ᵀ = ")
+    assert step((k @ k.T).sum())[1].numbers.startswith("[[1, 2], [3, 5]] · [[1, 3], [2, 5]] = ")
+
+
+def test_a_name_with_an_operator_stands_in_brackets():
+    a, b, c = (Value(number, name=name) for number, name in ((2.0, "a*b"), (3.0, "c-d"), (5.0, "f(c-d)[i+1]")))
+
+    def expression(root):
+        return step(root).words.names.expression(root)
+
+    assert expression((a * b).tanh()) == "tanh((a*b) * (c-d))" and expression(a * c) == "(a*b) * f(c-d)[i+1]"
+    assert expression(a + b.exp()) == "(a*b) + exp(c-d)" and expression(Value(2.0, name="-a") ** 2) == "(-a) ** 2"
+    assert step(a * c)[-1].contributions[1].rule == "g * (a*b)"
+    tanh = a.tanh()
+    tanh.name = "x-y"
+    assert step(tanh * 2)[-1].contributions[0].rule == "g * (1 − (x-y) ** 2)"
 
 
 def by_hand(line):

@@ -38,6 +38,21 @@ def small():
     return loss
 
 
+def test_maths_says_what_is_done_to_each_entry_and_brackets_names():
+    x, odd = Value([[1.0, 2.0], [3.0, 4.0]], name="x"), Value(2.0, name="a-b")
+    square, scaled = step((x**2 * odd).sum())[:2]
+    assert written(square) == "<msup><mrow><mi>x</mi></mrow><mrow><mo>⊙</mo><mn>2</mn></mrow></msup>"
+    assert written(square, Latex) == r"{x}^{\odot 2}" and written(step(odd**2)[0], Latex).endswith("^{2}")
+    brackets = '<mo stretchy="false">(</mo><mi mathvariant="normal">a-b</mi><mo stretchy="false">)</mo>'
+    assert brackets in written(scaled) and r"\left(\text{a-b}\right)" in written(scaled, Latex)
+
+
+def test_latex_turns_the_numbers_of_a_transpose_after_the_sign():
+    text = step((Value([[1.0, 2.0], [3.0, 5.0]], name="k").T).sum()).latex()
+    matrix = r"\begin{bmatrix} 1 & %s \\ %s & 5 \end{bmatrix}"
+    assert rf"{{{matrix % (2, 3)}}}^\top = {matrix % (3, 2)}" in text
+
+
 # --- text -------------------------------------------------------------------------------------------------------
 
 
@@ -125,7 +140,7 @@ def test_only_gradients_are_orange():
     steps = step((x * x).sum())
     forward, backward = (Panels(steps).panel(steps[index]) for index in (0, -1))
     assert "hg-arith" in forward and "hg-gr" not in forward
-    assert 'hg-num hg-gr hg-new' in backward
+    assert "hg-num hg-gr hg-new" in backward
 
 
 # --- mathematics ------------------------------------------------------------------------------------------------

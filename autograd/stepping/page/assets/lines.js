@@ -3,7 +3,7 @@
 // pointing at one can light up those it was computed from.
 const lines = (() => {
   const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
-  const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "+="];
+  const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "^⊙", "+="];
   const LARGEST = [4, 4], LONGEST_VECTOR = 6, MOST_SLICES = 4, ROUGH_DIGITS = 3;
 
   const escaped = text => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
@@ -136,10 +136,11 @@ const lines = (() => {
   }
   // Slots filled; `written` gives a quantity's notation.
   function filled(page, registers, pieces, written) {
-    return pieces.map(piece => {
+    return pieces.flatMap(piece => {
       if (typeof piece === "string") return piece;
       const [number, offset, turned, brackets, gradient] = piece;
-      return { ...quantity(page, registers, number, written(number, offset), { offset, turned }), brackets, gradient };
+      const q = { ...quantity(page, registers, number, written(number, offset), { offset, turned }), brackets, gradient };
+      return shows(q.shape) && q.shape.length && isBracketed(plain(q), brackets) ? ["(", q, ")"] : q;
     });
   }
   function answer(sign, q, tint) {
