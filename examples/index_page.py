@@ -84,7 +84,7 @@ def _first(first: Sequence[First]) -> str:
 
 
 def _lessons() -> str:
-    """A card for each lesson; the page links those that `make lessons` has built."""
+    """A card for each lesson, folded until `make lessons` has built one: the page then links those there are."""
     cards = []
     for path in lessons():
         number, _, title = title_of(path).partition(" · ")
@@ -97,7 +97,8 @@ def _lessons() -> str:
 the worked examples below, 11 to 13 lead to a GPT, 14 to 16 are tools.
 <span id="lessons-how">As pages they take a minute to make: run <code>make lessons</code>, then open this page
 again.</span> To work in them, with JupyterLab: <code>make notebooks</code>.</p>
-<div class="lessons">{"".join(cards)}</div>"""
+<details id="lessons-list"><summary>all {len(cards)} titles</summary>
+<div class="lessons">{"".join(cards)}</div></details>"""
 
 
 def _overview(made: Sequence[Made]) -> str:

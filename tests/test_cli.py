@@ -356,3 +356,18 @@ def test_docs_describe_what_two_modules_have_once():
 def test_docs_fence_sessions_and_columns():
     text = docs.markdown("What it is.\n\n>>> 1 + 1\n2\n\nname  meaning\nx     input")
     assert text == "What it is.\n\n```pycon\n>>> 1 + 1\n2\n```\n\n```text\nname  meaning\nx     input\n```"
+
+
+def test_a_command_nearly_spelled_is_named(capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["examples", "3", "--set", "eta=0.2"])
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and "did you mean handgrad example 3 --set eta=0.2?" in said
+
+
+def test_play_without_numbers_begins_with_the_pages_own(capsys):
+    assert cli.main(["play", "tanh(a*b)"]) == 0
+    shown = capsys.readouterr()
+    assert "a * b = 2 × (−3) = −6" in shown.out
+    assert "for yours: handgrad play 'tanh(a*b)' a=2 b=-3" in shown.err
+    assert cli.main(["play", "tanh(a*b)", "a=1", "b=2"]) == 0 and capsys.readouterr().err == ""

@@ -12,7 +12,9 @@ where `run(arguments)` does the work and returns the exit status (None means 0),
 """
 
 import argparse
+import difflib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -92,7 +94,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 success, 1 a check failed, 2 wrong arguments."""
     prepare()
     root = parser()
-    arguments = root.parse_args(argv)
+    words = sys.argv[1:] if argv is None else list(argv)
+    if words and words[0] not in COMMANDS and (near := difflib.get_close_matches(words[0], COMMANDS, 1)):
+        meant = shlex.join([*near, *words[1:]])
+        root.error(f"there is no command {words[0]!r}; did you mean handgrad {meant}? There are {', '.join(COMMANDS)}")
+    arguments = root.parse_args(words)
     if arguments.command is None:
         root.print_help()
         return 0

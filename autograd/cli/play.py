@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import os
+import shlex
 import sys
 import webbrowser
 from typing import TYPE_CHECKING, Any
@@ -46,16 +47,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     from autograd.cli.step import show
     from autograd.playing.formula import FormulaError
-    from autograd.playing.graph import build
+    from autograd.playing.graph import build, with_numbers
     from autograd.playing.parser import parse
 
     text = arguments.formula
     try:
         formula = parse(text, given=variables)
         _refuse_unused(formula, variables)
-        root = build(formula, variables)
+        numbers = variables or with_numbers(formula, {})
+        root = build(formula, numbers)
     except FormulaError as error:
         raise CommandError(_pointed(text, error)) from error
+    if not variables:
+        chosen = " ".join(f"{name}={number:g}" for name, number in numbers.items())
+        print(f"from numbers of its own; for yours: handgrad play {shlex.quote(text)} {chosen}", file=sys.stderr)
     with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
         return show(root, arguments, title=text)
 

@@ -253,7 +253,7 @@ def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
 def _one_pass(nodes: list[Value]) -> dict[Value, tuple[Any, float]]:
     """What each leaf gets from the nodes that use it, whose gradients are known; and how much was added up."""
     sums: dict[Value, tuple[Any, float]] = {}
-    unknown = set()
+    unknown: set[Value] = set()
     with np.errstate(all="ignore"):
         for node in nodes:
             if node.op is None or not any(x.op is None and x.grad is not None for x in node.parents):

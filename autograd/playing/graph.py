@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,6 +15,12 @@ from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name,
 from autograd.value import Value
 
 MOST_ENTRIES = 4096  # of an array on the way: a formula is there to be read
+FIRST_NUMBERS = (2.0, -3.0, 0.5, 1.5, -1.0)  # of the first name, the second ...
+
+
+def with_numbers(formula: Formula, given: Mapping[str, Any]) -> dict[str, Any]:
+    """A number for each name of a formula: the one that is given, or one to begin with."""
+    return {name: given.get(name, first) for name, first in zip(formula.names, itertools.cycle(FIRST_NUMBERS))}
 
 
 def build(formula: Formula, variables: Mapping[str, Any]) -> Value:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html import escape
@@ -18,7 +17,7 @@ from autograd.graph import topological
 from autograd.pages import asset, embedded, filled
 from autograd.playing.code import Piece, code, result_name
 from autograd.playing.formula import Formula, FormulaError
-from autograd.playing.graph import build
+from autograd.playing.graph import build, with_numbers
 from autograd.playing.parser import parse
 from autograd.stepping import Stepper, step
 from autograd.stepping.page import document
@@ -26,7 +25,6 @@ from autograd.value import Value
 
 file = functools.partial(asset, "autograd.playing")
 MOST_CARDS = 40  # of a page that is made anew while somebody types
-FIRST_NUMBERS = (2.0, -3.0, 0.5, 1.5, -1.0)  # of the first name, the second ...
 
 
 @dataclass(frozen=True)
@@ -106,7 +104,7 @@ def _shown(stepper: Stepper, value: Any, name: str) -> dict[str, str]:
 def play(text: str, values: Mapping[str, float]) -> Play:
     """Read and compute a formula. A name without a number gets one."""
     formula = parse(text)
-    numbers = {name: values.get(name, first) for name, first in zip(formula.names, itertools.cycle(FIRST_NUMBERS))}
+    numbers = with_numbers(formula, values)
     root = build(formula, numbers)
     cards = len(topological(root))
     if cards > MOST_CARDS:

@@ -25,5 +25,6 @@
     const card = document.querySelector(`[data-page="notebooks/${page}"]`);
     if (card) card.href = card.dataset.page;
   }
-  $("lessons-how").hidden = lessons.length > 0;
+  const list = $("lessons-list"), heading = list.firstElementChild;
+  $("lessons-how").hidden = list.open = heading.hidden = lessons.length > 0;  // until then, only titles to unfold
 })();

@@ -324,12 +324,15 @@ def test_lessons_are_linked_once_they_are_built(out, browser):
     browser.open((folder / "index.html").as_uri())
     assert browser.js(card) is None and not browser.js("document.getElementById('lessons-how').hidden")
     says = f"document.querySelector('[data-page=\"notebooks/{lesson}\"]').innerText"
+    folded = "document.getElementById('lessons-list').offsetHeight"
+    assert browser.js(folded) < 60  # no screens of cards that lead nowhere
+    browser.js("document.getElementById('lessons-list').open = true")
     assert "not built yet: make lessons" in browser.js(says)
     (folder / "notebooks" / lesson).write_text("a lesson", encoding="utf-8")
     list_built(folder / "notebooks")
     browser.open((folder / "index.html").as_uri())
     assert browser.js(card) == f"notebooks/{lesson}" and browser.js("document.getElementById('lessons-how').hidden")
-    assert "make lessons" not in browser.js(says)
+    assert "make lessons" not in browser.js(says) and browser.js(folded) > 200
 
 
 @pytest.mark.slow
