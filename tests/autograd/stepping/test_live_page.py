@@ -426,6 +426,21 @@ def test_training_on_is_the_worksheets(open_page):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+def test_no_update_is_offered_where_the_loss_is_not_finite(open_page):
+    """log(x − 5) at x = 2 is NaN, though 1 / (x − 5) is a finite gradient."""
+    x = Value(6.0, name="x")
+    at = open_page((x - 5.0).log())
+    at.js("handgrad.goto(handgrad.length)")
+    offered = "!!document.getElementById('hg-update')"
+    assert at.js(offered) and at.js("document.getElementById('hg-next-name').textContent") == "update"
+    at.js("handgrad.set('x', 2)")
+    assert not at.js(offered) and at.js("document.getElementById('hg-next').disabled")
+    assert "L is NaN, so its gradients lead nowhere" in at.js("document.querySelector('.hg-loop').innerText")
+    assert "←" not in at.js("document.querySelector('.hg-loop').innerText")
+    at.js("handgrad.set('x', 7)")
+    assert at.js(offered)
+
+
 SGD, Adam, AdamW = nn.optim.SGD, nn.optim.Adam, nn.optim.AdamW
 OPTIMIZERS = {
     "SGD": lambda ps: SGD(ps, lr=0.3),

@@ -5,10 +5,11 @@ const training = (numbersOf, refresh) => {
   const $ = id => document.getElementById(id);
   const { page, root } = numbersOf, { top, update: { by, rate, moves } } = page.data;
   const CHART = { width: 360, height: 110 }, UPDATE_MS = 12, PAINT_MS = 100, SLIDER = [-4, 0];
-  const canTrain = moves.length > 0 && page.blocks[root].size === 1;
+  const hasUpdate = moves.length > 0 && page.blocks[root].size === 1;
   const trained = [];                          // the loss before and after each update
   let running = 0;
   const loss = () => page.read(root)[0];
+  const canTrain = () => hasUpdate && Number.isFinite(loss());  // finite gradients of NaN lead nowhere
   const shown = x => numbers.cell(x).text;
   const element = (tag, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(tag), properties);
@@ -45,11 +46,17 @@ const training = (numbersOf, refresh) => {
 
   // The update, after the last backward step: the training, and the lines of some parameters as Python wrote them.
   function loop(panel, updates) {
-    if (!canTrain) return;
+    if (!hasUpdate) return;
     const box = element("section", { className: "hg-to" }), all = element("div", { className: "hg-loop" }, box);
     const label = textContent => element("p", { className: "hg-lab", textContent });
     const act = (text, run, id) => element("button", { type: "button", textContent: text, onclick: run, id });
     box.append(element("h3", { textContent: `the update by ${by}: each parameter moves by its own gradient` }), stepSize());
+    panel.append(all);
+    if (!canTrain()) {
+      const why = `${top} is ${shown(loss())}, so its gradients lead nowhere and nothing is updated: change a number first.`;
+      box.append(element("p", { className: "hg-edit-note", textContent: why }), trained.length ? chart() : "");
+      return;
+    }
     box.append(element("div", { className: "hg-eta" },
       act("update, then forward again", () => { stop(); advance(); refresh(0); }, "hg-update"),
       act("train 100", () => train(100), "hg-train")));
@@ -60,7 +67,6 @@ const training = (numbersOf, refresh) => {
     }
     const more = moves.length - updates.length;
     if (more > 0) all.append(label(`and ${more} more parameter${more > 1 ? "s" : ""}`));
-    panel.append(all);
   }
   function forecast() {
     const { promised, really } = numbersOf.forecast();
@@ -105,5 +111,5 @@ const training = (numbersOf, refresh) => {
     return figure;
   }
 
-  return { loop, canTrain, forget };
+  return { loop, get canTrain() { return canTrain(); }, forget };
 };
