@@ -112,12 +112,13 @@ class Expr(Operators):
 
     def symbols(self) -> Iterator[Expr]:
         """The symbols in the formula, as often as they occur; lines that it uses are not opened."""
-        if self.op is None:
-            if self.name:
-                yield self
-        else:
-            for part in self.args:
-                yield from part.symbols()
+        waiting = [self]  # a sum of many terms is nested as deeply
+        while waiting:
+            e = waiting.pop()
+            if e.op is not None:
+                waiting += reversed(e.args)
+            elif e.name:
+                yield e
 
     def replaced(self, new: Callable[[Expr], Expr | None]) -> Expr:
         """The same formula with some parts replaced: those for which `new` gives something."""

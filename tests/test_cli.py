@@ -371,3 +371,11 @@ def test_play_without_numbers_begins_with_the_pages_own(capsys):
     assert "a * b = 2 × (−3) = −6" in shown.out
     assert "for yours: handgrad play 'tanh(a*b)' a=2 b=-3" in shown.err
     assert cli.main(["play", "tanh(a*b)", "a=1", "b=2"]) == 0 and capsys.readouterr().err == ""
+
+
+def test_a_sheet_of_a_large_graph_says_that_it_takes_a_while(tmp_path, capsys, monkeypatch):
+    words = ["worksheet", "example1", "--only", "Q", "-o", str(tmp_path / "sheet.md")]
+    assert cli.main(words) == 0 and capsys.readouterr().err == ""
+    monkeypatch.setattr("autograd.cli.worksheet.LARGE_GRAPH", 10)
+    assert cli.main(words) == 0
+    assert "numbers, and a sheet of any part needs all: this takes a while" in capsys.readouterr().err

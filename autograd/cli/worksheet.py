@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from autograd.worksheets import Worksheet
 
 MANY_BLANKS = 500  # more than the longest worked example on paper asks for
+LARGE_GRAPH = 10_000  # numbers; a few seconds from there on
 
 
 def register(subparsers: Subparsers) -> None:
@@ -91,12 +93,17 @@ def make_sheet(what: str, *, variant: int = 0, **options: Any) -> Worksheet:
 
 def sheets(what: str, variants: Iterable[int], **options: Any) -> Iterator[Worksheet]:
     """Several variants of it, for which a file is run once."""
+    from autograd.formula.numbers import count
+    from autograd.graph import topological
     from autograd.worksheets import worksheet
     from autograd.worksheets.variants import variant as variant_of
 
     root, names = root_of(what)
     if root.size != 1:
         options["backward"] = False
+    if (numbers := sum(node.size for node in topological(root))) > LARGE_GRAPH:
+        slow = f"{what} has {count(numbers)} numbers, and a sheet of any part needs all: this takes a while"
+        print(f"{slow}; --forward-only and a smaller model are quicker", file=sys.stderr, flush=True)
     options |= {"title": title_of(what), "source": "" if is_file(what) else what, "names": names or None}
     for number in variants:
         yield variant_of(root, number, **options) if number else worksheet(root, **options)

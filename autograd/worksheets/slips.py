@@ -26,6 +26,7 @@ from autograd.worksheets.parts import UPDATE, Blank
 from autograd.worksheets.sheet import Worksheet
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
+LONGEST_SUM = 40  # terms up to which a forgotten one is looked for: among more of them, one fits nearly any number
 
 
 class Mistake(str):
@@ -165,10 +166,10 @@ class Alternatives:
 
     def _terms(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:
         terms, known = _terms(e), [outline(rest) for rest in self._without_target(e)]
-        if len(terms) > 1:
+        if 1 < len(terms) <= LONGEST_SUM:
             for i in range(len(terms)):
                 rest = _sum(terms[:i] + terms[i + 1 :])
-                if outline(rest) not in known:
+                if not known or outline(rest) not in known:
                     yield TERM, rest
 
     def _signs(self, e: Expr) -> Iterator[tuple[Slip, Expr]]:

@@ -201,3 +201,11 @@ def test_numpys_functions_write_themselves_down():
     for reads_numbers in (np.isfinite, np.frexp):
         with pytest.raises(TypeError):
             reads_numbers(y)
+
+
+def test_the_symbols_of_a_long_sum_are_read_in_order():
+    names = [f"x{i}" for i in range(3000)]  # nested deeper than Python can call
+    whole = Expr(names[0], 1.0)
+    for name in names[1:]:
+        whole = whole + Expr(name, 1.0)
+    assert [e.name for e in whole.symbols()] == names

@@ -8,7 +8,7 @@ import pytest
 
 from autograd import Value, cross_entropy, layer_norm, softmax
 from autograd.errors import DataError
-from autograd.worksheets import grade, worksheet
+from autograd.worksheets import grade, slips, worksheet
 from autograd.worksheets.slips import WHICH
 from examples import EXAMPLES
 from tests.sweep import slow_but
@@ -318,3 +318,12 @@ def test_relu_and_swapped_digits_and_unknown_slips():
     sheet = worksheet(Value(2.0, name="a") * 0.6173)
     assert slip(sheet, "1.2436", "L") == "two digits swapped"
     assert slip(sheet, "5.5555", "L") == "no known slip"
+
+
+@pytest.mark.parametrize(("terms", "looked_for"), [(8, 8), (slips.LONGEST_SUM + 1, 0)])
+def test_a_forgotten_term_is_looked_for_in_sums_that_a_hand_adds_up(terms, looked_for):
+    """In a long one some term fits nearly any number; and a page would carry the sum as often as it has terms."""
+    x, y = (Value(np.linspace(0.1, last, terms), name=name) for last, name in ((1.0, "x"), (2.0, "y")))
+    sheet = worksheet((x @ y).tanh(), backward=False)
+    found = [slip for slip, _ in slips.Alternatives(sheet, sheet.blanks[0]).all()]
+    assert found.count(slips.TERM) == looked_for
