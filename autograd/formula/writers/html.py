@@ -214,7 +214,9 @@ def grouped(pieces: list[Piece]) -> str:
 
 def _piece(piece: Piece) -> str:
     if isinstance(piece, str):
-        return f'<span class="hg-op">{xml(piece.strip())}</span>' if piece.strip() else ""
+        text = piece.strip()
+        raised = " hg-raised" if re.fullmatch(r"ᵀ|\^⊙\S+", text) else ""
+        return f'<span class="hg-op{raised}">{xml(text)}</span>' if text else ""
     return number_html(piece, "hg-gr" if piece.is_gradient else "")
 
 

@@ -16,7 +16,7 @@ import autograd as ag
 from autograd import Value, cli, step
 from autograd.errors import StepError
 from autograd.formula.text import columns
-from autograd.formula.writers.html import BREAK, MathML, math, symbol_mathml
+from autograd.formula.writers.html import BREAK, MathML, grouped, math, symbol_mathml
 from autograd.formula.writers.latex import Latex
 from autograd.formula.writers.pieces import units
 from autograd.stepping.page.panel import Panels
@@ -45,6 +45,12 @@ def test_maths_says_what_is_done_to_each_entry_and_brackets_names():
     assert written(square, Latex) == r"{x}^{\odot 2}" and written(step(odd**2)[0], Latex).endswith("^{2}")
     brackets = '<mo stretchy="false">(</mo><mi mathvariant="normal">a-b</mi><mo stretchy="false">)</mo>'
     assert brackets in written(scaled) and r"\left(\text{a-b}\right)" in written(scaled, Latex)
+
+
+def test_a_page_raises_the_sign_of_a_transpose_and_of_a_power():
+    turned, squared = step((Value([[1.0, 2.0], [3.0, 5.0]], name="k").T ** 2).sum())[:2]
+    for one, sign in ((turned, "ᵀ"), (squared, "^⊙2")):
+        assert f'</span><span class="hg-op hg-raised">{sign}</span>' in grouped(one.in_numbers(one.lines[-1]))
 
 
 def test_latex_turns_the_numbers_of_a_transpose_after_the_sign():

@@ -126,8 +126,8 @@ const lines = (() => {
   }
   function pieceHtml(piece) {
     if (typeof piece !== "string") return html(piece, piece.gradient ? "hg-gr" : "", { brackets: piece.brackets });
-    const text = piece.trim();
-    return text ? `<span class="hg-op">${escaped(text)}</span>` : "";
+    const text = piece.trim(), raised = /^(ᵀ|\^⊙\S+)$/.test(text) ? " hg-raised" : "";
+    return text ? `<span class="hg-op${raised}">${escaped(text)}</span>` : "";
   }
   function pieceText(piece) {
     if (typeof piece === "string") return piece;
