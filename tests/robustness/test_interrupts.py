@@ -18,14 +18,6 @@ from tests.interrupts import at_every_moment, at_random_moments, needs_signals, 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.fixture(autouse=True)
-def numpys_warnings_stay():
-    """The end of NumPy's own `with np.errstate(...)` is Python, so that a signal there leaves the warnings off."""
-    before = np.geterr()
-    yield
-    np.seterr(**before)
-
-
 def as_bits(x):
     if x.__class__ is float:
         return x.hex()
