@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import cotangent_for, reach, refuse_stale, run_hooks, walk
+from autograd.backprop import cotangent_for, reach, refuse_stale, run_leaf_hooks, walk
 from autograd.backprop import sent as sent_by
 from autograd.errors import BackwardError
 from autograd.formula.noise import noises_of, without_noise
@@ -67,9 +67,9 @@ class Walk:
             self.sent.append(Sent(node, parent, value, total))
 
         with np.errstate(all="ignore"):
-            results = walk(self.order, {self.root: self.seed}, watch=note)
-        self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
+            results = walk(self.order, self.incoming, watch=note)
         self._finish_leaves()
+        self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
 
     def _measure_values(self) -> None:
         """Which results are nothing but rounding errors: terms that cancel, and what is computed from these."""
@@ -114,13 +114,14 @@ class Walk:
         return self._noises_of(node, compute, arrived, (node.data, self.blurred.get(node, 0.0)))
 
     def _finish_leaves(self) -> None:
-        """Hooks of leaves run last, as in `backward`."""
-        for sent in reversed(self.sent):
-            if sent.parent.op is None and sent.parent not in self.incoming:
-                if sent.parent._note is not None and sent.parent._note.hooks:
-                    sent.total = run_hooks(sent.parent, sent.total)
-                sent.total = self._exact.get(sent.parent, sent.total)
-                self.incoming[sent.parent] = sent.total
+        """Hooks of leaves run last, as in `backward`; with what was sent last, a leaf has what they leave."""
+        leaves = self.incoming  # the walk has taken out all others
+        leaves |= {leaf: self._exact[leaf] for leaf in leaves if leaf in self._exact}
+        run_leaf_hooks(leaves)
+        last = {sent.parent: sent for sent in self.sent}
+        for leaf in leaves:
+            if leaf in last:
+                last[leaf].total = leaves[leaf]
 
     def gradient(self, node: Value) -> Any:
         """A node's gradient as it is shown, with 0 in place of rounding noise; None if none arrives."""

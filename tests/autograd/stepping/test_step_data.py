@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import autograd as ag
+import nn
 from autograd import OPS, Value, explain, step
 from autograd.backprop import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
@@ -200,6 +201,15 @@ def test_hooks_run_as_in_backward():
     steps = step(loss)
     loss.backward()
     assert steps[-1].contributions[-1].total == a.grad
+
+
+def test_hooks_run_as_in_backward_where_fused_ops_are_shown_as_their_steps():
+    x = Value(np.random.default_rng(0).normal(size=(3, 4)), name="x")
+    x.hook(lambda g: g * 2)
+    loss = (nn.MultiHeadAttention(4, 2, rng=0)(x) ** 2).sum()
+    shown = step(loss).walk.incoming[x]
+    loss.backward()
+    np.testing.assert_array_equal(shown, x.grad)
 
 
 # --- every op of the table, every example, random graphs ------------------------------------------------------
