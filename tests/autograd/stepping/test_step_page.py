@@ -309,8 +309,8 @@ def test_narrow_screens(page):
     assert box[0] >= 0 and box[1] <= 390
 
 
-# At each position: texts in view that are smaller than 11 px, as they are seen; where the card is that it is about; and
-# what it may not reach over: the button, on a phone, else the stage.
+# At each position: texts in view that are smaller than 11 px, as they are seen; and whether the card that it is about
+# is cut off, or under the button.
 EVERY_STEP = """(() => {
   const isSmall = one => {
     if (![...one.childNodes].some(part => part.nodeType === Node.TEXT_NODE && part.data.trim())) return false;
@@ -320,7 +320,7 @@ EVERY_STEP = """(() => {
     return box.width && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
   };
   const stage = document.getElementById("hg-stage").getBoundingClientRect(), found = [];
-  const lowest = innerWidth < 600 ? document.getElementById("hg-fit").getBoundingClientRect().top : stage.bottom;
+  const lowest = document.getElementById("hg-fit").getBoundingClientRect().top;
   for (let at = 0; at <= handgrad.length; at++) {
     handgrad.goto(at);
     const texts = document.querySelectorAll("#hg-stage text, .hg-bar *, .hg-controls *, #hg-panel *");
@@ -343,8 +343,8 @@ def scalar_mlp():
 
 @pytest.mark.parametrize("graph", [transformer_block, scalar_mlp])
 def test_everything_can_be_read(page, tmp_path, graph):
-    """However far apart the cards of a step are: the one it is about is in view, clear of a phone's button, and no text
-    is smaller than 11 px."""
+    """However far apart the cards of a step are: the one it is about is in view, clear of the button, and no text is
+    smaller than 11 px."""
     step(graph()).save(tmp_path / "x.html")
     for width, height in ((1280, 800), (390, 844)):
         at = page(where=(tmp_path / "x.html").as_uri(), width=width, height=height, phone=width == 390)

@@ -4,7 +4,7 @@
 // `readable` is the scale at which the smallest text can be read: only what the reader asks for is smaller.
 const cameraOn = (stage, scene, seen, readable) => {
   const USUAL = [readable, readable, 1.4], LARGE = [1, 1.6, 2.2];  // scales: the least, of the cards of a step, of a small graph
-  const MARGIN = 22, NARROW = 600, BUTTON = 56;  // px: around the lit cards; a phone; the room of the button in its graph
+  const MARGIN = 22, BUTTON = 56;          // px: around the lit cards; below them, for the button in the graph
   const CAMERA_MS = 220;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let camera = null, moving = 0, area = null;
@@ -15,8 +15,8 @@ const cameraOn = (stage, scene, seen, readable) => {
   function target() {
     if (held) return held;
     const { view, position, size } = scene();
-    const { width, height } = stageArea(), isNarrow = width < NARROW, [least, wanted, most] = isLarge ? LARGE : USUAL;
-    const area = isNarrow ? { width, height: height - BUTTON, below: BUTTON } : { width, height, below: 0 };
+    const { width, height } = stageArea(), [least, wanted, most] = isLarge ? LARGE : USUAL;
+    const area = { width, height: height - BUTTON };
     const all = Math.min(area.width / size.width, area.height / size.height);
     const step = position ? view.steps[position - 1] : view.steps[0];
     const keys = step ? [step.card, ...step.inputs] : [];
@@ -36,14 +36,14 @@ const cameraOn = (stage, scene, seen, readable) => {
       box.x = Math.min(x - MARGIN, Math.max(box.x, x + width + MARGIN - box.width));
       box.y = Math.min(y - MARGIN, Math.max(box.y, y + height + MARGIN - tall));
     }
-    const lowest = size.height + area.below / Math.max(scale, least) - box.height;
+    const lowest = size.height + BUTTON / Math.max(scale, least) - box.height;
     box.x = box.width > size.width ? (size.width - box.width) / 2 : clamp(box.x, 0, size.width - box.width);
     box.y = lowest < 0 ? lowest / 2 : clamp(box.y, 0, lowest);
     return box;
   }
   const clamp = (value, low, high) => Math.max(low, Math.min(value, high));
-  const centred = (x, y, scale, { width, height, below }) => ({
-    x: x - width / scale / 2, y: y - height / scale / 2, width: width / scale, height: (height + below) / scale,
+  const centred = (x, y, scale, { width, height }) => ({
+    x: x - width / scale / 2, y: y - height / scale / 2, width: width / scale, height: (height + BUTTON) / scale,
   });
   function look(box) {                     // a transform: nothing in the drawing is laid out anew
     camera = box;
