@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class MathML(Maths):
         return str(self.write(e))
 
     def sign(self, text: str) -> str:
-        return f"{BREAK if text.startswith(' ') else ''}<mo>{xml(text.strip())}</mo>"
+        return f"{BREAK}{infix(text.strip())}" if text.startswith(" ") else f"<mo>{xml(text.strip())}</mo>"
 
     def setting(self, text: str) -> str:
         if text.strip() in ("(", ")", "[", "]", ","):
@@ -142,6 +143,11 @@ def length_shown(written: str) -> int:
     return len(re.sub(r"<[^>]+>|&[a-z]+;", "", unbroken(written)))
 
 
+def infix(sign: str) -> str:
+    """A sign between two parts, with the space around it also where a line begins with it."""
+    return f'<mo form="infix">{xml(sign)}</mo>'
+
+
 def mrow(written: str) -> str:
     return f"<mrow>{written}</mrow>"
 
@@ -181,13 +187,15 @@ def _upright(word: str) -> str:
     return f'<mi mathvariant="normal">{xml(clipped(word, LONGEST_SYMBOL))}</mi>'
 
 
-def math(content: str, spoken: str) -> str:
-    """The `<math>` elements of a formula, one for each piece between the places where a line may end; the first has a
-    text for screen readers that do not read MathML."""
-    first, *rest = [piece for piece in content.split(BREAK) if piece]
-    pieces = [f'<math displaystyle="true" aria-label="{xml(spoken)}">{mrow(first)}</math>']
-    pieces += [f'<math displaystyle="true" aria-hidden="true">{mrow(piece)}</math>' for piece in rest]
-    return f'<span class="hg-math">{"".join(pieces)}</span>'
+def math(*sides: str, spoken: str) -> str:
+    """The `<math>` elements of a formula, one for each piece between the places where a line may end. A line ends
+    between two sides of an equation first. The first piece has a text for screen readers that do not read MathML."""
+    labels = chain([f'aria-label="{xml(spoken)}"'], repeat('aria-hidden="true"'))
+    elements = [
+        [f'<math displaystyle="true" {next(labels)}>{mrow(piece)}</math>' for piece in side.split(BREAK) if piece]
+        for side in sides
+    ]
+    return "".join(f'<span class="hg-math">{"".join(side)}</span>' for side in elements)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ Numbers are tables with drawn brackets; MathML carries fractions and indices onl
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from autograd.formula.writers.html import (
     ROOMY,
     MathML,
     after_d,
+    infix,
     math,
     number_html,
     slope_mathml,
@@ -59,7 +61,7 @@ class Panels:
             )
         if backward:
             top = xml(self.words.top)
-            slope = math(self._slope_by(after_d("x")), f"d {self.words.top} by d x")
+            slope = math(self._slope_by(after_d("x")), spoken=f"d {self.words.top} by d x")
             meant = f"{top}, which is short for {root}," if self.words.is_of_root and top != root else top
             lines += [
                 f'<p>Then <b class="hg-grad-word">backward</b>: {_steps(backward)}. Each sends the gradient of '
@@ -106,8 +108,8 @@ class Panels:
         """The lines that lead to a value, in symbols and numbers."""
         *named, last = step.lines
         name, made = self._written(self.words.symbol(step.node)), self._written(last.formula)
-        told = made if name == made else f"{name}{BREAK}<mo>{last.sign}</mo>{made}"  # without a name, by its formula
-        symbols = math(told, f"{step.name} {last.sign} {self.words.names.written(last.formula)}")
+        sides = [made] if name == made else [name, f"{infix(last.sign)}{made}"]  # without a name, by its formula
+        symbols = math(*sides, spoken=f"{step.name} {last.sign} {self.words.names.written(last.formula)}")
         return f'{self._named(step, named)}<div class="hg-sym">{symbols}</div>{self.numbers.line(step, last)}'
 
     def _named(self, step: Step, lines: list[Line]) -> str:
@@ -115,12 +117,12 @@ class Panels:
         rows = []
         for line in lines:
             name = line.result.name
-            formula = f"<mo>{line.sign}</mo>{self._written(line.formula)}"
-            symbols = math(formula, f"{name} {line.sign} {self.words.names.written(line.formula)}")
+            formula = f"{infix(line.sign)}{self._written(line.formula)}"
+            symbols = math(formula, spoken=f"{name} {line.sign} {self.words.names.written(line.formula)}")
             says = f'<span class="hg-says">{xml(line.says)}</span>' if line.says else ""
             numbers = self.numbers.line(step, line)
             rows.append(
-                f'<div class="hg-named"><div class="hg-name">{math(symbol_mathml(name), name)}</div>'
+                f'<div class="hg-named"><div class="hg-name">{math(symbol_mathml(name), spoken=name)}</div>'
                 f'<div class="hg-does"><div class="hg-sym">{symbols}{says}</div>{numbers}</div></div>'
             )
         return f'<div class="hg-lines">{"".join(rows)}</div>' if rows else ""
@@ -183,22 +185,23 @@ class Panels:
         mark += self.numbers.around(contribution)
         return _question("why so little?", little, mark + " hidden" * (not little))
 
-    def _general(self, contribution: Contribution) -> str:
+    def _general(self, contribution: Contribution) -> list[str]:
         """For plain numbers the chain rule in its general form, before the op's own."""
         step, line = contribution.step, contribution.line
         assert line is not None
         if np.ndim(step.value) or np.ndim(contribution.value) or line.formula.op is None or len(contribution.lines) > 1:
-            return ""
+            return []
         here, there = self._after_d(step.node), self._after_d(contribution.parent)
         if contribution.operand != self.words.name(contribution.parent):  # one of several, by number
             there = after_d(contribution.operand)
-        return f"{self._slope_by(here)}{BREAK}<mo>·</mo>{slope_mathml(here, there)}{BREAK}<mo>=</mo>"
+        return [f"{self._slope_by(here)}{BREAK}{infix('·')}{slope_mathml(here, there)}"]
 
-    def _rule(self, contribution: Contribution, general: str = "") -> str:
+    def _rule(self, contribution: Contribution, general: Sequence[str] = ()) -> str:
         slope = self._slope_by(self._after_d(contribution.parent))
         assert contribution.line is not None
-        written = self._written(contribution.line.formula)
-        return math(f"{slope}{BREAK}<mo>+=</mo>{general}{written}", contribution.own_symbols)
+        first, *others = [*general, self._written(contribution.line.formula)]
+        sides = [slope, f"{infix('+=')}{first}", *(f"{infix('=')}{side}" for side in others)]
+        return math(*sides, spoken=contribution.own_symbols)
 
     def _written(self, formula: Expr) -> str:
         return MathML(self.words.top, self.words.symbol).write_formula(formula)
@@ -324,7 +327,7 @@ class Panels:
         return f'<div class="hg-next"><p><b>Done.</b> {told}</p>{table}</div>'
 
     def _slope(self, node: Any) -> str:
-        return math(self._slope_by(self._after_d(node)), self.words.slope(node))
+        return math(self._slope_by(self._after_d(node)), spoken=self.words.slope(node))
 
     def _slope_by(self, below: str) -> str:
         """The gradient of the root by what `after_d` wrote."""

@@ -155,7 +155,7 @@ def test_only_gradients_are_orange():
 def test_mathml_is_well_formed_for_every_rule():
     for one in step(example3_full_backprop.graph()):
         for contribution in one.contributions:
-            element = ET.fromstring(math(written(contribution), contribution.symbols))
+            element = ET.fromstring(math(written(contribution), spoken=contribution.symbols))
             assert [part.tag for part in element] == ["math"] * len(element)
             assert element[0].attrib["aria-label"] == contribution.symbols
 
@@ -265,6 +265,14 @@ def test_a_long_formula_is_cut_before_its_signs_since_mathml_has_no_line_breaks(
             pieces = re.findall(r"<math.*?</math>", formula)
             assert "".join(pieces) == formula
             assert all(len(shown_text(piece)) <= 40 for piece in pieces)
+
+
+def test_a_line_ends_between_the_sides_of_an_equation_first():
+    a, b = Value(2.0, name="a"), Value(-3.0, name="b")
+    steps = step((a * b + a**2).tanh())
+    sides = re.findall(r'<span class="hg-math">(.*?)</span>', Panels(steps).panel(steps[4]))
+    left, first, second = map(shown_text, sides[1:4])
+    assert left.startswith("∂L") and first.startswith("+=∂L∂L·") and second == "=∂L∂L·(1−L2)"
 
 
 def test_a_line_of_numbers_wraps_before_its_signs_in_a_page_too():
