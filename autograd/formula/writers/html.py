@@ -78,6 +78,12 @@ class MathML(Maths):
             written[0] = BREAK + written[0]
         return written
 
+    def bracketed(self, written: str) -> str:
+        """Brackets grow with a fraction, if no line ends between them."""
+        if "<mfrac>" in written and BREAK not in written:
+            return f"<mrow><mo>(</mo>{written}<mo>)</mo></mrow>"
+        return str(super().bracketed(written))
+
     def number(self, value: Any) -> tuple[int, str]:
         text = literal(value)
         if text.startswith("√"):
