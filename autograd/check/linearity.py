@@ -1,6 +1,6 @@
-"""Whether the rules are linear in g: a second pull, with the cotangents times -8, must give -8 times the gradient.
+"""Whether the rules are linear in g: a second pull, with the cotangents times -64, must give -64 times the gradient.
 
-One cotangent of one sign and size does not notice a rule that takes `abs(g)`, `maximum(g, 0)` or `clip(g, -2, 2)`.
+One cotangent of one sign and size does not notice a rule that takes `abs(g)`, `maximum(g, 0)` or `clip(g, -10, 10)`.
 Multiplication by a power of two adds no rounding, so rules that are linear scale to the bit.
 """
 
@@ -16,15 +16,15 @@ from .verdict import WRONG, Judged, rounding_of
 
 Array = np.ndarray[Any, Any]
 
-FACTOR = -8.0
+FACTOR = -64.0
 NOT_LINEAR = (
-    "a rule (or a hook) is not linear in g, the gradient that arrives: pulled with -8 times the cotangents, the "
-    "gradient is not -8 times the first one. A rule multiplies g; it takes no abs, maximum or clip of it"
+    "a rule (or a hook) is not linear in g, the gradient that arrives: pulled with -64 times the cotangents, the "
+    "gradient is not -64 times the first one. A rule multiplies g; it takes no abs, maximum or clip of it"
 )
 
 
 class SecondPull:
-    """The gradient from the second pull, over -8, and the places where it is not the first one."""
+    """The gradient from the second pull, over -64, and the places where it is not the first one."""
 
     def __init__(self, probe: Probe) -> None:
         weights = [None if u is None else FACTOR * u for u in probe.pulled_with]
@@ -39,7 +39,7 @@ class SecondPull:
         limits = min((np.finfo(dtype) for dtype in (np.dtype(float), *dtypes)), key=lambda limits: limits.max)
         sizes = np.abs(np.where(np.isfinite(first), first, 0.0))
         if sizes.max(initial=0.0) > math.sqrt(limits.max):
-            return np.empty(0, dtype=int)  # eight times as much may overflow on the way
+            return np.empty(0, dtype=int)  # so many times as much may overflow on the way
         relative, absolute = rounding_of(probe.coarse)
         slack = relative * sizes + absolute * probe.largest_of_input(sizes, probe.places) + float(limits.tiny)
         same = (first == second) | (np.abs(first - second) <= slack) | (np.isnan(first) & np.isnan(second))

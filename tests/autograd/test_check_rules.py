@@ -30,6 +30,7 @@ NOT_LINEAR = {
     "maximum": lambda g: np.maximum(g, 0.0),
     "minimum": lambda g: np.minimum(g, 0.0),
     "clip": lambda g: np.clip(g, -2.0, 2.0),
+    "a wide clip": lambda g: np.clip(g, -10.0, 10.0),
     "sign": lambda g: np.sign(g),
     "root": lambda g: np.sqrt(g) ** 2,
     "a constant": lambda g: g + 1e-3,
