@@ -19,6 +19,7 @@ import numpy as np
 from .errors import DataError
 from .op import OPS, Op, apply
 from .operators import Operators
+from .quiet import quiet
 from .value import Value
 
 
@@ -73,8 +74,7 @@ class Expr(Operators):
         whole.op = op
         whole.args = tuple(x if isinstance(x, Expr) else Expr.number(x) for x in args)
         if value is UNKNOWN and all(x.value is not UNKNOWN for x in whole.args):
-            with np.errstate(all="ignore"):  # a formula is needed also where its number is not
-                whole.value = op.compute(*(x.value for x in whole.args))
+            whole.value = _number(op, whole.args)
         return whole
 
     @staticmethod
@@ -135,6 +135,7 @@ class Expr(Operators):
         same = all(a is b for a, b in zip(args, self.args, strict=True))
         return self if same else Expr.applied(self.op, args, self.value)
 
+    @quiet
     def run(self, values: Any) -> Any:
         """Compute the formula again: on numbers, or on any other carrier of the table's ops.
 
@@ -156,8 +157,7 @@ class Expr(Operators):
                 known[id(e)] = run(e.formula) if found is UNKNOWN else found  # type: ignore[arg-type]
             return known[id(e)]
 
-        with np.errstate(all="ignore"):
-            return run(self)
+        return run(self)
 
     # --- what it looks like ---------------------------------------------------------------------------------
 
@@ -216,6 +216,11 @@ class Expr(Operators):
 
     def __eq__(self, other: object) -> bool:
         raise TypeError("`==` in a rule compares identities; write equal(x, y) instead")
+
+
+@quiet  # a formula is needed also where its number is not
+def _number(op: Op, args: Sequence[Expr]) -> Any:
+    return op.compute(*(x.value for x in args))
 
 
 def lines_of(*formulas: Expr | None) -> list[Expr]:

@@ -22,9 +22,9 @@ import contextlib
 import functools
 import inspect
 import re
-import threading
 import types
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -357,13 +357,8 @@ def dtype_of(x: Any) -> np.dtype[Any]:
     return x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
 
 
-class _Naming(threading.local):
-    """Whether `let` names nodes in this thread: on while an op is opened into the steps of its definition."""
-
-    on = False
-
-
-naming = _Naming()
+# Whether `let` names nodes: on while an op is opened into the steps of its definition.
+naming: ContextVar[bool] = ContextVar("naming", default=False)
 
 
 def let(name: str, x: Any, says: str = "") -> Any:

@@ -249,7 +249,7 @@ class Value(ArrayLike):
 
     def __let__(self, name: str, says: str) -> Value:
         """A step of an op's definition: it has its name where the op is opened for a reader (see `let`)."""
-        if naming.on and self.op is not None and self.name is None:
+        if naming.get() and self.op is not None and self.name is None:
             self.name = name
         return self
 

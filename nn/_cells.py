@@ -14,6 +14,7 @@ import numpy as np
 
 from autograd import Value, concatenate
 from autograd.errors import BackwardError, DataError, NonFiniteError
+from autograd.quiet import ignoring
 
 from .module import Module
 
@@ -255,9 +256,9 @@ def _square(name: str, g: Any) -> float:
     return square
 
 
+@ignoring("over", "invalid")  # both are looked into by whoever asks
 def _square_of(vector: np.ndarray) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):  # both are looked into by whoever asks
-        return float(np.dot(vector, vector))
+    return float(np.dot(vector, vector))
 
 
 def length_of(name: str, g: Any) -> float:

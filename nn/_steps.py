@@ -16,6 +16,7 @@ import autograd as ag
 from autograd.backprop import cotangent_for
 from autograd.errors import DataError
 from autograd.program.trace import gradient_values
+from autograd.quiet import quiet
 
 from .module import Module
 from .optim import Optimizer, accumulate, check_loss, clip_factor, clip_grad_norm
@@ -122,13 +123,13 @@ class WholeStep(CompiledStep):
 
         return ag.compile(stepped, backend, gradients=False)
 
+    @quiet  # squares may overflow; traced, one that is 0 is moved below it
     def gradients(self, batches: list[Any]) -> float:
         """The same, with the moved parameters as well, which nobody sees before `move`."""
         cells = self.optimizer.cells()
         states = [(cell.remembered, cell.step() + 0.0) for cell in cells]  # a whole number would be fixed
         rate, settings = float(self.optimizer.rate), repr(self.optimizer.settings())
-        with np.errstate(all="ignore"):  # squares may overflow; traced, one that is 0 is moved below it
-            results = self.program(self.model, settings, rate, states, *parts_of(batches[0]))
+        results = self.program(self.model, settings, rate, states, *parts_of(batches[0]))
         value, self.square, self.factor, slopes, self.moved = results
         trained = iter(slopes)
         for _, parameter in self.parameters:

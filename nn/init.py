@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from autograd.quiet import default_rng
+
 __all__ = ["generator", "glorot", "he", "linear", "normal", "uniform"]
 
 
@@ -20,7 +22,7 @@ def generator(rng: Any = None) -> np.random.Generator:
     85
     """
     if rng is None or isinstance(rng, np.random.Generator | int | np.integer):
-        return np.random.default_rng(rng)
+        return default_rng(rng)
     raise TypeError(f"rng is a seed (a whole number), a numpy.random.Generator, or None; got {rng!r:.60}")
 
 

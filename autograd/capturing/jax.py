@@ -14,6 +14,7 @@ import autograd as ag
 
 from ..errors import DataError, HandgradError
 from ..op import Op
+from ..quiet import quiet
 from ..recording import Scope
 from ..value import Value
 from .jaxpr import Flat, Step, is_real
@@ -99,8 +100,7 @@ class JaxRecorder:
         if not any(is_real(flat.data[slot]) for slot in step.outputs):
             return
         operands = [values.get(i, np.asarray(flat.data[i])) for i in step.inputs]
-        with self._noted(step), np.errstate(all="ignore"):
-            made = self._ours(step, operands, flat) or self._opaque(step, operands, flat)
+        made = self._made(step, operands, flat)
         carried = list(dict.fromkeys(i for i in step.inputs if i in values))
         outputs = []
         for slot, value in zip(step.outputs, made, strict=True):
@@ -113,6 +113,11 @@ class JaxRecorder:
             call = JaxCall(step.name, self._scope(step), step.place, inputs, again, [v for _, v in outputs])
             call.function = None if step.rule is None else SimpleNamespace(backward=unwrapped(step.rule))
             self._add(call, step)
+
+    @quiet
+    def _made(self, step: Step, operands: list[Any], flat: Flat) -> Any:
+        with self._noted(step):
+            return self._ours(step, operands, flat) or self._opaque(step, operands, flat)
 
     def _ours(self, step: Step, operands: list[Any], flat: Flat) -> list[Any] | None:
         """By the table, by what the step computes, or by the places it moves numbers from; None for none of these."""

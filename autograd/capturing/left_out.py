@@ -17,6 +17,7 @@ import numpy as np
 from ..backprop import contributions, reach_from
 from ..formula.names import Names
 from ..graph import made_from
+from ..quiet import allclose
 from ..value import Value
 from .run import Call
 
@@ -111,7 +112,7 @@ def pulled(value: Value, seeds: Mapping[Value, Any], stop: list[Value], factors:
 
 def same(ours: Array, theirs: Array) -> bool:
     scale = float(np.max(np.abs(theirs), initial=0.0))
-    return math.isfinite(scale) and bool(np.allclose(ours, theirs, rtol=0, atol=1e-9 * scale))
+    return math.isfinite(scale) and bool(allclose(ours, theirs, rtol=0, atol=1e-9 * scale))
 
 
 def proportional(ours: Array, theirs: Array) -> bool:

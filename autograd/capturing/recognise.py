@@ -13,6 +13,7 @@ import numpy as np
 
 import autograd as ag
 
+from ..quiet import allclose, quiet
 from ..value import Value
 from .jaxpr import Flat, Step
 
@@ -50,14 +51,13 @@ def recognised(name: str, values: list[Value], steps: Sequence[Step], flat: Flat
     """The one op of ours that gives the numbers of a known function, if there is one."""
     for make in candidates(plain_name(name), values, constants(steps, flat)):
         try:
-            with np.errstate(all="ignore"):
-                found = make()
+            found = quiet(make)()
         except Exception:  # shapes that do not fit: another guess
             continue
         if found.shape == np.shape(expected) and found.dtype == np.asarray(expected).dtype:
             theirs = np.asarray(expected)
             scale = float(np.max(np.abs(theirs), initial=0.0)) or 1.0
-            if np.allclose(found.data, theirs, rtol=0, atol=ROUNDING * np.finfo(theirs.dtype).eps * max(scale, 1.0)):
+            if allclose(found.data, theirs, rtol=0, atol=ROUNDING * np.finfo(theirs.dtype).eps * max(scale, 1.0)):
                 return found
     return None
 

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_flatten, tree_map
 
 from ..errors import DataError, HandgradError
+from ..quiet import quiet
 from ..recording import Scope
 from ..value import Value
 from .aten import NotMapped, rule_for
@@ -221,13 +222,14 @@ class Recorder(TorchDispatchMode):
 
     # --- the three levels -----------------------------------------------------------------------------------
 
+    @quiet
     def _by_rule(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, ...] | None:
         """What our table makes of a call: a tuple of Values (None: no gradient), or None if it has no rule for it."""
         rule = rule_for(name_of(func)) if func.namespace == "aten" else None
         if rule is None:
             return None
         try:
-            with self.noted(), np.errstate(all="ignore"):
+            with self.noted():
                 ours = rule(*tree_map(self._operand, args), **tree_map(self._operand, kwargs))
         except NotMapped:
             return None

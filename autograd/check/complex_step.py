@@ -7,8 +7,10 @@ on its own samples: complex step and central difference must agree.
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from ..op import OPS, Op
 from ..program.program import Instruction
 from ..program.replay import Replay
+from ..quiet import allclose, default_rng, quiet
 from .probe import Probe
 
 Array = np.ndarray[Any, Any]
@@ -32,14 +35,30 @@ def complex_slopes(probe: Probe, places: Array) -> Array | None:
     for start in range(0, len(places), probe.replay.portion):
         some = slice(start, start + probe.replay.portion)
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("error")  # a discarded imaginary part is a warning
-                slopes[some] = _slopes(probe, probe.replay, places[some])
+            slopes[some] = _slopes(probe, probe.replay, places[some])
         except Exception:  # whatever a forward function makes of complex numbers: then there is no answer
             return None
     return slopes
 
 
+def _strict(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Any warning in the function is an error, as a discarded imaginary part is one, but for those of `quiet`."""
+
+    @quiet
+    @functools.wraps(f)
+    def run(*args: Any) -> Any:
+        before = warnings.filters
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                return f(*args)
+        finally:
+            warnings.filters = before  # the end of catch_warnings is Python, and a signal there would leave it undone
+
+    return run
+
+
+@_strict
 def _slopes(probe: Probe, replay: Replay, places: Array) -> Any:
     n = len(places)
     rows = np.empty((n, probe.x.size), dtype=np.complex128)
@@ -81,19 +100,23 @@ def _is_right_on_complex(op: Op) -> bool:
         ]
         if not varied or any(np.size(inputs[i]) == 0 for i in varied):
             continue
-        rng = np.random.default_rng(0)
+        rng = default_rng(0)
         v = {i: rng.normal(size=np.shape(inputs[i])) for i in varied}
         try:
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("error")
-                by_complex = np.imag(_moved(f, inputs, v, 1j * TINY)) / TINY
-                by_difference = (np.asarray(_moved(f, inputs, v, 1e-6)) - _moved(f, inputs, v, -1e-6)) / 2e-6
+            by_complex, by_difference = _two_ways(f, inputs, v)
         except Exception:
             return False
-        if not np.allclose(by_complex, by_difference, rtol=1e-5, atol=1e-7, equal_nan=True):
+        if not allclose(by_complex, by_difference, rtol=1e-5, atol=1e-7, equal_nan=True):
             return False
         tried = True
     return tried
+
+
+@_strict
+def _two_ways(f: Any, inputs: list[Any], v: dict[int, Any]) -> tuple[Any, Any]:
+    """The derivative along v by the complex step, and by a central difference."""
+    by_complex = np.imag(_moved(f, inputs, v, 1j * TINY)) / TINY
+    return by_complex, (np.asarray(_moved(f, inputs, v, 1e-6)) - _moved(f, inputs, v, -1e-6)) / 2e-6
 
 
 def _moved(f: Any, inputs: list[Any], v: dict[int, Any], h: complex) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ..quiet import default_rng, quiet
 from .probe import EPS64, Probe, usual_step
 
 Array = np.ndarray[Any, Any]
@@ -84,6 +85,7 @@ class Climb:
     noise: float  # of the weighted sum
 
 
+@quiet
 def climb(probe: Probe, places: Array) -> Climb:
     """Look at some entries with every step that could be the right one."""
     x = probe.x[places]
@@ -96,20 +98,19 @@ def climb(probe: Probe, places: Array) -> Climb:
     moved = probe.entries(places, values.T).reshape(rungs, 4, len(x)).T
     up, down, up2, down2 = np.moveaxis(moved, 1, 0)
     real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # rounding swallowed the step
-    with np.errstate(all="ignore"):
-        rounding = (sigma + epsilon * np.fmax(np.abs(up2), np.abs(down2))) / real
-        near = (up - down) / (steps[..., 0] - steps[..., 1])
-        far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
-        slope, error = longest_consistent((4 * near - far) / 3, 3 * rounding, near)
-        rightward, leftward = (4 * up - up2) / (2 * real), -(4 * down - down2) / (2 * real)
-        right, right_error = longest_consistent(rightward, 4 * rounding, up / real)
-        left, left_error = longest_consistent(leftward, 4 * rounding, -down / real)
-        jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * rounding)
-        faint = np.abs(right - left) <= 3 * (right_error + left_error) + FAINT * np.maximum(np.abs(left), np.abs(right))
-        jump[faint] = 0.0
-        upright = cliff(near, 3 * rounding)
-        jump = np.where(jump == 0, upright, jump)
-        left, right = _endless(left, upright), _endless(right, upright)
+    rounding = (sigma + epsilon * np.fmax(np.abs(up2), np.abs(down2))) / real
+    near = (up - down) / (steps[..., 0] - steps[..., 1])
+    far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
+    slope, error = longest_consistent((4 * near - far) / 3, 3 * rounding, near)
+    rightward, leftward = (4 * up - up2) / (2 * real), -(4 * down - down2) / (2 * real)
+    right, right_error = longest_consistent(rightward, 4 * rounding, up / real)
+    left, left_error = longest_consistent(leftward, 4 * rounding, -down / real)
+    jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * rounding)
+    faint = np.abs(right - left) <= 3 * (right_error + left_error) + FAINT * np.maximum(np.abs(left), np.abs(right))
+    jump[faint] = 0.0
+    upright = cliff(near, 3 * rounding)
+    jump = np.where(jump == 0, upright, jump)
+    left, right = _endless(left, upright), _endless(right, upright)
     has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
     # At the edge of a domain no step to one side has a value.
     one_sided = has_right ^ has_left
@@ -205,7 +206,7 @@ def noise(probe: Probe) -> float:
     """
     x = probe.x
     epsilon = probe.epsilon()
-    signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
+    signs = np.where(default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
     own = np.where(np.isfinite(x), np.where(x == 0, 1.0, np.abs(x)), 0.0) * signs
     spacings = epsilon * np.array([s for s in SPACINGS if s * epsilon < 1e-3])
     points = (spacings[:, None, None] * (TABLE + np.array(CENTRES)[:, None])).reshape(-1, 1)
@@ -253,7 +254,7 @@ def taylor_slope(probe: Probe, gradient: Array, seed: int) -> float | None:
 
     None where rounding hides the answer (a linear function has no remainder at all).
     """
-    v = np.random.default_rng(seed).choice([-1.0, 1.0], probe.x.shape) * np.maximum(1e-3, np.abs(probe.x))
+    v = default_rng(seed).choice([-1.0, 1.0], probe.x.shape) * np.maximum(1e-3, np.abs(probe.x))
     v = np.where(np.isfinite(v), v, 0.0)
     slope = float(gradient @ v)
     t = 2.0 ** -np.arange(4, 16)

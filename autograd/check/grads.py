@@ -11,6 +11,7 @@ import numpy as np
 from ..backprop import contributions
 from ..derivatives import check_function
 from ..errors import GradientError
+from ..quiet import allclose, quiet
 from ..value import Value
 from .differences import look, taylor_slope
 from .directions import EVERY, SUSPECTS, places_to_judge
@@ -87,6 +88,7 @@ def ensure_passed(report: Report) -> Report:
     return report
 
 
+@quiet
 def check_subject(
     subject: Subject,
     step: float | None,
@@ -99,47 +101,46 @@ def check_subject(
     """Check one recorded function. `given` are gradients to check in place of the engine's own."""
     if weights is None:
         weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
-    with np.errstate(all="ignore"):
-        pulled = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
-        probe = Probe(subject, weights, pulled)
-        if not probe.finite and given is None and diagnose:
-            finite = _of_finite_results(subject, weights)
-            if finite is not weights:
-                return check_subject(subject, step, seed, mode, weights=finite)
-        report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=probe.weights)
-        gradient = probe.engine if given is None else probe.flat(given)
-        if not _trust(probe, seed, report):
-            return report
-        second = SecondPull(probe) if given is None and mode == "reverse" else None
-        places = probe.places
-        if max(map(math.prod, probe.shapes)) > EVERY:
-            places = places_to_judge(probe, gradient, seed, report.notes)
-            if second is not None:
-                places = np.union1d(places, second.odd[:SUSPECTS])
-        seen = look(probe, places, step)
-        if second is not None and second.odd.size:
-            judged = judge(probe, second.put_in(gradient, places, seen.slope), places, seen, step)
-            second.mark_wrong(judged)
-        else:
-            judged = judge(probe, gradient, places, seen, step)
-        report.verdict = VERDICTS[judged.worst]
-        report.notes += judged.notes
-        for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
-            own = None if given is None else probe.engine[start:stop]
-            report.parts.append(Part(subject.names[k], probe.shapes[k], judged, start, stop, own))
-        if report.ok:
-            _remark_zeros(report, judged)
-        else:
-            report.taylor = taylor_slope(probe, gradient, seed)
-        if given is not None:
-            _compare_engine(report, judge(probe, probe.engine, places, seen, step), subject)
-        elif not report.ok and mode == "reverse" and not probe.engine_repeats():
-            report.verdict = VERDICTS[NONDETERMINISTIC]
-            report.notes.insert(0, ERRATIC)
-        elif report.verdict == "wrong" and diagnose:
-            from .diagnosis import diagnose_wrong
+    pulled = subject.gradients(weights) if mode == "reverse" else subject.pushed(weights)
+    probe = Probe(subject, weights, pulled)
+    if not probe.finite and given is None and diagnose:
+        finite = _of_finite_results(subject, weights)
+        if finite is not weights:
+            return check_subject(subject, step, seed, mode, weights=finite)
+    report = Report(subject.title, "pass", [], seed, mode, notes=list(subject.notes), cotangents=probe.weights)
+    gradient = probe.engine if given is None else probe.flat(given)
+    if not _trust(probe, seed, report):
+        return report
+    second = SecondPull(probe) if given is None and mode == "reverse" else None
+    places = probe.places
+    if max(map(math.prod, probe.shapes)) > EVERY:
+        places = places_to_judge(probe, gradient, seed, report.notes)
+        if second is not None:
+            places = np.union1d(places, second.odd[:SUSPECTS])
+    seen = look(probe, places, step)
+    if second is not None and second.odd.size:
+        judged = judge(probe, second.put_in(gradient, places, seen.slope), places, seen, step)
+        second.mark_wrong(judged)
+    else:
+        judged = judge(probe, gradient, places, seen, step)
+    report.verdict = VERDICTS[judged.worst]
+    report.notes += judged.notes
+    for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
+        own = None if given is None else probe.engine[start:stop]
+        report.parts.append(Part(subject.names[k], probe.shapes[k], judged, start, stop, own))
+    if report.ok:
+        _remark_zeros(report, judged)
+    else:
+        report.taylor = taylor_slope(probe, gradient, seed)
+    if given is not None:
+        _compare_engine(report, judge(probe, probe.engine, places, seen, step), subject)
+    elif not report.ok and mode == "reverse" and not probe.engine_repeats():
+        report.verdict = VERDICTS[NONDETERMINISTIC]
+        report.notes.insert(0, ERRATIC)
+    elif report.verdict == "wrong" and diagnose:
+        from .diagnosis import diagnose_wrong
 
-            diagnose_wrong(report, subject)
+        diagnose_wrong(report, subject)
     return report
 
 
@@ -222,10 +223,9 @@ def _second_order(subject: Subject, first: Report, step: float | None, seed: int
 
 def _taped_differs(subject: Subject, first: Report, taped: list[Any], step: float | None, seed: int) -> Report | None:
     """A report on the gradient as it is computed on Values, if that is wrong where the one on numbers is right."""
-    with np.errstate(all="ignore"):
-        plain = subject.gradients(first.cotangents)
-        if all(_near(p, t) for p, t in zip(plain, taped)):
-            return None
+    plain = quiet(subject.gradients)(first.cotangents)
+    if all(_near(p, t) for p, t in zip(plain, taped)):
+        return None
     subject.on_values = True
     try:
         report = check_subject(subject, step, seed, "reverse", diagnose=False)
@@ -252,9 +252,10 @@ def _differs_on_values(subject: Subject) -> str | None:
     return None
 
 
+@quiet
 def _near(plain: Any, taped: Any) -> bool:
     """Whether two gradients of one input differ by no more than what rounding explains."""
     plain = np.zeros(np.shape(taped)) if plain is None else plain
     relative, absolute = rounding_of(coarsest_unit(plain, taped))
     slack = absolute * float(np.abs(plain, where=np.isfinite(plain), out=np.zeros(np.shape(plain))).max(initial=0.0))
-    return np.allclose(taped, plain, rtol=relative, atol=slack, equal_nan=True)
+    return allclose(taped, plain, rtol=relative, atol=slack, equal_nan=True)

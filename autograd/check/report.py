@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import counted, printable
+from ..quiet import quiet
 from .verdict import VERDICTS, Judged
 
 SHOWN = 8  # rows of the table
@@ -139,6 +140,7 @@ class Report:
         return sorted(bad, key=lambda e: (-VERDICTS.index(e.verdict), -_gap(e)))
 
     @property
+    @quiet
     def worst(self) -> float:
         """The largest gap between gradient and difference, relative to the larger of the two and its input's scale."""
         gaps = [0.0]
@@ -148,9 +150,8 @@ class Report:
             if part.judged.zero is not None:  # beside a zero, rounding does not count as a gap
                 same |= part.judged.zero[part.rows]
             if gradient.size:
-                with np.errstate(all="ignore"):
-                    size = np.maximum(np.abs(slope), np.max(np.abs(gradient)))
-                    gap = np.where(same, 0.0, np.abs(gradient - slope) / size)
+                size = np.maximum(np.abs(slope), np.max(np.abs(gradient)))
+                gap = np.where(same, 0.0, np.abs(gradient - slope) / size)
                 gaps.append(float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"))
         return max(gaps)
 

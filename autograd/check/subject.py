@@ -18,6 +18,7 @@ from ..errors import DataError
 from ..graph import made_from
 from ..plain import as_plain
 from ..program.replay import Replay
+from ..quiet import default_rng
 from ..recording import enable_grad, modes
 from ..tree import LEAF, flatten, paths, unflatten
 from ..value import Value
@@ -296,7 +297,7 @@ def cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[A
 
 
 def _cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[Any, ...]:
-    rng = np.random.default_rng(seed)
+    rng = default_rng(seed)
     weights: list[Any] = []
     for shape in shapes:
         if shape is None:

@@ -43,12 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     variables = dict(_variable(text) for text in arguments.values)
     if arguments.formula is None or arguments.browser:
         return serve(arguments.formula or "", variables, opens=not arguments.no_open)
-    import numpy as np
-
     from autograd.cli.step import show
     from autograd.playing.formula import FormulaError
     from autograd.playing.graph import build, with_numbers
     from autograd.playing.parser import parse
+    from autograd.quiet import quiet
 
     text = arguments.formula
     try:
@@ -61,8 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not variables:
         chosen = " ".join(f"{name}={number:g}" for name, number in numbers.items())
         print(f"from numbers of its own; for yours: handgrad play {shlex.quote(text)} {chosen}", file=sys.stderr)
-    with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
-        return show(root, arguments, title=text)
+    return quiet(show)(root, arguments, title=text)  # the steps themselves show where a number stops being finite
 
 
 def _pointed(text: str, error: FormulaError) -> str:

@@ -34,6 +34,7 @@ from autograd.formula.numbers import (
     span,
     table,
 )
+from autograd.quiet import quiet
 from autograd.value import Value
 
 MOST_ENTRIES = 100  # of an array that a tooltip shows in full
@@ -325,9 +326,13 @@ def _finite(data: Any) -> bool:
         return True
     if data.__class__ is float:
         return math.isfinite(data)
+    return _all_finite(data)
+
+
+@quiet
+def _all_finite(data: Any) -> bool:
     # One NaN or infinity makes the sum so; only a sum that overflowed has to be looked at in full.
-    with np.errstate(all="ignore"):
-        return bool(np.isfinite(np.sum(data)) or np.all(np.isfinite(data)))
+    return bool(np.isfinite(np.sum(data)) or np.all(np.isfinite(data)))
 
 
 def _in_full(data: Any) -> str:

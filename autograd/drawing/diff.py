@@ -17,6 +17,7 @@ from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Card, Row, Scene
 from autograd.formula.numbers import UNKNOWN, cell, count, norm, rough, shows_entries
 from autograd.graph import topological
+from autograd.quiet import allclose
 from autograd.value import Value
 
 ARROW = " → "
@@ -116,7 +117,7 @@ def _compare(before: Value, after: Value, rtol: float, atol: float) -> Change:
 def _same(a: Any, b: Any, rtol: float, atol: float) -> bool:
     if a is None or b is None:
         return a is b
-    return np.shape(a) == np.shape(b) and bool(np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
+    return np.shape(a) == np.shape(b) and bool(allclose(a, b, rtol=rtol, atol=atol, equal_nan=True))
 
 
 def _distance(a: Any, b: Any) -> float:

@@ -23,6 +23,7 @@ from autograd.formula.text import PRIME
 from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import plain_text, shown
 from autograd.graph import edited_inputs
+from autograd.quiet import quiet
 from autograd.value import Value
 
 WIDEST, DECADE, THINNEST = 10.0, 1.7, 1.5  # pixels: the largest norm, one power of ten less, the least
@@ -152,12 +153,12 @@ class Edges:
         return tuple(notes)
 
 
+@quiet  # what went wrong in the backward pass is shown, not warned of again
 def _contributions(node: Value, gradient: Any) -> list[Any]:
     """What each operand gets when `gradient` arrives, in order; None where nothing flows, or has arrived yet."""
     if gradient is None:
         return [None] * len(node.inputs)
-    with np.errstate(all="ignore"):  # what went wrong in the backward pass is shown, not warned of again
-        sent = contributions(node, gradient)
+    sent = contributions(node, gradient)
     return [sent.pop(0)[1] if sent and sent[0][0] is x else None for x in node.inputs]
 
 

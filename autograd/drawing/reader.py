@@ -30,6 +30,7 @@ from autograd.formula.numbers import count, norm, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import calls_around, edited_inputs, topological
+from autograd.quiet import quiet
 from autograd.recording import Scope
 from autograd.value import Value
 
@@ -250,20 +251,20 @@ def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
     return lambda node: any(map(chosen, calls_around(node)))
 
 
+@quiet
 def _one_pass(nodes: list[Value]) -> dict[Value, tuple[Any, float]]:
     """What each leaf gets from the nodes that use it, whose gradients are known; and how much was added up."""
     sums: dict[Value, tuple[Any, float]] = {}
     unknown: set[Value] = set()
-    with np.errstate(all="ignore"):
-        for node in nodes:
-            if node.op is None or not any(x.op is None and x.grad is not None for x in node.parents):
-                continue
-            if node.requires_grad and node.grad is None:
-                unknown.update(node.parents)
-            for x, part in contributions(node, node.grad) if node.grad is not None else ():
-                if x.op is None and x.grad is not None:
-                    so_far, size = sums.get(x, (0.0, 0.0))
-                    sums[x] = so_far + part, size + norm(part)
+    for node in nodes:
+        if node.op is None or not any(x.op is None and x.grad is not None for x in node.parents):
+            continue
+        if node.requires_grad and node.grad is None:
+            unknown.update(node.parents)
+        for x, part in contributions(node, node.grad) if node.grad is not None else ():
+            if x.op is None and x.grad is not None:
+                so_far, size = sums.get(x, (0.0, 0.0))
+                sums[x] = so_far + part, size + norm(part)
     return {leaf: found for leaf, found in sums.items() if leaf not in unknown}
 
 

@@ -17,6 +17,7 @@ from autograd.expr import Expr
 from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notation, table
 from autograd.formula.writers.pieces import pages
+from autograd.quiet import allclose, quiet
 
 MOST_DIGITS = 12  # a line that needs more is not written out
 MOST_IN_COLUMNS = 8  # of the numbers of a ledger that is shown whole
@@ -116,11 +117,11 @@ class Digits:
             found = self._read[key, written] = as_printed(self.values[key], written=written)
         return found
 
+    @quiet
     def by_hand(self, line: Line) -> Any:
         """The result of a line, computed with the numbers as they are printed."""
-        with np.errstate(all="ignore"):
-            formula = line.formula.replaced(self._constant) if self._has_constants else line.formula
-            return formula.run(self.printed)
+        formula = line.formula.replaced(self._constant) if self._has_constants else line.formula
+        return formula.run(self.printed)
 
     def _constant(self, e: Expr) -> Expr | None:
         if e.op is None and not e.name and isinstance(e.value, float) and e.value in self.notations:
@@ -131,6 +132,7 @@ class Digits:
         """Does the line, done by hand, round to the digits printed of its result?"""
         return self._holds(line) if id(line) in self._keys else self._comes_out(line)
 
+    @quiet  # infinities are compared below
     def _comes_out(self, line: Line) -> bool:
         written = self.written(line.result)
         if written is None:
@@ -142,8 +144,7 @@ class Digits:
         printed = np.asarray(self.printed(line.result), dtype=float)
         if found.shape != printed.shape:
             return False
-        with np.errstate(invalid="ignore"):  # infinities are compared below
-            same = np.abs(found - printed) < (0.5 - MARGIN) * written.unit
+        same = np.abs(found - printed) < (0.5 - MARGIN) * written.unit
         alike = (found == printed) | (np.isnan(found) & np.isnan(printed))  # infinities and NaN
         return bool(np.all(same | alike))
 
@@ -153,7 +154,7 @@ class Digits:
         sizes = np.abs(printed)
         unit = np.max(sizes, initial=0.0, where=np.isfinite(sizes)) if written is None else written.unit
         cancels = bool(summed(line)) | (np.asarray(line.result.value) == 0)  # terms that cancel leave rounding errors
-        exact = np.allclose(found, printed, rtol=SURE, atol=JUST * unit * cancels, equal_nan=True)
+        exact = allclose(found, printed, rtol=SURE, atol=JUST * unit * cancels, equal_nan=True)
         return "=" if exact else "≈"
 
     # --- the search ----------------------------------------------------------------------------------------------
@@ -198,10 +199,11 @@ class Digits:
         written = self.notations[key]
         found = self._exact.get((key, written))
         if found is None:
-            same = np.allclose(self._seen(key, written), self.values[key], rtol=EXACT, atol=0.0, equal_nan=True)
+            same = allclose(self._seen(key, written), self.values[key], rtol=EXACT, atol=0.0, equal_nan=True)
             found = self._exact[key, written] = bool(same)
         return found
 
+    @quiet  # infinities are what they are
     def _round_to_cards(self) -> bool:
         """A longer notation must round to the shorter one that a card shows: −0.379949, not −0.37995."""
         changed = False
@@ -210,9 +212,8 @@ class Digits:
             if now == short or self._is_exact(key):
                 continue
             longer, on_card = self._seen(key, now), self._seen(key, short)
-            with np.errstate(invalid="ignore"):  # infinities are what they are
-                if np.any(np.abs(longer - on_card) >= (0.5 - MARGIN) * short.unit):
-                    changed |= self._grow(key)
+            if np.any(np.abs(longer - on_card) >= (0.5 - MARGIN) * short.unit):
+                changed |= self._grow(key)
         return changed
 
     def _even_out(self) -> None:

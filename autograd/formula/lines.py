@@ -22,6 +22,7 @@ from autograd.formula.scalars import spelled
 from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
 from autograd.formula.writers.pieces import has_numbers
+from autograd.quiet import allclose
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
@@ -206,7 +207,7 @@ class Derivation:
 
 
 def _agree(x: Any, y: Any) -> bool:
-    return np.shape(x) == np.shape(y) and bool(np.allclose(x, y, rtol=1e-6, atol=1e-12, equal_nan=True))
+    return np.shape(x) == np.shape(y) and bool(allclose(x, y, rtol=1e-6, atol=1e-12, equal_nan=True))
 
 
 def clean_value(formula: Expr) -> Any:

@@ -21,6 +21,7 @@ from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.formula.writers.symbols import Edge, Symbols
 from autograd.formula.writers.writer import ATOM, hold_of_name
 from autograd.op import shape_of
+from autograd.quiet import quiet
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
@@ -188,11 +189,11 @@ class Names:
             return int(x)
         return self.operand(x, node) if mark is None else Expr(chr(_FIRST_MARK + mark), getattr(x, "_data", x))
 
+    @quiet  # the text is needed for every input, also where its number is not
     def _pulled(self, node: Value, inputs: list[Any]) -> tuple[tuple[str, str] | None, ...]:
         assert node.op is not None
-        with np.errstate(all="ignore"):  # the text is needed for every input, also where its number is not
-            g, out = Expr(self.gradient_word, node.data), Expr(_RESULT, node.data)
-            parts = rule_or_its_name(node.op, g, out, inputs)
+        g, out = Expr(self.gradient_word, node.data), Expr(_RESULT, node.data)
+        parts = rule_or_its_name(node.op, g, out, inputs)
         return tuple(None if part is None else (self._full(part), self._short(part)) for part in parts)
 
     def _full(self, part: Expr) -> str:

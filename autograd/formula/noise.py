@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from autograd.quiet import quiet
+
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 FURTHER = 64.0  # times as far, to tell a jump from rounding errors
@@ -28,6 +30,7 @@ def without_noise(value: Any, noise: Any) -> Any:
     return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
 
 
+@quiet
 def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = None, noises: Any = None) -> list[Any]:
     """How much each result of `compute` moves when its inputs move by their rounding errors: the last digit of a float,
     or the noise of each, if `noises` are given.
@@ -36,30 +39,29 @@ def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = N
     rounding errors moves further too, and a jump stays as large as before, or leads to a NaN. Then each input is moved
     alone, and those that make it jump are left out: of what arrives at a tie, the rounding errors still count.
     """
-    with np.errstate(all="ignore"):
-        there: list[Any] = compute(*values) if results is None else results
-        shaken = _Shaken(values, noises)
+    there: list[Any] = compute(*values) if results is None else results
+    shaken = _Shaken(values, noises)
 
-        def move(times: float, only: Any = None) -> list[Any]:
-            moved: list[Any] = [0.0] * len(there)
-            for inputs in shaken.by(times, only):
-                by = [np.abs(np.asarray(x, dtype=float) - y) for x, y in zip(compute(*inputs), there, strict=True)]
-                by = [np.where(np.isnan(d) & np.isfinite(y), np.inf, d) for d, y in zip(by, there)]
-                moved = [np.fmax(most, d) for most, d in zip(moved, by)]
-            return moved
+    def move(times: float, only: Any = None) -> list[Any]:
+        moved: list[Any] = [0.0] * len(there)
+        for inputs in shaken.by(times, only):
+            by = [np.abs(np.asarray(x, dtype=float) - y) for x, y in zip(compute(*inputs), there, strict=True)]
+            by = [np.where(np.isnan(d) & np.isfinite(y), np.inf, d) for d, y in zip(by, there)]
+            moved = [np.fmax(most, d) for most, d in zip(moved, by)]
+        return moved
 
-        def jumps(moved: list[Any], only: Any = None) -> list[Any]:
-            small = [(y != 0) & (np.abs(y) <= NOISE * by) for y, by in zip(there, moved)]
-            far = move(FURTHER, only) if any(map(np.any, small)) else moved
-            return [np.isinf(by) | (s & (f < FURTHER / 8 * by)) for s, f, by in zip(small, far, moved)]
+    def jumps(moved: list[Any], only: Any = None) -> list[Any]:
+        small = [(y != 0) & (np.abs(y) <= NOISE * by) for y, by in zip(there, moved)]
+        far = move(FURTHER, only) if any(map(np.any, small)) else moved
+        return [np.isinf(by) | (s & (f < FURTHER / 8 * by)) for s, f, by in zip(small, far, moved)]
 
-        moved = move(1.0)
-        jumped = jumps(moved)
-        if any(map(np.any, jumped)):
-            inputs = list({id(x): x for x in values}.values())
-            alone = [(move(1.0, x), x) for x in inputs]
-            kept = [[np.where(j, 0.0, by) for j, by in zip(jumps(one, x), one)] for one, x in alone]
-            moved = [np.where(j, sum(parts), by) for j, parts, by in zip(jumped, zip(*kept), moved)]
+    moved = move(1.0)
+    jumped = jumps(moved)
+    if any(map(np.any, jumped)):
+        inputs = list({id(x): x for x in values}.values())
+        alone = [(move(1.0, x), x) for x in inputs]
+        kept = [[np.where(j, 0.0, by) for j, by in zip(jumps(one, x), one)] for one, x in alone]
+        moved = [np.where(j, sum(parts), by) for j, parts, by in zip(jumped, zip(*kept), moved)]
     return moved
 
 

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from autograd.quiet import ignoring
+
 DIGITS = 4
 LARGEST_TABLE = (4, 4)  # rows, columns shown in full
 LONGEST_VECTOR = 6
@@ -300,11 +302,11 @@ def json_number(x: Any) -> Any:
     return int(x) if isinstance(x, bool) else x
 
 
+@ignoring("over", "under")
 def norm(array: Any) -> float:
     """The Euclidean norm of all entries, also where their squares overflow or underflow."""
     entries = np.ravel(array)
-    with np.errstate(over="ignore", under="ignore"):
-        size = float(np.linalg.norm(entries))
+    size = float(np.linalg.norm(entries))
     if 0 < size < math.inf or not entries.size:
         return size
     largest = float(np.max(np.abs(entries)))

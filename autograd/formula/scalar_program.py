@@ -49,6 +49,7 @@ from autograd.formula.scalar_tables import Program, Table
 from autograd.formula.scalars import Entries, Opener, object_array, plain_number
 from autograd.formula.walk import Walk
 from autograd.op import OPS, Op, apply
+from autograd.quiet import allclose, quiet
 from autograd.rules import rule_as_text
 from autograd.value import Value
 
@@ -66,11 +67,7 @@ def scalar_program(root: Value, *, backward: bool = True, grad: Any = None, name
     walk = Walk(root, grad, backward, noise=False)
     root, nodes = walk.root, walk.nodes
     builder = _Builder(root, nodes, names or Names(nodes, nest=False))
-    with np.errstate(all="ignore"):
-        for node in nodes:
-            builder.add_node(node)
-        if backward:
-            builder.go_back(walk)
+    builder.write(walk, backward)
     values = {node: entries.array for node, entries in builder.values.items()}
     gradients = {node: entries.array for node, entries in builder.slopes.items()}
     return Program(root, builder.words.top, builder.words, builder.inputs, builder.tables, values, gradients)
@@ -114,6 +111,14 @@ class _Builder:
         return f"({name})" if "[" in name and name.partition("[")[0] in self._plain else name
 
     # --- forward -------------------------------------------------------------------------------------------------
+
+    @quiet
+    def write(self, walk: Walk, backward: bool) -> None:
+        """The lines of every node and, with `backward`, of every gradient."""
+        for node in walk.nodes:
+            self.add_node(node)
+        if backward:
+            self.go_back(walk)
 
     def add_node(self, node: Value) -> None:
         name = self._name(node)
@@ -221,7 +226,7 @@ class _Builder:
     def _check(self, table: Table) -> None:
         found = np.array([float(e.value) for e in table.formulas.flat]).reshape(table.shape)
         size = np.max(np.abs(table.values), initial=1e-3, where=np.isfinite(table.values))
-        if not np.allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
+        if not allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
             raise DataError(
                 f"{table.name} cannot be spelled out: in simple steps it does not give the engine's numbers. A "
                 "number may be beyond what exp can hold, or a hook may have changed a gradient"

@@ -7,15 +7,13 @@ comes after it has a twin with the same number, name and gradient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from autograd.backprop import contributions
 from autograd.graph import made_from, topological
 from autograd.op import OPS, naming
+from autograd.quiet import quiet
 from autograd.recording import Note, enable_grad
 from autograd.value import Value, counter
 
@@ -24,10 +22,12 @@ class Unfolded:
     """The graph of `root` with fused ops opened, except those for which `keep` is true. `root` is the new root,
     `twin(node)` the node that replaces `node`."""
 
+    @quiet
     def __init__(self, root: Value, keep: Callable[[Value], bool] = lambda node: False) -> None:
         self._twins: dict[Value, Value] = {}
         self._keep = keep
-        with enable_grad(), _named_steps(), np.errstate(all="ignore"):
+        naming.set(True)  # in the context that `quiet` makes for this call
+        with enable_grad():
             # An opened op may contain another: self_attention contains attention.
             nodes = topological(root)
             while any(map(self._opens, nodes)):
@@ -96,12 +96,3 @@ def _fill_gradients(steps: list[Value], result: Value, gradient: Any) -> None:
             for x, dx in contributions(step, step.grad):
                 if x in inside:
                     grads[x] = dx if x not in grads else grads[x] + dx
-
-
-@contextmanager
-def _named_steps() -> Iterator[None]:
-    before, naming.on = naming.on, True
-    try:
-        yield
-    finally:
-        naming.on = before

@@ -18,6 +18,7 @@ from autograd.errors import BackwardError
 from autograd.formula.noise import noises_of, without_noise
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
+from autograd.quiet import quiet
 from autograd.value import Value
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
@@ -66,8 +67,7 @@ class Walk:
         def note(node: Value, g: Any, parent: Value, value: Any, before: Any, total: Any) -> None:
             self.sent.append(Sent(node, parent, value, total))
 
-        with np.errstate(all="ignore"):
-            results = walk(self.order, self.incoming, watch=note)
+        results = quiet(walk)(self.order, self.incoming, watch=note)
         self._finish_leaves()
         self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
 
@@ -161,13 +161,13 @@ def _is_rounded(x: Any) -> bool:
     return isinstance(x, Value) or np.ndim(x) > 0
 
 
+@quiet
 def _may_cancel(node: Value) -> bool:
     """Is a number of this node, made by an op, far smaller than the numbers that it was made from?"""
     sizes = [np.abs(x.data if isinstance(x, Value) else x) for x in node.inputs if _is_rounded(x) and np.size(x)]
     if not sizes or np.asarray(node.data).dtype.kind != "f":
         return False
-    with np.errstate(all="ignore"):
-        small = np.abs(node.data) <= TINY * max(float(np.max(size)) for size in sizes)
+    small = np.abs(node.data) <= TINY * max(float(np.max(size)) for size in sizes)
     return bool(np.any(small & (node.data != 0)))
 
 

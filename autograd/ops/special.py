@@ -9,6 +9,7 @@ import numpy as np
 
 from ..numpy_calls import answers_scipy
 from ..op import Op
+from ..quiet import ignoring
 from ..samples import samples
 from ._functions import as_written, function
 from .elementwise import POSITIVE, UNARY, erf, exp, log, log1p, sigmoid, softplus, xlogy
@@ -50,22 +51,21 @@ def _digamma(x, *, order):
     sign, factorial = (-1.0) ** (order + 1), math.factorial(order)
     far = 15.0 + 2 * order
     out = np.zeros(z.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        while np.any(z < far):
-            low = z < far
-            out = out + np.where(low, sign * factorial / np.where(low, z, 1.0) ** (order + 1), 0.0)
-            z = np.where(low, z + 1.0, z)
-        series = np.log(z) if order == 0 else sign * math.factorial(order - 1) / z**order
-        series = series + sign * factorial / (2 * z ** (order + 1))
-        for k, number in enumerate(bernoulli, 1):
-            power = math.factorial(2 * k + order - 1) / math.factorial(2 * k)
-            series = series + sign * number * power / z ** (2 * k + order)
+    while np.any(z < far):
+        low = z < far
+        out = out + np.where(low, sign * factorial / np.where(low, z, 1.0) ** (order + 1), 0.0)
+        z = np.where(low, z + 1.0, z)
+    series = np.log(z) if order == 0 else sign * math.factorial(order - 1) / z**order
+    series = series + sign * factorial / (2 * z ** (order + 1))
+    for k, number in enumerate(bernoulli, 1):
+        power = math.factorial(2 * k + order - 1) / math.factorial(2 * k)
+        series = series + sign * number * power / z ** (2 * k + order)
     return (out + series).astype(x.dtype if x.dtype.kind == "f" else np.float64)[()]
 
 
 digamma = Op("digamma", "digamma(x, order=order)",
              normalize=lambda x, order=0: ((x,), {"order": int(order)}),
-             forward=_digamma,
+             forward=ignoring("divide", "invalid")(_digamma),
              vjp=lambda g, out, x, *, order: (g * digamma(x, order=order + 1),),
              written=as_written(_digamma, "digamma"),
              samples=(*POSITIVE, *samples("3", low=0.3, high=2.5, order=1)), batch="align",

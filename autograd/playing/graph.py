@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from autograd.errors import counted
-from autograd.op import OPS
+from autograd.op import OPS, Op
 from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
+from autograd.quiet import quiet
 from autograd.value import Value
 
 MOST_ENTRIES = 4096  # of an array on the way: a formula is there to be read
@@ -59,8 +60,7 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     if not (part.symbol or op.pointwise) and _asked_for([inputs, part.settings]) > MOST_ENTRIES:
         raise FormulaError(f"{part.op}: a result may have {MOST_ENTRIES} entries at most", part.at, end)
     try:
-        with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
-            result = op(*inputs, **part.settings)
+        result = _computed(op, inputs, part.settings)
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RuntimeError, MemoryError) as error:
         raise FormulaError(str(error) or f"{part.op} cannot be computed here", part.at, end) from error
     if np.size(result.data if isinstance(result, Value) else result) > MOST_ENTRIES:
@@ -70,6 +70,11 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
         divides = part.op == "div" and inputs[1] == 0
         raise FormulaError(f"this comes to {result}: {'it divides by 0' if divides else why}", part.at, end)
     return result
+
+
+@quiet  # the steps themselves show where a number stops being finite
+def _computed(op: Op, inputs: list[Any], settings: dict[str, Any]) -> Any:
+    return op(*inputs, **settings)
 
 
 def _asked_for(settings: Any) -> int:

@@ -19,6 +19,7 @@ from autograd.playing.code import Piece, code, result_name
 from autograd.playing.formula import Formula, FormulaError
 from autograd.playing.graph import build, with_numbers
 from autograd.playing.parser import parse
+from autograd.quiet import quiet
 from autograd.stepping import Stepper, step
 from autograd.stepping.page import document
 from autograd.value import Value
@@ -78,11 +79,11 @@ class Play:
     def code(self) -> list[Piece]:
         return code(self.formula, backward=self.has_gradient)
 
+    @quiet  # the steps themselves show where a number stops being finite
     def page(self, back: str = "") -> str:
         """The stepper's page, with a script that answers the page around it. `back`: the address of a link back."""
-        with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
-            stepper = self.stepper()
-            text = document.write(stepper, back)
+        stepper = self.stepper()
+        text = document.write(stepper, back)
         leaves = [{"name": name, "value": x, **_shown(stepper, x, name)} for name, x in self.values.items()]
         result = {"name": self.root.name, **_shown(stepper, self.root.data, self.root.name or "")}
         told = embedded({"leaves": leaves, "result": result})

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import HandgradError, TraceError
 from ..plain import as_plain, copy_array
+from ..quiet import default_rng, ignoring
 from ..value import Value
 from .inputs import rebuild
 from .record import difference_of, same
@@ -75,11 +76,10 @@ def _moved(data: Any, width: float, seed: int | None) -> Any:
         return data + width * _first_draw(seed or 0) * (2.0 * size + 1e-3)
     array = np.asarray(data)
     if array.dtype.kind == "f":
-        rng = np.random.default_rng(0 if seed is None else seed)
+        rng = default_rng(0 if seed is None else seed)
         sizes = np.where(np.isfinite(array), np.abs(array), 0.0)  # an infinity, or a NaN, stays where it is
         step = width * rng.uniform(0.5, 1.5, array.shape) * (sizes + (sizes.mean() if array.size else 0.0) + 1e-3)
-        with np.errstate(over="ignore"):
-            return as_plain(np.asarray(array + step.astype(array.dtype)))
+        return as_plain(np.asarray(_added(array, step.astype(array.dtype))))
     if seed is None or array.dtype.kind == "b":
         return data
     if seed % 2:
@@ -87,9 +87,12 @@ def _moved(data: Any, width: float, seed: int | None) -> Any:
     return np.where(array > 0, array - 1, array).astype(array.dtype)
 
 
+_added = ignoring("over")(np.add)
+
+
 @functools.cache
 def _first_draw(seed: int) -> float:
-    return float(np.random.default_rng(seed).uniform(0.5, 1.5))
+    return float(default_rng(seed).uniform(0.5, 1.5))
 
 
 @contextmanager

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..graph import made_from
 from ..op import OPS, Op, apply
+from ..quiet import quiet
 from ..recording import enable_grad
 from ..value import Value
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
@@ -41,6 +42,7 @@ def optimised(program: Program, example: Sequence[Any]) -> Program:
 Lowering = Callable[[Op], Callable[..., Any] | None]  # how an op reads in simpler ones; None: as it is
 
 
+@quiet
 def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = attrgetter("lower")) -> Program:
     """Every op that has a lowering replaced by it. `example` is data for the inputs of the program."""
     builder = Builder(program)
@@ -48,7 +50,7 @@ def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = at
     for r, x in (*program.constants.items(), *zip(program.inputs, example, strict=True)):
         data[r] = x
     last = {r: place for place, i in enumerate(program.code) for r in i.inputs}
-    with enable_grad(), np.errstate(all="ignore"):
+    with enable_grad():
         for place, i in enumerate(program.code):
             inputs = [data[r] for r in i.inputs]
             if lowering(i.op) is None:
@@ -341,14 +343,14 @@ def share(program: Program) -> Program:
     return renumbered(program.inputs, constants, code, outputs, program.types, names, slopes)
 
 
+@quiet
 def fold(program: Program, largest: int = 1 << 16) -> Program:
     """What depends on constants alone, computed now; unless it is large and a constant is not."""
     constants = dict(program.constants)
     code = []
     for i in program.code:
         if i.inputs and all([r in constants for r in i.inputs]) and math.prod(program.types[i.out][0]) <= largest:
-            with np.errstate(all="ignore"):
-                data = i.op.compute(*(constants[r] for r in i.inputs))
+            data = i.op.compute(*(constants[r] for r in i.inputs))
             is_array = isinstance(data, np.ndarray)  # of its type, where a plain number had a wider one
             constants[i.out] = data.astype(program.types[i.out][1]) if is_array else data
         else:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from autograd.drawing.groups import chooser, depth_of
 from autograd.graph import calls_around, leaves
 from autograd.op import apply
+from autograd.quiet import quiet
 from autograd.recording import Scope, enable_grad
 from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
 from autograd.value import Value
@@ -83,8 +82,7 @@ def inside(step: Step) -> Stepper | None:
     if not _can_open(step):
         return None
     originals: dict[Value, Value] = {}
-    with enable_grad(), np.errstate(all="ignore"):
-        root = _replayed(step, originals) if step.module is not None else _defined(step)
+    root = _opened(step, originals)
     if not isinstance(root, Value) or root.op is None or not root.requires_grad:
         return None
     backward = step.incoming is not None
@@ -94,6 +92,13 @@ def inside(step: Step) -> Stepper | None:
     opened = Stepper(root, grad=grad, backward=backward, inputs=copies, title=title, top=step.words.top,
                      noise=step.noise, stands_for=originals)  # fmt: skip
     return opened if len(opened) > (2 if backward else 1) else None
+
+
+@quiet
+def _opened(step: Step, originals: dict[Value, Value]) -> Any:
+    """The root of what a step does inside."""
+    with enable_grad():
+        return _replayed(step, originals) if step.module is not None else _defined(step)
 
 
 def _can_open(step: Step) -> bool:

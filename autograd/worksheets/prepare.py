@@ -15,6 +15,7 @@ from autograd.formula.scalar_tables import Table
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
 from autograd.op import OPS, apply
+from autograd.quiet import quiet
 from autograd.recording import Note, enable_grad
 from autograd.value import Value
 
@@ -82,6 +83,7 @@ def _written(data: Any, decimals: int | None) -> Any:
     return np.round(data, decimals) + 0.0 if isinstance(data, np.ndarray) else round(float(data), decimals) + 0.0
 
 
+@quiet
 def rebuilt(
     nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Any] | None = None,
     idle: Mapping[Value, Value] | None = None,
@@ -95,7 +97,7 @@ def rebuilt(
     def twin_of(x: Any) -> Any:
         return twins[x] if isinstance(x, Value) else (leaves or {}).get(id(x), x)
 
-    with enable_grad(), np.errstate(all="ignore"):
+    with enable_grad():
         for node in nodes:
             if idle and node in idle:
                 twins[node] = twins[idle[node]]

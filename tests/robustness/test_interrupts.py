@@ -10,6 +10,7 @@ import autograd as ag
 import nn
 from autograd import Value, detect_nan, no_grad, record_lines, scope
 from autograd.graph import topological
+from autograd.quiet import quiet
 from autograd.recording import USUAL, enable_grad, modes, modes_in_use
 from tests.autograd.test_backprop import mixed_graph
 from tests.interrupts import at_every_moment, at_random_moments, needs_signals, press_ctrl_c
@@ -75,8 +76,7 @@ class Watched:
             if node.requires_grad and i % 3:
                 node.grad = 0.5 * i if node.data.__class__ is float else np.full_like(node.data, 0.5 * i)
         self.old = [node.grad for node in self.nodes]
-        with np.errstate(all="ignore"):
-            root.backward()
+        self.run()
         self.new = [node.grad for node in self.nodes]
         self.bits = {"old": [*map(as_bits, self.old)], "new": [*map(as_bits, self.new)]}
         assert self.bits["old"] != self.bits["new"]
@@ -85,9 +85,9 @@ class Watched:
         for node, g in zip(self.nodes, self.old, strict=True):
             node.grad = g if g is None or g.__class__ is float else g.copy()
 
+    @quiet  # NumPy's own `with` block could be left undone by the signals that are sent here
     def run(self):
-        with np.errstate(all="ignore"):
-            self.root.backward()
+        self.root.backward()
 
     def state(self):
         """"old" or "new" if every gradient is, bit for bit; else which of them are."""
@@ -103,8 +103,7 @@ class Watched:
         assert left in ("old", "new")
         if left == "new":
             self.reset()
-        with np.errstate(all="ignore"):
-            self.root.backward()
+        self.run()
         assert self.state() == "new"
         return left
 
@@ -351,3 +350,62 @@ def test_a_stepper_under_real_signals(times):
     stepped = Stepped(numbers_of)
     for _ in at_random_moments(stepped.run, times):
         stepped.assert_usable()
+
+
+# --- what NumPy and Python keep ---------------------------------------------------------------------------------
+
+NUMPYS = np.errstate.__init__.__code__.co_filename  # where NumPy changes what it warns of, and changes it back
+
+
+@quiet
+def a_quiet_call():
+    np.log(np.zeros(2))
+
+
+def ops():
+    ag.gelu(Value(np.array([-50.0, 1.0])), approximate="tanh")
+    ag.logsumexp(Value(np.array([-np.inf, -np.inf])))
+    ag.digamma(Value(0.0))
+    ag.inv(Value(np.eye(2)))
+
+
+def checks():
+    ag.check_grads(lambda x: x.exp() * x.abs(), 2.0)
+
+
+def drawings():
+    ag.draw(square(), edges="rule").svg
+
+
+def steppers():
+    for each in ag.step(many_inputs()):
+        str(each)
+
+
+def programs():
+    ag.compile(lambda x: ag.logsumexp(x * x))(np.ones(3))
+
+
+def training():
+    model = nn.Linear(2, 1, rng=0)
+    data = np.ones((4, 2)), np.ones((4, 1))
+    nn.fit(
+        model, lambda x, y: nn.functional.mse(model(x), y), data, nn.optim.AdamW(model, lr=0.1), steps=2, batch_size=4,
+        clip=1.0, compile=True, progress=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("work, every", [
+    (a_quiet_call, 1), (ops, 1), (checks, 1), (drawings, 61), (steppers, 599), (programs, 7), (training, 31),
+    pytest.param(drawings, 1, marks=pytest.mark.slow), pytest.param(steppers, 7, marks=pytest.mark.slow),
+    pytest.param(programs, 1, marks=pytest.mark.slow), pytest.param(training, 1, marks=pytest.mark.slow),
+])  # fmt: skip
+def test_numpy_warns_as_before(work, every):
+    """Also if the signal comes at the end of the block that turns NumPy's warnings off."""
+    before = np.geterr(), np.geterrcall()
+    work()
+    count = 0
+    for _ in at_every_moment(work, every=every, where=NUMPYS):
+        assert (np.geterr(), np.geterrcall()) == before
+        count += 1
+    assert count >= 3

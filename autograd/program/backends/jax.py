@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import DataError
+from ...quiet import quiet
 from .. import interpret
 from ..program import Program, Type
 from . import Runner
@@ -125,9 +126,9 @@ def _jax() -> Library:
     import jax.numpy as jnp
 
     def on_host(compute: Callable[..., Any], out: Type) -> Callable[..., Any]:
+        @quiet
         def called(*inputs: Any) -> Any:
-            with np.errstate(all="ignore"):
-                return np.asarray(compute(*map(np.asarray, inputs)), out[1])
+            return np.asarray(compute(*map(np.asarray, inputs)), out[1])
 
         return lambda *inputs: jax.pure_callback(called, jax.ShapeDtypeStruct(*out), *inputs)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...quiet import quiet
 from ..program import Program, is_weak
 
 SMALL = 512  # numbers, up to which a call costs more than its arithmetic
@@ -111,12 +112,12 @@ class Plan:
         self._buffers[spread].last = self._place
         return spread
 
+    @quiet
     def number(self, data: Any, dtype: Any) -> str:
         """A number as an array of no axes, which NumPy takes in half the time of a Python number."""
         key = (repr(data), np.dtype(dtype).str)
         if key not in self._weak:
-            with np.errstate(all="ignore"):
-                self._weak[key] = self.share(f"n{len(self._weak)}", _locked(np.array(data, dtype)))
+            self._weak[key] = self.share(f"n{len(self._weak)}", _locked(np.array(data, dtype)))
         return self._weak[key]
 
     def _narrowed(self, r: int, dtype: np.dtype[Any]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...quiet import quiet
 from .. import interpret
 from ..program import Program, Type
 from . import Runner
@@ -43,9 +44,9 @@ def _torch() -> Library:
         return torch.as_tensor(np.require(x, dtype, ["C", "W"]))  # of a read-only array torch would warn
 
     def on_host(compute: Callable[..., Any], out: Type) -> Callable[..., Any]:
+        @quiet
         def called(*inputs: Any) -> Any:
-            with np.errstate(all="ignore"):
-                return array(np.array(compute(*(x.cpu().numpy() for x in inputs))), out[1])
+            return array(np.array(compute(*(x.cpu().numpy() for x in inputs))), out[1])
 
         return called
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....plain import as_plain
+from ....quiet import quiet
 from ...program import Instruction, Program, renumbered
 from .. import Runner
 from .ops import runs_in_c
@@ -49,15 +50,15 @@ def joined(program: Program, parts: Sequence[Part], runners: Iterator[Runner]) -
         return next(runners)
     steps = [(part, next(runners) if part.in_c else None) for part in parts]
 
+    @quiet
     def run(inputs: Sequence[Any]) -> list[Any]:
         registers = {**program.constants, **dict(zip(program.inputs, inputs, strict=True))}
-        with np.errstate(all="ignore"):
-            for part, in_c in steps:
-                if in_c is not None:
-                    registers |= zip(part.writes, map(_plain, in_c([registers[r] for r in part.reads])))
-                    continue
-                for i in part.code:
-                    registers[i.out] = i.op.compute(*(registers[r] for r in i.inputs))
+        for part, in_c in steps:
+            if in_c is not None:
+                registers |= zip(part.writes, map(_plain, in_c([registers[r] for r in part.reads])))
+                continue
+            for i in part.code:
+                registers[i.out] = i.op.compute(*(registers[r] for r in i.inputs))
         return [np.array(registers[r], program.types[r][1]) for r in program.outputs]
 
     return run

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ....quiet import quiet
 from ...program import Program, is_weak
 from .places import Place, Shape, whole
 
@@ -63,10 +64,10 @@ class Call:
     writes: tuple[int, ...]
 
 
+@quiet
 def literal(data: Any, dtype: Dtype) -> str:
     """A number of a dtype as C writes it, to the bit."""
-    with np.errstate(all="ignore"):
-        number = np.asarray(data).astype(dtype).item()
+    number = np.asarray(data).astype(dtype).item()
     if dtype.kind != "f":
         return f"((int64_t){int(number)})" if number != -(2**63) else "INT64_MIN"
     if math.isnan(number):
