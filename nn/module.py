@@ -7,7 +7,6 @@ name: `blocks.0.attention.qkv.weight`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import weakref
@@ -18,9 +17,11 @@ import numpy as np
 
 from autograd import Op, Value, stack
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import USUAL, Modes, Note, Scope, modes, modes_in_use
+from autograd.recording import USUAL, Modes, Note, Scope, modes, modes_in_use, no_grad
+from autograd.set_back import sets_back
 
 Self = TypeVar("Self", bound="Module")
+T = TypeVar("T")
 Way = tuple[Any, ...]  # the attribute names, indices and keys that lead from a module to something it holds
 
 
@@ -222,16 +223,17 @@ class Module:
         raise ShapeError(f"{self._called()} expected {expected}, got {came}.{remedy and ' ' + remedy}")
 
 
-@contextlib.contextmanager
-def evaluating(model: Module) -> Iterator[None]:
-    """While inside, the model is in evaluation mode; afterwards each of its modules is in the mode it was in."""
-    before = [(module, module.training) for _, module in model.named_modules()]
-    model.eval()
+def evaluating(model: Module, f: Callable[[], T]) -> T:
+    """What `f` gives with the model in evaluation mode and nothing recorded; afterwards each of its modules is in the
+    mode it was in.
+    """
+    set_back = sets_back("training", (module for _, module in model.named_modules()))
     try:
-        yield
+        model.eval()
+        with no_grad():
+            return f()
     finally:
-        for module, training in before:
-            module.training = training
+        set_back()
 
 
 def record(op: Op, *inputs: Any) -> Value:

@@ -183,8 +183,7 @@ def _check_batch(loss: Callable[..., ag.Value], batch: Any) -> None:
 
 def evaluated(model: Module, evaluate: Callable[[], Any]) -> float:
     """The number that `evaluate` gives with the model in evaluation mode and nothing recorded."""
-    with evaluating(model), ag.no_grad():
-        return float(evaluate())
+    return evaluating(model, lambda: float(evaluate()))
 
 
 def _stepped(step: Step, batches: list[Any], t: int) -> float:

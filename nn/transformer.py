@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-import autograd as ag
 from autograd.errors import DataError
 from autograd.ops.rows import is_whole
 
@@ -163,13 +162,13 @@ class GPT(Module):
         >>> len(maps), maps[0].shape, maps[0][0].round(2).tolist()
         (3, (2, 2, 2), [[1.0, 0.0], [0.5, 0.5]])
         """
-        found = []
-        with evaluating(self), ag.no_grad():
-            x = self._embedded(ids)
-            for block in self.blocks:
-                found.append(block.attention.weights(block.norm1(x)))
-                x = block(x)
-        return found
+        return evaluating(self, lambda: [*self._attention_maps(ids)])
+
+    def _attention_maps(self, ids: Any) -> Iterator[np.ndarray]:
+        x = self._embedded(ids)
+        for block in self.blocks:
+            yield block.attention.weights(block.norm1(x))
+            x = block(x)
 
     def loss(self, ids: Any, targets: Any, **settings: Any) -> Any:
         """The mean cross-entropy of the next tokens: targets are the ids, one place further on."""
@@ -204,8 +203,9 @@ class GPT(Module):
             )
         rng = init.generator(rng if seed is None else seed)
         decode = CompiledDecoder(self, use_cache, compile) if compile else Decoder(self, use_cache)
-        with evaluating(self), ag.no_grad():
-            return _extended(decode, ids, n, lambda logits: draw(logits, temperature, top_k, rng), stop)
+        return evaluating(
+            self, lambda: _extended(decode, ids, n, lambda logits: draw(logits, temperature, top_k, rng), stop)
+        )
 
     def extra(self) -> str:
         vocab_size, d_model = self.tokens.weight.shape

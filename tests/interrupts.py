@@ -35,14 +35,15 @@ def at_every_moment(work, prepare=lambda: None, every=1, where=OURS):
     """
     moment = 0
     prepare()
-    while _interrupted(work, moment, where):
+    # The exception is kept till the next one, as a notebook keeps the last: generators that it left are not closed yet.
+    while _kept := _interrupted(work, moment, where):
         yield moment
         moment += every
         prepare()
 
 
 def _interrupted(work, moment, where):
-    """Call `work` and raise at its moment number `moment`; whether that was reached."""
+    """Call `work` and raise at its moment number `moment`; the exception, or whether that was reached."""
     left = moment
 
     def here():
@@ -83,8 +84,8 @@ def _interrupted(work, moment, where):
     sys.settrace(watch)
     try:
         work()
-    except Interrupt:
-        pass
+    except Interrupt as error:
+        return error
     finally:
         sys.settrace(old)
     return left < 0  # also where Python dropped the exception, in a generator that was being closed

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +14,7 @@ from ..drawing.scene import Block, Card, Edge, Row, Scene
 from ..formula.names import Names
 from ..formula.numbers import DIGITS, LARGEST_TABLE, cell, dimensions, rough, shows_entries
 from ..graph import topological
+from ..set_back import sets_back
 from ..value import Value
 from .report import differing, verdict, witnesses
 
@@ -37,21 +36,14 @@ def whole(found: Comparison) -> Drawing:
 
     assert found.run is not None
     seeds = starting_gradients(found.run)
-    with shown_gradients(our_gradients(seeds)):
-        return draw(next(iter(seeds)), title=f"{found.title}: every gradient agrees")
-
-
-@contextmanager
-def shown_gradients(gradients: dict[Value, Any]) -> Iterator[None]:
-    """Gradients on the nodes while they are drawn; afterwards each node has its own again."""
-    before = [(node, node.grad) for node in gradients]
+    gradients = our_gradients(seeds)
+    set_back = sets_back("grad", gradients)
     try:
         for node, gradient in gradients.items():
-            node.grad = gradient
-        yield
+            node.grad = gradient  # while it is drawn
+        return draw(next(iter(seeds)), title=f"{found.title}: every gradient agrees")
     finally:
-        for node, gradient in before:
-            node.grad = gradient
+        set_back()
 
 
 def scene_of(found: Comparison) -> Scene:

@@ -6,7 +6,6 @@ import functools
 import inspect
 import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ from ..plain import as_plain
 from ..program.replay import Replay
 from ..quiet import default_rng
 from ..recording import enable_grad, modes
+from ..set_back import sets_back
 from ..tree import LEAF, flatten, paths, unflatten
 from ..value import Value
 
@@ -28,12 +28,8 @@ T = TypeVar("T")
 
 
 def gives_back(inputs: Sequence[Any]) -> Callable[[], Any]:
-    """A function that gives the Values among the inputs back the data that they have now; call it in a `finally`.
-
-    It is one call in C, which Ctrl-C cannot interrupt halfway.
-    """
-    values = [x for x in flatten(list(inputs))[0] if isinstance(x, Value)]
-    return functools.partial(deque, map(setattr, values, itertools.repeat("_data"), [v._data for v in values]), 0)
+    """A function that gives the Values among the inputs back the data that they have now; call it in a `finally`."""
+    return sets_back("_data", (x for x in flatten(list(inputs))[0] if isinstance(x, Value)))
 
 
 class Subject(Trace):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -166,8 +165,15 @@ class _Entry:
 
     def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         begin = time.perf_counter()
-        with _no_collection():
+        # Python does not look for cycles meanwhile: a trace makes many objects and no cycles, and looking through them
+        # again and again takes as long as making them.
+        was_on = gc.isenabled()
+        try:
+            gc.disable()
             self._trace(owner, args, leaves)
+        finally:
+            if was_on:
+                gc.enable()
         self.seconds = time.perf_counter() - begin
 
     def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
@@ -238,20 +244,6 @@ class _Entry:
         lists = {f"l{k}": f"r[{k + 1}].tolist()" for k, o in enumerate(self.origins) if o.kind == "packed"}
         inner = f"lambda r, {', '.join(lists)}: {returned}" if lists else f"lambda r: {returned}"
         return eval(f"lambda r: ({inner})(r, {', '.join(lists.values())})" if lists else inner, names.known)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """While inside, Python does not look for cycles: a trace makes many objects and no cycles, and looking through
-    them again and again takes as long as making them.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _plain(x: Any) -> Any:

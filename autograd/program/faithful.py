@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import numpy as np
 from ..errors import HandgradError, TraceError
 from ..plain import as_plain, copy_array
 from ..quiet import default_rng, ignoring
+from ..set_back import sets_back
 from ..value import Value
 from .inputs import rebuild
 from .record import difference_of, same
@@ -59,13 +59,16 @@ def _called_elsewhere(
     """One more call, at other numbers; if f is not defined there, with other real numbers only, or at the same."""
     only_real = [_moved(data, width, None) for data in leaves]
     for moved in ([_moved(data, width, seed) for data in leaves], only_real):
-        with _parameters_at(args, moved if parameters else leaves):
-            try:
-                return call(f, args, moved)
-            except TraceError:
-                raise
-            except (HandgradError, ArithmeticError, ValueError, LookupError):
-                pass
+        set_back = sets_back("_data", _parameters(args))
+        try:
+            _put(args, moved if parameters else leaves)
+            return call(f, args, moved)
+        except TraceError:
+            raise
+        except (HandgradError, ArithmeticError, ValueError, LookupError):
+            pass
+        finally:
+            set_back()
     return call(f, args, leaves)
 
 
@@ -95,23 +98,22 @@ def _first_draw(seed: int) -> float:
     return float(default_rng(seed).uniform(0.5, 1.5))
 
 
-@contextmanager
-def _parameters_at(args: Sequence[Any], leaves: Sequence[Any]) -> Iterator[None]:
-    """While inside, the parameters of the modules among the arguments hold these data."""
-    held: list[tuple[Value, Any]] = []
+def _parameters(args: Sequence[Any]) -> list[Value]:
+    """The parameters of the modules among the arguments."""
+    found: list[Value] = []
+    rebuild(list(args), lambda x: x, lambda module: found.extend(p for _, p in module.named_parameters()))
+    return found
+
+
+def _put(args: Sequence[Any], leaves: Sequence[Any]) -> None:
+    """Give the parameters of the modules among the arguments these data."""
     rest = iter(leaves)
 
     def module(x: Any) -> None:
         for _, p in x.named_parameters():
-            held.append((p, p._data))
             p._data = next(rest)
 
-    try:
-        rebuild(list(args), lambda x: next(rest), module)
-        yield
-    finally:
-        for p, data in reversed(held):
-            p._data = data
+    rebuild(list(args), lambda x: next(rest), module)
 
 
 def _refusal(f: Callable[..., Any], difference: str, looked: Sequence[str]) -> TraceError:
@@ -140,9 +142,8 @@ def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence
 
 def fetched_aside(origins: Sequence[Origin], leaves: Sequence[Any]) -> list[Any]:
     """The data of all inputs for one call; generators that were drawn from are set back."""
-    states = [(origin.held, origin.held.bit_generator.state) for origin in origins if origin.kind == "drawn"]
+    set_back = sets_back("state", (origin.held.bit_generator for origin in origins if origin.kind == "drawn"))
     try:
         return [origin.fetch(leaves) for origin in origins]
     finally:
-        for generator, state in reversed(states):
-            generator.bit_generator.state = state
+        set_back()

@@ -10,8 +10,10 @@ import bisect
 import contextlib
 import functools
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -87,13 +89,18 @@ class Tracer:
         self.looked: list[str] = []
         self.refused: list[TraceError] = []
         self.start = next(counter)
-        self._states: list[tuple[Any, Any]] = []
+        self._drawn_from: list[Any] = []
+        self._states: list[Any] = []
+        # Gives every generator the state it had before this trace: the lists as they are then, in one call in C.
+        back = map(setattr, self._drawn_from, repeat("state"), self._states)
+        self.set_back: Callable[[], Any] = functools.partial(deque, back, 0)
         self._reads: dict[Any, Value] = {}
 
     def drawn(self, draw: Callable[[Any], Any], generator: Any) -> Value:
         """Random numbers, as an input of the program; the generator is set back when the trace is done."""
-        if not any(known is generator for known, _ in self._states):
-            self._states.append((generator, generator.bit_generator.state))
+        if not any(known is generator.bit_generator for known in self._drawn_from):
+            self._states.append(generator.bit_generator.state)
+            self._drawn_from.append(generator.bit_generator)
         value = leaf(draw(generator), requires_grad=False)
         self.draws.append((value, draw, generator))
         return value
@@ -101,11 +108,6 @@ class Tracer:
     @property
     def drawn_values(self) -> list[Value]:
         return [value for value, _, _ in self.draws]
-
-    def set_back(self) -> None:
-        """Give every generator the state it had before this trace."""
-        for generator, state in self._states:
-            generator.bit_generator.state = state
 
     def read(self, value: Value, how: str) -> Any:
         """Numbers are read by Python code. What it does with them, no program can see, but for a scalar's `.data`. An

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TextIO
 
 from autograd.errors import StepError
@@ -254,19 +253,19 @@ def key_pressed() -> str:
         tty.setcbreak(number, termios.TCSADRAIN)  # keys typed ahead count
         key = os.read(number, 1).decode(errors="ignore")
         if key == "\x1b":
-            with _without_waiting(number):
-                key += os.read(number, 8).decode(errors="ignore")
+            key += _rest_of_key(number)
         return key
     finally:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
-@contextlib.contextmanager
-def _without_waiting(number: int) -> Iterator[None]:
-    os.set_blocking(number, False)
+def _rest_of_key(number: int) -> str:
+    """What has been typed already, without waiting for more."""
     try:
-        with contextlib.suppress(BlockingIOError):
-            yield
+        os.set_blocking(number, False)
+        return os.read(number, 8).decode(errors="ignore")
+    except BlockingIOError:
+        return ""
     finally:
         os.set_blocking(number, True)
 

@@ -110,9 +110,13 @@ def test_after_an_evaluation_each_module_is_in_the_mode_it_was_in(evaluate):
 
 def test_a_mode_comes_back_after_an_error():
     net = Net()
-    with pytest.raises(ZeroDivisionError), evaluating(net):
+
+    def fails():
         assert not any(module.training for _, module in net.named_modules())
         raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        evaluating(net, fails)
     assert all(module.training for _, module in net.named_modules())
 
 

@@ -1,0 +1,26 @@
+"""Attributes that are changed for a while, and set back to what they were, also where a signal (Ctrl-C) comes."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any
+
+
+def sets_back(name: str, objects: Iterable[Any]) -> Callable[[], Any]:
+    """A function that gives this attribute of each object the value that it has now: to be called first in a `finally`.
+
+        set_back = sets_back("training", modules)
+        try:
+            ...  # change them
+        finally:
+            set_back()
+
+    It is one call in C. Python runs signal handlers where a Python function begins, after a call and where a loop goes
+    back: so never before this call, nor halfway. The end of a context manager, if it is Python, begins as a function.
+    """
+    objects = list(objects)
+    values = [getattr(x, name) for x in objects]
+    return functools.partial(deque, map(object.__setattr__, objects, repeat(name), values), 0)
