@@ -401,7 +401,7 @@ def training():
 
 
 @pytest.mark.parametrize("work, every", [
-    (a_quiet_call, 1), (ops, 1), (checks, 1), (drawings, 29), (steppers, 7), (programs, 7), (training, 31),
+    (a_quiet_call, 1), (ops, 1), (checks, 1), (drawings, 7), (steppers, 7), (programs, 7), (training, 31),
     pytest.param(drawings, 1, marks=pytest.mark.slow), pytest.param(steppers, 1, marks=pytest.mark.slow),
     pytest.param(programs, 1, marks=pytest.mark.slow), pytest.param(training, 1, marks=pytest.mark.slow),
 ])  # fmt: skip
@@ -414,6 +414,14 @@ def test_numpy_warns_as_before(work, every):
         assert (np.geterr(), np.geterrcall()) == before
         count += 1
     assert count >= 3
+
+
+@needs_signals
+@pytest.mark.parametrize("work, times", [(ops, 1000), pytest.param(steppers, 1000, marks=pytest.mark.slow)])
+def test_numpy_warns_as_before_under_real_signals(work, times):
+    before = np.geterr(), np.geterrcall()
+    for _ in at_random_moments(work, times):
+        assert (np.geterr(), np.geterrcall()) == before
 
 
 CALLS = itertools.count()
