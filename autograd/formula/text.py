@@ -20,7 +20,6 @@ ELLIPSIS = "…"
 PRIME = "′"  # after the name of an op whose rule is too long to write, layer_norm′(g), or of a step: z′ beside z
 
 _JOINERS = "\u200d\ufe0f\ufe0e"  # emoji sequences need them
-COLOUR = re.compile(r"\x1b\[(\d+)m")  # of a terminal
 _NAME = re.compile(r"[\w.#]+\b(?![\w.#(])")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
 
@@ -98,10 +97,10 @@ def _brackets(text: str) -> list[tuple[int, int]]:
 
 
 def columns(text: str) -> int:
-    """How many monospace cells the text takes: wide characters two, combining marks and colours of a terminal none."""
+    """How many monospace cells the text takes: wide characters two, combining marks none."""
     if _is_plain(text):
         return len(text)
-    seen = [c for c in COLOUR.sub("", text) if c not in _JOINERS and unicodedata.category(c) not in ("Mn", "Me")]
+    seen = [c for c in text if c not in _JOINERS and unicodedata.category(c) not in ("Mn", "Me")]
     return len(seen) + sum(unicodedata.east_asian_width(c) in "WF" for c in seen)
 
 

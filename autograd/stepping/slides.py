@@ -10,14 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.svg import caption, document, n, next_drawing_number, rectangle, size_of, text
-from autograd.formula.text import COLOUR, abridged, columns, mono_width, sans_width, visible, xml
+from autograd.formula.text import abridged, columns, mono_width, sans_width, visible, xml
+from autograd.formula.writers.pieces import TextRow, row_text
 from autograd.stepping.steps import BACKWARD, Step
-from autograd.stepping.terminal import Paint, body
+from autograd.stepping.terminal import body
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
@@ -38,7 +41,7 @@ WHOLE = 0.46  # and the picture of the whole graph, where it is readable there
 LARGEST_SCALE = 1.6  # of a picture: a few cards need not fill a wall
 BRACKETS = {"⎡": "top left", "⎢": "left", "⎣": "bottom left", "⎤": "top right", "⎥": "right", "⎦": "bottom right"}
 WORDS = re.compile("[{0}]|(?:[^{0} ]| (?=[^{0} ]))+| +".format("".join(BRACKETS)))  # a bracket, words, spaces
-STYLES = {"1": ("ink", 700), "2": ("muted", 400), "33": ("grad", 400)}  # by the codes of a terminal
+INKS = {"": ("ink", 400), "strong": ("ink", 700), "muted": ("muted", 400), "gradient": ("grad", 400)}  # of each style
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,8 @@ class Layout:
     picture: Box | None
     scale: float
     size: float
-    columns: list[tuple[Box, list[str]]]  # of text; "" between parts
-    left_out: int = 0  # lines that there is no room for
+    columns: list[tuple[Box, list[TextRow]]]  # an empty row between parts
+    left_out: int = 0  # rows that there is no room for
 
     @property
     def quality(self) -> float:
@@ -84,7 +87,7 @@ def slide(stepper: Stepper, step: Step) -> str:
         "</g>",
         _footer(stepper, step),
     ]
-    said = [COLOUR.sub("", line) for _, lines in layout.columns for line in lines if line]
+    said = [row_text(row) for _, rows in layout.columns for row in rows if row]
     title = f"{step.title}: {step.reading}"
     return document("".join(parts), WIDTH, HEIGHT, title, "\n".join(said), f"hg-{next_drawing_number()}")
 
@@ -120,33 +123,33 @@ def _filled(step: Step, places: list[Box], picture: Box | None = None, scale: fl
     width, height = places[0].width, places[0].height
     for size in SIZES:
         rows = height / (size * ROW)
-        parts = body(step, Paint(True), max(20, int(width / mono_width("0", size))))
+        parts = body(step, max(20, int(width / mono_width("0", size))))
         texts, left_out = _in_columns(parts, rows, len(places))
-        widest = max((columns(line) for text in texts for line in text), default=0)
+        widest = max((columns(row_text(row)) for text in texts for row in text), default=0)
         if not left_out and mono_width("0" * widest, size) <= width:
             break
     return Layout(picture, scale, size, list(zip(places, texts)), left_out)
 
 
-def _in_columns(parts: list[list[str]], rows: float, count: int) -> tuple[list[list[str]], int]:
-    """The parts one after the other in so many columns; how many lines have no room."""
-    texts: list[list[str]] = [[]]
+def _in_columns(parts: list[list[TextRow]], rows: float, count: int) -> tuple[list[list[TextRow]], int]:
+    """The parts one after the other in so many columns; how many rows have no room."""
+    texts: list[list[TextRow]] = [[]]
     left_out = 0
     for part in parts:
         used = _rows(texts[-1])
         if texts[-1] and used + BETWEEN + len(part) > rows and len(texts) < count:
             texts.append([])
             used = 0.0
-        gap = [""] if texts[-1] else []
+        gap: list[TextRow] = [[]] if texts[-1] else []
         room = max(0, int(rows - used - BETWEEN * len(gap)))
         texts[-1] += gap + part[:room]
         left_out += max(0, len(part) - room)
     return texts, left_out
 
 
-def _rows(lines: list[str]) -> float:
-    """How many rows the lines take; a space between parts is less than one."""
-    return sum(1.0 if line else BETWEEN for line in lines)
+def _rows(text: list[TextRow]) -> float:
+    """How many rows a text takes; a space between parts is less than one."""
+    return sum(1.0 if row else BETWEEN for row in text)
 
 
 # --- painting ---------------------------------------------------------------------------------------------------------
@@ -178,33 +181,30 @@ def _nested(picture: str, box: Box) -> str:
 
 
 def _painted(layout: Layout) -> Iterator[str]:
-    """Each line of text; brackets are drawn, words stand where their column is."""
+    """Each row of text; brackets are drawn, words stand where their column is."""
     height, advance = layout.size * ROW, mono_width("0", layout.size)
-    for place, lines in layout.columns:
+    for place, rows in layout.columns:
         y = place.y
-        for line in lines:
-            for column, word, (token, weight) in _words(line):
+        for row in rows:
+            for column, word, (token, weight) in _words(row):
                 x = place.x + column * advance
                 if word in BRACKETS:
                     yield _bracket(BRACKETS[word], x, y, advance, height, token)
                 else:
                     yield text(x, y + 0.75 * height, word, token=token, weight=weight)
-            y += height if line else BETWEEN * height
+            y += height if row else BETWEEN * height
     if layout.left_out:
         yield text(place.x, y + 0.75 * height, f"… and {layout.left_out} more lines", token="muted")
 
 
-def _words(line: str) -> Iterator[tuple[int, str, tuple[str, int]]]:
-    """What stands in a line of a terminal: its column, the words, and how they look. Two spaces part."""
-    column, style = 0, ("ink", 400)
-    for index, part in enumerate(COLOUR.split(line)):
-        if index % 2:
-            style = STYLES.get(part, ("ink", 400))
-            continue
-        for word in WORDS.findall(part):
+def _words(row: TextRow) -> Iterator[tuple[int, str, tuple[str, int]]]:
+    """What stands in a row: its column, the words, and their ink. Two spaces part."""
+    column = 0
+    for style, runs in groupby(row, itemgetter(1)):
+        for word in WORDS.findall("".join(run[0] for run in runs)):
             if word.strip():
                 lead = len(word) - len(word.lstrip(" "))
-                yield column + lead, word.strip(" "), style
+                yield column + lead, word.strip(" "), INKS[style]
             column += columns(word)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from autograd.errors import StepError
 from autograd.formula.numbers import count
 from autograd.formula.text import columns
-from autograd.formula.writers.pieces import Piece, beside, flowed
+from autograd.formula.writers.pieces import Piece, Run, TextRow, beside, flowed, row_text
 from autograd.stepping import questions
 from autograd.stepping.steps import BACKWARD, FORWARD
 
@@ -32,90 +32,89 @@ KEYS = {
     "g": "goto", "w": "why", "?": "why", "o": "open", "q": "quit", "\x03": "quit", "\x04": "quit", "": "quit",
 }  # fmt: skip
 BAR = 40  # characters of the progress bar
+COLOURS = {"strong": 1, "muted": 2, "gradient": 33}  # codes of a terminal
 
 
 def describe(step: Step, colour: bool = False, width: int = WIDTH) -> str:
-    """A whole step as text, in lines of at most `width` columns as far as its tables allow."""
-    paint = Paint(colour)
+    """A whole step as text, in rows of at most `width` columns as far as its tables allow."""
+    return "\n".join(painted(row, colour) for row in described(step, width))
+
+
+def painted(row: TextRow, colour: bool) -> str:
+    """A row of text in the colours of a terminal that has them."""
+    painted = (f"\x1b[{COLOURS[style]}m{text}\x1b[0m" if colour and style else text for text, style in row)
+    return "".join(painted).rstrip()
+
+
+def described(step: Step, width: int) -> list[TextRow]:
+    """A whole step: its headline, and its body below."""
     made_at = f"   {step.node.line}" if step.node.line else ""
-    headline = fitted([(step.title, paint.bold), (f"  {step.reading}", str), (made_at, paint.dim)], width)
-    parts = body(step, paint, width - len(INDENT))
-    return "\n".join([*headline, *(INDENT + line for part in parts for line in part)])
+    headline = fitted([(step.title, "strong"), (f"  {step.reading}", ""), (made_at, "muted")], width)
+    return [*headline, *indented([row for part in body(step, width - len(INDENT)) for row in part])]
 
 
-def body(step: Step, paint: Paint, width: int) -> list[list[str]]:
+def body(step: Step, width: int) -> list[list[TextRow]]:
     """What stands below the headline, in parts that belong together: each named step, each contribution."""
     if step.kind == FORWARD:
-        last = beside([f"{step.name} = ", *step.pieces()], width, paint.grad)
-        return [*named_lines(step, step.lines[:-1], paint, width), last]
-    parts = [beside([f"arrives  {step.arrives.name} = ", step.printed(step.arrives)], width, paint.grad)]
-    parts += named_lines(step, step.lines[: len(step.lines) - len(step.contributions)], paint, width)
-    parts += [contribution_lines(contribution, paint, width) for contribution in step.contributions]
+        last = beside([f"{step.name} = ", *step.pieces()], width)
+        return [*named_rows(step, step.lines[:-1], width), last]
+    parts = [beside([f"arrives  {step.arrives.name} = ", step.printed(step.arrives)], width)]
+    parts += named_rows(step, step.lines[: len(step.lines) - len(step.contributions)], width)
+    parts += [contribution_rows(contribution, width) for contribution in step.contributions]
     if not step.contributions:
-        parts.append(["sends nothing on: no input asks for a gradient"])
+        parts.append([[("sends nothing on: no input asks for a gradient", "")]])
     return parts
 
 
-def named_lines(step: Step, named: Iterable[Line], paint: Paint, width: int) -> list[list[str]]:
+def named_rows(step: Step, named: Iterable[Line], width: int) -> list[list[TextRow]]:
     """The steps that a rule or a definition names: each in symbols, then in numbers."""
     parts = []
     for line in named:
-        lines = flowed([f"{line.result.name} = {step.words.names.written(line.formula)}"], width)
-        lines[-1] += paint.dim(f"   {line.says}") if line.says else ""
-        parts.append(lines + indented(step.in_numbers(line), paint, width))
+        rows = flowed([f"{line.result.name} = {step.words.names.written(line.formula)}"], width)
+        rows[-1] += [(f"   {line.says}", "muted")] if line.says else []
+        parts.append(rows + numbers_below(step.in_numbers(line), width))
     return parts
 
 
-def contribution_lines(contribution: Contribution, paint: Paint, width: int) -> list[str]:
+def contribution_rows(contribution: Contribution, width: int) -> list[TextRow]:
     words = contribution.step.words
     paths = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
     name = words.name(contribution.parent)
-    head = f"to {paint.bold(name)}"
-    symbols = contribution.own_symbols
+    symbols, space = contribution.own_symbols, ("   ", "")
+    head, rule, tail = [("to ", ""), (name, "strong")], (symbols, "gradient"), (paths, "muted")
     if columns(f"to {name}   {symbols}   {paths}") <= width:
-        lines = [f"{head}   {paint.grad(symbols)}   {paint.dim(paths)}"]
+        rows = [[*head, space, rule, space, tail]]
     else:  # the rule below
-        lines = [f"{head}   {paint.dim(paths)}"]
-        lines += [INDENT + paint.grad(line) for line in flowed([symbols], width - len(INDENT))]
-    lines += indented(contribution.pieces(), paint, width)
+        rows = [[*head, space, tail], *indented(styled(flowed([symbols], width - len(INDENT)), "gradient"))]
+    rows += numbers_below(contribution.pieces(), width)
     if contribution.previous is not None:
-        lines += indented(["now ", *contribution.sum_pieces()], paint, width)
-    return lines
+        rows += numbers_below(["now ", *contribution.sum_pieces()], width)
+    return rows
 
 
-def indented(pieces: list[Piece], paint: Paint, width: int) -> list[str]:
-    return [INDENT + line for line in beside(pieces, width - len(INDENT), paint.grad)]
+def numbers_below(pieces: list[Piece], width: int) -> list[TextRow]:
+    return indented(beside(pieces, width - len(INDENT)))
 
 
-def fitted(parts: list[tuple[str, Callable[[str], str]]], width: int) -> list[str]:
-    """Parts of a headline, each with its colour: on one line, or on as many as it takes."""
-    lines, used = [""], 0
-    for text, painted in parts:
+def indented(rows: list[TextRow]) -> list[TextRow]:
+    return [[(INDENT, ""), *row] for row in rows]
+
+
+def styled(rows: list[TextRow], style: str) -> list[TextRow]:
+    return [[(row_text(row), style)] for row in rows]
+
+
+def fitted(runs: list[Run], width: int) -> list[TextRow]:
+    """A headline: in one row, or in as many as it takes."""
+    rows: list[TextRow] = [[]]
+    used = 0
+    for text, style in runs:
         if used and used + columns(text) > width:
-            lines.append("")
+            rows.append([])
             text, used = INDENT + text.strip(), 0
-        lines[-1] += painted(text) if text else ""
+        rows[-1] += [(text, style)] if text else []
         used += columns(text)
-    return lines
-
-
-class Paint:
-    """Colours on a terminal that has them."""
-
-    def __init__(self, colour: bool) -> None:
-        self.colour = colour
-
-    def _styled(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
-
-    def bold(self, text: str) -> str:
-        return self._styled("1", text)
-
-    def dim(self, text: str) -> str:
-        return self._styled("2", text)
-
-    def grad(self, text: str) -> str:
-        return self._styled("33", text)
+    return rows
 
 
 # --- keys -------------------------------------------------------------------------------------------------------
@@ -200,26 +199,24 @@ class Player:
 
     def show(self) -> None:
         """One screen: where we are, the step, and the keys."""
-        paint, width = Paint(self.colour), self.width()
-        stepper = self.stepper
+        stepper, width = self.stepper, self.width()
         done, whole = stepper.position, len(stepper)
         filled = round(BAR * done / whole) if whole else BAR
         current = stepper.current
-        bar = paint.grad("█" * filled) if current is not None and current.kind == BACKWARD else "█" * filled
-        title = stepper.title or stepper.words.reading(stepper.root)
-        lines = [f"{paint.bold(title)}   {bar}{'·' * (BAR - filled)} {done} of {whole}", ""]
-        text = describe(current, self.colour, width) if current is not None else "Before the first step."
-        lines += text.splitlines()
+        bar = "█" * filled, "gradient" if current is not None and current.kind == BACKWARD else ""
+        title = stepper.title or stepper.words.reading(stepper.root), "strong"
+        rows: list[TextRow] = [[title, ("   ", ""), bar, (f"{'·' * (BAR - filled)} {done} of {whole}", "")], []]
+        rows += described(current, width) if current is not None else [[("Before the first step.", "")]]
         if done < whole:
             upcoming = stepper.steps[done]
             asked = f"Next: {upcoming.title.lower()}, {upcoming.reading}. {questions.asked_of(upcoming)}"
-            lines += ["", *flowed([asked], width)]
+            rows += [[], *flowed([asked], width)]
         if self.note:
-            lines += ["", *(line for said in self.note.splitlines() for line in flowed([said], width))]
+            rows += [[], *(row for said in self.note.splitlines() for row in flowed([said], width))]
         keys = HELP + (" (one level up)" if len(self.levels) > 1 else "")
-        lines += ["", *map(paint.dim, flowed([keys], width))]
+        rows += [[], *styled(flowed([keys], width), "muted")]
         clear = "\x1b[2J\x1b[H" if self.colour else ""
-        self.screen.write(clear + "\n".join(lines) + "\n")
+        self.screen.write(clear + "".join(painted(row, self.colour) + "\n" for row in rows))
         self.screen.flush()
 
 

@@ -1,9 +1,13 @@
-"""A line of arithmetic as pieces, texts and the numbers between them; and pieces as plain text, tables in brackets."""
+"""A line of arithmetic as pieces, texts and the numbers between them; and pieces as rows of text, tables in brackets.
+
+A row of text is a list of runs, each with a style: "strong", "muted", "gradient" or "". What a style looks like is said
+where the text is shown: in colours of a terminal, in type on a slide.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,8 +47,9 @@ class Number:
 
 
 Piece = str | Number
-Picture = list[str]  # rows of text of equal length
-Tint = Callable[[str], str]
+Run = tuple[str, str]  # a text and its style
+TextRow = list[Run]
+Picture = list[Run]  # a piece as it is shown: one run under the other, of equal width
 
 
 def merged(pieces: Iterable[Piece]) -> list[Piece]:
@@ -128,30 +133,34 @@ def pages(value: Any) -> list[Any]:
 # --- rows of text ---------------------------------------------------------------------------------------------------
 
 
-def beside(pieces: Iterable[Piece], width: int, tint: Tint = str) -> Picture:
-    """All pieces side by side if there is room; else a new row before each sign of equality, and more where needed.
-    Gradients get a `tint`."""
+def row_text(row: TextRow) -> str:
+    """The row without its styles, and without spaces at its end."""
+    return "".join(text for text, _ in row).rstrip()
+
+
+def beside(pieces: Iterable[Piece], width: int) -> list[TextRow]:
+    """All pieces side by side if there is room; else a new row before each sign of equality, and more where needed."""
     pieces = merged(pieces)
-    whole = [_picture(piece, tint) for piece in pieces]
+    whole = [_picture(piece) for piece in pieces]
     if _width(whole) <= width:
-        return _row(whole)
-    return [line for side in _sides(pieces) for line in flowed(side, width, tint)]
+        return _side_by_side(whole)
+    return [row for side in _sides(pieces) for row in flowed(side, width)]
 
 
-def flowed(pieces: Iterable[Piece], width: int, tint: Tint = str) -> Picture:
+def flowed(pieces: Iterable[Piece], width: int) -> list[TextRow]:
     """As much in each row as fits, broken at the spaces of the texts; only a single piece may be wider than that."""
     rows: list[list[Picture]] = [[]]
     for unit in units(pieces):
         room = width - (columns(HANG) if len(rows) > 1 else 0)
-        if rows[-1] and _width([*rows[-1], *(_fitting(piece, room, tint) for piece in unit)]) > room:
+        if rows[-1] and _width([*rows[-1], *(_fitting(piece, room) for piece in unit)]) > room:
             rows.append([])
         if not rows[-1] and isinstance(unit[0], str):
             unit[0] = unit[0].lstrip()
-        rows[-1] += [_fitting(piece, room, tint) for piece in unit]
-    return [(HANG if index else "") + line for index, row in enumerate(rows) if row for line in _row(row)]
+        rows[-1] += [_fitting(piece, room) for piece in unit]
+    return [[(HANG, "")] * (index > 0) + line for index, row in enumerate(rows) if row for line in _side_by_side(row)]
 
 
-def drawn(numbers: NumberTable) -> Picture:
+def drawn(numbers: NumberTable) -> list[str]:
     """A table as rows of text: brackets, and columns aligned at the decimal point."""
     lines = []
     last = len(numbers.rows) - 1
@@ -164,30 +173,33 @@ def drawn(numbers: NumberTable) -> Picture:
     return lines
 
 
-def _picture(piece: Piece, tint: Tint) -> Picture:
+def _picture(piece: Piece) -> Picture:
     """A text as one row; a small table as its rows, a stack of tables side by side."""
     if isinstance(piece, str):
-        return [piece]
-    page, lines = one_page(piece.value), [piece.text]
-    if np.ndim(page) >= 2 and has_numbers(page):
-        tables = [drawn(table(one, written=piece.written)) for one in pages(page)]
-        parted = [part for one in tables for part in ([", "], one)][1:]
-        lines = tables[0] if np.ndim(page) == 2 else _row([["["], *parted, ["]"]])
-    return [tint(line) for line in lines] if piece.is_gradient else lines
+        return [(piece, "")]
+    page, style = one_page(piece.value), "gradient" if piece.is_gradient else ""
+    if np.ndim(page) < 2 or not has_numbers(page):
+        return [(piece.text, style)]
+    tables = [[(row, style) for row in drawn(table(one, written=piece.written))] for one in pages(page)]
+    if np.ndim(page) == 2:
+        return tables[0]
+    parted = [part for one in tables for part in ([(", ", style)], one)][1:]
+    rows = _side_by_side([[("[", style)], *parted, [("]", style)]])
+    return [("".join(text for text, _ in row), style) for row in rows]
 
 
-def _fitting(piece: Piece, width: int, tint: Tint) -> Picture:
+def _fitting(piece: Piece, width: int) -> Picture:
     """A piece as it fits: of what is too wide, a vector takes two rows, and a stack of tables becomes its shape."""
-    picture = _picture(piece, tint)
+    picture = _picture(piece)
     if isinstance(piece, str) or np.ndim(one_page(piece.value)) in (0, 2) or _width([picture]) <= width:
         return picture
-    lines = [f"[{dimensions(np.shape(piece.value))}]"]
+    rows = [f"[{dimensions(np.shape(piece.value))}]"]
     if np.ndim(piece.value) == 1:
         entries = piece.text.split(", ")
         half = (len(entries) + 1) // 2
-        lines = [", ".join(entries[:half]) + ",", " " + ", ".join(entries[half:])]
-        lines = [line.ljust(max(map(columns, lines))) for line in lines]
-    return [tint(line) if piece.is_gradient else line for line in lines]
+        rows = [", ".join(entries[:half]) + ",", " " + ", ".join(entries[half:])]
+        rows = [row.ljust(max(map(columns, rows))) for row in rows]
+    return [(row, picture[0][1]) for row in rows]
 
 
 def _sides(pieces: list[Piece]) -> list[list[Piece]]:
@@ -204,18 +216,15 @@ def _sides(pieces: list[Piece]) -> list[list[Piece]]:
 
 
 def _width(pictures: Iterable[Picture]) -> int:
-    return sum(columns(picture[0]) for picture in pictures)
+    return sum(columns(picture[0][0]) for picture in pictures)
 
 
-def _row(pictures: Iterable[Picture]) -> Picture:
-    """Pictures side by side, each in the middle of the highest."""
-    pictures = list(pictures)
+def _side_by_side(pictures: list[Picture]) -> list[TextRow]:
+    """Pictures in rows, each in the middle of the highest."""
     height = max(map(len, pictures))
-    rows = [""] * height
-    for picture in pictures:
-        top = (height - len(picture)) // 2
-        blank = " " * columns(picture[0])
-        for row in range(height):
-            inside = 0 <= row - top < len(picture)
-            rows[row] += picture[row - top] if inside else blank
-    return [row.rstrip() for row in rows]
+    return [list(row) for row in zip(*(_in_the_middle(picture, height) for picture in pictures))]
+
+
+def _in_the_middle(picture: Picture, height: int) -> Picture:
+    space, above = [(" " * _width([picture]), "")], (height - len(picture)) // 2
+    return space * above + picture + space * (height - len(picture) - above)

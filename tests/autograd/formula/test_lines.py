@@ -15,7 +15,7 @@ from autograd import OPS, Value, draw, step
 from autograd.expr import Expr, rule
 from autograd.formula.numbers import Notation
 from autograd.formula.writers.html import symbol_mathml, value_html
-from autograd.formula.writers.pieces import Number, flowed, plain_text
+from autograd.formula.writers.pieces import Number, beside, flowed, plain_text, row_text
 from autograd.stepping.page.panel import Panels
 from autograd.stepping.questions import why_sent_little
 from tests.autograd.formula.calculator import FUNCTIONS, confirms
@@ -235,7 +235,15 @@ def test_a_row_that_is_too_wide_is_broken_in_two():
     five = value_html(wide[:5], written=Notation(0, 9))
     assert [row.count("<td") for row in re.findall("<tr>(.*?)</tr>", five)] == [3, 2]
     rows = flowed([Number(wide, written=Notation(0, 7))], 40)
-    assert rows == ["[0.1428571, 0.2857143, 0.4285714,", " 0.5714286, 0.7142857, 0.8571429]"]
+    assert [*map(row_text, rows)] == ["[0.1428571, 0.2857143, 0.4285714,", " 0.5714286, 0.7142857, 0.8571429]"]
+
+
+def test_stacks_of_tables_side_by_side_line_up():
+    stack = Number(np.arange(12.0).reshape(2, 3, 2))
+    upper, middle, lower = map(row_text, beside([stack, " / ", stack], 100))
+    places = [[i for i, c in enumerate(row) if c in brackets] for row, brackets in
+              [(upper, "⎡⎤"), (middle, "⎢⎥"), (lower, "⎣⎦")]]  # fmt: skip
+    assert len(places[0]) == 8 and places[0] == places[1] == places[2]
 
 
 def equal_halves():
