@@ -114,7 +114,7 @@ def agreeing_cards(found: Comparison, names: Names) -> list[Card]:
         return [replace(cards[0], role="output")]
     between = [v for v, _, compared in rest[:-1] if compared and not (v.op and v.op.view and not v.name)]
     for i, v in enumerate(between[:TICKS], 1):
-        cards.append(Card(f"n{i}", "result", names.name(v), names.expression(v), AGREES, mark="agrees"))
+        cards.append(Card(f"n{i}", "result", names.own_name(v), names.expression(v), AGREES, mark="agrees"))
     more = found.agreed - len(between[:TICKS]) - 2  # the result and the end have cards too
     if more > 0 and len(between) > TICKS:
         cards.append(Card("more", "constant", "", f"{more} more, all ✓"))
@@ -125,7 +125,7 @@ def agreeing_cards(found: Comparison, names: Names) -> list[Card]:
 
 def full_card(key: str, value: Value, gradient: Any, names: Names, word: str, expression: str) -> Card:
     """A Value with its numbers and the gradient that both agree on; a large one by its shape and norm."""
-    card = Card(key, "result", names.name(value), expression, word, mark="agrees", beside=False)
+    card = Card(key, "result", names.own_name(value), expression, word, mark="agrees", beside=False)
     if not value.shape:
         rows = (Row("value", cell(value.data).text, strong=True), Row("grad", cell(gradient).text, "grad", strong=True))
         return replace(card, rows=rows)

@@ -48,7 +48,7 @@ NORM = "‖grad‖"
 
 def value_card(key: str, node: Value, names: Names, role: str, options: Options, tooltips: bool) -> Card:
     """The card of one node; `tooltips`: with what a screen reader says, and what the page adds."""
-    name, expression = names.name(node), names.expression(node)
+    name, expression = names.own_name(node), names.expression(node)
     if node.op is None and not name:
         name = short(node.data, options.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
     bad = not _finite(_unmasked(node)) or not _finite(node.grad)
@@ -83,7 +83,7 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
 def plain_card(key: str, operand: Any, names: Names, options: Options, part: str = "") -> Card:
     """A plain array (not a Value), as the small dashed card of a constant; `part` is what its op calls it."""
     array = np.asarray(operand)
-    name, shown = names.name(operand), _shape_text(array)
+    name, shown = names.own_name(operand), _shape_text(array)
     blocks: tuple[Block, ...] = ()
     if array.ndim == 1 and 0 < array.size <= LONGEST_VECTOR:
         shown = str(table(array, options.digits))
@@ -149,7 +149,7 @@ def _terms(group: Group, names: Names) -> list[str]:
     products = set(group.members) - sums
     operands = [x for node in group.members if node in sums for x in node.inputs]
     terms = [x for x in operands if not (isinstance(x, Value) and x in sums)]
-    return [names.expression(x) if isinstance(x, Value) and x in products else names.call(x) for x in terms]
+    return [names.expression(x) if isinstance(x, Value) and x in products else names.name(x) for x in terms]
 
 
 # --- what a card shows of a node ----------------------------------------------------------------------------

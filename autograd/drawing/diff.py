@@ -183,6 +183,6 @@ def _summary(
 ) -> str:
     if first is None:
         return f"no difference: all {count(len(reader.nodes))} nodes agree"
-    what = " = ".join(part for part in (reader.names.name(first), reader.names.expression(first)) if part)
+    what = " = ".join(part for part in (reader.names.own_name(first), reader.names.expression(first)) if part)
     text = f"first difference: {what}; {count(len(changes))} of {count(len(reader.nodes))} nodes differ"
     return text + (f", {count(len(unmatched))} exist only here" if unmatched else "")

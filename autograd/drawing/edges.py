@@ -72,7 +72,7 @@ class Edges:
 
     def is_private(self, array: Any) -> bool:
         """Does a plain array belong to the module that uses it, such as a mask? Named arrays and indices do not."""
-        return not self._names.name(array) and np.asarray(array).dtype.kind not in "iu"
+        return not self._names.own_name(array) and np.asarray(array).dtype.kind not in "iu"
 
     def _add(self, node: Value) -> None:
         """One edge per operand; between folded cards one for all, whose flow is that of all together."""
@@ -113,9 +113,9 @@ class Edges:
         return [None] * len(node.inputs)
 
     def _title(self, node: Value, x: Any, sent: str | None) -> str:
-        result = self._names.name(node) or self._names.expression(node)
+        result = self._names.own_name(node) or self._names.expression(node)
         unnamed = (self._names.expression(x) or "leaf") if isinstance(x, Value) else "constant"
-        title = f"{self._names.name(x) or unnamed} → {result}"
+        title = f"{self._names.own_name(x) or unnamed} → {result}"
         return f"{title}: {sent}" if sent else title
 
     def _widen(self, largest: float) -> None:

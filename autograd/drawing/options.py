@@ -95,7 +95,7 @@ def refuse_unknown(nodes: Sequence[Value], names: Names, collapse: Collapse, inp
         if not any(map(chooser(pattern), scopes)):
             known = f"there are {_described(scopes)}" if scopes else "it has none"
             raise UnknownChoice("collapse", pattern, f"folds no module of this graph; {known}")
-    leaves = [names.name(node) for node in nodes if node.op is None and names.name(node)]
+    leaves = [names.own_name(node) for node in nodes if node.op is None and names.own_name(node)]
     for one in inputs:
         if isinstance(one, str) and one not in leaves:
             raise UnknownChoice("inputs", one, f"no leaf is called that; there are {_listed(leaves)}")

@@ -109,7 +109,7 @@ class Reader:
         for node in self.nodes:
             if node.op is not None and node.requires_grad and self.folded.shows(node):
                 parts = zip(node.inputs, self.names.rule(node))
-                lines = [f"to {self.names.in_a_sentence(x)}: {part}" for x, part in parts
+                lines = [f"to {self.names.name(x)}: {part}" for x, part in parts
                          if part is not None and isinstance(x, Value)]  # fmt: skip
                 found[self.folded.key_of[node]] = "\n".join(lines)
         return found
@@ -189,7 +189,7 @@ class Reader:
 
     def _listed(self, leaves: Collection[Value]) -> str:
         """`w0, w1, w2 and 2 more`"""
-        names = [self.names.call(leaf) for leaf in itertools.islice(leaves, NAMED_IN_NOTE)]
+        names = [self.names.name(leaf) for leaf in itertools.islice(leaves, NAMED_IN_NOTE)]
         if (more := len(leaves) - NAMED_IN_NOTE) > 0:
             names.append(f"{count(more)} more")
         return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
@@ -241,7 +241,7 @@ class Reader:
         return [tuple(keys) for keys in alike.values() if len(keys) > 1]
 
     def _title(self) -> str:
-        what = self.names.name(self.root) or self.names.expression(self.root) or "a value"
+        what = self.names.own_name(self.root) or self.names.expression(self.root) or "a value"
         return f"computation graph of {clipped(what, LONGEST_TITLE)}"
 
 

@@ -32,7 +32,7 @@ class Roles:
     def __init__(self, nodes: Sequence[Value], names: Names, inputs: Iterable[Any] = ()) -> None:
         self.root, self._names = nodes[-1], names
         leaves = [node for node in nodes if node.op is None]
-        self._inputs = {leaf for leaf in leaves if any(leaf is one or names.name(leaf) == one for one in inputs)}
+        self._inputs = {leaf for leaf in leaves if any(leaf is one or names.own_name(leaf) == one for one in inputs)}
         self._has_parameters = any(map(is_parameter, leaves))
 
     def __call__(self, node: Value) -> str:
@@ -44,7 +44,7 @@ class Roles:
         return "parameter" if is_trained else "input"
 
     def _is_loss(self, root: Value) -> bool:
-        name = self._names.name(root)
+        name = self._names.own_name(root)
         is_named_so = LETTER.fullmatch(name) or WORD.search(name.lower())
         return root.size == 1 and bool(is_named_so or (root.op is not None and root.op.loss))
 

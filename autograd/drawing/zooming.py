@@ -71,7 +71,7 @@ def scalar_graph(value: Value, entry: Any = None) -> Value:
         raise ValueError(f"zoom: {value.op.name} cannot be spelled out in scalars ({error})") from error
     if not any(isinstance(cell, Value) for cell in result.ravel()):
         raise ValueError(f"zoom: {value.op.name} of shape {value.shape} holds no arithmetic to spell out")
-    name = names.name(value)
+    name = names.own_name(value)
     if entry is not None:
         result = Entries(_picked(result, entry, value)).array
     root = _assembled(result, name, entry)
@@ -84,7 +84,7 @@ def _spelled(x: Any, names: Names, seen: dict[int, Entries]) -> Any:
     if not isinstance(x, Value):
         return x
     if id(x) not in seen:
-        name = names.name(x) or names.expression(x)
+        name = names.own_name(x) or names.expression(x)
         if any(character in name for character in " ()"):
             name = f"({name})"
         data = np.asarray(x.data)

@@ -111,10 +111,10 @@ class Derivation:
 
     def _top(self) -> str:
         """What the gradients are of: the root's own name if it is a short word or such as P(C), else L."""
-        name = self.names.name(self._root)
+        name = self.names.own_name(self._root)
         if TOP_NAME.fullmatch(name) and len(name) <= LONGEST_TOP and not self.names.is_made_up(self._root):
             return name
-        used = {self.names.name(node) for node in self.nodes if node is not self._root}
+        used = {self.names.own_name(node) for node in self.nodes if node is not self._root}
         return "L" if "L" not in used else "out"
 
     # --- words --------------------------------------------------------------------------------------------------
@@ -124,21 +124,19 @@ class Derivation:
         return self._data.get(x, x.data) if isinstance(x, Value) else x
 
     def name(self, x: Value) -> str:
-        """What a node is called in a sentence: its name, a short expression, or a name made up for it."""
-        name = self.names.name(x)
-        if not name and x is self._root:
-            name = self.top
-        return clipped(visible(name or self.names.in_a_sentence(x)), LONGEST_NAME)
+        """What a text says for a node, as `Names.name`; for the root without a name what the gradients are of, `L`."""
+        top = self.top if x is self._root else ""
+        return clipped(visible(self.names.own_name(x) or top or self.names.name(x)), LONGEST_NAME)
 
     def slope(self, x: Value) -> str:
         """The symbol of a node's gradient: `∂L/∂K`."""
         name = self.name(x)
-        is_word = bool(self.names.name(x)) or x is self._root
+        is_word = bool(self.names.own_name(x)) or x is self._root
         return f"∂{self.top}/∂{name if is_word and SIMPLE_NAME.fullmatch(name) else f'({name})'}"
 
     def reading(self, node: Value) -> str:
         """`K = X @ WK`: a node's name and how it was made, or the one of them that there is."""
-        name, expression = self.names.name(node), self.names.expression(node)
+        name, expression = self.names.own_name(node), self.names.expression(node)
         parts = [clipped(visible(name), LONGEST_NAME), abridged(visible(expression), LONGEST_NAME)]
         return " = ".join(filter(None, parts)) or self.name(node)
 
@@ -149,7 +147,7 @@ class Derivation:
         found = self._symbols.get(id(x))
         if found is None:
             inline = x is not self._root and self.names.nestable(x)
-            formula = self.call(x) if inline else None
+            formula = self.formula(x) if inline else None
             found = Expr(self.name(x), self.data(x), node=x, formula=formula, inline=inline)
             self._symbols[id(x)] = found
         return found
@@ -163,11 +161,11 @@ class Derivation:
         if isinstance(x, Value):
             return self.symbol(x)
         if isinstance(x, np.ndarray) and x.ndim:
-            return self._symbols.setdefault(id(x), Expr(visible(self.names.near(x, node)), x, node=x))
+            return self._symbols.setdefault(id(x), Expr(visible(self.names.operand_name(x, node)), x, node=x))
         return x
 
-    def call(self, node: Value) -> Expr:
-        """A node as its op applied to its operands: `softmax(x)`."""
+    def formula(self, node: Value) -> Expr:
+        """How a node was made: its op applied to its operands: `softmax(x)`."""
         assert node.op is not None
         return Expr.applied(node.op, [self.operand(x, node) for x in node.inputs], self.data(node))
 
@@ -176,7 +174,7 @@ class Derivation:
     def forward(self, node: Value) -> list[Line]:
         """How a node is computed: one line, or those of its op's definition if that has named steps."""
         assert node.op is not None
-        whole = self.call(node)
+        whole = self.formula(node)
         result = Expr(self.name(node), self.data(node), node=node)
         if node.op.definition is not None:
             steps = node.op.definition(*(self.operand(x, node) for x in node.inputs), **node.op.settings)

@@ -47,13 +47,25 @@ class Label(NamedTuple):
 
 
 class Names:
-    """The names and readings of one graph's nodes, oldest first.
+    """What the nodes of one graph, oldest first, are called, and how they read. Four questions:
+
+    own_name      the name that it has, given or made up: `a`; "" for one without
+    name          what a text says for it: its own name, its expression if that is short, or a name made up for it
+    operand_name  the same inside an expression: `.weight` in its own module, `targets` for an array that its op names
+    expression    how it was made; "" for a leaf
 
     >>> a, b = Value(2.0, name="a"), Value(3.0, name="b")
     >>> product = a * b
-    >>> names = Names([a, b, product, product - a])
-    >>> names.expression(product), names.expression(product - a)
-    ('a * b', 'a * b − a')
+    >>> long = (product - a) * (product + a)
+    >>> names = Names([a, b, product, long])
+    >>> [names.own_name(x) for x in (a, product, long)]
+    ['a', '', '']
+    >>> [names.name(x) for x in (a, product, long, 0.5)]
+    ['a', 'a * b', 't1', '0.5']
+    >>> [names.expression(x) for x in (a, product, long)]
+    ['', 'a * b', '(a * b − a) * (a * b + a)']
+
+    `Derivation` (lines.py) says the same for steps: there the root is `L`, long names are shortened, ∂L/∂a is a symbol.
     """
 
     def __init__(self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True) -> None:
@@ -69,7 +81,7 @@ class Names:
 
     # --- names -------------------------------------------------------------------------------------------------
 
-    def name(self, x: Any) -> str:
+    def own_name(self, x: Any) -> str:
         """The name of a node or plain array; "" if it has none."""
         return self._names.get(id(x), "")
 
@@ -77,18 +89,13 @@ class Names:
         """Was its name made up here, `t1`?"""
         return id(x) in self._invented
 
-    def call(self, x: Any) -> str:
-        """How another expression refers to `x`: by its name, as a literal, or by a name made up for it."""
-        name = self._stand_ins.get(id(x), "") or self.name(x)
-        if name:
-            return name
-        if isinstance(x, Value):
-            return self._make_up(x)
-        return literal(x)
-
-    def in_a_sentence(self, node: Value) -> str:
-        """What a sentence calls a node: its name, its expression if that is short, or a name made up for it."""
-        return self.expression(node) if self.nestable(node) else self.call(node)
+    def name(self, x: Any) -> str:
+        """What a text says for it: its own name, its expression if that is short, or a name made up for it; a plain
+        number is called by itself."""
+        name = self._stand_ins.get(id(x), "") or self.own_name(x)
+        if name or not isinstance(x, Value):
+            return name or literal(x)
+        return self.expression(x) if self.nestable(x) else self._make_up(x)
 
     def stand_in(self, texts: Mapping[Value, str]) -> None:
         """Call results by these texts that are hidden inside something else, such as a folded module."""
@@ -138,14 +145,14 @@ class Names:
         if isinstance(x, Value):
             if self.nestable(x):
                 return Expr(self.expression(x), x.data, node=x, formula=self.formula(x), inline=True)
-            return Expr(self.near(x, node), x.data, node=x)
+            return Expr(self.operand_name(x, node), x.data, node=x)
         if isinstance(x, np.ndarray) and x.ndim:
-            return Expr(self.near(x, node), x, node=x)
+            return Expr(self.operand_name(x, node), x, node=x)
         return Expr.number(x)
 
     def written(self, formula: Expr, gradient: str = "", as_rule: bool = True) -> str:
         """A formula in symbols; arrays among an op's settings by their names."""
-        return Symbols(gradient, self.name, as_rule).write(formula)
+        return Symbols(gradient, self.own_name, as_rule).write(formula)
 
     def rule(self, node: Value) -> tuple[str | None, ...]:
         """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.
@@ -164,7 +171,7 @@ class Names:
     def _rule(self, node: Value) -> tuple[tuple[str, Label] | None, ...]:
         """For each input the rule in full and on an edge."""
         assert node.op is not None
-        nested = any(self.nestable(x) or hold_of_name(self.near(x, node)) < ATOM for x in node.inputs)
+        nested = any(self.nestable(x) or hold_of_name(self.operand_name(x, node)) < ATOM for x in node.inputs)
         whole = tuple(x if _is_whole(x) else None for x in node.inputs)
         absent = tuple(x is None for x in node.inputs)
         # Otherwise the text depends only on the op and on shapes, and a rule on large arrays takes a while.
@@ -174,7 +181,7 @@ class Names:
             inputs = [self._in_rule(x, node, None if nested else i) for i, x in enumerate(node.inputs)]
             texts = self._patterns[key] = self._pulled(node, inputs)
             self._kept.append(node)
-        names = {} if nested else {_FIRST_MARK + i: self.near(x, node) for i, x in enumerate(node.inputs)}
+        names = {} if nested else {_FIRST_MARK + i: self.operand_name(x, node) for i, x in enumerate(node.inputs)}
 
         def finished(text: str) -> Label:
             return self._with_result(text.translate(names), node)
@@ -206,13 +213,13 @@ class Names:
 
     def _short(self, part: Expr) -> str:
         """A rule on an edge, in one line; "…" for one that can only be run."""
-        return ELLIPSIS if part.value is UNKNOWN else Edge("", self.name).write(in_one_line(part))
+        return ELLIPSIS if part.value is UNKNOWN else Edge("", self.own_name).write(in_one_line(part))
 
     def _with_result(self, text: str, node: Value) -> Label:
         """A rule with the result's name, expression or `out` in place of its mark."""
         assert node.op is not None
-        if _RESULT not in text or self.name(node):
-            name = self.name(node)
+        if _RESULT not in text or self.own_name(node):
+            name = self.own_name(node)
             return Label(text.replace(_RESULT, name if hold_of_name(name) == ATOM else f"({name})"))
         expression = self.expression(node)
         spelled = text.replace(_RESULT, expression if expression.endswith((")", "]")) else f"({expression})")
@@ -253,17 +260,17 @@ class Names:
         self._kept.append(node)
         return name
 
-    def near(self, x: Any, node: Value) -> str:
+    def operand_name(self, x: Any, node: Value) -> str:
         """An operand as code inside the node's module would write it: the module's own `weight` is `.weight` where
         its whole name is long.
 
         A plain array without a name is what the op calls it, as on its card: `targets`.
         """
-        if isinstance(x, np.ndarray) and x.ndim and not self.name(x):
+        if isinstance(x, np.ndarray) and x.ndim and not self.own_name(x):
             part = name_in_op(node, x)
             if part and part not in self._given:
                 return part
-        name = self.call(x)
+        name = self.name(x)
         path = node.scope.path if node.scope is not None else ""
         own = path and isinstance(x, Value) and name.startswith(f"{path}.") and len(name) > WHOLE_MOST
         return name[len(path) :] if own else name
@@ -279,7 +286,7 @@ class Names:
         return all(self._is_shallow(y, levels - 1) for y in x.inputs if self._is_anonymous(y))
 
     def _is_anonymous(self, x: Any) -> bool:
-        has_name = self.name(x) or id(x) in self._stand_ins or id(x) in self._results
+        has_name = self.own_name(x) or id(x) in self._stand_ins or id(x) in self._results
         return isinstance(x, Value) and x.op is not None and not has_name
 
 

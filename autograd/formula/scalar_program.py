@@ -81,7 +81,7 @@ class _Builder:
         self._hidden = {node for node in nodes if node is not root and self._is_hidden(node)}
         for node in nodes:  # t1, t2, ... in the order in which a sheet asks for them
             if node.op is not None and node is not root and node not in self._hidden:
-                names.call(node)
+                names.name(node)
         self.words = Derivation(names, nodes, root)
         self.inputs: list[Table] = []
         self.tables: list[Table] = []
@@ -98,7 +98,7 @@ class _Builder:
 
     def _is_hidden(self, node: Value) -> bool:
         """Does it only move numbers, without a name? Then it reads as its short expression, `K.T`, and has no table."""
-        if node.op is None or not node.op.view or self.names.name(node):
+        if node.op is None or not node.op.view or self.names.own_name(node):
             return False
         text = self.names.expression(node)
         if len(text) <= LONGEST_HIDDEN:

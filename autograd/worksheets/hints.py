@@ -62,7 +62,7 @@ class Hints:
     def _at_once(self, table: Table) -> str:
         """Without blanks for its steps: the call itself, softmax(x); a rule with what it names: P * u, where u = …"""
         if table.phase == FORWARD:
-            return self._written(self.words.call(table.owner))
+            return self._written(self.words.formula(table.owner))
         assert table.through is not None
         *named, last = self._lines(table)
         names = "; ".join(f"{line.result.name} = {self._written(line.formula)}" for line in named)

@@ -31,12 +31,12 @@ def prepared(root: Value, names: Mapping[str, Any] | None, decimals: int | None 
     nodes = topological(Unfolded(root).root)
     found = Names(nodes, names, nest=False)
     data = {id(x): x for node in nodes for x in node.inputs if _is_data(x)}
-    idle = {node: x for node in nodes if not found.name(node) for x in _clamped(node)}
+    idle = {node: x for node in nodes if not found.own_name(node) for x in _clamped(node)}
     coarse = {id(x): _as_printed(x) for node in nodes for x in node.inputs if _is_coarse(x)}
     numbers = {node: _written(node.data, decimals) for node in nodes if node.op is None}
     if not data and not idle and not coarse and all(numbers[leaf] is leaf.data for leaf in numbers):
         return nodes[-1], found
-    leaves = _as_leaves(list(data.values()), found, {found.name(node) for node in nodes}, decimals)
+    leaves = _as_leaves(list(data.values()), found, {found.own_name(node) for node in nodes}, decimals)
     again = topological(rebuilt(nodes, numbers, found, coarse | leaves, idle))
     return again[-1], Names(again, nest=False)
 
@@ -61,7 +61,7 @@ def _as_leaves(arrays: list[Any], names: Names, used: set[str], decimals: int | 
     every = itertools.chain([letter], (f"{letter}{n}" for n in itertools.count(2)))
     free = (name for name in every if name not in used)
     return {
-        id(x): Value(_written(x, decimals), name=names.name(x) or next(free), requires_grad=False) for x in arrays
+        id(x): Value(_written(x, decimals), name=names.own_name(x) or next(free), requires_grad=False) for x in arrays
     }
 
 
@@ -109,7 +109,7 @@ def rebuilt(
                 twin = apply(node.op, tuple(map(twin_of, node.inputs)))
                 if not isinstance(twin, Value):
                     twin = Value(twin, requires_grad=False)
-            name = names.name(node) if not names.is_made_up(node) else None
+            name = names.own_name(node) if not names.is_made_up(node) else None
             twin._note = Note(name or None, node.scope, node.line)
             twins[node] = twin
     return twins[nodes[-1]]
@@ -129,7 +129,7 @@ def constants(words: Derivation) -> Iterator[Table]:
                 yield _constant(f"{words.name(node)}.{name}", name, node, line.result.value)
         for x in node.inputs:
             if isinstance(x, np.ndarray) and id(x) not in seen and not _is_data(x) and 0 < x.size <= MOST_SHOWN:
-                name = words.names.near(x, node)
+                name = words.names.operand_name(x, node)
                 yield _constant(name, name, node, x)
 
 

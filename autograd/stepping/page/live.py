@@ -209,7 +209,7 @@ class Live:
         if node.op is None:
             return np.asarray(node.data).dtype.kind == "f"
         return node is self.stepper.root or (
-            bool(self.words.names.name(node)) and not self.words.names.is_made_up(node)
+            bool(self.words.names.own_name(node)) and not self.words.names.is_made_up(node)
         )
 
     def value(self, node: Value) -> Block:
