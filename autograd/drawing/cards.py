@@ -34,6 +34,7 @@ from autograd.formula.numbers import (
     span,
     table,
 )
+from autograd.formula.writers.writer import SUM
 from autograd.quiet import quiet
 from autograd.value import Value
 
@@ -147,9 +148,14 @@ def rest_card(group: Group) -> Card:
 def _terms(group: Group, names: Names) -> list[str]:
     sums = {node for node in group.members if node.op is group.result.op}
     products = set(group.members) - sums
-    operands = [x for node in group.members if node in sums for x in node.inputs]
-    terms = [x for x in operands if not (isinstance(x, Value) and x in sums)]
-    return [names.expression(x) if isinstance(x, Value) and x in products else names.name(x) for x in terms]
+    terms = []
+    for node in filter(sums.__contains__, group.members):
+        for x in node.inputs:
+            if isinstance(x, Value) and x in products:
+                terms.append(names.expression(x))
+            elif not (isinstance(x, Value) and x in sums):
+                terms.append(names.written(names.operand(x, node), as_rule=False, outer=SUM))
+    return terms
 
 
 # --- what a card shows of a node ----------------------------------------------------------------------------

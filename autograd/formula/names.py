@@ -19,7 +19,7 @@ from autograd.formula.name_sources import module_results, name_in_op, named_in, 
 from autograd.formula.numbers import literal
 from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.formula.writers.symbols import Edge, Symbols
-from autograd.formula.writers.writer import ATOM, hold_of_name
+from autograd.formula.writers.writer import ATOM, SAID, hold_of_name
 from autograd.op import shape_of
 from autograd.quiet import quiet
 from autograd.rules import rule_or_its_name
@@ -150,9 +150,9 @@ class Names:
             return Expr(self.operand_name(x, node), x, node=x)
         return Expr.number(x)
 
-    def written(self, formula: Expr, gradient: str = "", as_rule: bool = True) -> str:
+    def written(self, formula: Expr, gradient: str = "", as_rule: bool = True, outer: int = SAID) -> str:
         """A formula in symbols; arrays among an op's settings by their names."""
-        return Symbols(gradient, self.own_name, as_rule).write(formula)
+        return Symbols(gradient, self.own_name, as_rule).write(formula, outer)
 
     def rule(self, node: Value) -> tuple[str | None, ...]:
         """The op's own rule with the operands' names, one text per input; `g` is the node's gradient.

@@ -215,6 +215,13 @@ def test_named_terms_of_a_sum_stay_visible():
     assert "half" in names(draw(reduce(add, xs[4:], half), chains=True))
 
 
+def test_a_folded_sum_reads_as_the_cards_of_its_terms_do():
+    xs = [Value(float(i), name=f"x{i}") for i in range(6)]
+    drawing = draw(reduce(add, [xs[0].tanh(), *xs[1:5], xs[4] > xs[5]]), chains=True)
+    unnamed = [card.expression for card in drawing.scene.cards if not card.name]
+    assert unnamed == ["tanh(x0)", "x4 > x5", "tanh(x0) + x1 + … + (x4 > x5)"]
+
+
 def test_without_modules_it_shows_both_ends_and_counts_the_rest():
     x = Value(1.0, name="x")
     y = x
