@@ -36,48 +36,50 @@ KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the n
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where the numbers of a face come from: the nodes whose values it shows, of a module its outputs; and for each of
-    them that has a gradient the contribution it has come to, or the node itself, where backprop starts from it."""
+class Face:
+    """What a card shows, and where its numbers come from: the nodes whose values it shows, of a module its outputs; and
+    for each of them that has a gradient the contribution it has come to, or the node itself, where backprop starts."""
 
+    since: int  # the position from which it is shown: so many steps done
+    card: Card
     values: tuple[Value, ...] = ()
     gradients: tuple[Contribution | Value, ...] = ()
 
 
 @dataclass
 class Track:
-    """One card's history: its faces, and the step from which each is shown."""
+    """One card's history: its faces, oldest first."""
 
     plain: Card  # without its gradient
-    faces: list[Card] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
-    since: list[int] = field(default_factory=list)  # positions: steps done when the face appears
-    made: int = 0  # the position from which its value is known
-    reached: int = 0  # the position from which it has a gradient; 0 if none ever reaches it
+    faces: list[Face] = field(default_factory=list)
     step: int = -1  # its backward step
     arrived: dict[Value, tuple[Any, Contribution | Value]] = field(default_factory=dict)  # the gradients so far
 
     @property
-    def wants(self) -> bool:
-        """Does a gradient ever reach it?"""
-        return self.reached > 0
+    def made(self) -> int:
+        """The position from which its value is known."""
+        return next((face.since for face in self.faces if face.values), 0)
 
-    def add(self, position: int, face: Card, source: Source) -> None:
-        if self.since and self.since[-1] == position:
-            self.faces[-1], self.sources[-1] = face, source
-        else:
-            self.faces.append(face)
-            self.sources.append(source)
-            self.since.append(position)
+    @property
+    def reached(self) -> int:
+        """The position from which it has a gradient; 0 if none ever reaches it."""
+        return next((face.since for face in self.faces if face.gradients), 0)
+
+    def add(self, face: Face) -> None:
+        """A new face, in the place of one that no step showed."""
+        if self.faces and self.faces[-1].since == face.since:
+            self.faces.pop()
+        self.faces.append(face)
 
     def steady(self) -> None:
         """Every face with the header of the widest, so that nothing jumps."""
-        lines = 2 if two_lines(max(self.faces, key=lambda face: measure(face).width)) else 1
-        self.faces = [replace(face, header_lines=lines) for face in self.faces]
+        widest = max((face.card for face in self.faces), key=lambda card: measure(card).width)
+        lines = 2 if two_lines(widest) else 1
+        self.faces = [replace(face, card=replace(face.card, header_lines=lines)) for face in self.faces]
 
-    def at(self, position: int) -> int:
-        """The number of the face shown when so many steps are done."""
-        return max(index for index, since in enumerate(self.since) if since <= position)
+    def at(self, position: int) -> Face:
+        """The face shown when so many steps are done."""
+        return [face for face in self.faces if face.since <= position][-1]
 
 
 class View:
@@ -100,7 +102,7 @@ class View:
         self._follow_gradients()
         for track in self.tracks.values():
             track.steady()
-        self.scene = replace(self._bare, cards=tuple(self.tracks[card.key].faces[-1] for card in self._bare.cards))
+        self.scene = replace(self._bare, cards=tuple(self.tracks[card.key].faces[-1].card for card in self._bare.cards))
         self.sent, self.used = self._edge_times()
 
     # --- what a card shows, and when ----------------------------------------------------------------------------
@@ -110,15 +112,13 @@ class View:
         for node in self.stepper.walk.blurred:
             if (key := self.key_of[node]) not in self._groups:
                 self.tracks[key].plain = with_value(self.tracks[key].plain, self.words.data(node))
-        for step in self.stepper:
-            if step.kind != BACKWARD:
-                self.tracks[self.key_of[step.node]].made = step.index + 1
+        made = {self.key_of[step.node]: step.index + 1 for step in self.stepper if step.kind != BACKWARD}
         shown = {key: [node] for node, key in self.key_of.items()}
         shown |= {key: group.outputs for key, group in self._groups.items()}
         for key, track in self.tracks.items():
-            if track.made:
-                track.add(0, without_value(track.plain), Source())
-            track.add(track.made, track.plain, Source(tuple(shown.get(key, ()))))
+            if key in made:
+                track.add(Face(0, without_value(track.plain)))
+            track.add(Face(made.get(key, 0), track.plain, tuple(shown.get(key, ()))))
 
     def _follow_gradients(self) -> None:
         """Each contribution gives the card that it reaches another face."""
@@ -138,9 +138,8 @@ class View:
         track.arrived[node] = gradient, source
         if len(track.arrived) > 1:
             gradient = np.concatenate([np.ravel(part) for part, _ in track.arrived.values()])
-        sources = Source(track.sources[-1].values, tuple(source for _, source in track.arrived.values()))
-        track.reached = track.reached or step.index + 1
-        track.add(step.index + 1, with_gradient(track.plain, gradient, caption), sources)
+        card, sources = with_gradient(track.plain, gradient, caption), (source for _, source in track.arrived.values())
+        track.add(Face(step.index + 1, card, track.faces[-1].values, tuple(sources)))
 
     # --- edges --------------------------------------------------------------------------------------------------
 
@@ -210,7 +209,7 @@ class View:
     def scene_at(self, position: int) -> Scene:
         """The picture when so many steps are done."""
         styles = self.edge_states(position)
-        cards = tuple(track.faces[track.at(position)] for track in self.tracks.values())
+        cards = tuple(track.at(position).card for track in self.tracks.values())
         edges = tuple(replace(edge, style=styles[edge.key]) for edge in self.scene.edges)
         return replace(self.scene, cards=cards, edges=edges)
 
@@ -218,13 +217,8 @@ class View:
 
     @functools.cached_property
     def placement(self) -> Placement:
-        sizes: dict[str, Size] = {}
-        for key, track in self.tracks.items():
-            size = measure(track.faces[0])
-            for face in track.faces[1:]:
-                size = size.union(measure(face))
-            sizes[key] = size
-        return arrange(self.scene, sizes)
+        faces = {key: [measure(face.card) for face in track.faces] for key, track in self.tracks.items()}
+        return arrange(self.scene, {key: functools.reduce(Size.union, sizes) for key, sizes in faces.items()})
 
     def svg(self, position: int, prefix: str | None = None) -> str:
         """The whole graph when so many steps are done."""

@@ -20,7 +20,7 @@ from autograd.stepping.notebook import step_table
 from autograd.stepping.page.live import Live, build
 from autograd.stepping.page.packing import bare, packed
 from autograd.stepping.page.panel import Panels
-from autograd.stepping.picture import Source, View, describe_step
+from autograd.stepping.picture import Face, View, describe_step
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import Step
 from autograd.value import Value
@@ -134,24 +134,25 @@ def _button(step: Step, number: int) -> str:
 
 def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
     track, box = view.tracks[key], view.placement.boxes[key]
-    silent = [replace(face, says="", says_value="", says_gradient="") for face in track.faces]  # `says` has it
-    painted = [painter.paint_card(face, box, "") for face in silent]
+    cards = [face.card for face in track.faces]
+    silent = [replace(card, says="", says_value="", says_gradient="") for card in cards]  # `says` has it
+    painted = [painter.paint_card(card, box, "") for card in silent]
     return {
         "box": [round(number, 1) for number in (box.x, box.y, box.width, box.height)],
         "faces": [_inner(svg) for svg in painted],
-        "says": [face.title for face in track.faces],
-        "since": track.since,
+        "says": [card.title for card in cards],
+        "since": [face.since for face in track.faces],
         "made": track.made,
-        "wants": track.wants,
+        "wants": track.reached > 0,
         "step": track.step,
-        "numbers": [] if live is None else [_blocks(source, live) for source in track.sources],
+        "numbers": [] if live is None else [_blocks(face, live) for face in track.faces],
     }
 
 
-def _blocks(source: Source, live: Live) -> list[list[int]]:
+def _blocks(face: Face, live: Live) -> list[list[int]]:
     """The blocks of the values and the gradients that a face shows."""
-    gradients = [live.gradients[one] if isinstance(one, Value) else live.shown[one][1] for one in source.gradients]
-    return [[live.value(node).number for node in source.values], [block.number for block in gradients]]
+    gradients = [live.gradients[one] if isinstance(one, Value) else live.shown[one][1] for one in face.gradients]
+    return [[live.value(node).number for node in face.values], [block.number for block in gradients]]
 
 
 def _edge(view: View, edge: Any) -> dict[str, Any]:

@@ -124,8 +124,8 @@ def shown_by_python(stepper):
 def shown_by_view(stepper):
     panels, view = Panels(stepper), View(stepper)
     texts = [panels.start(), *map(panels.panel, stepper)]
-    painted = {key: [text_on_card(face) for face in track.faces] for key, track in view.tracks.items()}
-    cards = [sorted(painted[key][track.at(i)] for key, track in view.tracks.items()) for i in range(len(texts))]
+    painted = {id(face): text_on_card(face.card) for track in view.tracks.values() for face in track.faces}
+    cards = [sorted(painted[id(track.at(i))] for track in view.tracks.values()) for i in range(len(texts))]
     return [[read(text), on_cards] for text, on_cards in zip(texts, cards, strict=True)]
 
 

@@ -95,7 +95,7 @@ def test_pictures_of_single_steps():
 def test_nothing_moves_while_numbers_fill_in():
     view = step(example3_full_backprop.graph()).view
     for track in view.tracks.values():
-        assert len({face.header_lines for face in track.faces}) == 1
+        assert len({face.card.header_lines for face in track.faces}) == 1
     boxes = [re.findall(r'class="hg-frame[^>]*', view.svg(p)) for p in (0, 14, 28)]
     assert len({len(found) for found in boxes}) == 1
 
