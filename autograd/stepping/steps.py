@@ -13,7 +13,7 @@ from autograd.formula.digits import Digits
 from autograd.formula.lines import Derivation, Line
 from autograd.formula.noise import without_noise
 from autograd.formula.walk import Walk
-from autograd.formula.writers.arithmetic import equation
+from autograd.formula.writers.arithmetic import equals, equation
 from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
 from autograd.recording import Scope
 from autograd.value import Value
@@ -296,7 +296,8 @@ class Step:
     def entry_in_numbers(self, line: Line, index: tuple[int, ...]) -> list[Piece]:
         """One entry of a line, spelled out in numbers."""
         whole, number = line.result, float(np.asarray(line.result.value)[index])
-        alone: list[Piece] = ["= ", Number(number, whole.is_gradient, written=self.digits.written(whole))]
+        sign, only = equals("=", Number(number, whole.is_gradient, written=self.digits.written(whole)))
+        alone: list[Piece] = [f"{sign} ", only]
         if line.entries is None or line.entries[index].op is None:
             return alone
         node = whole if whole.node is None else whole.node

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import MINUS, SUPERSCRIPTS, Notation, literal
+from autograd.formula.numbers import ALMOST_ZERO, MINUS, SUPERSCRIPTS, Notation, literal
 from autograd.formula.writers.pieces import Number, Piece, merged
 from autograd.formula.writers.python import nested
 from autograd.formula.writers.writer import (
@@ -128,7 +128,13 @@ class Arithmetic(Writer):
 def equation(line: Any, digits: Any) -> list[Piece]:
     """A line in numbers with what it comes to, `0.5 × 3 = 1.5`, each number as the `Digits` say."""
     result = Number(line.result.value, line.result.is_gradient, written=digits.written(line.result))
-    return [*merged(Arithmetic(digits.written).line(line.formula)), f" {digits.sign(line)} ", result]
+    sign, result = equals(digits.sign(line), result)
+    return [*merged(Arithmetic(digits.written).line(line.formula)), f" {sign} ", result]
+
+
+def equals(sign: str, result: Number) -> tuple[str, Number]:
+    """A sign of equality and what follows it. An entry that rounds to 0 in its table's digits is `≈ 0`, not `= ≈0`."""
+    return ("≈", replace(result, value=0.0)) if result.text == ALMOST_ZERO else (sign, result)
 
 
 # --- slots ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import numpy as np
 from autograd.formula.lines import Line
 from autograd.formula.numbers import shows_entries
 from autograd.formula.text import xml
+from autograd.formula.writers.arithmetic import equals
 from autograd.formula.writers.html import grouped, number_html
 from autograd.formula.writers.pieces import Number, Piece
 from autograd.stepping.page.live import Live
@@ -99,7 +100,7 @@ def _equation(pieces: list[Piece], classes: str) -> str:
     """Arithmetic, the sign of equality, and what it comes to."""
     *left, result = pieces
     assert isinstance(result, Number)
-    sign = str(left.pop()).strip() if left else "="
+    sign, result = equals(str(left.pop()).strip() if left else "=", result)
     tint = f"hg-gr {classes}" if result.is_gradient else classes
     return f'{grouped(left)}<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
 

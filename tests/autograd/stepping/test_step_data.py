@@ -423,6 +423,13 @@ def test_broadcasting_is_undone_in_the_open():
     assert to_b.entry(1) == "1 + 1 = 2"
 
 
+def test_an_entry_too_small_for_its_tables_digits_is_about_zero_once():
+    b = Value([1.0, 2.0], name="b")
+    scale = np.array([[0.3, 1.25], [-0.2999999, 1.5]])
+    sent = step(((b + np.zeros((2, 2))) * scale).sum())[-1].contributions[0]
+    assert sent.entry(0) == "0.3 + (−0.300) ≈ 0" and sent.entry(1) == "1.25 + 1.5 = 2.75"
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("reduced", ["sum", "max", "var"])
 def test_a_result_inside_a_rule_says_along_which_axis_it_was_reduced(reduced, axis):

@@ -143,7 +143,11 @@ const lines = (() => {
       return shows(q.shape) && q.shape.length && isBracketed(plain(q), brackets) ? ["(", q, ")"] : q;
     });
   }
+  function equals(sign, q) {                   // an entry that rounds to 0 in its table's digits is `≈ 0`, not `= ≈0`
+    return plain(q) === numbers.ALMOST_ZERO ? ["≈", { ...q, entries: [0] }] : [sign, q];
+  }
   function answer(sign, q, tint) {
+    [sign, q] = equals(sign, q);
     return `<span class="hg-q"><span class="hg-op">${sign}</span>${html(q, tint)}</span>`;
   }
 
@@ -200,10 +204,11 @@ const lines = (() => {
     }
 
     text(number) {                             // the same as plain text
-      const line = this.page.data.lines[number], result = plain(this.quantity(line.result));
-      if (!this.showsArithmetic(line)) return result;
+      const line = this.page.data.lines[number], result = this.quantity(line.result);
+      if (!this.showsArithmetic(line)) return plain(result);
       const left = filled(this.page, this.registers, line.pieces, block => this.written(block));
-      return `${left.map(pieceText).join("")} ${this.digits.sign(line)} ${result}`;
+      const [sign, q] = equals(this.digits.sign(line), result);
+      return `${left.map(pieceText).join("")} ${sign} ${plain(q)}`;
     }
 
     // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.

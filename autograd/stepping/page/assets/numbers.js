@@ -97,6 +97,8 @@ const numbers = (() => {
     Object.is(x, y) || x === y || (x !== x && y !== y) ||
     (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y) + more);
 
-  return { DIGITS, EXACT, MINUS, rounded, notation, unit, asPrinted, table, columns, characters, within, cell, power, close };
+  return {
+    DIGITS, EXACT, MINUS, ALMOST_ZERO, rounded, notation, unit, asPrinted, table, columns, characters, within, cell, power, close,
+  };
 })();
 if (typeof module !== "undefined") module.exports = numbers;
