@@ -13,6 +13,7 @@ from autograd.expr import UNKNOWN, Expr
 from autograd.formula.numbers import ALMOST_ZERO, MINUS, SUPERSCRIPTS, Notation, literal
 from autograd.formula.writers.pieces import Number, Piece, merged
 from autograd.formula.writers.python import nested
+from autograd.formula.writers.settings import over
 from autograd.formula.writers.writer import (
     ATOM,
     POWER,
@@ -22,7 +23,6 @@ from autograd.formula.writers.writer import (
     Writer,
     entry_by_entry,
     hold_of_name,
-    over,
     times_sign,
 )
 

@@ -14,6 +14,7 @@ from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, NumberT
 from autograd.formula.writers.arithmetic import Written
 from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import has_numbers, one_page, pages
+from autograd.formula.writers.settings import over
 from autograd.formula.writers.writer import (
     ATOM,
     POWER,
@@ -22,7 +23,6 @@ from autograd.formula.writers.writer import (
     Side,
     entry_by_entry,
     hold_of_name,
-    over,
     times_sign,
 )
 
