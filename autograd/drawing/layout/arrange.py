@@ -23,12 +23,14 @@ from autograd.drawing.scene import Frame, Scene
 from autograd.formula.text import mono_width, sans_width
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
+GRAPHVIZ_LONGEST = 4000  # ranks that all edges pass together: the same (120 ops in a row on 10 leaves: 6840)
 ORDERED_MOST = 60  # cards up to which operands keep their left-to-right order
 LABEL_SIZE, LABEL_HEIGHT = CAPTION, 16
 MARGIN, FRAME_MARGIN = 14, 26
 FRAME_PAD, FRAME_BOTTOM, FRAME_CLEARANCE = 14, 25, 6
 FRAME_TEXT = 12
 CLUSTER_TRIES = 4
+AT_ONCE = 32  # places of a label that are looked at together, the nearest first
 LABEL_ROUNDS = 2  # a label that stood in another's way may have moved by the second
 
 
@@ -125,7 +127,7 @@ def _arcs(scene: Scene) -> list[Arc]:
 
 
 def _solve(problem: Problem, engine: str | None) -> Placement:
-    if engine == "layered" or (engine is None and len(problem.sizes) > GRAPHVIZ_MOST):
+    if engine == "layered" or (engine is None and _is_too_large(problem)):
         return layered.solve(problem)
     try:
         return solve_with_graphviz(problem, engine)
@@ -133,6 +135,15 @@ def _solve(problem: Problem, engine: str | None) -> Placement:
         if engine is not None:
             raise
         return replace(layered.solve(problem), hint=str(missing))
+
+
+def _is_too_large(problem: Problem) -> bool:
+    """Would Graphviz take long? It puts a point on every rank that an edge passes, and labels double the ranks."""
+    if len(problem.sizes) > GRAPHVIZ_MOST:
+        return True
+    ranks = layered.ranks_of(problem)
+    passed = sum(ranks[arc.head] - ranks[arc.tail] for arc in problem.arcs)
+    return passed * (1 + any(arc.label for arc in problem.arcs)) > GRAPHVIZ_LONGEST
 
 
 def _borders(frames: Sequence[Frame], boxes: Mapping[str, Box]) -> dict[str, Box]:
@@ -209,12 +220,18 @@ def _on_their_lines(
     for row, key in [*enumerate(wanted)] * LABEL_ROUNDS:
         ends = [_sides(Box.centred(tip, ARROW)) for tip in (curves[key].tail, curves[key].head)]
         line, room = lines[key], rooms[key]
-        free = line[~_covers(line, room, np.concatenate([np.delete(boxes, row, axis=0), ends]))]
-        if len(free):
-            clear = free[~_covers(free, room, points[owners != numbers[key]])]
-            choice = clear if len(clear) else free
-            x, y = choice[np.argmin(np.hypot(*(choice - wanted[key]).T))]
-            placed[key] = Box.centred((float(x), float(y)), room)
+        others, foreign = np.concatenate([np.delete(boxes, row, axis=0), ends]), owners != numbers[key]
+        nearest = line[np.argsort(np.hypot(*(line - wanted[key]).T), kind="stable")]
+        choice = None
+        for some in np.split(nearest, range(AT_ONCE, len(nearest), AT_ONCE)):
+            free = some[~_covers(some, room, others)]
+            clear = free[~_covers(free, room, points, foreign)] if len(free) else free
+            if len(free) and (choice is None or len(clear)):
+                choice = clear[0] if len(clear) else free[0]
+            if len(clear):
+                break
+        if choice is not None:
+            placed[key] = Box.centred((float(choice[0]), float(choice[1])), room)
             boxes[row] = _sides(placed[key])
     return {key: box.centre for key, box in placed.items()}
 
@@ -223,10 +240,10 @@ def _sides(box: Box) -> tuple[float, float, float, float]:
     return box.x, box.y, box.right, box.bottom
 
 
-def _covers(centres: Array, room: Size, boxes: Array) -> Array:
-    """Which of the places for a label cover any of the boxes, given as left, top, right and bottom."""
+def _covers(centres: Array, room: Size, boxes: Array, which: Array | None = None) -> Array:
+    """Which of the places for a label cover any of the boxes, given as left, top, right and bottom, or of `which`."""
     x, y, dx, dy = centres[:, :1], centres[:, 1:], room.width / 2, room.height / 2
     left, top, right, bottom = boxes.T
     near = (left < x.max() + dx) & (x.min() - dx < right) & (top < y.max() + dy) & (y.min() - dy < bottom)
-    left, top, right, bottom = boxes[near].T  # few of them
+    left, top, right, bottom = boxes[near if which is None else near & which].T  # few of them
     return np.any((left < x + dx) & (x - dx < right) & (top < y + dy) & (y - dy < bottom), axis=1)

@@ -20,7 +20,7 @@ from autograd.drawing.layout.measure import Size
 RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
 SWEEPS = 4
 _place = operator.attrgetter("place")
-WAY_POINTS_PER_CARD = 4  # more than this on average, and long edges go straight
+WAY_POINTS_PER_CARD, WAY_POINTS = 4, 25_000  # more than this on average and in all, and long edges go straight
 TIP = 9.0  # room for an arrowhead
 LABEL_END = 18.0  # of an edge, visible on either side of its label
 
@@ -59,7 +59,8 @@ def solve(problem: Problem) -> Placement:
     """Places the boxes; `clusters` are ignored."""
     sideways = problem.direction == "LR"
     spots = {key: _Spot(key, *_across(size, sideways)) for key, size in problem.sizes.items()}
-    _rank(spots, problem.arcs)
+    for key, rank in ranks_of(problem).items():
+        spots[key].rank = rank
     routes = _routes(spots, problem.arcs, sideways)
     ranks = _ranks(spots, routes)
     _order(ranks)
@@ -87,33 +88,32 @@ def _across(size: Size, sideways: bool) -> tuple[float, float]:
     return (size.height, size.width) if sideways else (size.width, size.height)
 
 
-def _rank(spots: dict[str, _Spot], arcs: Sequence[Arc]) -> None:
-    """Longest path from the leaves; then every leaf moves next to its first use."""
+def ranks_of(problem: Problem) -> dict[str, int]:
+    """The rank of each box: the longest path from the leaves; then every leaf moves next to its first use."""
     incoming, outgoing = defaultdict(list), defaultdict(list)
-    for arc in arcs:
+    for arc in problem.arcs:
         incoming[arc.head].append(arc)
         outgoing[arc.tail].append(arc)
-    waiting = {key: len(incoming[key]) for key in spots}
+    ranks = dict.fromkeys(problem.sizes, 0)
+    waiting = {key: len(incoming[key]) for key in ranks}
     ready = [key for key, count in waiting.items() if not count]
     for key in ready:  # grows while it is read: Kahn's order
         for arc in outgoing[key]:
-            head = spots[arc.head]
-            head.rank = max(head.rank, spots[key].rank + arc.min_length)
+            ranks[arc.head] = max(ranks[arc.head], ranks[key] + arc.min_length)
             waiting[arc.head] -= 1
             if not waiting[arc.head]:
                 ready.append(arc.head)
     for key in ready:
         if not incoming[key] and outgoing[key]:
-            spots[key].rank = min(spots[arc.head].rank - arc.min_length for arc in outgoing[key])
-    lowest = min((spot.rank for spot in spots.values()), default=0)
-    for spot in spots.values():
-        spot.rank -= lowest
+            ranks[key] = min(ranks[arc.head] - arc.min_length for arc in outgoing[key])
+    lowest = min(ranks.values(), default=0)
+    return {key: rank - lowest for key, rank in ranks.items()}
 
 
 def _routes(spots: dict[str, _Spot], arcs: Sequence[Arc], sideways: bool) -> dict[str, list[_Spot]]:
     """Way-points of the edges that jump ranks; also sets the neighbours of each spot."""
     jumps = sum(max(0, spots[arc.head].rank - spots[arc.tail].rank - 1) for arc in arcs)
-    bends = jumps <= WAY_POINTS_PER_CARD * len(spots)
+    bends = jumps <= max(WAY_POINTS, WAY_POINTS_PER_CARD * len(spots))
     routes: dict[str, list[_Spot]] = {}
     for arc in arcs:
         tail, head = spots[arc.tail], spots[arc.head]

@@ -198,6 +198,13 @@ def test_a_large_graph_goes_to_the_layers_at_once():
     assert placed.engine == "layered" and not placed.hint
 
 
+def test_so_does_a_graph_of_long_edges():
+    """A leaf that is used all along a chain: its edges pass all ranks between, where Graphviz would take minutes."""
+    chain = [(f"n{i}", f"n{i + 1}") for i in range(100)] + [("n0", f"n{i}") for i in range(2, 101)]
+    assert arrange(scene(chain)).engine == "layered"
+    assert arrange(scene(chain[:40] + chain[100:139])).engine == "pygraphviz"
+
+
 def test_an_unknown_engine_is_refused():
     with pytest.raises(ValueError, match="'pygraphviz', 'dot' or 'layered', got 'neato'"):
         arrange(scene(DIAMOND), engine="neato")
