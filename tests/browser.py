@@ -4,6 +4,7 @@ import base64
 import contextlib
 import itertools
 import json
+import re
 import subprocess
 import tempfile
 import time
@@ -49,7 +50,8 @@ class Browser:
             with urllib.request.urlopen(f"{self._server}/json") as answer:
                 pages = [page for page in json.load(answer) if page["type"] == "page"]
             if pages:
-                return websocket.create_connection(pages[0]["webSocketDebuggerUrl"], timeout=PATIENCE)
+                address = pages[0]["webSocketDebuggerUrl"]  # each letter that it sends would be checked in Python
+                return websocket.create_connection(address, timeout=PATIENCE, skip_utf8_validation=True)
             time.sleep(0.05)
 
     def call(self, method, **parameters):
@@ -83,11 +85,13 @@ class Browser:
             self.requests.append(parameters["request"]["url"])
 
     def open(self, address, width=1366, height=768, dark=False, phone=False):
-        """Load an address in a window of a size."""
+        """Load an address in a window of a size, also one that is open."""
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
                   {"name": "prefers-reduced-motion", "value": "reduce"}]  # fmt: skip
         self.call("Emulation.setEmulatedMedia", features=scheme)
+        if address.startswith("file:"):  # never the address that is open: a new fragment alone would not load it
+            address = re.sub(r"(\?\d+)?(?=#|$)", f"?{next(self._numbers)}", address, count=1)
         self.call("Page.navigate", url=address)
         self.wait("document.readyState === 'complete'")
 

@@ -77,7 +77,6 @@ def written(tmp_path_factory):
 @pytest.mark.parametrize("window", WINDOWS.values(), ids=WINDOWS)
 @pytest.mark.parametrize("name", PAGES)
 def test_no_serious_fault(browser, written, name, window):
-    browser.open("about:blank")
     browser.open(written(name), **window)
     browser.js(THEN.get(name, "0"))
     assert serious_faults(browser) == []

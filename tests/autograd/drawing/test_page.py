@@ -40,7 +40,6 @@ def drive(browser, tmp_path):
         file = tmp_path / "page.html"
         file.write_text(page.replace("<head>", "<head>" + policy), encoding="utf-8")
         browser.errors.clear()  # of which a request that the policy forbids is one
-        browser.open("about:blank")
         browser.open(file.as_uri(), width=1200, height=800, dark=dark)
         result = browser.js(f"(() => {{{TOOLS}{script}}})()")
         assert browser.errors == []

@@ -71,7 +71,6 @@ def saved(tmp_path_factory):
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_every_step_fits(browser, saved, name, width):
-    browser.open("about:blank")
     browser.open(saved(name), width=width, height=800, phone=width < 800)
     browser.wait("!!window.handgrad")
     wrong = browser.js(TOO_WIDE)

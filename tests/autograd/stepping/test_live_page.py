@@ -194,7 +194,6 @@ def open_page(browser, tmp_path):
         path = tmp_path / "live.html"
         browser.options, browser.edits = {"collapse": collapse}, 0
         step(root, optimizer=optimizer, collapse=collapse, backward=backward).save(path)
-        browser.open("about:blank")
         browser.open(path.as_uri() + fragment, **window)
         browser.wait("!!window.handgrad")
         browser.js(READERS)
@@ -782,7 +781,6 @@ def test_the_first_example_of_the_readme(open_page, tmp_path):
     assert at.js("handgrad.get('L')") < before
     assert at.js("document.querySelectorAll('.hg-chart polyline')[0].getAttribute('points').split(' ').length") == 101
     numbers, address = at.js("[handgrad.get('a'), handgrad.get('b'), handgrad.grad('a')]"), at.js("location.href")
-    at.open("about:blank")
     at.open(address)  # the friend's browser
     at.wait("!!window.handgrad")
     assert at.js("[handgrad.get('a'), handgrad.get('b'), handgrad.grad('a')]") == numbers
@@ -859,7 +857,6 @@ def test_a_number_changed_inside_a_module(open_page):
     at.key("End")
     assert at.js("document.querySelector('.hg-loop')") is None  # parameters are updated outside
     address = at.js("location.href")
-    at.open("about:blank")
     at.open(address)
     at.wait("!!window.handgrad")
     assert at.js("handgrad.view") == 1 and at.js("handgrad.get('x')")[0][0] == 7.5

@@ -131,7 +131,6 @@ def page(browser, address):
     browser.requests.clear()
 
     def open_page(fragment="", where=address, **window):
-        browser.open("about:blank")
         browser.open(where + fragment, **window)
         browser.wait("!!window.handgrad")
         return browser
@@ -349,6 +348,19 @@ def test_everything_can_be_read(page, tmp_path, graph):
     for width, height in ((1280, 800), (390, 844)):
         at = page(where=(tmp_path / "x.html").as_uri(), width=width, height=height, phone=width == 390)
         assert at.js(EVERY_STEP) == [], width
+
+
+def test_a_script_that_steps_changes_the_address_once(page):
+    """Address and title take as long as a step, and browsers refuse to change the address often."""
+    at = page()
+    at.js("""(() => {
+        window.changes = 0;
+        const change = history.replaceState;
+        history.replaceState = (...to) => { changes++; change.apply(history, to); };
+        for (let place = 0; place <= handgrad.length; place++) handgrad.goto(place);
+    })()""")
+    title, last = at.js("[document.title, location.hash]")
+    assert at.js("changes") == 1 and last == f"#step={at.js('handgrad.length')}" and title.startswith("Backward")
 
 
 def test_two_fingers_zoom(page):

@@ -197,9 +197,8 @@
     for (const note of panel.querySelectorAll(".hg-next")) {
       note.classList.toggle("hg-is-forward", !!upcoming && upcoming.kind === "forward");
     }
-    document.title = step ? `${label} · ${view.title}` : view.title;
     camera.aim();
-    remember();
+    outside(step ? `${label} · ${view.title}` : view.title);
     if (parent !== window) parent.postMessage({ handgrad: position, view: viewNumber }, "*");
   }
 
@@ -295,7 +294,11 @@
 
   // --- links, keys, themes, paper -----------------------------------------------------------------------------
 
-  let recent = [], later = 0;
+  let recent = [], later = 0, title = "";
+  function outside(text) {                // title and address, which take as long as a step: once for a script's steps
+    if (!title) queueMicrotask(() => { document.title = title; title = ""; remember(); });
+    title = text;
+  }
   function remember() {                   // browsers refuse to change the address too often, as while dragging
     const now = performance.now();
     clearTimeout(later);
