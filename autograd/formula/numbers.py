@@ -164,14 +164,15 @@ def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> 
 
 def cell(number: Any, digits: int = DIGITS, written: Notation | None = None) -> Cell:
     """A lone number; its power of ten, if it needs one, stays with it: `1.768×10⁻⁴`."""
-    if number.__class__ is float and written is None:  # the common case, and a drawing has thousands
-        written = _notation((number,), digits)
-        only = _cell(number, written)
-        return Cell(only.text + power(written.exponent), only.kind) if written.exponent else only
-    one = table(number, digits, written)
-    ((only,),) = one.rows
-    raised = "" if only.kind == "zero" or only.text == ALMOST_ZERO else one.power
-    return Cell(only.text + raised, only.kind)
+    if isinstance(number, float):  # the common case, and a page has thousands
+        written = written or _notation((number,), digits)
+        only, exponent = _cell(float(number), written), written.exponent
+    else:
+        one = table(number, digits, written)
+        ((only,),), exponent = one.rows, one.exponent
+    if not exponent or only.kind == "zero" or only.text == ALMOST_ZERO:
+        return only
+    return Cell(only.text + power(exponent), only.kind)
 
 
 def short(number: Any, digits: int = DIGITS) -> str:

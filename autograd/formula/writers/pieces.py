@@ -6,6 +6,7 @@ where the text is shown: in colours of a terminal, in type on a slide.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ class Number:
     bracketed: bool = False
     written: Notation | None = None
 
-    @property
+    @functools.cached_property
     def text(self) -> str:
         return shown(self.value, self.bracketed, self.written)
 
@@ -43,7 +44,7 @@ class Number:
 
     @property
     def is_negative(self) -> bool:
-        return np.ndim(self.value) == 0 and shown(self.value, False, self.written).startswith(MINUS)
+        return np.ndim(self.value) == 0 and self.text.removeprefix("(").startswith(MINUS)
 
 
 Piece = str | Number
