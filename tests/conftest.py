@@ -53,7 +53,18 @@ def pytest_deal_items(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays: without this, each full garbage collection of a test would walk through all of it."""
+    let_it_stay()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if nextitem is None or nextitem.path != item.path:
+        let_it_stay()
+
+
+def let_it_stay() -> None:
+    """What was collected and what a file's tests have cached: each full garbage collection of a later test would walk
+    through all of it."""
     gc.collect()
     gc.freeze()
 

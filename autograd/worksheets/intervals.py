@@ -16,6 +16,7 @@ moved outward by `GUARD` of its size.
 from __future__ import annotations
 
 import decimal
+import functools
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -28,7 +29,7 @@ CONTEXT = decimal.Context(
     traps=[decimal.InvalidOperation, decimal.DivisionByZero, decimal.Overflow, decimal.Subnormal],
 )  # fmt: skip
 add, subtract, multiply, divide = CONTEXT.add, CONTEXT.subtract, CONTEXT.multiply, CONTEXT.divide
-sqrt, ln = CONTEXT.sqrt, CONTEXT.ln
+sqrt, ln, exp = CONTEXT.sqrt, functools.lru_cache(2000)(CONTEXT.ln), functools.lru_cache(2000)(CONTEXT.exp)
 GUARD = Decimal("1e-36")  # relative: what the arithmetic itself may lose
 ONE, ZERO, TWO = Decimal(1), Decimal(0), Decimal(2)
 LESS, MORE = subtract(ONE, GUARD), add(ONE, GUARD)  # exactly: 37 digits
@@ -146,7 +147,7 @@ def _outward(low: Decimal, high: Decimal) -> Interval:
 def _exp(x: Decimal) -> Decimal:
     if x.copy_abs() > LARGEST_EXPONENT:
         raise CannotJudge(REASONS["exp"])
-    return CONTEXT.exp(x)
+    return exp(x)
 
 
 def _whole_power(x: Decimal, n: int) -> Decimal:

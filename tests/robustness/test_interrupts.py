@@ -266,7 +266,7 @@ def test_a_check_under_real_signals(times):
 class Training:
     """A training of a few steps that is called again and again until it has made them all; then a new one begins."""
 
-    def __init__(self, file, steps=5):
+    def __init__(self, file, steps=3):
         self.file, self.steps = file, steps
         self.x = np.random.default_rng(0).normal(size=(8, 2))
         self.begin()
@@ -318,8 +318,8 @@ def test_ctrl_c_during_fit(tmp_path, monkeypatch, times):
 class Stepped:
     """A graph that is stepped through: every number of every step, or the text of every step."""
 
-    def __init__(self, read):
-        self.graph, self.read = Watched(square()), read
+    def __init__(self, read, make=square):
+        self.graph, self.read = Watched(make()), read
         self.graph.reset()
         self.expected = self.run()
 
@@ -352,7 +352,7 @@ def test_a_stepper_that_is_interrupted(read, every):
 @needs_signals
 @pytest.mark.parametrize("times", [50, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_stepper_under_real_signals(times):
-    stepped = Stepped(numbers_of)
+    stepped = Stepped(numbers_of, lambda: square_of(Value(2.0)))  # half as many steps as above, all of the same kinds
     for _ in at_random_moments(stepped.run, times):
         stepped.assert_usable()
 
