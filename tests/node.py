@@ -18,11 +18,13 @@ def installed(path):
     return found
 
 
-def serious_faults(browser):
-    """What axe-core finds wrong with the open page, for people who cannot see it or use no mouse."""
+def serious_faults(browser, rules=None):
+    """What axe-core finds wrong with the open page, for people who cannot see it or use no mouse, by all rules or by
+    these."""
     browser.js(installed("axe-core/axe.min.js").read_text(encoding="utf-8") + "; 0")
+    chosen = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
     faults = browser.js(
-        "axe.run(document, {resultTypes: ['violations']}).then(found => JSON.stringify(found.violations.map("
+        f"axe.run(document, {json.dumps(chosen)}).then(found => JSON.stringify(found.violations.map("
         "one => [one.impact, one.id, one.help, one.nodes.slice(0, 4).map(node => node.html.slice(0, 160))])))"
     )
     return [fault for fault in json.loads(faults) if fault[0] in ("serious", "critical")]

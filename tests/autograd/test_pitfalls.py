@@ -94,7 +94,7 @@ from autograd import Value
 def work():
     for link in (lambda v: v * 1.0, lambda v: v.tanh()):
         node = Value(1.0)
-        for _ in range(500_000):
+        for _ in range(250_000):
             node = link(node)
         del node
 work()
