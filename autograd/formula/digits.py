@@ -15,9 +15,9 @@ import numpy as np
 from autograd.errors import HandgradError
 from autograd.expr import Expr
 from autograd.formula.lines import Line, quantity, summed
-from autograd.formula.numbers import DIGITS, EXACT, Notation, as_printed, notation, table
+from autograd.formula.numbers import DIGITS, EXACT, Notation, agree, as_printed, notation, table
 from autograd.formula.writers.pieces import pages
-from autograd.quiet import allclose, quiet
+from autograd.quiet import quiet
 
 MOST_DIGITS = 12  # a line that needs more is not written out
 MOST_IN_COLUMNS = 8  # of the numbers of a ledger that is shown whole
@@ -62,12 +62,13 @@ class Digits:
             self._keys[id(line)] = [*map(quantity, used)]
             for e, key in zip(used, self._keys[id(line)]):
                 if key not in self.values:
-                    self.values[key] = np.asarray(e.value, dtype=float)
+                    self.values[key] = np.asarray(e.value, dtype=float)[()]
                     self.shortest[key] = notation(self.values[key], digits)
         self.notations = dict(self.shortest)
         self.left_out: set[int] = set()  # ids of lines that no number of digits confirms
         self._read: dict[tuple[Any, Notation], Any] = {}  # a quantity's numbers as a notation prints them
         self._exact: dict[tuple[Any, Notation], bool] = {}  # whether these are all its digits
+        self._widths: dict[tuple[Any, Notation], int] = {}  # how wide they are
         self._held: dict[tuple[Any, ...], bool] = {}  # whether a line is confirmed in some notations
         self._has_constants = any(isinstance(key, float) for key in self.values)
         groups = [*((column, True) for column in columns), *((summed(line), False) for line in self.lines)]
@@ -154,8 +155,7 @@ class Digits:
         sizes = np.abs(printed)
         unit = np.max(sizes, initial=0.0, where=np.isfinite(sizes)) if written is None else written.unit
         cancels = bool(summed(line)) | (np.asarray(line.result.value) == 0)  # terms that cancel leave rounding errors
-        exact = allclose(found, printed, rtol=SURE, atol=JUST * unit * cancels, equal_nan=True)
-        return "=" if exact else "≈"
+        return "=" if agree(found, printed, SURE, JUST * unit * cancels) else "≈"
 
     # --- the search ----------------------------------------------------------------------------------------------
 
@@ -193,14 +193,16 @@ class Digits:
         return True
 
     def _fits(self, key: Any, written: Notation) -> bool:
-        return width(self.values[key], written) <= (WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST)
+        room = self._widths.get((key, written))
+        if room is None:
+            room = self._widths[key, written] = width(self.values[key], written)
+        return room <= (WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST)
 
     def _is_exact(self, key: Any) -> bool:
         written = self.notations[key]
         found = self._exact.get((key, written))
         if found is None:
-            same = allclose(self._seen(key, written), self.values[key], rtol=EXACT, atol=0.0, equal_nan=True)
-            found = self._exact[key, written] = bool(same)
+            found = self._exact[key, written] = agree(self._seen(key, written), self.values[key], EXACT)
         return found
 
     @quiet  # infinities are what they are

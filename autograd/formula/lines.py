@@ -18,11 +18,11 @@ from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
 from autograd.formula.noise import noises_of, without_noise
+from autograd.formula.numbers import agree
 from autograd.formula.scalars import spelled
 from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
 from autograd.formula.writers.pieces import has_numbers
-from autograd.quiet import allclose
 from autograd.rules import rule_or_its_name
 from autograd.value import Value
 
@@ -205,7 +205,7 @@ class Derivation:
 
 
 def _agree(x: Any, y: Any) -> bool:
-    return np.shape(x) == np.shape(y) and bool(allclose(x, y, rtol=1e-6, atol=1e-12, equal_nan=True))
+    return np.shape(x) == np.shape(y) and agree(x, y, 1e-6, 1e-12)
 
 
 def clean_value(formula: Expr) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autograd.quiet import ignoring
+from autograd.quiet import allclose, ignoring
 
 DIGITS = 4
 LARGEST_TABLE = (4, 4)  # rows, columns shown in full
@@ -51,7 +51,7 @@ class Cell:
     text: str
     kind: str = "number"
 
-    @property
+    @functools.cached_property
     def before_point(self) -> int:
         """Characters left of the decimal point, by which columns align."""
         return len(self.text.partition(".")[0])
@@ -64,7 +64,7 @@ class NumberTable:
     rows: tuple[tuple[Cell, ...], ...]
     exponent: int = 0
 
-    @property
+    @functools.cached_property
     def columns(self) -> list[tuple[int, int]]:
         """Per column the most characters before the decimal point, and from the point on."""
         return [
@@ -186,8 +186,8 @@ def as_printed(array: Any, digits: int = DIGITS, written: Notation | None = None
     >>> as_printed(2 / 3), as_printed([[0.1, 2 / 3]]).tolist()
     (0.6667, [[0.1, 0.6667]])
     """
-    if array.__class__ is float:  # the common case, as in `cell`
-        return _rounded(array, (written or _notation((array,), digits)).places)
+    if isinstance(array, float):  # the common case, as in `cell`
+        return array.__class__(_rounded(float(array), (written or _notation((array,), digits)).places))
     numbers = np.asarray(array)
     if numbers.dtype.kind != "f":
         return array
@@ -294,6 +294,13 @@ def _cell(number: float, written: Notation, slack: float = 0.0) -> Cell:
 def _exact_cell(entry: Any) -> Cell:
     """Integers and booleans, which are never rounded."""
     return Cell(str(entry).replace("-", MINUS), "zero" if entry == 0 and entry is not False else "number")
+
+
+def agree(x: Any, y: Any, rtol: float, atol: Any = 0.0) -> bool:
+    """`allclose`, with NaN equal to NaN; at once for two lone numbers, of which a page compares thousands."""
+    if isinstance(x, float) and isinstance(y, float):
+        return bool(x == y or (math.isfinite(y) and abs(x - y) <= atol + rtol * abs(y)) or (x != x and y != y))
+    return bool(allclose(x, y, rtol=rtol, atol=atol, equal_nan=True))
 
 
 def json_number(x: Any) -> Any:

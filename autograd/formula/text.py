@@ -25,7 +25,7 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"}
 
 
 # Letters and signs that are visible, one column wide, and nearly all that a drawing ever shows.
-_is_plain = re.compile("[ -~¡-¬®-˿Α-ωА-я⁰-₎←-↓√∞≈−×·…—‖→²³¹⁻]*").fullmatch
+_is_plain = re.compile("[ -~¡-¬®-˿Α-ωА-я⁰-₎←-↓√∞≈−×·…—‖→²³¹⁻∂⊙⎡-⎦ᵀ′≤≥≠]*").fullmatch
 
 
 def visible(text: str) -> str:
