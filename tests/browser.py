@@ -86,14 +86,18 @@ class Browser:
 
     def open(self, address, width=1366, height=768, dark=False, phone=False):
         """Load an address in a window of a size, also one that is open."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
-                  {"name": "prefers-reduced-motion", "value": "reduce"}]  # fmt: skip
-        self.call("Emulation.setEmulatedMedia", features=scheme)
+        self.window(width, height, dark, phone)
         if address.startswith("file:"):  # never the address that is open: a new fragment alone would not load it
             address = re.sub(r"(\?\d+)?(?=#|$)", f"?{next(self._numbers)}", address, count=1)
         self.call("Page.navigate", url=address)
         self.wait("document.readyState === 'complete'")
+
+    def window(self, width=1366, height=768, dark=False, phone=False):
+        """Give the window of the open page another size, or its reader another taste."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+                  {"name": "prefers-reduced-motion", "value": "reduce"}]  # fmt: skip
+        self.call("Emulation.setEmulatedMedia", features=scheme)
 
     def wait(self, condition, seconds=PATIENCE):
         """Until a JavaScript condition holds."""

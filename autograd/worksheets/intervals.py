@@ -63,8 +63,13 @@ class Interval:
 
     @staticmethod
     def exactly(x: Any) -> Interval:
-        x = Decimal(x)
+        x = x if x.__class__ is Decimal else Decimal(x)
         return Interval(x, x)
+
+    @staticmethod
+    def around(x: Decimal, by: Decimal) -> Interval:
+        """All numbers that differ from it by so much at most."""
+        return Interval(subtract(x, by), add(x, by))
 
     @property
     def middle(self) -> Decimal:

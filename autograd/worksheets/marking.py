@@ -24,7 +24,7 @@ import numpy as np
 
 from autograd.errors import DataError, counted
 from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
-from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
+from autograd.worksheets.intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank, Step, exact_text
 from autograd.worksheets.sheet import Worksheet
 from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
@@ -190,6 +190,7 @@ class _Marker:
         self.wide = sheet.numbers | sheet.rounded  # and if it was cut off
         self.sizes = {part.name: part.size for step in sheet.steps for part in step.parts}
         self.filler, self.filler_text = self._filler()
+        self.last_decimal = ONE.scaleb(-sheet.digits)
 
     def marks(self) -> Marks:
         for blank in self.sheet.blanks:
@@ -283,22 +284,22 @@ class _Marker:
         value = Decimal(exact_text(x)).normalize()
         if not value or len(value.as_tuple().digits) <= max(self.sheet.digits, SHORT):
             return Interval.exactly(value)
-        return Interval.exactly(value).wider(self._asked(value) * HALF)
+        return Interval.around(value, self._asked(value) * HALF)
 
     # --- precision -----------------------------------------------------------------------------------------------
 
     def _asked(self, value: Decimal) -> Decimal:
         """The unit of the last digit that the sheet asks for, of a number this large."""
-        return Decimal(1).scaleb(value.adjusted() - self.sheet.digits + 1)
+        return ONE.scaleb(value.adjusted() - self.sheet.digits + 1)
 
     def _unit(self, answer: Answer, value: Decimal, size: Decimal) -> Decimal:
         """The unit that counts: the finer of the one written and the one asked for."""
-        asked = self._asked(value) if value else self._asked(size or Decimal(1))
+        asked = self._asked(value or size or ONE)
         return max(min(answer.unit, asked), size * NOISE)
 
     def _decimals(self, answer: Answer) -> Decimal:
         """The unit of a number that was rounded to decimals, as many as digits are asked for; 0 has none."""
-        return min(answer.unit, Decimal(1).scaleb(-self.sheet.digits)) if answer.value else Decimal(0)
+        return min(answer.unit, self.last_decimal) if answer.value else ZERO
 
     def _remember(self, blank: Blank, answer: Answer, unit: Decimal, verdict: str) -> None:
         """What later lines are computed from: the number as it was written; of a wrong one all its digits count."""
@@ -308,10 +309,10 @@ class _Marker:
             self.narrow[blank.id] = self.wide[blank.id] = Interval.exactly(value)
             return
         if value:
-            unit = max(min(answer.unit, self._asked(value)), unit if abs(value - blank.key) <= unit else Decimal(0))
-        rounding = Decimal(0) if verdict == WRONG else self._decimals(answer) * HALF
-        self.narrow[blank.id] = Interval.exactly(value).wider(max(unit * HALF, rounding))
-        self.wide[blank.id] = Interval.exactly(value).wider(max(unit, rounding))
+            unit = max(min(answer.unit, self._asked(value)), unit if abs(value - blank.key) <= unit else ZERO)
+        rounding = ZERO if verdict == WRONG else self._decimals(answer) * HALF
+        self.narrow[blank.id] = Interval.around(value, max(unit * HALF, rounding))
+        self.wide[blank.id] = Interval.around(value, max(unit, rounding))
 
     def _own(self, blank: Blank) -> tuple[str, ...]:
         """The learner's own numbers behind it that are not the key's; all of them if rounding made the difference."""

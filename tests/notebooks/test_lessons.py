@@ -191,15 +191,16 @@ def test_each_runs_in_a_kernel_and_becomes_a_page(path, pages, browser, kernel):
     assert "run this cell" not in text.lower() and "run the cell" not in text.lower()
     page = pages / f"{path.stem}.html"
     page.write_text(text, encoding="utf-8")
-    for width, dark in ((1280, True), (390, False)):
-        browser.errors.clear()
-        browser.open(page.as_uri(), width=width, height=800, dark=dark, phone=width < 500)
-        assert browser.js("document.documentElement.scrollWidth") <= width
-        assert browser.errors == []
-        assert (
-            browser.js("getComputedStyle(document.body).backgroundColor")
-            == f"rgb{(21, 24, 29) if dark else (255,) * 3}"
-        )
+    browser.errors.clear()
+    phone, desk = {"width": 390, "height": 800, "phone": True}, {"width": 1280, "height": 800, "dark": True}
+    browser.open(page.as_uri(), **phone)
+    for window in (phone, desk):
+        browser.window(**window)
+        browser.wait(f"innerWidth === {window['width']}")
+        assert browser.js("document.documentElement.scrollWidth") <= window["width"]
+        surface = (21, 24, 29) if "dark" in window else (255, 255, 255)
+        assert browser.js("getComputedStyle(document.body).backgroundColor") == f"rgb{surface}"
+    assert browser.errors == []
     plots = browser.js(
         "[...document.querySelectorAll('.plot svg')].map(plot => plot.innerHTML.replace(/[\\w-]*\\d[\\w-]*/g, ''))"
     )

@@ -45,7 +45,7 @@ EXAMPLES = {
 EDITS = int(os.environ.get("HANDGRAD_EDITS", "0"))
 ONLY = {edit for some in re.findall(r"(\d+)(?::(\d+))?", os.environ.get("HANDGRAD_ONLY", ""))
         for edit in range(int(some[0]), int(some[1] or int(some[0]) + 1))}  # fmt: skip
-FEW = 2  # of them are looked at step by step, as a reader would
+FEW = 2 if EDITS else 1  # of them are looked at step by step, as a reader would
 
 # What a page shows at every position of every view: all texts of its panel, and those of its cards. `shownByPage` goes
 # there as a reader does; `numbersOfPage` is the page's own program beside it, which fills in what would be shown while
