@@ -7,8 +7,9 @@ large one the cards that take part in the step.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -97,33 +98,36 @@ def slide(stepper: Stepper, step: Step) -> str:
 
 def _layouts(step: Step, width: float, height: float, shares: tuple[float, ...]) -> Iterator[Layout]:
     """The picture at the left or above, the text in the rest; or text alone, in two columns."""
+    said = functools.cache(lambda width: body(step, width))  # in so many columns
     for share in shares:
         scale = _scale(width, height, ROOM.width * share, ROOM.height)
         used = width * scale
         picture = Box(ROOM.x, ROOM.y + (ROOM.height - height * scale) / 2, used, height * scale)
         rest = Box(ROOM.x + used + GAP, ROOM.y, ROOM.width - used - GAP, ROOM.height)
-        yield _filled(step, [rest], picture, scale)
+        yield _filled(said, [rest], picture, scale)
         if len(shares) == 1:
             return
         scale = _scale(width, height, ROOM.width, ROOM.height * share)
         used = height * scale
         picture = Box(ROOM.x + (ROOM.width - width * scale) / 2, ROOM.y, width * scale, used)
         top = ROOM.y + used + GAP / 2
-        yield _filled(step, [Box(ROOM.x, top, ROOM.width, ROOM.y + ROOM.height - top)], picture, scale)
+        yield _filled(said, [Box(ROOM.x, top, ROOM.width, ROOM.y + ROOM.height - top)], picture, scale)
     half = (ROOM.width - GAP) / 2
-    yield _filled(step, [Box(left, ROOM.y, half, ROOM.height) for left in (ROOM.x, ROOM.x + half + GAP)])
+    yield _filled(said, [Box(left, ROOM.y, half, ROOM.height) for left in (ROOM.x, ROOM.x + half + GAP)])
 
 
 def _scale(width: float, height: float, room_width: float, room_height: float) -> float:
     return min(room_width / width, room_height / height, LARGEST_SCALE)
 
 
-def _filled(step: Step, places: list[Box], picture: Box | None = None, scale: float = 1.0) -> Layout:
+def _filled(
+    said: Callable[[int], list[list[TextRow]]], places: list[Box], picture: Box | None = None, scale: float = 1.0
+) -> Layout:
     """The text in its places, as large as there is room for; what still does not fit is left out."""
     width, height = places[0].width, places[0].height
     for size in SIZES:
         rows = height / (size * ROW)
-        parts = body(step, max(20, int(width / mono_width("0", size))))
+        parts = said(max(20, int(width / mono_width("0", size))))
         texts, left_out = _in_columns(parts, rows, len(places))
         widest = max((columns(row_text(row)) for text in texts for row in text), default=0)
         if not left_out and mono_width("0" * widest, size) <= width:
