@@ -10,6 +10,7 @@ import autograd as ag
 from autograd import OPS, Value, assert_grads, check_grads
 from autograd.check.verdict import VERDICTS
 from autograd.errors import DataError, GradientError
+from tests.sweep import sweep
 
 RNG = np.random.default_rng(0)
 
@@ -64,7 +65,7 @@ RIGHT = {
 
 
 @pytest.mark.parametrize("mode", ["reverse", "forward"])
-@pytest.mark.parametrize("name", RIGHT)
+@sweep("name", RIGHT)
 def test_a_right_gradient_passes(name, mode):
     f, inputs = RIGHT[name]
     report = check_grads(f, *inputs, mode=mode)

@@ -11,6 +11,7 @@ import autograd
 from autograd import Value, errors, grad, no_grad
 from autograd.errors import AxisError, BackwardError, DataError, HandgradError, ShapeError, StaleDataError
 from tests.autograd.judges import every_op, is_real
+from tests.sweep import sweep
 
 
 def m():
@@ -121,7 +122,7 @@ TABLE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("f, kind, parts", TABLE, ids=[f"{i}: {' '.join(row[2])[:40]}" for i, row in enumerate(TABLE)])
+@sweep("f, kind, parts", TABLE, ids=lambda part: " ".join(part)[:60] if isinstance(part, list) else "")
 def test_the_message(f, kind, parts):
     with pytest.raises(kind) as caught:
         f()

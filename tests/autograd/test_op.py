@@ -249,7 +249,7 @@ def test_a_view_only_moves_numbers(op):
         assert np.isin(f(x), x).all()
 
 
-@pytest.mark.parametrize("name", sorted(name for name, op in OPS.items() if op.normalize is None and not op.variadic))
+@sweep("name", sorted(name for name, op in OPS.items() if op.normalize is None and not op.variadic))
 def test_one_input_too_many_is_refused_and_left_alone(name):
     """A ufunc would take it for `out=` and write the result into it."""
     op = OPS[name]

@@ -6,6 +6,7 @@ import pytest
 import nn
 from autograd import Value
 from autograd.errors import AxisError, DataError, ShapeError
+from tests.sweep import sweep
 
 RNG = np.random.default_rng(0)
 
@@ -28,8 +29,8 @@ def test_sizes_of_a_linear_layer_that_are_none(sizes, error, words):
         nn.Linear(*sizes)
 
 
-@pytest.mark.parametrize(
-    ("make", "name"),
+@sweep(
+    "make, name",
     [
         (nn.LayerNorm, "LayerNorm: width"),
         (nn.RMSNorm, "RMSNorm: width"),

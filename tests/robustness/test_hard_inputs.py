@@ -12,6 +12,7 @@ import autograd as ag
 import nn
 from autograd import Value, grad
 from autograd.errors import HandgradError
+from tests.sweep import sweep
 
 INF = np.inf
 TINY = 5e-324  # the smallest denormal
@@ -97,13 +98,13 @@ RIGHT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@sweep("name", RIGHT)
 def test_the_gradient_is_right(name):
     f, x, expected = RIGHT[name]
     np.testing.assert_allclose(gradient(f, np.array(x)), expected, rtol=1e-12, atol=1e-300)
 
 
-@pytest.mark.parametrize("name", [n for n in RIGHT if "prod" not in n])
+@sweep("name", [n for n in RIGHT if "prod" not in n])
 def test_the_second_gradient_is_finite_there_too(name):
     """At a kink it is a choice, at the edge of the range it may overflow; NaN it must not be."""
     f, x, _ = RIGHT[name]

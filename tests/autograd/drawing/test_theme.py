@@ -5,6 +5,7 @@ import re
 import pytest
 
 from autograd.drawing.paint import theme
+from tests.sweep import sweep
 
 ROLES = ("parameter", "input", "constant", "result", "output", "module")
 TEXTS = [("ink", fill) for fill in ("surface", "panel", *(f"{role}-fill" for role in ROLES))]
@@ -30,13 +31,13 @@ def contrast(a, b):
 
 
 @pytest.mark.parametrize("which", [theme.LIGHT, theme.DARK])
-@pytest.mark.parametrize(("text", "fill"), TEXTS)
+@sweep("text, fill", TEXTS)
 def test_text_is_readable(text, fill, which):
     assert contrast(theme.TOKENS[text][which], theme.TOKENS[fill][which]) >= 4.5
 
 
 @pytest.mark.parametrize("which", [theme.LIGHT, theme.DARK])
-@pytest.mark.parametrize(("line", "fill"), LINES)
+@sweep("line, fill", LINES)
 def test_lines_that_mean_something_are_visible(line, fill, which):
     assert contrast(theme.TOKENS[line][which], theme.TOKENS[fill][which]) >= 3
 

@@ -14,6 +14,7 @@ from autograd.playing.code import code, filled
 from autograd.playing.formula import Apply, FormulaError
 from autograd.playing.graph import MOST_ENTRIES, build
 from autograd.playing.parser import DEEPEST, LONGEST, parse
+from tests.sweep import sweep
 
 NUMBERS = {"x": 0.7, "y": -1.3, "z": 2.0}
 
@@ -61,7 +62,7 @@ UNDERSTOOD = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", UNDERSTOOD)
+@sweep("text", UNDERSTOOD)
 def test_what_is_understood(text):
     assert value(text) == pytest.approx(UNDERSTOOD[text], rel=1e-15)
 
@@ -113,7 +114,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text, said, where", REFUSED, ids=[text[:24] for text, _, _ in REFUSED])
+@sweep("text, said, where", REFUSED)
 def test_what_is_refused_and_where(text, said, where):
     with pytest.raises(FormulaError) as refusal:
         value(text)
@@ -152,9 +153,7 @@ def run(text, numbers):
     return {line.split(" = ")[0]: float(line.split(" = ")[1]) for line in printed.getvalue().splitlines()}
 
 
-@pytest.mark.parametrize(
-    "text", [*UNDERSTOOD, "L * L_", "print * Value + leaf - math", "2**70 * x", "(-2)^2 x", "0.1*3*x"]
-)
+@sweep("text", [*UNDERSTOOD, "L * L_", "print * Value + leaf - math", "2**70 * x", "(-2)^2 x", "0.1*3*x"])
 def test_code_gives_the_same_numbers(text):
     formula = parse(text)
     leaves = {name: Value(NUMBERS.get(name, 1.5), name=name) for name in formula.names}

@@ -18,6 +18,7 @@ from autograd.program.passes import drop_dead, fold, join, open_fused, optimised
 from autograd.program.trace import trace
 from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
+from tests.sweep import sweep
 
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 700.0, -700.0)
 
@@ -50,7 +51,7 @@ def test_the_docs_list_the_core():
 LOWERED = [op for op in OPS.values() if op.pointwise and not is_core(op) and len(op.names) <= 2]
 
 
-@pytest.mark.parametrize("op", LOWERED, ids=lambda op: op.name)
+@sweep("op", LOWERED, ids=lambda op: op.name)
 def test_a_lowering_keeps_its_digits_from_the_smallest_numbers_to_the_largest(op):
     sizes = [0, 1e-300, 1e-20, 1e-8, 0.1, 0.5, 1 - 1e-9, 1, 1 + 1e-9, 1.5, 3, 20, 700, 1e5, 1e10, 1e154, 1e300]
     sizes.append(math.inf)

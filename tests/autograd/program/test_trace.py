@@ -19,6 +19,7 @@ from autograd.program.inputs import take_apart
 from autograd.program.trace import trace
 from tests.autograd.judges import every_sample, is_real
 from tests.autograd.program.programs import bits, weighed
+from tests.sweep import sweep
 
 
 def traced(f, *args, gradients=True):
@@ -385,12 +386,13 @@ def test_a_function_that_takes_other_values_from_outside_at_each_call_is_refused
 DIFFERENTIABLE = [op for op in ag.OPS.values() if op.differentiable]
 
 
-@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=lambda op: op.name)
+@sweep("op", DIFFERENTIABLE, ids=lambda op: op.name)
 def test_a_trace_that_lets_go_of_its_gradients_is_the_same_program(op, monkeypatch):
     loss, xs = weighed(op, op.samples[-1])
     whole, _ = traced(loss, *xs)
-    monkeypatch.setattr(tracing, "LARGE", 0)
-    lean, _ = traced(loss, *xs)
+    with monkeypatch.context() as patched:
+        patched.setattr(tracing, "LARGE", 0)
+        lean, _ = traced(loss, *xs)
     first, second = whole.program, lean.program
     assert [(i.op.name, i.inputs, i.out) for i in first.code] == [(i.op.name, i.inputs, i.out) for i in second.code]
     assert first.outputs == second.outputs and first.types == second.types
