@@ -83,4 +83,5 @@ def test_the_worked_examples(name):
 def test_the_probability_that_is_stepped_is_an_output():
     root = find("example1").module.stepped()
     assert words(draw(root))["P(C)"] == "output"
-    assert "P(C) = P[2], output" in step(root).html() and "P(C) = P[2], loss" not in step(root).html()
+    page = step(root).html()
+    assert "P(C) = P[2], output" in page and "P(C) = P[2], loss" not in page

@@ -104,6 +104,7 @@ def test_reports_in_three_forms():
     assert "no known slip" in marks.html()
 
 
+@pytest.mark.slow
 def test_no_two_of_a_class_have_the_same_sheet():
     """Two numbers of one digit, of which the search likes a few best; in a list or one by one, sheet 7 is sheet 7."""
     root = (Value(0.2, name="a") * Value(-0.3, name="b") - 0.5) ** 2
