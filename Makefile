@@ -28,8 +28,9 @@ demo: $(VENV)/.installed-plot  ## set up, then run the main job: results go to o
 
 test: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .
-	$(PY) -m mypy
-	HYPOTHESIS_PROFILE=ci $(PYTEST)
+	@echo "$(PY) -m mypy, beside the tests"; $(PY) -m mypy > $(VENV)/mypy.txt & types=$$!; \
+	HYPOTHESIS_PROFILE=ci $(PYTEST); tests=$$?; \
+	wait $$types; typed=$$?; cat $(VENV)/mypy.txt; exit $$((tests + typed))
 
 quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that are not slow, in under 30 s
 	$(PY) -m ruff check .

@@ -35,6 +35,7 @@ class Browser:
         )
         self._numbers = itertools.count(1)
         self.errors, self.requests = [], []
+        self._spent, self._origin = {}, ""  # of each process, by its id; where the open page is from
         self._socket = self._connect()
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
@@ -89,6 +90,10 @@ class Browser:
         self.window(width, height, dark, phone)
         if address.startswith("file:"):  # never the address that is open: a new fragment alone would not load it
             address = re.sub(r"(\?\d+)?(?=#|$)", f"?{next(self._numbers)}", address, count=1)
+        origin = address.split("/")[:3]
+        if origin != self._origin:  # another process may draw it, and the one before end
+            self.spent_beside()
+            self._origin = origin
         self.call("Page.navigate", url=address)
         self.wait("document.readyState === 'complete'")
 
@@ -178,7 +183,8 @@ class Browser:
         with contextlib.closing(websocket.create_connection(address, timeout=PATIENCE)) as socket:
             socket.send(json.dumps({"id": 1, "method": "SystemInfo.getProcessInfo"}))
             found = json.loads(socket.recv())["result"]["processInfo"]
-        return sum(one["cpuTime"] for one in found if one["type"] != "browser")
+        self._spent |= {one["id"]: one["cpuTime"] for one in found if one["type"] != "browser"}
+        return sum(self._spent.values())
 
     def close(self):
         with contextlib.suppress(Exception):

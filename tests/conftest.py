@@ -69,6 +69,9 @@ def let_it_stay() -> None:
     gc.freeze()
 
 
+gc.set_threshold(10_000, 20, 20)  # fewer collections than usual; tests that look at memory make their own
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium to drive; without one the test is skipped and the summary says so."""
