@@ -10,16 +10,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SECONDS = {  # of processor time, the browser's too, as `make test` tells them; others count as nothing
-    "autograd/stepping/test_live_page.py": 95, "robustness/test_interrupts.py": 38, "notebooks/test_lessons.py": 35,
-    "worksheets/test_pages.py": 28, "autograd/stepping/test_fit.py": 27, "autograd/worksheets/test_marking.py": 18,
-    "autograd/drawing/test_focus.py": 14, "autograd/program/test_c.py": 14, "test_access.py": 13,
-    "autograd/worksheets/test_page.py": 13, "autograd/program/test_backends.py": 13,
-    "autograd/program/test_graphs.py": 13, "autograd/formula/test_lines.py": 12, "nn/test_examples.py": 11,
-    "autograd/stepping/test_step_files.py": 11, "autograd/playing/test_page.py": 11,
-    "autograd/worksheets/test_every_blank.py": 11, "autograd/stepping/test_every_layer.py": 10,
-    "autograd/stepping/test_step_page.py": 10, "autograd/test_ops.py": 9, "test_tools.py": 9,
-    "notebooks/test_jupyterlab.py": 9, "benchmarks/test_workloads.py": 7, "autograd/drawing/test_page.py": 7,
-    "autograd/worksheets/test_answers.py": 7,
+    "autograd/stepping/test_live_page.py": 57, "robustness/test_interrupts.py": 32, "notebooks/test_lessons.py": 24,
+    "autograd/stepping/test_fit.py": 20, "worksheets/test_pages.py": 17, "notebooks/test_jupyterlab.py": 16,
+    "autograd/worksheets/test_marking.py": 15, "autograd/formula/test_lines.py": 14, "autograd/program/test_c.py": 13,
+    "autograd/playing/test_page.py": 13, "autograd/stepping/test_step_page.py": 13,
+    "autograd/worksheets/test_page.py": 12, "test_access.py": 11, "nn/test_examples.py": 11,
+    "autograd/program/test_backends.py": 11, "autograd/stepping/test_step_files.py": 10,
+    "autograd/worksheets/test_every_blank.py": 10, "autograd/test_ops.py": 10,
+    "autograd/stepping/test_every_layer.py": 9, "test_tools.py": 9, "autograd/stepping/test_step_data.py": 7,
+    "worksheets/test_exercises.py": 7, "autograd/drawing/test_focus.py": 7, "autograd/test_pitfalls.py": 5,
+    "autograd/drawing/test_page.py": 5,
 }  # fmt: skip
 
 
