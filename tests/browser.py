@@ -14,9 +14,10 @@ from pathlib import Path
 import websocket  # the distribution is called websocket-client
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
-    "--remote-debugging-port=0", "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-gpu-rasterization", "--disable-software-rasterizer",
+    "--disable-quic", "--no-first-run", "--hide-scrollbars", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-extensions", "--remote-debugging-port=0",
+    "--remote-allow-origins=*", "--disable-features=IsolateSandboxedIframes",
 )  # fmt: skip
 PATIENCE = 30  # seconds for the browser to answer
 KEYS = {"ArrowRight": 39, "ArrowLeft": 37, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32,
