@@ -21,6 +21,7 @@ from autograd.drawing.reader import COMPACT_FROM, Reader
 from autograd.drawing.scene import Scene
 from autograd.errors import counted
 from autograd.formula.text import xml
+from autograd.set_back import without_collection
 from autograd.value import Value
 
 SLIDE = (1240, 590)  # pixels that a slide leaves for a drawing
@@ -104,6 +105,7 @@ class Drawing:
         """The picture: self-contained, accessible, light and dark."""
         return self.themed("auto")
 
+    @without_collection
     def themed(self, theme: str) -> str:
         """The SVG with the theme fixed to "light" or "dark", or following the reader's system ("auto")."""
         if self.is_compact:

@@ -32,6 +32,7 @@ from autograd.formula.unfolding import Unfolded
 from autograd.graph import calls_around, edited_inputs, topological
 from autograd.quiet import quiet
 from autograd.recording import Scope
+from autograd.set_back import without_collection
 from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
@@ -68,6 +69,7 @@ class Reader:
         self.names.stand_in(self.folded.stand_ins())
         self.names.read(filter(self.folded.shows, self.nodes))
 
+    @without_collection
     def scene(self) -> Scene:
         """The picture as data."""
         tooltips = self.folded.size <= COMPACT_FROM

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gc
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 from ..derivatives import check_function, hvp, jvp
 from ..errors import DataError
 from ..plain import as_plain
+from ..set_back import without_collection
 from ..tree import unflatten
 from .backends import Runner, backend_name, builder_of
 from .closures import Outside
@@ -165,17 +165,10 @@ class _Entry:
 
     def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         begin = time.perf_counter()
-        # Python does not look for cycles meanwhile: a trace makes many objects and no cycles, and looking through them
-        # again and again takes as long as making them.
-        was_on = gc.isenabled()
-        try:
-            gc.disable()
-            self._trace(owner, args, leaves)
-        finally:
-            if was_on:
-                gc.enable()
+        self._trace(owner, args, leaves)
         self.seconds = time.perf_counter() - begin
 
+    @without_collection
     def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         first, outside = check_faithful(owner.f, args, leaves)
         owner.outside.reads_again(outside)
