@@ -118,7 +118,6 @@ class Digits:
             found = self._read[key, written] = as_printed(self.values[key], written=written)
         return found
 
-    @quiet
     def by_hand(self, line: Line) -> Any:
         """The result of a line, computed with the numbers as they are printed."""
         formula = line.formula.replaced(self._constant) if self._has_constants else line.formula

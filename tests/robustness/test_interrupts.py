@@ -456,9 +456,10 @@ def kept():
 
 
 @pytest.mark.parametrize("work, every, files", [
-    (compiling, 3, ("autograd/program/faithful.py", "autograd/program/compiled.py", "autograd/program/trace.py")),
-    (evaluating, 5, ("nn",)), (trying_complex_numbers, 3, ("autograd/check/complex_step.py",)),
-    pytest.param(compiling, 5, ("autograd/program",), marks=pytest.mark.slow),
+    (compiling, 3, ("autograd/program/faithful.py", "autograd/program/trace.py", "autograd/set_back.py")),
+    (drawings, 1, ("autograd/set_back.py", "autograd/drawing/drawing.py")), (evaluating, 5, ("nn",)),
+    (trying_complex_numbers, 3, ("autograd/check/complex_step.py",)),
+    pytest.param(compiling, 5, ("autograd/program", "autograd/set_back.py"), marks=pytest.mark.slow),
     pytest.param(evaluating, 1, ("autograd", "nn"), marks=pytest.mark.slow),
 ])  # fmt: skip
 def test_what_is_changed_for_a_while_is_as_it_was(work, every, files):
