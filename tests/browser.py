@@ -35,7 +35,7 @@ class Browser:
             stderr=subprocess.DEVNULL,
         )
         self._numbers = itertools.count(1)
-        self.errors, self.requests = [], []
+        self.errors, self.requests, self._loads = [], [], 0
         self._spent, self._origin = {}, ""  # of each process, by its id; where the open page is from
         self._socket = self._connect()
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -85,6 +85,8 @@ class Browser:
             self.errors.append(parameters["entry"]["text"])
         elif message["method"] == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
+        elif message["method"] == "Page.loadEventFired":
+            self._loads += 1
 
     def open(self, address, width=1366, height=768, dark=False, phone=False):
         """Load an address in a window of a size, also one that is open."""
@@ -97,6 +99,13 @@ class Browser:
             self._origin = origin
         self.call("Page.navigate", url=address)
         self.wait("document.readyState === 'complete'")
+
+    def reload(self):
+        """Load the open page again. Whoever asks a page that is about to leave gets an error: nobody asks before."""
+        before = self._loads
+        self.call("Page.reload")
+        while self._loads == before:
+            self._note(json.loads(self._socket.recv()))
 
     def window(self, width=1366, height=768, dark=False, phone=False):
         """Give the window of the open page another size, or its reader another taste."""

@@ -135,7 +135,7 @@ def test_numbers_that_only_python_follows(page):
 def test_the_address_holds_formula_and_numbers(page):
     write(page, "p*q")
     page.wait("location.hash.includes('p*q')")
-    page.js("location.reload()")
+    page.reload()
     page.wait(f"document.getElementById('play-formula')?.value === 'p*q' && {READY}")
 
 
