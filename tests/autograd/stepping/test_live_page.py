@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import re
-import time
 from html import unescape
 
 import numpy as np
@@ -689,12 +688,8 @@ def test_a_finger_drags_and_taps(open_page):
 
     touch(-20, -40)
     assert at.js("handgrad.get('b')") == -3.5 and at.js("handgrad.position") == 1
-    spent = 1.0
-    while spent > 0.3:  # on a busy machine the finger may stay too long for a tap
-        begin = time.monotonic()
-        touch()
-        spent = time.monotonic() - begin
-    at.wait("document.activeElement.id === 'hg-field'")
+    touch()
+    assert at.js("document.activeElement.id") == "hg-field"
     at.type("-4.5")
     assert at.js("handgrad.get('b')") == -4.5
 

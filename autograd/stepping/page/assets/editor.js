@@ -143,11 +143,14 @@ const editor = (numbersOf, refresh, forgetTraining) => {
     drag.done = count;
   });
   for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => { drag = null; });
-  stage.addEventListener("click", event => {   // not before: a finger's click comes late, and would take the focus away
+  // A finger taps at its touchend. The click that follows comes late, after a drag not always, and takes the focus away.
+  for (const tap of ["touchend", "click"]) stage.addEventListener(tap, event => {
     const text = onNumber(event);
     if (!text) return;
     event.stopPropagation();
-    if (!moved) hold(numberAt(text), true);
+    if (moved) return;
+    if (tap === "touchend" && event.cancelable) event.preventDefault();
+    hold(numberAt(text), true);
   }, true);
   stage.addEventListener("keydown", event => {
     const text = onNumber(event);
