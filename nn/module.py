@@ -251,12 +251,9 @@ def as_input(x: Any, dtype: Any) -> Any:
     if isinstance(x, np.ndarray) and x.dtype == dtype:
         return x
     if isinstance(x, list | tuple):
+        x = [as_input(part, dtype) if isinstance(part, list | tuple) else part for part in x]
         if any(isinstance(part, Value) for part in x):
             return stack(x)
-        if any(isinstance(part, list | tuple) for part in x):
-            x = [as_input(part, dtype) for part in x]
-            if any(isinstance(part, Value) for part in x):
-                return stack(x)
     array = np.asarray(x)
     if array.dtype.kind not in "fiub":
         raise DataError(f"a layer takes a Value, numbers or an array of them; got {x!r:.60} ({type(x).__name__})")

@@ -3,8 +3,8 @@
     from nn import MLP               # where micrograd's demo has `from micrograd.nn import MLP`
 
 A neuron can be looked at, drawn and stepped through weight by weight. Called with lists (of numbers or
-Values) the network is a scalar graph, as in micrograd; called with an array (batch, n_in) it stacks its
-weights into matrices and runs the whole batch at once. For networks of more than a few hundred weights, use
+Values) the network is a scalar graph, as in micrograd; called with an array (batch, n_in), or a list of rows, it stacks
+its weights into matrices and runs the whole batch at once. For networks of more than a few hundred weights, use
 `Sequential(Linear(2, 16), relu, Linear(16, 1))`, whose parameters are matrices.
 """
 
@@ -21,7 +21,7 @@ from autograd.errors import DataError
 
 from . import functional as F
 from . import init
-from .module import Module, Parameter, whole_size
+from .module import Module, Parameter, as_input, whole_size
 
 
 class Neuron(Module):
@@ -70,7 +70,8 @@ class Layer(Module):
         self.neurons = [Neuron(n_in, nonlin, rng) for _ in range(whole_size("Layer", "n_out", n_out))]
 
     def forward(self, x: Any) -> Any:
-        """What each neuron gives: for a list, a list (or the one Value); for an array of rows, an array."""
+        """What each neuron gives: for a list, a list (or the one Value); for rows, an array of rows."""
+        x = _as_rows(x)
         if _is_batch(x):
             return self._batch(x)
         out = [neuron(x) for neuron in self.neurons]
@@ -108,7 +109,8 @@ class MLP(Module):
         self.layers = [Layer(sizes[i], sizes[i + 1], nonlin=i != last, rng=rng) for i in range(len(widths))]
 
     def forward(self, x: Any) -> Any:
-        """What the last layer gives, for one list of n_in numbers or for an array of rows."""
+        """What the last layer gives, for one list of n_in numbers or for rows of them."""
+        x = _as_rows(x)
         if not _is_batch(x):
             x = list(x)
         for layer in self.layers:
@@ -117,6 +119,13 @@ class MLP(Module):
 
     def __repr__(self) -> str:
         return f"MLP of [{', '.join(map(str, self.layers))}]"
+
+
+def _as_rows(x: Any) -> Any:
+    """Rows given as a list of lists or arrays, in one array; anything else as it is."""
+    if isinstance(x, list | tuple) and any(isinstance(part, list | tuple) or getattr(part, "ndim", 0) for part in x):
+        return as_input(x, np.float64)
+    return x
 
 
 def _is_batch(x: Any) -> bool:

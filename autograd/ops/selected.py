@@ -10,13 +10,13 @@ from ..numpy_calls import data_of
 from ..op import dtype_of, rank_of, shape_of
 from ..plain import as_plain
 from . import reduce
-from ._axes import negative_axes
+from ._axes import negative_axes, negative_axis
 from ._functions import function
 from .arithmetic import equal
 from .elementwise import maximum, minimum
 from .elementwise import where as choose
 from .reduce import count, norm, sum_
-from .shape import astype, broadcast_to, reshape
+from .shape import astype, broadcast_to, reshape, transpose
 
 
 def only(who, x, where, instead):
@@ -134,11 +134,13 @@ def average(x, axis=None, weights=None, keepdims=False):
     """The mean, where each number counts as much as its weight says."""
     if weights is None:
         return reduce.mean(x, axis, keepdims)
-    axes = negative_axes("average", x, axis)
     if shape_of(weights) != shape_of(x):
-        if shape_of(weights) != tuple(shape_of(x)[a] for a in axes):
+        axes = negative_axes("average", x, axis)
+        asked = [negative_axis("average", rank_of(x), a) for a in (axis if isinstance(axis, tuple | list) else axes)]
+        if shape_of(weights) != tuple(shape_of(x)[a] for a in asked):
             raise ShapeError(f"average: weights need the shape of x, {shape_of(x)}, or of its axes {axis}; got "
                              f"{shape_of(weights)}")
+        weights = transpose(weights, tuple(np.argsort(asked).tolist()))  # the axes may be named in any order
         weights = reshape(weights, tuple(n if i - rank_of(x) in axes else 1 for i, n in enumerate(shape_of(x))))
     weighted = x * weights
     weights = astype(broadcast_to(weights, shape_of(x)), dtype_of(weighted))  # so that float32 weights add up exactly
@@ -170,10 +172,12 @@ def nanmean(x, axis=None, keepdims=False, *, where=True):
 @function(np.nanmax)
 def nanmax(x, axis=None, keepdims=False, *, initial=None, where=True):
     """The largest of the numbers that are not NaN."""
-    return max(choose(equal(x, x), x, -np.inf), axis, keepdims, initial=initial, where=where)
+    found = max(choose(equal(x, x), x, -np.inf), axis, keepdims, initial=initial, where=where)
+    return found if initial is not None else choose(any(equal(x, x), axis, keepdims, where=where), found, np.nan)
 
 
 @function(np.nanmin)
 def nanmin(x, axis=None, keepdims=False, *, initial=None, where=True):
     """The smallest of the numbers that are not NaN."""
-    return min(choose(equal(x, x), x, np.inf), axis, keepdims, initial=initial, where=where)
+    found = min(choose(equal(x, x), x, np.inf), axis, keepdims, initial=initial, where=where)
+    return found if initial is not None else choose(any(equal(x, x), axis, keepdims, where=where), found, np.nan)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from autograd.expr import Expr
+from autograd.worksheets.intervals import divide
 
 LONGEST_CONSTANT = 6  # digits of a plain number that is meant as it stands: 0.7071067811865475 is not
 LARGEST = 10**6  # of a denominator that people write
@@ -54,6 +55,11 @@ def _constant(x: Any) -> Fraction | None:
     if not value.is_finite() or len(value.normalize().as_tuple().digits) > LONGEST_CONSTANT:
         return None
     return Fraction(value)
+
+
+def as_decimal(x: Fraction) -> Decimal:
+    """With the digits of an interval."""
+    return divide(Decimal(x.numerator), Decimal(x.denominator))
 
 
 def as_text(x: Fraction) -> str:

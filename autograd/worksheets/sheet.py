@@ -27,9 +27,9 @@ from autograd.formula.writers.python import python_text
 from autograd.graph import topological
 from autograd.value import Value
 from autograd.version import __version__
-from autograd.worksheets.exact import as_text, fraction_of
+from autograd.worksheets.exact import as_decimal, as_text, fraction_of
 from autograd.worksheets.hints import Hints
-from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.intervals import ONE, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
 from autograd.worksheets.prepare import constants, prepared
 
@@ -38,6 +38,9 @@ ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
 OPTIONS = {"level": "steps", "forward": True, "backward": True, "blanks": ENTRIES, "eta": 0.1, "only": None,
            "decimals": None}  # which numbers are asked: a file says what differs from this
 MOST_BLANKS = 20_000
+MOST_TERMS = 300  # in one line
+UNDECIDED = Decimal("1e-20")  # no rounding is so wide: intervals cannot say which of two equal numbers is larger
+MASKED = "·"  # in place of an infinite number
 LONG = 10  # characters from which a given number is too long to work with by hand
 MOST_LISTED = 12  # names in a message
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
@@ -48,7 +51,7 @@ class Worksheet:
 
     def __init__(
         self, program: Program, *, title: str = "", digits: int = 4, forward: bool = True, backward: bool = True,
-        level: str = "steps", blanks: str = "entries", only: Iterable[str] | None = None, eta: float = 0.1,
+        level: str = "steps", blanks: str = "entries", only: list[str] | None = None, eta: float = 0.1,
         hints: bool = True, variant: int = 0, source: str = "", options: Mapping[str, Any] | None = None,
     ) -> None:  # fmt: skip
         self.program, self.digits, self.eta, self.eta_name = program, digits, eta, ""
@@ -56,12 +59,12 @@ class Worksheet:
         self.quality: dict[str, float] = {}  # of a variant's numbers
         self.title, self.source, self.options = title or "Worksheet", source, dict(options or {})
         self._forward, self._backward = forward, backward
-        self._only = None if only is None else tuple(only)
+        self._only = only
         self.numbers: dict[str, Interval] = {}  # every id's exact number
         self.exprs: dict[str, Expr] = {}
         self._fractions: dict[str, Fraction] = {}  # of the numbers that are exact
         self.rounded: dict[str, Interval] = {}  # lines that are given: what their printed digits stand for
-        self.not_computed: set[str] = set()  # lines that intervals cannot compute: their numbers are the engine's
+        self.not_computed: set[str] = set()  # lines that intervals cannot compute to the last digit
         self.steps: list[Step] = []
         self.givens: list[Table] = [*program.inputs, *constants(program.words)]
         for table in program.inputs:
@@ -110,15 +113,22 @@ class Worksheet:
             raise DataError(
                 f"{line.id} = {line.text} is {line.value}: that cannot be written into a blank. Change the inputs"
             )
-        try:
-            self.numbers[line.id] = evaluate(line.formula, self.numbers, lambda x: Interval.exactly(exact_text(x)))
-        except (CannotJudge, KeyError):
-            self.numbers[line.id] = Interval.exactly(repr(line.value))
-            self.not_computed.add(line.id)
-        self.exprs[line.id] = line.formula
+        _refuse_long(line)
         fraction = fraction_of(line.formula, self._fractions)
         if fraction is not None:
             self._fractions[line.id] = fraction
+        exact = None if fraction is None else as_decimal(fraction)
+        try:
+            number = evaluate(line.formula, self.numbers, lambda x: Interval.exactly(exact_text(x)))
+        except (CannotJudge, KeyError):
+            number = None
+        if number is None or number.width > UNDECIDED * max(number.size, ONE) or (
+            exact is not None and number.middle != exact and Fraction(exact) == fraction  # 2, not 2.00…01
+        ):
+            number = Interval.exactly(repr(line.value) if exact is None else exact)
+            self.not_computed.add(line.id)
+        self.numbers[line.id] = number
+        self.exprs[line.id] = line.formula
 
     def _round(self, names: Iterable[str]) -> None:
         for name in names:
@@ -193,7 +203,7 @@ class Worksheet:
         if not self.blanks and self._only is not None:
             names = [table.name for table in self.program.tables if table.kind != "step"]
             listed = ", ".join(names[:MOST_LISTED]) + (" ..." if len(names) > MOST_LISTED else "")
-            raise DataError(f"only={list(self._only)!r} leaves no blank on this sheet; it has {listed or 'no results'}")
+            raise DataError(f"only={self._only!r} leaves no blank on this sheet; it has {listed or 'no results'}")
         if not self.blanks:
             raise DataError(
                 "this sheet has no blanks: the root is a leaf, or forward=False and backward=False leave nothing to "
@@ -202,10 +212,10 @@ class Worksheet:
         _refuse_large(len(self.blanks))
 
     def given_text(self, table: Table, index: tuple[int, ...]) -> str:
-        """A given number as the sheet prints it; · for a masked place."""
+        """A given number as the sheet prints it."""
         value, name = float(table.values[index]), table.ids[index]
         if not np.isfinite(value):
-            return "·"
+            return MASKED
         if name in self.rounded:
             return shown(self.rounded[name].middle, self.digits + MORE_DIGITS)
         exact = Decimal(repr(value))
@@ -349,9 +359,20 @@ def _refuse_large(blanks: int) -> None:
         )
 
 
+def _refuse_long(line: Scalar) -> None:
+    e, terms = line.formula, 1
+    while e.args:  # a sum is nested to the left
+        e, terms = e.args[0], terms + 1
+    if terms > MOST_TERMS:
+        raise DataError(
+            f"{line.id} is one line of {terms:,} terms; a sheet has at most {MOST_TERMS} in one. Take fewer numbers, "
+            "or add them in parts: the rows first, then their sums"
+        )
+
+
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
-    blanks: str = "entries", only: Iterable[str] | None = None, eta: float = 0.1, hints: bool = True,
+    blanks: str = "entries", only: str | Iterable[str] | None = None, eta: float = 0.1, hints: bool = True,
     decimals: int | None = None, title: str = "", variant: int = 0, names: Mapping[str, Any] | None = None,
     source: str = "",
 ) -> Worksheet:  # fmt: skip
@@ -361,7 +382,7 @@ def worksheet(
     backward    False: the forward pass alone. forward=False gives its numbers and asks for the gradients
     level       "steps" or "entries": fused ops as their named steps; "ops": one line a result
     blanks      "entries": one blank a number; "matrices": one blank a matrix, whose shape is then part of the question
-    only        names or patterns of what is asked (["attn", "dL/d*"]); the rest is given
+    only        the name or pattern of what is asked, or several (["attn", "dL/d*"]); the rest is given
     eta         the learning rate of the updates
     hints       whether the sheet shows how each step is computed
     decimals    round every given number to so many decimals first: random weights have too many to work with by hand
@@ -387,14 +408,17 @@ def worksheet(
         raise DataError(f"worksheet: decimals is a whole number, 0 or more, or None; got {decimals!r}")
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 12:
         raise DataError(f"worksheet: digits is a whole number from 1 to 12; got {digits!r}")
+    if isinstance(eta, bool) or not isinstance(eta, int | float) or not math.isfinite(eta):
+        raise DataError(f"worksheet: eta, the learning rate, is a finite number; got {eta!r}")
     if backward and root.size != 1:
         raise DataError(
             f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "
             "worksheet(root.sum()), or backward=False for the forward pass alone"
         )
     level = "steps" if level == "entries" else level
+    only = only if only is None else [only] if isinstance(only, str) else list(only)
     asked = {"level": level, "forward": forward, "backward": backward, "blanks": blanks, "eta": eta,
-             "only": None if only is None else list(only), "decimals": decimals}  # fmt: skip
+             "only": only, "decimals": decimals}  # fmt: skip
     options = {name: x for name, x in asked.items() if x != OPTIONS[name]}
     opened, given = prepared(root, names, decimals)
     if backward and only is None:  # before a long computation: the gradients of the leaves alone may be too many

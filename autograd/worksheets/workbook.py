@@ -15,7 +15,7 @@ from typing import Any
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.text import visible
-from autograd.worksheets.sheet import Worksheet
+from autograd.worksheets.sheet import MASKED, Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=", "not_equal": "<>"}
@@ -77,7 +77,10 @@ def _write_given(page: Any, sheet: Worksheet, bold: Any) -> dict[str, str]:
     for table in sheet.givens:
         for name, value in zip(table.ids.flat, table.values.flat, strict=True):
             page.write_string(row, 0, _text(name))
-            page.write_number(row, 1, float(value))
+            if math.isfinite(value):
+                page.write_number(row, 1, float(value))
+            else:
+                page.write_string(row, 1, MASKED)
             cells[name] = f"Given!$B${row + 1}"
             row += 1
     page.set_column(0, 0, 24)

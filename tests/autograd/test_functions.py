@@ -48,6 +48,7 @@ CALLS = [
     # running and weighted
     "np.cumprod(U)", "np.cumprod(A)", "np.cumprod(C, axis=-2)", "np.cumprod(C, 2)", "np.average(A, weights=B**2 + 1)",
     "np.average(A, 0, weights=np.array([1.0, 3.0]))", "np.average(A, axis=1, keepdims=True)", "np.ptp(A, axis=1)",
+    "np.average(C, axis=(2, 0), weights=np.array([[1.0, 3.0], [2.0, 5.0], [0.5, 1.0], [4.0, 2.0]]))",
     "np.nansum(A, axis=0)", "np.nanmean(A)", "np.nanmax(A, axis=1)", "np.nanmin(A)",
     # of selected numbers, from a start
     "np.sum(A, where=B > 0)", "np.sum(A, axis=1, where=B > 0, initial=2.0)", "np.sum(A, 0, keepdims=True, initial=S)",
@@ -173,6 +174,13 @@ def test_nans_get_no_gradient_where_they_are_left_out():
     x = Value(np.array([1.0, np.nan, 3.0]))
     (np.nansum(x) + np.nanmean(x) + np.nanmax(x)).backward()
     assert x.grad.tolist() == [1.5, 0.0, 2.5]
+
+
+def test_a_row_of_nans_has_no_largest_number():
+    x = np.array([[np.nan, np.nan], [1.0, np.nan]])
+    for largest in (np.nanmax, np.nanmin):
+        assert np.array_equal(largest(Value(x), axis=1).data, [np.nan, 1.0], equal_nan=True)
+        assert np.array_equal(largest(Value(x), axis=1, initial=1.0).data, [1.0, 1.0])
 
 
 STEPS = ["np.floor(A)", "np.ceil(A)", "np.trunc(A)", "np.fix(A)", "np.rint(A)", "np.round(A, 1)", "A.round(1)",

@@ -64,6 +64,8 @@ def test_a_batch_gives_the_same_as_its_rows(demo):
     assert together.shape == (100, 1)
     alone = [model(list(row)) for row in X]
     np.testing.assert_allclose(together.data[:, 0], [score.data for score in alone], rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(together.data, model(X.tolist()).data)
+    np.testing.assert_array_equal(together.data, model([Value(X[0]), [Value(x) for x in X[1]], *X[2:]]).data)
     together.sum().backward()
     gradients = [p.grad for p in model.parameters()]
     model.zero_grad()

@@ -6,7 +6,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 import numpy as np
 import pytest
 
-from autograd import Value, cross_entropy, layer_norm, softmax
+from autograd import Value, cross_entropy, equal, exp, layer_norm, maximum, minimum, softmax, stack, where
 from autograd.errors import DataError
 from autograd.worksheets import grade, slips, worksheet
 from autograd.worksheets.slips import WHICH
@@ -27,6 +27,53 @@ def test_the_key_scores_everything(name):
     assert marks.counts == {"right": len(sheet.blanks), "follows": 0, "wrong": 0, "missing": 0}
     as_printed = grade(sheet, {blank.id: written(blank.key, 4) for blank in sheet.blanks})
     assert as_printed.score == 1.0 and as_printed.counts["right"] == len(sheet.blanks)
+
+
+TIES = {
+    "relu at 0": lambda a, b, c: (a * b + c).relu(),
+    "relu at 0, of fractions": lambda a, b, c: (0.3 - (a / b) * 0.45).relu() + c,
+    "maximum of equals": lambda a, b, c: maximum(a * b, 6.0) * 1.5,
+    "minimum of equals": lambda a, b, c: minimum(a * b, -c) * b,
+    "where at its threshold": lambda a, b, c: np.where(a * b > -c, a, b),
+    "where of equals": lambda a, b, c: where(equal(a * b, 6.0), a, b),
+    "a maximum": lambda a, b, c: stack([a, b, c * -1]).max() * a,
+    "a maximum of products": lambda a, b, c: (stack([a, b]) * 2).max(),
+    "two maxima": lambda a, b, c: stack([a * b, -c, b]).max(),
+    "clip at its bound": lambda a, b, c: np.clip(stack([a, b]) * 0.5, -1.0, 1.0).sum(),
+    "not nan": lambda a, b, c: np.nansum(stack([a, b]) * 2) ** 2,
+    "equal exponentials": lambda a, b, c: maximum(exp(a * 1.5), exp(b)) * a,
+    "a maximum of exponentials": lambda a, b, c: exp(stack([a, b]) / 7).max(),
+}
+
+
+@pytest.mark.parametrize("graph", TIES.values(), ids=TIES)
+def test_the_key_is_the_engines_where_numbers_are_equal(graph):
+    """An interval cannot say which of two equal numbers is larger; half of this and half of that is no answer."""
+    leaves = [Value(x, name=name) for x, name in ((2.0, "a"), (3.0, "b"), (-6.0, "c"))]
+    loss = graph(*leaves)
+    loss.backward()
+    sheet = worksheet(loss)
+    key = {blank.id: blank.answer for blank in sheet.blanks}
+    assert key["L"] == pytest.approx(loss.data, rel=1e-15)
+    for leaf in leaves:
+        slope = 0.0 if leaf.grad is None else leaf.grad
+        assert key.get(f"dL/d{leaf.name}", 0.0) == pytest.approx(slope, rel=1e-15)
+        assert key.get(f"{leaf.name}_new", leaf.data) == pytest.approx(leaf.data - 0.1 * slope, rel=1e-15)
+    marks = grade(sheet, {blank.id: written(blank.key, 4) for blank in sheet.blanks})
+    assert marks.counts["right"] == len(sheet.blanks)
+    texts = [sheet.key_text(blank) for blank in sheet.blanks]
+    assert not any(text.rstrip("0").endswith(".") for text in texts), texts  # what is exact is written so: 2, not 2.000
+
+
+def test_a_line_of_too_many_terms_is_refused():
+    assert len(worksheet((Value(np.linspace(0.1, 1.0, 300), name="x") ** 2).sum(), backward=False)) == 301
+    with pytest.raises(DataError, match="one line of 301 terms"):
+        worksheet((Value(np.linspace(0.1, 1.0, 301), name="x") ** 2).sum())
+
+
+def test_one_pattern_may_be_given_as_text():
+    a, b = Value(2.0, name="a"), Value(3.0, name="b")
+    assert [blank.id for blank in worksheet((a * b).tanh(), only="dL/da").blanks] == ["dL/da"]
 
 
 def in_decimals(x, decimals):

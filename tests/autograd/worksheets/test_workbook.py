@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from autograd import Value, maximum
+from autograd import Value, maximum, softmax
 from autograd.worksheets import worksheet
 from tests.autograd.worksheets.test_marking import NAMES
 from tools.marker import sheet_of
@@ -50,6 +50,14 @@ def test_formulas_use_only_what_every_spreadsheet_has(tmp_path):
         assert all(cell.startswith("=") for cell in cells)
         assert {name for cell in cells for name in re.findall(r"([A-Z]+)\(", cell)} <= ALLOWED
         assert not any("^" in cell for cell in cells)
+
+
+def test_a_masked_number_is_text(tmp_path):
+    scores = Value(np.array([[0.5, 0.2], [0.1, -0.3]]), name="S")
+    mask = np.array([[0.0, -np.inf], [0.0, 0.0]])
+    path = worksheet((softmax(scores + mask) ** 2).sum(), forward=False).xlsx(tmp_path / "masked.xlsx", answers=True)
+    given = dict(row for row in openpyxl.load_workbook(path)["Given"].iter_rows(min_row=2, max_col=2, values_only=True))
+    assert "·" in given.values() and 0.5 in given.values()
 
 
 @pytest.mark.slow
