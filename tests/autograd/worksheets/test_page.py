@@ -105,6 +105,7 @@ def sheets_of_all_sorts():
     yield worksheet((softmax(x * y).log() * (x.sigmoid() - y.arctan())).mean() + x.gelu().sum())
     yield worksheet(cross_entropy(x * y, 2))
     yield worksheet((Value(np.array([0.0, 2.0]), name="x") ** 1.5).sum())  # 0 ** 1.5 has no interval of its own
+    yield worksheet(((x * y).max() + np.maximum(x * 2, x + x) + np.clip(x * 0.5, -0.6, 1.0)).sum())  # nor have equals
     yield sheet_of("example2")
 
 
