@@ -196,8 +196,8 @@ def select_scatter(x, src, dim, index):
 def sort(x, dim=-1, descending=False):
     if not rank_of(x):
         return x, None
-    order = np.argsort(-x.data if descending else x.data, axis=dim, kind="stable")
-    return gather(x, dim, order), None
+    order = ag.argsort(-x if descending else x, axis=dim, kind="stable")
+    return ag.take_along_axis(x, order, axis=dim), None
 
 
 aten("sort.stable")(lambda x, stable=False, dim=-1, descending=False: sort(x, dim, descending))
@@ -216,5 +216,5 @@ def _running(x, dim, function):
 
 @aten("topk")
 def topk(x, k, dim=-1, largest=True, sorted=True):
-    order = np.argsort(-x.data if largest else x.data, axis=dim, kind="stable")
-    return gather(x, dim, np.take(order, np.arange(k), axis=dim)), None
+    order = ag.argsort(-x if largest else x, axis=dim, kind="stable")
+    return ag.take_along_axis(x, ag.take(order, np.arange(k), axis=dim), axis=dim), None

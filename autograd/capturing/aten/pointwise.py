@@ -107,7 +107,7 @@ def softplus(x, beta=1, threshold=20):
     """torch returns x itself above the threshold, where the two agree to the last digits but for 2e-9."""
     scaled = x if beta == 1 else beta * x
     soft = ag.softplus(scaled) if beta == 1 else ag.softplus(scaled) / beta
-    return ag.where(scaled.data > threshold, x, soft) if np.any(scaled.data > threshold) else soft
+    return ag.where(scaled > threshold, x, soft) if np.any(scaled.data > threshold) else soft
 
 
 @aten("elu")
@@ -119,18 +119,17 @@ def elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
 
 def _open_clip(x, low, high):
     """clip, but flat at the two corners themselves, as torch's hardtanh is."""
-    inside = (x.data > low) & (x.data < high)
-    return ag.where(inside, x, np.clip(x.data, low, high))
+    return ag.where(x >= high, high, ag.where(x <= low, low, x))
 
 
 @aten("softshrink")
 def softshrink(x, lambd=0.5):
-    return ag.where(x.data > lambd, x - lambd, ag.where(x.data < -lambd, x + lambd, 0.0))
+    return ag.where(x > lambd, x - lambd, ag.where(x < -lambd, x + lambd, 0.0))
 
 
 @aten("hardshrink")
 def hardshrink(x, lambd=0.5):
-    return ag.where(np.abs(x.data) > lambd, x, 0.0)
+    return ag.where(ag.abs(x) > lambd, x, 0.0)
 
 
 @aten("glu")
@@ -146,10 +145,8 @@ def glu(x, dim=-1):
 def clamp(x, min=None, max=None):
     if not all(bound is None or isinstance(bound, int | float) for bound in (min, max)):
         unless(not (plain(min) and plain(max)), "limits with a gradient")
-        low = -np.inf if min is None else min
-        high = np.inf if max is None else max
-        inside = (x.data >= low) & (x.data <= high)
-        return ag.where(inside, x, np.clip(x.data, low, high))
+        above_low = x if min is None else ag.where(x < min, *operands(min, x))
+        return above_low if max is None else ag.where(above_low > max, *operands(max, above_low))
     return ag.clip(x, low=min, high=max)
 
 
@@ -190,14 +187,14 @@ def smooth_l1_loss(x, y, reduction=1, beta=1.0):
     x, y = operands(x, y)
     away = ag.abs(x - y)
     unless(beta == 0, "a smooth loss without a smooth part")
-    return reduced(ag.where(away.data < beta, 0.5 * away**2 / beta, away - 0.5 * beta), reduction)
+    return reduced(ag.where(away < beta, 0.5 * away**2 / beta, away - 0.5 * beta), reduction)
 
 
 @aten("huber_loss")
 def huber_loss(x, y, reduction=1, delta=1.0):
     x, y = operands(x, y)
     away = ag.abs(x - y)
-    return reduced(ag.where(away.data < delta, 0.5 * away**2, delta * (away - 0.5 * delta)), reduction)
+    return reduced(ag.where(away < delta, 0.5 * away**2, delta * (away - 0.5 * delta)), reduction)
 
 
 @aten("binary_cross_entropy")

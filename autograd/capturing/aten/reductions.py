@@ -57,12 +57,12 @@ for _name in ("var", "std"):
             of(x, dim, correction, keepdim), mean(x, dim, keepdim)),
     })  # fmt: skip
 
-for _name, _op, _where in (("max", ag.max, np.argmax), ("min", ag.min, np.argmin)):
+for _name, _op, _where in (("max", ag.max, ag.argmax), ("min", ag.min, ag.argmin)):
     ATEN.update({
         _name: _op,
         f"a{_name}": lambda x, dim=None, keepdim=False, op=_op: op(x, axis=axis_or_all(dim), keepdims=keepdim),
         f"{_name}.dim": lambda x, dim, keepdim=False, where=_where: (
-            picked(x, where(x.data, axis=dim, keepdims=True), dim, keepdim), None),
+            picked(x, where(x, axis=dim, keepdims=True), dim, keepdim), None),
     })  # fmt: skip
 
 ATEN.update({
@@ -116,13 +116,11 @@ def median_of_all(x):
 @aten("kthvalue")
 def kthvalue(x, k, dim=-1, keepdim=False):
     """The k-th smallest, counted from 1."""
-    order = np.argsort(x.data, axis=dim, kind="stable")
-    return picked(x, np.take(order, [k - 1], axis=dim), dim, keepdim), None
+    order = ag.argsort(x, axis=dim, kind="stable")
+    return picked(x, ag.take(order, np.array([k - 1]), axis=dim), dim, keepdim), None
 
 
 def picked(x, places, dim, keepdim):
     """The entries at some places along an axis; one that stays of size 1 may be taken away."""
-    from .indexing import gather
-
-    out = gather(x, dim, places)
+    out = ag.take_along_axis(x, places, axis=dim)
     return out if keepdim else ag.squeeze(out, axis=dim)
