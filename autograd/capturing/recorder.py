@@ -316,7 +316,7 @@ class Recorder(TorchDispatchMode):
             op = opaque_op(name, functools.partial(result_number, function, i))
             with self.noted():
                 values.append(op(*inputs))
-            self.opaque.append(name)
+            self.opaque.append(op.name)
         return tuple(values)
 
     # --- bookkeeping ----------------------------------------------------------------------------------------
