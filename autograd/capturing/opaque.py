@@ -19,7 +19,7 @@ def opaque_op(name: str, function: Callable[..., Any]) -> Op:
     """
 
     def forward(*arrays: Any) -> Any:
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # `enable_grad` does nothing in inference mode
             return function(*map(as_tensor, arrays)).numpy(force=True)[()]
 
     def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:

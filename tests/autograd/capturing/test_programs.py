@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch", reason="NOT TESTED: torch is not installed 
 from torch.nn import functional as F  # noqa: E402
 
 import autograd as ag  # noqa: E402
+from autograd.program.backends import BACKENDS  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("in_float64")
 
@@ -44,3 +45,11 @@ OF_ONE_NAME = {  # calls that stay opaque, of one name and on the same inputs
 def test_opaque_ops_of_one_name_are_not_merged(name):
     f, shape = OF_ONE_NAME[name]
     assert assert_program_as_torch(f, torch.rand(shape) + 0.5).opaque
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend_keeps_the_gradient_of_an_opaque_op(backend):
+    if backend == "jax":
+        pytest.importorskip("jax", reason="NOT TESTED: jax is not installed")
+    f, _ = OF_ONE_NAME["two inputs"]
+    assert_program_as_torch(lambda x: f(x) + torch.erfinv(x / 9).sum(), torch.randn(2, 3), backend=backend)
