@@ -213,6 +213,15 @@ def test_a_gradient_taken_inside_of_the_model():
     assert run.compare().ok
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 0, 2, -1])
+def test_bags_leave_the_padding_out(mode, padding):
+    ids = torch.tensor([[1, 0, 2], [3, 3, 0], [0, 0, 0]])
+    assert assert_same_run(nn.EmbeddingBag(4, 2, mode=mode, padding_idx=padding), ids).compare().ok
+    scales = {"per_sample_weights": torch.rand(3, 3)} if mode == "sum" else {}
+    assert_same_run(nn.EmbeddingBag(4, 2, mode=mode, padding_idx=padding), ids, **scales)
+
+
 # --- what is put back ---------------------------------------------------------------------------------------
 
 
