@@ -222,6 +222,16 @@ def test_bags_leave_the_padding_out(mode, padding):
     assert_same_run(nn.EmbeddingBag(4, 2, mode=mode, padding_idx=padding), ids, **scales)
 
 
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 3)), ((3,), (3,)), ((2, 1, 3), (2, 4, 3)), ((), (2, 3))])
+def test_inner_products_of_rows(shapes):
+    assert assert_same_run(torch.inner, *map(torch.randn, shapes)).compare().ok
+
+
+def test_a_symmetric_matrix_does_not_hide_which_axis_is_summed():
+    weights = torch.tensor([1.0, 5.0])
+    assert assert_same_run(lambda x, w: (torch.inner(x, w) * weights).sum(), torch.randn(1, 2), torch.eye(2)).compare()
+
+
 # --- what is put back ---------------------------------------------------------------------------------------
 
 
