@@ -232,6 +232,31 @@ def test_a_symmetric_matrix_does_not_hide_which_axis_is_summed():
     assert assert_same_run(lambda x, w: (torch.inner(x, w) * weights).sum(), torch.randn(1, 2), torch.eye(2)).compare()
 
 
+AT_A_KINK = {  # where a formula in simple steps has 0 times infinity
+    "probabilities that round to 1": (
+        lambda z: F.binary_cross_entropy(torch.sigmoid(z), torch.tensor([1.0, 1.0, 0.0, 0.25])),
+        [[40.0, 1.0, 40.0, -800.0]]),
+    "small probabilities": (lambda p, y: F.binary_cross_entropy(p, y, reduction="sum"), [[1e-13, 0.5], [1.0, 0.25]]),
+    "sinc": (lambda x: torch.sinc(x).sum(), [[0.0, 1.0, 0.3]]),
+    "a zero row, order 3": (lambda x: torch.linalg.vector_norm(x, 3, dim=1).sum(), [[[0.0, 0.0], [1.0, -2.0]]]),
+    "of order 1.5": (lambda x: torch.linalg.vector_norm(x, 1.5, dim=1).sum(), [[[0.0, 0.0], [0.0, -2.0]]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_A_KINK)
+def test_gradients_are_finite_where_torchs_are(name):
+    f, numbers = AT_A_KINK[name]
+    run = assert_same_run(f, *map(torch.tensor, numbers))
+    assert run.compare().ok
+    assert all(np.isfinite(v.grad).all() for v in run.inputs.values())
+
+
+def test_targets_of_probabilities_that_round_to_1_have_torchs_gradient():
+    """It is infinite there: torch cuts the logarithms of the loss, and of this gradient it does not."""
+    z, y = torch.tensor([40.0, -800.0]), torch.rand(2)
+    assert captured(lambda z, y: F.binary_cross_entropy(torch.sigmoid(z), y), z, y).compare().ok
+
+
 # --- what is put back ---------------------------------------------------------------------------------------
 
 
