@@ -80,7 +80,8 @@ class Recorder(TorchDispatchMode):
     def gradients(self, roots: list[tuple[Value, Any]], seeds: dict[Value, Any]) -> dict[Value, Any]:
         """torch's own gradient of every Value that it has a place for."""
         values = list(self.edges)
-        return dict(zip(values, torch_gradients(roots, seeds, [self.edges[v] for v in values])))
+        with self.kept.as_left():
+            return dict(zip(values, torch_gradients(roots, seeds, [self.edges[v] for v in values])))
 
     # --- leaves ---------------------------------------------------------------------------------------------
 

@@ -489,6 +489,45 @@ def test_a_kernel_that_writes_into_a_buffer():
     assert not captured(lambda x: TritonStyle.apply(x * 2).sum(), torch.randn(3, 4)).opaque
 
 
+class RunningMean(nn.Module):
+    """Updates its buffer, then uses it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("m", torch.ones(3))
+
+    def forward(self, x):
+        self.m.mul_(0.9).add_(0.1 * x.detach().mean(0))
+        return (x * self.m).sum()
+
+
+class Tied(nn.Module):
+    """Looking rows up makes them shorter, in the table itself, which is then used whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3, max_norm=0.5)
+
+    def forward(self, ids):
+        return (self.table(ids) @ self.table.weight.T).square().sum()
+
+
+@pytest.mark.parametrize("make, given", [(RunningMean, [[1.0, 2.0, -1.0]]), (Tied, [1, 2])])
+def test_state_that_is_written_and_then_used(make, given):
+    """torch's backward reads what the run left in it, which was put back meanwhile."""
+    model = make()
+    before = state_of(model)
+    run = ag.capture(model, torch.tensor(given))
+    assert_unchanged(model, before)
+    assert run.compare().ok, run.compare()
+    assert_unchanged(model, before)
+    for t in model.state_dict().values():
+        t.data.mul_(2)  # what is done to it later stays
+    later = state_of(model)
+    assert run.compare().ok
+    assert_unchanged(model, later)
+
+
 # --- what stays outside -------------------------------------------------------------------------------------
 
 
