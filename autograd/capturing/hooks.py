@@ -89,7 +89,7 @@ def unseen(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs: Any, i: 
     """A Function whose forward leaves torch (NumPy, a kernel of its own): one opaque node."""
     function, inputs = as_function(apply, args, kwargs, recorder)
     op = opaque_op(cls.__name__, functools.partial(result_number, function, i))
-    recorder.opaque.append(cls.__name__)
+    recorder.opaque.append(op.name)
     with recorder.noted():
         return op(*inputs)
 

@@ -21,7 +21,7 @@ from .jaxpr import Flat, Step, is_real
 from .lax import LAX
 from .places import Namer, Noted, argument_names
 from .recognise import call_of, groups, recognised
-from .run import COMPLEX, SAME_NUMBERS, Call, Parameter, Run, gap_between
+from .run import COMPLEX, SAME_NUMBERS, Call, Parameter, Run, gap_between, opaque_name
 
 MOVES = ("gather", "dynamic_slice")  # each result is an entry of the first operand
 
@@ -181,8 +181,9 @@ class JaxRecorder:
                 out = step.run(*(next(given) if x is None else x for x in held))
                 return out[number] if isinstance(out, list | tuple) else out
 
-            made.append(opaque_op(name, one)(*(x for x in operands if isinstance(x, Value))))
-            self.opaque.append(name)
+            op = opaque_op(name, one)
+            made.append(op(*(x for x in operands if isinstance(x, Value))))
+            self.opaque.append(op.name)
         return made
 
     # --- bookkeeping ----------------------------------------------------------------------------------------
@@ -253,7 +254,8 @@ def opaque_op(name: str, function: Callable[..., Any]) -> Op:
 
         return tuple(opaque_op(f"pull_{name}", pull(i))(g, *xs) for i in range(len(xs)))
 
-    return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=f"JAX's {name}, by JAX's own rule.")
+    doc, name = f"JAX's {name}, by JAX's own rule.", opaque_name("jax", name)
+    return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=doc)
 
 
 def replayed(steps: list[Step], flat: Flat, inputs: list[int], outputs: list[int]) -> Callable[..., Any]:

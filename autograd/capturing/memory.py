@@ -91,7 +91,8 @@ class Memory:
         """The Values of all tensors that look at this one's memory as views."""
         storage = self._storages.get(_key(tensor))
         tensors = [] if storage is None else storage.tensors
-        return [self._known[id(t)].value for t in tensors if t._base is not None]
+        values = [self._known[id(t)].value for t in tensors if t._base is not None]
+        return [v for v in values if isinstance(v, Value)]
 
     def get(self, tensor: Any, of: Iterable[Any] = ()) -> Any:
         """The Value of a tensor, after all that was written to its memory; None if nothing is known of it.

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from ..op import Op
+from .run import opaque_name
 from .tensors import as_tensor
 
 
@@ -18,13 +19,13 @@ def opaque_op(name: str, function: Callable[..., Any]) -> Op:
     """
 
     def forward(*arrays: Any) -> Any:
-        with torch.no_grad():
+        with torch.inference_mode(False), torch.no_grad():  # `enable_grad` does nothing in inference mode
             return function(*map(as_tensor, arrays)).numpy(force=True)[()]
 
     def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
         return tuple(_pull(name, function, i)(g, *xs) for i in range(len(xs)))
 
-    doc = f"torch's {name}, by torch's own rule."
+    doc, name = f"torch's {name}, by torch's own rule.", opaque_name("torch", name)
     return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=doc)
 
 

@@ -80,7 +80,8 @@ class Recorder(TorchDispatchMode):
     def gradients(self, roots: list[tuple[Value, Any]], seeds: dict[Value, Any]) -> dict[Value, Any]:
         """torch's own gradient of every Value that it has a place for."""
         values = list(self.edges)
-        return dict(zip(values, torch_gradients(roots, seeds, [self.edges[v] for v in values])))
+        with self.kept.as_left():
+            return dict(zip(values, torch_gradients(roots, seeds, [self.edges[v] for v in values])))
 
     # --- leaves ---------------------------------------------------------------------------------------------
 
@@ -198,10 +199,12 @@ class Recorder(TorchDispatchMode):
             value = self.memory.get(tensor)
             if value is None:
                 return self._new_leaf(tensor)
-            if self.inside and isinstance(value, Value) and value.op is None:
+            if not isinstance(value, Value):  # plain numbers were written over all of it, and torch sends it zeros
+                value = Value(value, requires_grad=False)
+                self.memory.set(tensor, value)
+            if self.inside and value.op is None:
                 self.met_inside[value] = None
-            followed = isinstance(value, Value) and value.requires_grad
-            placed = value in self.edges or not followed or self.memory.tangled(tensor)
+            placed = value in self.edges or not value.requires_grad or self.memory.tangled(tensor)
             if not placed and tensor.requires_grad and not self.inside:
                 self.edges[value] = edge_of(tensor)
             return value
@@ -316,7 +319,7 @@ class Recorder(TorchDispatchMode):
             op = opaque_op(name, functools.partial(result_number, function, i))
             with self.noted():
                 values.append(op(*inputs))
-            self.opaque.append(name)
+            self.opaque.append(op.name)
         return tuple(values)
 
     # --- bookkeeping ----------------------------------------------------------------------------------------

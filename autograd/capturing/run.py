@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import DataError, counted
 from ..graph import topological
+from ..op import OPS
 from ..recording import Scope
 from ..value import Value
 from .places import Place
@@ -24,6 +25,11 @@ COMPLEX = (
     "cos, and transforms with real matrices."
 )
 LATEST = 20  # results before an error, among which the last whole one is
+
+
+def opaque_name(library: str, name: str) -> str:
+    """What an op around a library's function is called: not as one of the table, which passes know by its name."""
+    return f"{library}_{name}" if name in OPS else name
 
 
 class Parameter(Value):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ class KeptState:
         self._flags = [(t, t.requires_grad) for t in tensors.values()]
         self._buffers = [(t, t.detach().clone()) for m in self._modules for t in m._buffers.values() if t is not None]
         self._written: dict[int, tuple[Any, Any]] = {}
+        self._left: list[tuple[Any, Any]] = []
         self._random = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
         self._parameters = {
             t.untyped_storage()._cdata: t for m in self._modules for t in m._parameters.values() if t is not None
@@ -39,6 +41,7 @@ class KeptState:
             table.update(before)
         for tensor, before in (*self._buffers, *self._written.values()):
             if not same_numbers(tensor, before):
+                self._left.append((tensor, tensor.detach().clone()))
                 tensor.data.copy_(before)  # .data: the version that torch's backward pass looks at stays as it is
         for tensor, flag in self._flags:
             if tensor.requires_grad != flag:
@@ -49,6 +52,18 @@ class KeptState:
         random.setstate(theirs)
         np.random.set_state(numpys)  # noqa: NPY002
         self._torch.set_rng_state(torchs)
+
+    @contextlib.contextmanager
+    def as_left(self) -> Iterator[None]:
+        """The numbers that the run left in what it wrote to: torch's backward pass reads them. Then those of now."""
+        now = [(tensor, tensor.detach().clone()) for tensor, _ in self._left]
+        try:
+            for tensor, left in self._left:
+                tensor.data.copy_(left)
+            yield
+        finally:
+            for tensor, before in now:
+                tensor.data.copy_(before)
 
 
 def same_numbers(a: Any, b: Any) -> bool:

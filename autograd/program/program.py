@@ -133,8 +133,12 @@ def _fits(number: int, dtype: np.dtype[Any]) -> bool:
 
 
 def settings_key(op: Op) -> Any:
-    """An op with its settings, as something that can be hashed: equal keys compute the same."""
-    return (op.base.name, *((name, _key(value)) for name, value in op.settings.items()))
+    """An op with its settings, as something that can be hashed: equal keys compute the same.
+
+    The op itself, not its name: ops around another library's functions, and a `custom_op` that was defined again, have
+    the name in common and nothing else.
+    """
+    return (op.base, *((name, _key(value)) for name, value in op.settings.items()))
 
 
 def _key(value: Any) -> Any:

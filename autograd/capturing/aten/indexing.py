@@ -48,15 +48,20 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 @aten("embedding_bag", "_embedding_bag", "_embedding_bag_forward_only")
 def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False, per_sample_weights=None,
                   include_last_offset=False, padding_idx=-1):  # fmt: skip
-    """The sum (mode 0) or mean (mode 1) of the rows of each bag; a bag begins at each offset."""
-    unless(mode == 2 or scale_grad_by_freq or (padding_idx or -1) >= 0, "the largest of a bag, or rows left out")
+    """The sum (mode 0) or mean (mode 1) of the rows of each bag, without `padding_idx`; a bag begins at each offset."""
+    unless(mode == 2 or scale_grad_by_freq, "the largest of a bag, or gradients divided by how often a row was used")
     starts = offsets[:-1] if include_last_offset else offsets
-    sizes = np.diff([*starts, len(indices)])
+    bags = np.repeat(np.arange(len(starts)), np.diff([*starts, len(indices)]))
+    if padding_idx is not None and padding_idx >= 0:
+        (kept,) = np.nonzero(indices != padding_idx)
+        indices, bags = indices[kept], bags[kept]
+        per_sample_weights = None if per_sample_weights is None else per_sample_weights[kept]
+    sizes = np.bincount(bags, minlength=len(starts))
     rows = ag.take(weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = rows * ag.expand_dims(per_sample_weights, -1)
     empty = np.zeros((len(starts), shape_of(weight)[-1]), dtype_of(rows))
-    total = ag.add_at(empty, rows, (np.repeat(np.arange(len(starts)), sizes),))
+    total = ag.add_at(empty, rows, (bags,))
     return (total / np.maximum(sizes, 1).astype(total.dtype)[:, None] if mode == 1 else total), None, None, None
 
 

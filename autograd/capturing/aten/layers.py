@@ -10,7 +10,8 @@ import autograd as ag
 
 from .table import aten, dtype_of, given_results, operands, plain, rank_of, shape_of, unless
 
-aten("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner")(ag.matmul)
+aten("matmul", "mm", "bmm", "mv", "dot", "vdot")(ag.matmul)
+aten("inner")(ag.inner)
 aten("outer", "ger")(ag.outer)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 import autograd as ag
 
+from ...op import Op
 from .table import ATEN, aten, operands, plain, rank_of, unless
 
 SAME = {  # torch's functions of one number, and ours
@@ -14,7 +15,7 @@ SAME = {  # torch's functions of one number, and ours
     "silu": "silu", "relu": "relu", "erf": "erf", "erfc": "erfc", "abs": "abs", "neg": "neg", "asin": "arcsin",
     "acos": "arccos", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "log2": "log2", "log10": "log10",
     "exp2": "exp2", "lgamma": "gammaln", "digamma": "digamma", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "fix": "trunc", "sign": "sign", "sgn": "sign",
+    "fix": "trunc", "sign": "sign", "sgn": "sign", "sinc": "sinc", "special_sinc": "sinc",
 }  # fmt: skip
 OF_TWO = {
     "mul": "mul", "multiply": "mul", "pow": "power", "xlogy": "xlogy", "logaddexp": "logaddexp", "atan2": "arctan2",
@@ -197,11 +198,42 @@ def huber_loss(x, y, reduction=1, delta=1.0):
     return reduced(ag.where(away < delta, 0.5 * away**2, delta * (away - 0.5 * delta)), reduction)
 
 
+SMALLEST, LOWEST = float(np.float32(1e-12)), -100.0  # torch's bounds of what it divides by, and of a logarithm
+
+
+def _logs(p, lowest):
+    """log(p) and log(1 - p), and `lowest` in place of log(0)."""
+    above, below = p > 0, p < 1
+    return (ag.where(above, ag.log(ag.where(above, p, 1.0)), lowest),
+            ag.where(below, ag.log1p(-ag.where(below, p, 0.0)), lowest))
+
+
+def _cut_cross_entropy(p, y):
+    of_one, of_zero = _logs(p, LOWEST)
+    return -(y * ag.maximum(of_one, LOWEST) + (1 - y) * of_zero)
+
+
+def _slope_in_target(p):
+    """torch does not cut the logarithms of this one."""
+    of_one, of_zero = _logs(p, -np.inf)
+    return of_zero - of_one
+
+
+cut_cross_entropy = Op(
+    "cut_cross_entropy", forward=_cut_cross_entropy,
+    vjp=(lambda g, out, p, y: g * (p - y) / ag.maximum(p * (1 - p), SMALLEST),
+         lambda g, out, p, y: g * _slope_in_target(p)),
+    register=False,
+    doc="torch's cross entropy at probabilities that round to 0 or 1, with the gradient that it has there.",
+)  # fmt: skip
+
+
 @aten("binary_cross_entropy")
 def binary_cross_entropy(p, y, weight=None, reduction=1):
     p, y = operands(p, y)
-    unless(np.any(p.data < 1e-40) or np.any(p.data == 1.0), "a probability of 0 or 1, where torch cuts the logarithm")
-    losses = -(y * ag.log(p) + (1 - y) * ag.log1p(-p))
+    at = p.data if isinstance(p, ag.Value) else p
+    cut = np.any(at * (1 - at) < SMALLEST)
+    losses = cut_cross_entropy(p, y) if cut else -(y * ag.log(p) + (1 - y) * ag.log1p(-p))
     return reduced(losses if weight is None else losses * weight, reduction)
 
 

@@ -76,9 +76,14 @@ ATEN.update({
 
 @aten("linalg_vector_norm")
 def vector_norm(x, ord=2, dim=None, keepdim=False, dtype=None):
-    unless(ord not in (1, 2), f"a norm of order {ord}")
+    unless(not 1 <= ord < math.inf, f"a norm of order {ord}")
     x, dim = typed(x, dtype), axis_or_all(dim)
-    return ag.norm(x, axis=dim, keepdims=keepdim) if ord == 2 else ag.sum(ag.abs(x), axis=dim, keepdims=keepdim)
+    if ord == 2:
+        return ag.norm(x, axis=dim, keepdims=keepdim)
+    total = ag.sum(ag.abs(x) ** ord if ord > 1 else ag.abs(x), axis=dim, keepdims=keepdim)
+    if ord == 1:
+        return total
+    return ag.where(total > 0, ag.where(total > 0, total, 1.0) ** (1 / ord), 0.0)  # a root of 0 has an infinite slope
 
 
 @aten("norm")

@@ -144,6 +144,38 @@ def split_and_written(x):
     return torch.cat([b, a], dim=1).sin()
 
 
+def numbers_then_a_sum_in_parts(x):
+    y = x * 2
+    y[0] = 0.0
+    y[1] += 1
+    return y**2 + x
+
+
+def a_zeroed_part_then_all_of_it(x):
+    y = x * 2
+    y[:2].zero_()
+    return F.relu_(y) + x
+
+
+def all_of_it_zeroed(x):
+    y = x * 2
+    y.zero_()
+    return (y + 1) * x
+
+
+def zeroed_through_a_view(x):
+    y = x * 2
+    y.view(-1).zero_()
+    y.add_(1)
+    return y * x
+
+
+def filled_then_added_to(x):
+    y = x * 2
+    y.fill_(3.0).add_(x)
+    return y**2
+
+
 CASES = [f for f in list(globals().values()) if getattr(f, "__code__", None) and f.__code__.co_varnames[:1] == ("x",)]
 
 

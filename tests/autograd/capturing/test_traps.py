@@ -213,6 +213,50 @@ def test_a_gradient_taken_inside_of_the_model():
     assert run.compare().ok
 
 
+@pytest.mark.parametrize("mode", ["sum", "mean"])
+@pytest.mark.parametrize("padding", [None, 0, 2, -1])
+def test_bags_leave_the_padding_out(mode, padding):
+    ids = torch.tensor([[1, 0, 2], [3, 3, 0], [0, 0, 0]])
+    assert assert_same_run(nn.EmbeddingBag(4, 2, mode=mode, padding_idx=padding), ids).compare().ok
+    scales = {"per_sample_weights": torch.rand(3, 3)} if mode == "sum" else {}
+    assert_same_run(nn.EmbeddingBag(4, 2, mode=mode, padding_idx=padding), ids, **scales)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 3)), ((3,), (3,)), ((2, 1, 3), (2, 4, 3)), ((), (2, 3))])
+def test_inner_products_of_rows(shapes):
+    assert assert_same_run(torch.inner, *map(torch.randn, shapes)).compare().ok
+
+
+def test_a_symmetric_matrix_does_not_hide_which_axis_is_summed():
+    weights = torch.tensor([1.0, 5.0])
+    assert assert_same_run(lambda x, w: (torch.inner(x, w) * weights).sum(), torch.randn(1, 2), torch.eye(2)).compare()
+
+
+AT_A_KINK = {  # where a formula in simple steps has 0 times infinity
+    "probabilities that round to 1": (
+        lambda z: F.binary_cross_entropy(torch.sigmoid(z), torch.tensor([1.0, 1.0, 0.0, 0.25])),
+        [[40.0, 1.0, 40.0, -800.0]]),
+    "small probabilities": (lambda p, y: F.binary_cross_entropy(p, y, reduction="sum"), [[1e-13, 0.5], [1.0, 0.25]]),
+    "sinc": (lambda x: torch.sinc(x).sum(), [[0.0, 1.0, 0.3]]),
+    "a zero row, order 3": (lambda x: torch.linalg.vector_norm(x, 3, dim=1).sum(), [[[0.0, 0.0], [1.0, -2.0]]]),
+    "of order 1.5": (lambda x: torch.linalg.vector_norm(x, 1.5, dim=1).sum(), [[[0.0, 0.0], [0.0, -2.0]]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AT_A_KINK)
+def test_gradients_are_finite_where_torchs_are(name):
+    f, numbers = AT_A_KINK[name]
+    run = assert_same_run(f, *map(torch.tensor, numbers))
+    assert run.compare().ok
+    assert all(np.isfinite(v.grad).all() for v in run.inputs.values())
+
+
+def test_targets_of_probabilities_that_round_to_1_have_torchs_gradient():
+    """It is infinite there: torch cuts the logarithms of the loss, and of this gradient it does not."""
+    z, y = torch.tensor([40.0, -800.0]), torch.rand(2)
+    assert captured(lambda z, y: F.binary_cross_entropy(torch.sigmoid(z), y), z, y).compare().ok
+
+
 # --- what is put back ---------------------------------------------------------------------------------------
 
 
@@ -443,6 +487,45 @@ def test_a_kernel_that_writes_into_a_buffer():
     first = captured(lambda x: TritonStyle.apply(x * 2).sum(), torch.randn(3, 4)).compare().first
     assert (first.op, first.wrong) == ("TritonStyle", "torch")
     assert not captured(lambda x: TritonStyle.apply(x * 2).sum(), torch.randn(3, 4)).opaque
+
+
+class RunningMean(nn.Module):
+    """Updates its buffer, then uses it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("m", torch.ones(3))
+
+    def forward(self, x):
+        self.m.mul_(0.9).add_(0.1 * x.detach().mean(0))
+        return (x * self.m).sum()
+
+
+class Tied(nn.Module):
+    """Looking rows up makes them shorter, in the table itself, which is then used whole."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(5, 3, max_norm=0.5)
+
+    def forward(self, ids):
+        return (self.table(ids) @ self.table.weight.T).square().sum()
+
+
+@pytest.mark.parametrize("make, given", [(RunningMean, [[1.0, 2.0, -1.0]]), (Tied, [1, 2])])
+def test_state_that_is_written_and_then_used(make, given):
+    """torch's backward reads what the run left in it, which was put back meanwhile."""
+    model = make()
+    before = state_of(model)
+    run = ag.capture(model, torch.tensor(given))
+    assert_unchanged(model, before)
+    assert run.compare().ok, run.compare()
+    assert_unchanged(model, before)
+    for t in model.state_dict().values():
+        t.data.mul_(2)  # what is done to it later stays
+    later = state_of(model)
+    assert run.compare().ok
+    assert_unchanged(model, later)
 
 
 # --- what stays outside -------------------------------------------------------------------------------------

@@ -234,6 +234,15 @@ def test_forward_and_backward_share_what_both_compute():
     assert ops_of(best).count("sqrt") == 1
 
 
+def test_ops_of_one_name_are_kept_apart():
+    """A `custom_op` that was defined again: whoever holds the first has two ops of one name."""
+    first, second = (ag.custom_op("scaled", forward=lambda x, k=k: k * x, vjp=lambda g, out, x, k=k: (k * g,))
+                     for k in (2.0, 3.0))  # fmt: skip
+    value, (grad,) = ag.compile(lambda x: (first(x) * second(x)).sum())(np.array([1.0, 2.0]))
+    assert value == 30.0
+    np.testing.assert_allclose(grad, [12.0, 24.0])
+
+
 def test_names_survive_opening():
     def f(x):
         h = ag.softmax(x)
