@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_flatten, tree_map
 
 from ..errors import DataError, HandgradError
+from ..op import OPS
 from ..quiet import quiet
 from ..recording import Scope
 from ..value import Value
@@ -72,7 +73,8 @@ class Recorder(TorchDispatchMode):
         self.keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
         self.started = (torch.zeros(1, requires_grad=True) * 1).grad_fn._sequence_nr()
         self.met_inside: dict[Value, None] = {}  # the leaves that the Function being called has used
-        self._constants: dict[int, tuple[Any, int, Any]] = {}
+        self._constants: dict[int, tuple[Any, int, Any]] = {}  # tensors without a gradient: version, numbers
+        self._followed: dict[int, tuple[Any, int, Value]] = {}  # those among them that a gradient's numbers decide
         self.ticks: Any = None  # a progress bar
         self.refused: DataError | None = None  # why the run was not gone on with
         self.frame: Any = None  # the user's line that the latest call is on
@@ -114,7 +116,7 @@ class Recorder(TorchDispatchMode):
                 self.kept.before_write(t)
             carried = any(map(self.carries, tensors)) and (self.inside or torch.is_grad_enabled())
             if not carried:
-                return self._plain(func, args, kwargs, written)
+                return self._plain(func, args, kwargs, tensors, written)
             self.frame = user_frame(LIBRARIES)
             ours = None if needs_results(func) else self._by_rule(func, args, kwargs)
         if ours is None and not written and composite(func):
@@ -129,9 +131,10 @@ class Recorder(TorchDispatchMode):
             for x in results:
                 refuse_coarse(x)
                 refuse_sparse(x)
+            if not written:
+                self._follow(results, ours)
             if not self.inside and not any(x.requires_grad for x in (*results, *written)):
-                if written:
-                    self._hide(written)
+                self._hide(written)
                 return out
             if needs_results(func):
                 ours = self._by_rule(func, args, {**kwargs, "results": tuple(map(as_array, results))})
@@ -169,11 +172,37 @@ class Recorder(TorchDispatchMode):
         value = self.memory.get(tensor)
         return isinstance(value, Value) and value.requires_grad
 
-    def _plain(self, func: Any, args: Any, kwargs: Any, written: list[Any]) -> Any:
+    def _plain(self, func: Any, args: Any, kwargs: Any, tensors: list[Any], written: list[Any]) -> Any:
         """A call that no gradient goes through. It may still write to memory that one does."""
         out = func(*args, **kwargs)
         self._hide(written)
+        if not written and not needs_results(func) and any(map(self._decides, tensors)):
+            self._follow(tensors_in(out), self._by_rule(func, args, kwargs))
         return out
+
+    def _decides(self, tensor: Any) -> bool:
+        """Whether a tensor's numbers change with those of the leaves: it is one of our Values, or follows from one."""
+        known = self._followed.get(id(tensor))
+        if known is not None:
+            return known[1] == tensor._version
+        return tensor.requires_grad and self.memory.touched(tensor)
+
+    def _follow(self, results: list[Any], ours: tuple[Any, ...] | None) -> None:
+        """Results that no gradient reaches, but that change with the leaves: `x > 0`, `x.detach()`. They are nodes too,
+        so that the recorded steps, run on other numbers, choose anew."""
+        for tensor, value in zip(results, ours or ()):
+            theirs = as_array(tensor)
+            if not isinstance(value, Value) or value.shape != theirs.shape or value.dtype != theirs.dtype:
+                continue
+            if tensor.dtype is torch.bool:
+                same = np.array_equal(value.data, theirs)
+            else:
+                carried = value.requires_grad if self.inside else tensor.requires_grad
+                whole = not tensor.is_floating_point()  # places, sizes: rules have to know them
+                same = not carried and not whole and gap_between(value.data, theirs) <= SAME_NUMBERS
+            if same:
+                value = OPS["detached"](value) if value.requires_grad else value
+                self._followed[id(tensor)] = tensor, tensor._version, value
 
     def _before(self, args: Any, kwargs: Any, written: list[Any]) -> Any:
         """The arguments of a call that writes, as they are before it."""
@@ -194,7 +223,7 @@ class Recorder(TorchDispatchMode):
                 self.memory.write(t, as_array(t), hidden=not self.inside, tangles=False)
 
     def value_of(self, tensor: Any) -> Any:
-        """The Value of a tensor that carries a gradient; any other as a plain array, as it is now."""
+        """The Value of a tensor that carries a gradient, or follows from one that does; any other as a plain array."""
         if self.carries(tensor):
             value = self.memory.get(tensor)
             if value is None:
@@ -205,9 +234,15 @@ class Recorder(TorchDispatchMode):
             if self.inside and value.op is None:
                 self.met_inside[value] = None
             placed = value in self.edges or not value.requires_grad or self.memory.tangled(tensor)
-            if not placed and tensor.requires_grad and not self.inside:
+            if not placed and tensor.requires_grad and not self.inside and torch.is_grad_enabled():
                 self.edges[value] = edge_of(tensor)
             return value
+        if self._decides(tensor) and id(tensor) in self._followed:
+            return self._followed[id(tensor)][2]
+        return self.constant(tensor)
+
+    def constant(self, tensor: Any) -> Any:
+        """The numbers of a tensor as they are now."""
         known = self._constants.get(id(tensor))
         if known is None or known[1] != tensor._version or self.memory.touched(tensor):
             known = self._constants[id(tensor)] = tensor, tensor._version, as_array(tensor)
@@ -231,19 +266,28 @@ class Recorder(TorchDispatchMode):
         rule = rule_for(name_of(func)) if func.namespace == "aten" else None
         if rule is None:
             return None
+        ours, trouble = self._applied(rule, *tree_map(self._operand, (args, kwargs)))
+        if ours is None and any(id(x) in self._followed for x in tree_flatten((args, kwargs))[0]):
+            fixed = functools.partial(self._operand, follow=False)  # a rule may have to know the choice: it stays
+            ours, trouble = self._applied(rule, *tree_map(fixed, (args, kwargs)))
+        if trouble is not None:
+            self.notes.append(f"{name_of(func)}: left to torch: {trouble}")
+        return ours
+
+    def _applied(self, rule: Any, args: Any, kwargs: Any) -> tuple[tuple[Any, ...] | None, Exception | None]:
+        """What a rule gives; or None, and the error that it should not have met."""
         try:
             with self.noted():
-                ours = rule(*tree_map(self._operand, args), **tree_map(self._operand, kwargs))
+                ours = rule(*args, **kwargs)
         except NotMapped:
-            return None
+            return None, None
         except (HandgradError, ValueError, TypeError, IndexError, KeyError) as error:
-            self.notes.append(f"{name_of(func)}: left to torch: {error}")
-            return None
-        return ours if isinstance(ours, tuple) else (ours,)
+            return None, error
+        return (ours if isinstance(ours, tuple) else (ours,)), None
 
-    def _operand(self, x: Any) -> Any:
+    def _operand(self, x: Any, follow: bool = True) -> Any:
         if isinstance(x, torch.Tensor):
-            return self.value_of(x)
+            return self.value_of(x) if follow or self.carries(x) else self.constant(x)
         if isinstance(x, torch.dtype):
             return str(x).removeprefix("torch.")
         return x

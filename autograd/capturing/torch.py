@@ -169,4 +169,10 @@ def name_of_argument(path: Any, names: list[str]) -> str:
 
 def result_values(recorder: Recorder, out: Any) -> Any:
     """A model's result with a Value in place of each tensor that a gradient flows to, and plain arrays else."""
-    return tree_map(lambda x: recorder.value_of(x) if isinstance(x, torch.Tensor) else x, out)
+
+    def ours(x: Any) -> Any:
+        if not isinstance(x, torch.Tensor):
+            return x
+        return recorder.value_of(x) if recorder.carries(x) else recorder.constant(x)
+
+    return tree_map(ours, out)

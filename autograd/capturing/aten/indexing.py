@@ -107,6 +107,9 @@ def placed(x, where, values, accumulate=False):
 
 @aten("index_put")
 def index_put(x, indices, values, accumulate=False, unsafe=False):
+    if len(indices) == 1 and not plain(indices[0]):  # h[h > 0] = 0
+        unless(indices[0].shape != shape_of(x) or rank_of(values) or accumulate, "several numbers to places by a mask")
+        return ag.where(indices[0], *operands(values, x))
     return placed(x, as_index(indices), values, accumulate)
 
 

@@ -15,17 +15,22 @@ SAME = {  # torch's functions of one number, and ours
     "silu": "silu", "relu": "relu", "erf": "erf", "erfc": "erfc", "abs": "abs", "neg": "neg", "asin": "arcsin",
     "acos": "arccos", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh", "log2": "log2", "log10": "log10",
     "exp2": "exp2", "lgamma": "gammaln", "digamma": "digamma", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-    "fix": "trunc", "sign": "sign", "sgn": "sign", "sinc": "sinc", "special_sinc": "sinc",
+    "fix": "trunc", "logical_not": "logical_not", "sign": "sign", "sgn": "sign", "sinc": "sinc", "special_sinc": "sinc",
 }  # fmt: skip
 OF_TWO = {
     "mul": "mul", "multiply": "mul", "pow": "power", "xlogy": "xlogy", "logaddexp": "logaddexp", "atan2": "arctan2",
     "hypot": "hypot", "fmod": "fmod", "remainder": "mod", "maximum": "maximum", "max.other": "maximum",
     "fmax": "maximum", "minimum": "minimum", "min.other": "minimum", "fmin": "minimum",
+    "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal", "eq": "equal", "ne": "not_equal",
+    "logical_and": "logical_and", "logical_or": "logical_or", "logical_xor": "logical_xor",
 }  # fmt: skip
 for _torch, _ours in SAME.items():
     ATEN[_torch] = ag.OPS[_ours]
 for _torch, _ours in OF_TWO.items():
     ATEN[_torch] = lambda x, y, op=ag.OPS[_ours]: op(*operands(x, y))
+
+for _torch in ("and", "or", "xor", "not"):
+    ATEN[f"bitwise_{_torch}"] = ATEN[f"__{_torch}__"] = lambda *xs, op=ag.OPS[f"logical_{_torch}"]: of_truths(op, xs)
 
 ATEN.update({
     "square": lambda x: x**2,
@@ -137,6 +142,12 @@ def hardshrink(x, lambd=0.5):
 def glu(x, dim=-1):
     a, gate = ag.split(x, 2, axis=dim)
     return a * ag.sigmoid(gate)
+
+
+def of_truths(op, xs):
+    """`mask & other`, of masks; of whole numbers it works on bits."""
+    unless(any(np.result_type(x).kind != "b" for x in xs), "bits of whole numbers")
+    return op(*xs)
 
 
 # --- choices ------------------------------------------------------------------------------------------------
