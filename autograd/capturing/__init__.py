@@ -7,7 +7,7 @@ run             Run: what was recorded, and what can be asked of it; `replaying`
 torch           a torch model: its parameters and inputs named, one run recorded, everything put back (`state`)
   recorder      each operator as torch calls it, beside our own ops for it
   aten/         the table from torch's operators to our ops; `opaque`: an op for those that it lacks
-  memory        which Value each tensor stands for, also where tensors share memory
+  memory        which Value each tensor stands for, also where tensors share memory; `followed`: masks, detached ones
   hooks         calls of modules and of autograd.Functions; `calls`: one call, which can be made again
   tensors       small questions to torch; `torch_backward`: its own gradients
 jax             a JAX function: `jaxpr` (its steps), `lax` (the table of primitives), `recognise` (softmax as one op)

@@ -19,12 +19,12 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_flatten, tree_map
 
 from ..errors import DataError, HandgradError
-from ..op import OPS
 from ..quiet import quiet
 from ..recording import Scope
 from ..value import Value
 from .aten import NotMapped, rule_for
 from .calls import TorchCall, as_function
+from .followed import Followed
 from .memory import Memory
 from .opaque import opaque_op
 from .places import Namer, Noted, libraries, place_of, user_frame
@@ -74,7 +74,7 @@ class Recorder(TorchDispatchMode):
         self.started = (torch.zeros(1, requires_grad=True) * 1).grad_fn._sequence_nr()
         self.met_inside: dict[Value, None] = {}  # the leaves that the Function being called has used
         self._constants: dict[int, tuple[Any, int, Any]] = {}  # tensors without a gradient: version, numbers
-        self._followed: dict[int, tuple[Any, int, Value]] = {}  # those among them that a gradient's numbers decide
+        self.followed = Followed()
         self.ticks: Any = None  # a progress bar
         self.refused: DataError | None = None  # why the run was not gone on with
         self.frame: Any = None  # the user's line that the latest call is on
@@ -182,27 +182,14 @@ class Recorder(TorchDispatchMode):
 
     def _decides(self, tensor: Any) -> bool:
         """Whether a tensor's numbers change with those of the leaves: it is one of our Values, or follows from one."""
-        known = self._followed.get(id(tensor))
-        if known is not None:
-            return known[1] == tensor._version
-        return tensor.requires_grad and self.memory.touched(tensor)
+        return self.followed.get(tensor) is not None or (tensor.requires_grad and self.memory.touched(tensor))
 
     def _follow(self, results: list[Any], ours: tuple[Any, ...] | None) -> None:
-        """Results that no gradient reaches, but that change with the leaves: `x > 0`, `x.detach()`. They are nodes too,
-        so that the recorded steps, run on other numbers, choose anew."""
+        """Keep the nodes of results that no gradient reaches."""
         for tensor, value in zip(results, ours or ()):
-            theirs = as_array(tensor)
-            if not isinstance(value, Value) or value.shape != theirs.shape or value.dtype != theirs.dtype:
-                continue
-            if tensor.dtype is torch.bool:
-                same = np.array_equal(value.data, theirs)
-            else:
-                carried = value.requires_grad if self.inside else tensor.requires_grad
-                whole = not tensor.is_floating_point()  # places, sizes: rules have to know them
-                same = not carried and not whole and gap_between(value.data, theirs) <= SAME_NUMBERS
-            if same:
-                value = OPS["detached"](value) if value.requires_grad else value
-                self._followed[id(tensor)] = tensor, tensor._version, value
+            carried = isinstance(value, Value) and value.requires_grad if self.inside else tensor.requires_grad
+            if tensor.dtype is torch.bool or not carried:
+                self.followed.add(tensor, value)
 
     def _before(self, args: Any, kwargs: Any, written: list[Any]) -> Any:
         """The arguments of a call that writes, as they are before it."""
@@ -237,9 +224,8 @@ class Recorder(TorchDispatchMode):
             if not placed and tensor.requires_grad and not self.inside and torch.is_grad_enabled():
                 self.edges[value] = edge_of(tensor)
             return value
-        if self._decides(tensor) and id(tensor) in self._followed:
-            return self._followed[id(tensor)][2]
-        return self.constant(tensor)
+        followed = self.followed.get(tensor)
+        return self.constant(tensor) if followed is None else followed
 
     def constant(self, tensor: Any) -> Any:
         """The numbers of a tensor as they are now."""
@@ -267,7 +253,8 @@ class Recorder(TorchDispatchMode):
         if rule is None:
             return None
         ours, trouble = self._applied(rule, *tree_map(self._operand, (args, kwargs)))
-        if ours is None and any(id(x) in self._followed for x in tree_flatten((args, kwargs))[0]):
+        tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
+        if ours is None and any(self.followed.get(x) is not None for x in tensors):
             fixed = functools.partial(self._operand, follow=False)  # a rule may have to know the choice: it stays
             ours, trouble = self._applied(rule, *tree_map(fixed, (args, kwargs)))
         if trouble is not None:

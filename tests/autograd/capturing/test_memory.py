@@ -176,6 +176,19 @@ def filled_then_added_to(x):
     return y**2
 
 
+def a_mask_written_through_its_data(x):
+    mask = x > 0
+    mask.data[0] = True
+    return x * mask
+
+
+def written_under_its_data(x):
+    y = x * 2
+    now = y.data
+    y.mul_(3)
+    return y * now
+
+
 CASES = [f for f in list(globals().values()) if getattr(f, "__code__", None) and f.__code__.co_varnames[:1] == ("x",)]
 
 
