@@ -13,7 +13,7 @@ export MKL_NUM_THREADS      := 1
 # Bytecode is kept, also where the user's settings say otherwise: a test run would compile everything in each process.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick versions bench mutate fuzz notebooks lessons docs clean chromium office
+.PHONY: help demo test quick nightly versions bench mutate fuzz notebooks lessons docs clean chromium office
 .DELETE_ON_ERROR:
 
 # One half of the tests for each worker, in order, so that a file's fixtures and caches serve all of it; who ends early
@@ -35,6 +35,9 @@ test: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## set up, 
 quick: $(VENV)/.installed-$(EXTRAS)  ## the inner loop: lint and the tests that are not slow, in under 30 s
 	$(PY) -m ruff check .
 	HYPOTHESIS_PROFILE=dev $(PYTEST) -x -m "not slow and not page"
+
+nightly: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## every test, with those that try everything: every width, theme and host, long fuzzing
+	HANDGRAD_NIGHTLY=1 HYPOTHESIS_PROFILE=intense $(PYTEST)
 
 versions: $(VENV)/.installed-$(EXTRAS)  ## the quick tests under each Python from 3.11 to 3.14 that is here, and under the lowest versions
 	$(PY) -m tools.versions $(VERSIONS) --jobs $(JOBS)

@@ -38,10 +38,15 @@ def pytest_collect_file(file_path):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Whatever drives a browser is a `page` test; `-k` also finds the cases of a sweep."""
+    """Whatever drives a browser is a `page` test; `-k` also finds the cases of a sweep; `nightly` tests wait for
+    `make nightly` or `-m nightly`."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("page")
+    if not os.environ.get("HANDGRAD_NIGHTLY") and "nightly" not in config.option.markexpr:
+        nightly = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     if config.option.keyword:
         answer_keywords(items, config.option.keyword)
 
