@@ -156,7 +156,6 @@ def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...
                 )
         return grads
 
-    rule.of = vjp  # type: ignore[attr-defined]  # where the inputs' names are read
     return rule
 
 

@@ -376,13 +376,14 @@ def nothing(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[None, ...]
 
 
 def _input_names(vjp: Any, reads: str | None) -> tuple[tuple[str, ...], bool]:
-    """The inputs' names, read off the rule's own signature: those after `g` and `out`."""
+    """The inputs' names, read off the rule's own signature: those after the gradient and the result."""
     if vjp is nothing:  # it has no names of its own; take those in "x < y", and leave out settings, "axis=axis"
         return tuple(dict.fromkeys(re.findall(r"(?<![=\w])[a-z]+\b(?![(=])", reads or "x"))), False
     rule = next(r for r in vjp if r is not None) if isinstance(vjp, tuple) else vjp
-    parameters = list(inspect.signature(getattr(rule, "of", rule)).parameters.values())
-    if parameters[0].name == "g":
-        parameters = parameters[2:]  # else it is a definition, of the inputs alone
+    if definition := getattr(rule, "of", None):  # made by `rules.by_definition`: it takes the inputs alone
+        parameters = list(inspect.signature(definition).parameters.values())
+    else:
+        parameters = list(inspect.signature(rule).parameters.values())[2:]
     inputs = [p for p in parameters if p.kind is not p.KEYWORD_ONLY and p.default is p.empty]
     return tuple(p.name for p in inputs), any(p.kind is p.VAR_POSITIONAL for p in inputs)
 

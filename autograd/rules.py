@@ -23,14 +23,15 @@ def rule_of_op(op: Op, values: tuple[Any, ...] | None, g: Any, out: Any) -> tupl
     if missing := _missing_settings(op):
         raise _not_as_text(op, "settings", ", ".join(missing))
     names = own_names(op, len(op.names) if values is None else len(values))
+    gradient, result = _arriving(names)
     data = (UNKNOWN,) * len(names) if values is None else values
     inputs = [None if x is None else Expr(name, x) for name, x in zip(names, data, strict=False)]
     if values is not None:
         out = op.compute(*values) if out is UNKNOWN else out
         g = np.ones(np.shape(out)) if g is UNKNOWN else g
-        return rule_as_text(op, Expr("g", g), Expr("out", out), inputs)
+        return rule_as_text(op, Expr(gradient, g), Expr(result, out), inputs)
     try:
-        return rule_as_text(op, Expr("g", g), Expr("out", out), inputs)
+        return rule_as_text(op, Expr(gradient, g), Expr(result, out), inputs)
     except DataError as error:  # without shapes, a rule that reads them fails
         raise _not_as_text(op, "the shapes of its inputs", ", ".join(op.names)) from error
 
@@ -44,7 +45,8 @@ def rule_of_node(node: Value, g: Any) -> tuple[Expr | None, ...]:
         for x, name in zip(node.inputs, _names_of_inputs(node), strict=True)
     ]
     g = np.ones(node.shape) if g is UNKNOWN else g
-    parts = rule_as_text(node.op, Expr("g", g), Expr("out", node.data), inputs)
+    gradient, result = _arriving([x.name for x in inputs if isinstance(x, Expr)])
+    parts = rule_as_text(node.op, Expr(gradient, g), Expr(result, node.data), inputs)
     return tuple(part if isinstance(x, Value) else None for part, x in zip(parts, node.inputs, strict=True))
 
 
@@ -67,6 +69,13 @@ def _names_of_inputs(node: Value) -> tuple[str, ...]:
     called: dict[str, Any] = {"g": UNKNOWN, "out": UNKNOWN}  # the other names in a rule
     clash = any(called.setdefault(name, x) is not x for name, x in zip(names, node.inputs, strict=True))
     return own if clash else tuple(names)
+
+
+def _arriving(inputs: Sequence[str]) -> tuple[str, str]:
+    """What a rule calls the gradient that arrives and the result: `g` and `out`, unless an op's input has that name."""
+    words = ("g", "grad", "gradient"), ("out", "result", "output")
+    gradient, result = (next(word for word in group if word not in inputs) for group in words)
+    return gradient, result
 
 
 def _readable(name: str | None) -> str | None:

@@ -42,6 +42,15 @@ def test_its_rule_prints_itself():
     assert str(make_cube(reads="x ** 3")(ag.Expr("y") + 1)) == "(y + 1) ** 3"
 
 
+def test_a_rule_may_call_its_parameters_anything():
+    square = custom_op("square", forward=lambda x: x * x, vjp=lambda dout, y, x: (2 * dout * x,))
+    assert grad(square)(3.0) == 6.0 and assert_grads(square, np.array([1.0, -2.0]), order=2)
+    of_g = custom_op("of_g", forward=lambda g, out: g * out, vjp=lambda d, y, g, out: (d * out, d * g))
+    assert grad(of_g, wrt=(0, 1))(3.0, 5.0) == (5.0, 3.0)
+    assert [str(e) for e in rule(of_g)] == ["grad * out", "grad * g"]
+    assert [str(e) for e in rule(of_g(Value(3.0, name="a"), Value(5.0, name="b")))] == ["g * b", "g * a"]
+
+
 def test_samples_check_it_when_it_is_made():
     make_cube(samples=[2.0, (np.ones((2, 2)),)])
     with pytest.raises(GradientError, match="wrong_cube: wrong"):
