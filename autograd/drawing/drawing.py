@@ -39,6 +39,7 @@ def draw(
     names: Mapping[str, Any] | None = None,
     flow: bool | float = False,
     inputs: Iterable[Any] = (),
+    parameters: Any = None,
     chains: bool | None = None,
     digits: int = 4,
     title: str = "",
@@ -57,9 +58,10 @@ def draw(
     max_nodes   above so many cards the drawing folds by itself, and says so
     names       more names, such as `locals()`
     flow        draws each edge as wide as the gradient that flowed along it; a number sets the widest
-    inputs      leaves (or their names) to show as inputs; so are leaves with requires_grad=False and, where `nn` made
-                parameters, all leaves that are none of them. Other leaves are parameters. The root is the loss if it
-                is a number called loss or L, or made by cross_entropy, else the output (see `roles`)
+    parameters  the leaves (or their names) that move in training, an optimizer or a module; by default the parameters
+                of `nn`, in a graph without any all leaves that require a gradient. The others are inputs
+    inputs      leaves (or their names) to show as inputs, whatever `parameters` says. The root is the loss if it is a
+                number called loss or L, or made by cross_entropy, else the output (see `roles`)
     chains      whether long scalar sums fold into one card; by default in drawings of more than 30 nodes
     engine      "pygraphviz", "dot" or "layered"; by default the first that is there
 
@@ -72,7 +74,9 @@ def draw(
     >>> [card.name or card.expression for card in drawing.scene.cards]
     ['a', 'b', 'a * b', 'a * b + a']
     """
-    options = Options(collapse, direction, detail, edges, max_nodes, names, flow, inputs, chains, digits, title)
+    options = Options(
+        collapse, direction, detail, edges, max_nodes, names, flow, inputs, parameters, chains, digits, title
+    )
     return Drawing(Reader(root, options), engine)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograd.drawing.groups import Collapse, chooser
+from autograd.drawing.roles import as_leaves
 from autograd.formula.names import Names
 from autograd.graph import calls_around
 from autograd.recording import Scope
@@ -30,14 +31,15 @@ class Options:
     max_nodes: int = MAX_NODES
     names: Mapping[str, Any] | None = None
     flow: bool | float = False
-    inputs: Iterable[Any] = ()
+    inputs: Any = ()
+    parameters: Any = None
     chains: bool | None = None
     digits: int = 4
     title: str = ""
     stepping: bool = False  # for a stepper: copies keep a card each, and modules show the gradient that arrives
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "inputs", as_inputs(self.inputs))
+        object.__setattr__(self, "inputs", as_leaves(self.inputs, "inputs"))
         for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
             if getattr(self, field) not in allowed:
                 choices = ", ".join(map(repr, allowed))
@@ -75,19 +77,9 @@ class UnknownChoice(ValueError):
         self.option, self.choice, self.reason = option, choice, reason
 
 
-def as_inputs(inputs: Any) -> tuple[Any, ...]:
-    """The caller's `inputs`, where one alone need not stand in a list."""
-    if isinstance(inputs, str | Value):
-        return (inputs,)
-    if not isinstance(inputs, Iterable):
-        raise TypeError(
-            "inputs: expected leaves or their names; "
-            f"got {inputs!r:.80} ({type(inputs).__name__}). Write inputs=['x'], or inputs=[x]"
-        )
-    return tuple(inputs)
-
-
-def refuse_unknown(nodes: Sequence[Value], names: Names, collapse: Collapse, inputs: Iterable[Any]) -> None:
+def refuse_unknown(
+    nodes: Sequence[Value], names: Names, collapse: Collapse, inputs: Iterable[Any], parameters: Any = None
+) -> None:
     """Raises for a name that nothing in the graph has, with the names there are."""
     patterns = list(_patterns(collapse))
     scopes = _scopes(nodes) if patterns else []
@@ -96,11 +88,13 @@ def refuse_unknown(nodes: Sequence[Value], names: Names, collapse: Collapse, inp
             known = f"there are {_described(scopes)}" if scopes else "it has none"
             raise UnknownChoice("collapse", pattern, f"folds no module of this graph; {known}")
     leaves = [names.own_name(node) for node in nodes if node.op is None and names.own_name(node)]
-    for one in inputs:
+    whole = hasattr(parameters, "named_parameters")  # an optimizer or module may own more than this graph uses
+    listed = () if parameters is None or whole else as_leaves(parameters, "parameters")
+    for option, one in (*(("inputs", one) for one in inputs), *(("parameters", one) for one in listed)):
         if isinstance(one, str) and one not in leaves:
-            raise UnknownChoice("inputs", one, f"no leaf is called that; there are {_listed(leaves)}")
+            raise UnknownChoice(option, one, f"no leaf is called that; there are {_listed(leaves)}")
         if isinstance(one, Value) and not any(one is node for node in nodes):
-            raise UnknownChoice("inputs", one, f"is not in this graph; its leaves are {_listed(leaves)}")
+            raise UnknownChoice(option, one, f"is not in this graph; its leaves are {_listed(leaves)}")
 
 
 def _patterns(collapse: Collapse) -> Iterator[str]:

@@ -62,9 +62,9 @@ class Reader:
         self.root = Unfolded(root, _folded_by(options.collapse) if not thorough else lambda node: False).root
         self.nodes = topological(self.root)
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
-        refuse_unknown(self.nodes, self.names, options.collapse, options.inputs)
+        refuse_unknown(self.nodes, self.names, options.collapse, options.inputs, options.parameters)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
-        self.role = Roles(self.nodes, self.names, options.inputs)
+        self.role = Roles(self.nodes, self.names, options.inputs, options.parameters)
         self.folded = fold(self.nodes, options, self._stays)
         self.names.stand_in(self.folded.stand_ins())
         self.names.read(filter(self.folded.shows, self.nodes))

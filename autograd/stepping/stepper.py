@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from autograd.drawing.groups import Collapse, chooser
-from autograd.drawing.options import as_inputs, refuse_unknown
+from autograd.drawing.options import refuse_unknown
+from autograd.drawing.roles import as_leaves
 from autograd.errors import StepError
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
@@ -73,7 +74,7 @@ class Stepper:
         names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
         optimizer: Any = None, noise: Any = 0.0, stands_for: Mapping[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        self.title, self.inputs, self.optimizer = title, as_inputs(inputs), optimizer
+        self.title, self.inputs, self.optimizer = title, as_leaves(inputs, "inputs"), optimizer
         self.stands_for = stands_for or {}  # of what is inside a module: whose copy each node is
         self.walk = Walk(root, grad, backward, start_noise=noise)
         self.root = root = self.walk.root

@@ -26,6 +26,27 @@ def test_leaves_of_plain_values():
     assert words(draw(scalar("L"), inputs="a"))["a"] == "input"
 
 
+def test_the_leaves_that_move_are_said_by_name_by_value_or_by_whoever_moves_them():
+    a, b, c = (Value(float(number), name=name) for number, name in enumerate("abc", 1))
+    root = a * b + c
+    assert [words(draw(root))[name] for name in "abc"] == ["parameter"] * 3
+    for parameters in ("a", ["a"], a, [a], nn.optim.SGD([("a", a)], lr=0.1)):
+        assert [words(draw(root, parameters=parameters))[name] for name in "abc"] == ["parameter", "input", "input"]
+    assert words(draw(root, parameters=["a", "b"], inputs="b"))["b"] == "input"
+    assert words(draw(root, parameters=[]))["a"] == "input"
+    model = nn.Linear(2, 1, rng=0)
+    hidden = model(Value([[1.0, 2.0]], name="x")) * a  # a model's parameters and a stray leaf
+    assert words(draw(hidden))["a"] == "input" and words(draw(hidden, parameters=[a]))["weight"] == "input"
+    assert words(draw(hidden, parameters=model))["weight"] == "parameter"
+
+
+def test_a_parameter_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="parameters='w': no leaf is called that; there are a, b"):
+        draw(scalar(), parameters="w")
+    with pytest.raises(TypeError, match=r"parameters: expected leaves or their names; got 3 \(int\)"):
+        draw(scalar(), parameters=3)
+
+
 def test_in_a_model_only_what_nn_made_is_a_parameter():
     x = Value([[1.0, 2.0]], name="x")
     twice = np.array([[2.0]])
