@@ -19,7 +19,7 @@ from .errors import BackwardError, LostGradientWarning, ShapeError
 from .graph import topological
 from .op import OPS, rank_of
 from .plain import as_data, as_plain
-from .recording import Running, enable_grad, frames_of_ours, running
+from .recording import Running, enable_grad, frames_of_ours, modes, running
 from .tree import flatten, leaves_like, unflatten
 from .value import Value
 
@@ -216,7 +216,11 @@ class Trace:
     @staticmethod
     def _source(x: Any) -> Value:
         if isinstance(x, Value):
-            return OPS["alias"](x) if x.requires_grad else Value(x._data, name=x.name)
+            if x.requires_grad or modes.tracer is None:
+                return OPS["alias"](x) if x.requires_grad else Value(x._data, name=x.name)
+            source = OPS["alias"](x)  # in a program: what x is at each call
+            source.requires_grad = True
+            return source
         return Value(x)
 
     def result(self) -> Any:

@@ -278,7 +278,9 @@ def apply_modes(node: Value) -> None:
         _check_finite(node)
     if asked.lines:
         node._note = (here.note or Note()).but(line=_user_line())
-    if not asked.recording:
+    if not asked.recording and asked.tracer is not None:  # a program computes it anew
+        node.requires_grad = False
+    elif not asked.recording:
         if _shares(node):  # a view such as p.T: as a leaf it may be edited, and p must not be
             node._data = node._data.copy()
         node.op = node._a = node._b = None

@@ -26,6 +26,8 @@ def _logcumsumexp_vjp(g, out, x, *, axis):
 def _logcumsumexp_lowered(x, axis=-1):
     """Each result is computed alone, so that a large one does not cost another its digits."""
     n = shape_of(x)[axis]
+    if not n:
+        return x
     rows = expand_dims(moveaxis(x, axis, -1), -2)
     return moveaxis(logsumexp(where(np.tril(np.ones((n, n), bool)), rows, -np.inf), axis=-1), -1, axis)
 

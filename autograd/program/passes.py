@@ -22,6 +22,7 @@ import numpy as np
 
 from ..graph import made_from
 from ..op import OPS, Op, apply
+from ..plain import as_plain
 from ..quiet import quiet
 from ..recording import enable_grad
 from ..value import Value
@@ -46,12 +47,11 @@ Lowering = Callable[[Op], Callable[..., Any] | None]  # how an op reads in simpl
 def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = attrgetter("lower")) -> Program:
     """Every op that has a lowering replaced by it. `example` is data for the inputs of the program."""
     builder = Builder(program)
-    data: list[Any] = [None] * len(program.types)
-    for r, x in (*program.constants.items(), *zip(program.inputs, example, strict=True)):
-        data[r] = x
+    data: dict[int, Any] = dict((*program.constants.items(), *zip(program.inputs, example, strict=True)))
     last = {r: place for place, i in enumerate(program.code) for r in i.inputs}
     with enable_grad():
         for place, i in enumerate(program.code):
+            i = builder.of_reals(i, data)
             inputs = [data[r] for r in i.inputs]
             if lowering(i.op) is None:
                 data[i.out] = i.op.compute(*inputs)
@@ -59,7 +59,7 @@ def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = at
             else:
                 data[i.out] = builder.add_lowered(i, inputs, lowering)
             for r in i.inputs:
-                if last[r] == place:
+                if last.get(r) == place:
                     data[r] = None  # a large graph has hundreds of arrays, and few are read for long
     return builder.program()
 
@@ -102,6 +102,25 @@ class Builder:
     def fresh(self, data: Any) -> int:
         self.types.append(type_of(data))
         return len(self.types) - 1
+
+    def of_reals(self, i: Instruction, data: dict[int, Any]) -> Instruction:
+        """An instruction that makes real numbers of truths or integers alone, with these as reals first: a lowering,
+        and NumPy's own functions, may know reals only.
+        """
+        dtype = self.types[i.out][1]
+        arrays = [r for r in i.inputs if r not in self.constants]
+        kinds = {self.types[r][1].kind for r in i.inputs if data[r] is not None}
+        if dtype.kind != "f" or not arrays or not kinds <= {"b", "i", "u"} or i.op.base.name in ("astype", "one_hot"):
+            return i
+        inputs = list(i.inputs)
+        for place, r in enumerate(inputs):
+            if r in arrays:
+                real = as_plain(np.asarray(data[r], dtype))
+                inputs[place] = self.fresh(real)
+                data[inputs[place]] = real
+                op = OPS["astype"].bind({"dtype": dtype.name})
+                self.add(Instruction(op, (r,), inputs[place], i.of, i.part, i.scope))
+        return i._replace(inputs=tuple(inputs))
 
     def add_lowered(self, i: Instruction, inputs: list[Any], lowering: Lowering) -> Any:
         """Record the lowering of one instruction on Values; the data of its result."""

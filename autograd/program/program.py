@@ -110,16 +110,16 @@ def is_weak(data: Any) -> bool:
 
 def common_dtype(program: Program, i: Instruction) -> np.dtype[Any]:
     """The dtype in which the operands of an op on single numbers meet, as in NumPy: that of the result; of a
-    comparison, one that holds them all. Plain numbers, and float64 scalars beside arrays, take that of the others.
+    comparison, one that holds them all. Plain numbers, and float64 scalars, which are Python floats in the engine, take
+    that of the others.
     """
     result = program.types[i.out][1]
     if result.kind != "b":
         return result
-    some_array = any(program.types[r][0] for r in i.inputs)
     met: list[Any] = []
     for r in i.inputs:
         data = program.constants.get(r)
-        scalar = some_array and program.types[r] == ((), _FLOAT)
+        scalar = program.types[r] == ((), _FLOAT)
         met.append(data if is_weak(data) else 0.0 if scalar else program.types[r][1])
     common = np.result_type(*met)
     for number in met:  # NumPy compares an int8 with 300, which is none, all the same

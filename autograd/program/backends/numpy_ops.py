@@ -37,6 +37,10 @@ def _copied(plan: Plan, i: Instruction) -> None:
 
 def _where(plan: Plan, i: Instruction) -> None:
     condition = plan.read(i.inputs[0])
+    if plan.dtype(i.inputs[0]).kind != "b":  # a number is true where it is not 0
+        truth = plan.spare(plan.shape(i.inputs[0]), bool)
+        plan.lines.append(f"{plan.function_named(np.not_equal)}({condition}, 0, {truth})")
+        condition = truth
     x, y = (plan.read(r, plan.dtype(i.out)) for r in i.inputs[1:])
     out, copyto = plan.out(i.out), plan.share("copyto", np.copyto)
     plan.lines.append(f"{out}[...] = {y}")

@@ -75,7 +75,7 @@ def _add_reader(builder: Builder, i: Instruction, wide: dict[int, int], narrow: 
     """An elementwise op takes wide rows as they are, and gives wide ones if its result had one column."""
     (shape, dtype) = builder.types[i.out]
     widths = {wide[r] for r in i.inputs if r in wide}
-    elementwise = bool(i.op.numpy) and isinstance(i.op.numpy[0], np.ufunc)
+    elementwise = i.op.base.pointwise and bool(i.op.numpy) and isinstance(i.op.numpy[0], np.ufunc)
     if elementwise and len(widths) == 1 and shape:
         (n,) = widths
         if shape[-1] == n or shape[-1] == 1:

@@ -177,13 +177,6 @@ def a_function_of_c(xs):
     return xs[0] * math.exp(xs[1].data)
 
 
-@refused(ARRAYS)
-def under_no_grad(x):
-    with ag.no_grad():
-        scale = (x * x).sum().data
-    return x.sum() * scale
-
-
 # --- edits, states, chance --------------------------------------------------------------------------------------------
 
 
@@ -258,6 +251,42 @@ def change_all():
     table[0] += 1.0
     edited[1] += 1.0
     log.append("not the function's")
+
+
+@right(ARRAYS)
+def under_no_grad(x):
+    with ag.no_grad():
+        scale = (x * x).sum().data
+    return x.sum() * scale
+
+
+@right(ARRAYS)
+def a_mask_under_no_grad(x):
+    with ag.no_grad():
+        mask = x > 0
+    return (x * mask).sum()
+
+
+@right(ARRAYS)
+def an_order_under_no_grad(x):
+    with ag.no_grad():
+        first = x.argmax()
+        order = np.argsort(x)
+    return (x * order).sum() * first
+
+
+@right(NUMBERS)
+def a_derivative_at_a_point_without_a_gradient(x):
+    def cube(z):
+        return z * z * z
+
+    there = ag.grad(cube)(np.floor(x)) + ag.grad(cube)(x.detach()) + ag.hessian(cube)(np.floor(x))
+    return x * (there + ag.jvp(cube, (np.floor(x),), (1.0,))[1])
+
+
+@right(NUMBERS)
+def the_larger_of_a_float32_and_a_result(x):
+    return np.fmax(np.float32(0.5), ag.exp(x)) * np.fmin(np.float32(0.5), ag.exp(x))
 
 
 @right(ARRAYS)

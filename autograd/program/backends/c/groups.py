@@ -79,7 +79,7 @@ def _joined(
 
 
 def _fits(step: Loop, group: Group, writers: dict[int, set[int]]) -> bool:
-    row = step.domain[:-1] == group.domain[:-1] and step.domain[-1:] == (1,) and not step.reduce
+    row = step.domain and step.domain == (*group.domain[:-1], 1) and group.domain and not step.reduce
     if step.domain != group.domain and not row:
         return False
     for place in step.reads:

@@ -257,6 +257,6 @@ def _start(reduce: str, dtype: Dtype) -> str:
 
 def _combined(reduce: str, total: str, value: str) -> str:
     if reduce in ("max", "min"):
-        sign = ">" if reduce == "max" else "<"
+        sign = ">=" if reduce == "max" else "<="  # of 0.0 and -0.0 the later one, as in NumPy
         return f"{{ const __typeof__({total}) y = {value}; {total} = (y {sign} {total}) | (y != y) ? y : {total}; }}"
     return f"{total} {_SIGN[reduce]}= {value};"

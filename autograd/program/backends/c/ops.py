@@ -25,9 +25,9 @@ def steps_of(program: Program, has_blas: bool) -> Steps:
 def runs_in_c(program: Program, i: Instruction) -> bool:
     """Whether an instruction can be written in C; if not, NumPy runs it."""
     types = [program.types[r] for r in (*i.inputs, i.out)]
-    if any(dtype.name not in C_TYPES for _, dtype in types) or any(
-        program.constants.get(r, 0) is None for r in i.inputs
-    ):
+    if any(dtype.name not in C_TYPES or 0 in shape for shape, dtype in types):
+        return False
+    if any(program.constants.get(r, 0) is None for r in i.inputs):
         return False
     name, (_, out) = i.op.base.name, types[-1]
     if i.op.base.c:

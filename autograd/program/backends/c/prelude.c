@@ -29,9 +29,9 @@ typedef int64_t i64;
 #endif
 
 // OpenMP's own max starts at the largest finite number in some compilers, and passes over NaN.
-#pragma omp declare reduction(largest : double, float : omp_out = (omp_in > omp_out) | (omp_in != omp_in) ? \
+#pragma omp declare reduction(largest : double, float : omp_out = (omp_in >= omp_out) | (omp_in != omp_in) ? \
                               omp_in : omp_out) initializer(omp_priv = -INFINITY)
-#pragma omp declare reduction(smallest : double, float : omp_out = (omp_in < omp_out) | (omp_in != omp_in) ? \
+#pragma omp declare reduction(smallest : double, float : omp_out = (omp_in <= omp_out) | (omp_in != omp_in) ? \
                               omp_in : omp_out) initializer(omp_priv = INFINITY)
 
 // --- exp and tanh, without branches, so that a loop over them is vectorised --------------------------------------
