@@ -94,14 +94,17 @@ def quantity(e: Expr) -> Any:
 
 
 class Derivation:
-    """The lines of one graph. `data` holds the numbers of nodes whose numbers may change later."""
+    """The lines of one graph. `data` holds the numbers to show in place of some nodes' own; `twins` are the
+    nodes of the caller, each with the node of this graph that stands for it."""
 
     def __init__(
-        self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any] | None = None, top: str = ""
-    ) -> None:
+        self, names: Names, nodes: Iterable[Value], root: Value, data: dict[Value, Any] | None = None, top: str = "",
+        twins: dict[Value, Value] | None = None,
+    ) -> None:  # fmt: skip
         self.names = names
         self.nodes = list(nodes)
-        self._data = data or {}
+        self._data, self._twins = data or {}, twins or {}
+        self._originals = {twin: node for node, twin in self._twins.items()}
         if len(self.nodes) <= NAMED_UP_TO:
             names.read(self.nodes)
         self._symbols: dict[int, Expr] = {}
@@ -121,15 +124,24 @@ class Derivation:
 
     def data(self, x: Any) -> Any:
         """The numbers of a node or plain operand."""
-        return self._data.get(x, x.data) if isinstance(x, Value) else x
+        if not isinstance(x, Value):
+            return x
+        x = self._twins.get(x, x)
+        return self._data.get(x, x.data)
+
+    def original(self, x: Value) -> Value:
+        """The caller's node that `x` stands for; itself where there is none."""
+        return self._originals.get(x, x)
 
     def name(self, x: Value) -> str:
         """What a text says for a node, as `Names.name`; for the root without a name what the gradients are of, `L`."""
+        x = self._twins.get(x, x)
         top = self.top if x is self._root else ""
         return clipped(visible(self.names.own_name(x) or top or self.names.name(x)), LONGEST_NAME)
 
     def slope(self, x: Value) -> str:
         """The symbol of a node's gradient: `∂L/∂K`."""
+        x = self._twins.get(x, x)
         name = self.name(x)
         is_word = bool(self.names.own_name(x)) or x is self._root
         return f"∂{self.top}/∂{name if is_word and SIMPLE_NAME.fullmatch(name) else f'({name})'}"

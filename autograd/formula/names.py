@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,10 +65,15 @@ class Names:
     >>> [names.expression(x) for x in (a, product, long)]
     ['', 'a * b', '(a * b − a) * (a * b + a)']
 
+    Of a graph that is a copy, `twin(x)` is the copy of what a caller or a module named.
+
     `Derivation` (lines.py) says the same for steps: there the root is `L`, long names are shortened, ∂L/∂a is a symbol.
     """
 
-    def __init__(self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True) -> None:
+    def __init__(
+        self, nodes: Iterable[Value], given: Mapping[str, Any] | None = None, nest: bool = True,
+        twin: Callable[[Any], Any] = lambda x: x,
+    ) -> None:  # fmt: skip
         self._nest = nest
         self._names: dict[int, str] = {}  # by id: arrays are named too
         self._kept: list[Any] = []  # keeps them alive, so that no other object gets their ids
@@ -77,7 +82,7 @@ class Names:
         self._made_up = (f"t{number}" for number in itertools.count(1))
         self._invented: set[int] = set()  # ids of the nodes that have such a name
         self._patterns: dict[Any, Any] = {}
-        self._collect(list(nodes), {} if given is None else given)
+        self._collect(list(nodes), {} if given is None else given, twin)
 
     # --- names -------------------------------------------------------------------------------------------------
 
@@ -229,11 +234,12 @@ class Names:
 
     # --- which names --------------------------------------------------------------------------------------------
 
-    def _collect(self, nodes: list[Value], given: Mapping[str, Any]) -> None:
+    def _collect(self, nodes: list[Value], given: Mapping[str, Any], twin: Callable[[Any], Any]) -> None:
         found: list[tuple[Any, str]] = []
         named: set[int] = set()
         own = ((node, node.name) for node in nodes if node.name)
         for x, name in (*parameter_paths(nodes), *own, *named_in(given)):
+            x = twin(x)
             if id(x) not in named:
                 named.add(id(x))
                 found.append((x, name))

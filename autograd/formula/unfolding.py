@@ -51,7 +51,7 @@ class Unfolded:
         if self._opens(node):
             self._twins[node] = self._open(node, inputs)
         elif any(a is not b for a, b in zip(inputs, node.inputs)):
-            self._twins[node] = _with_inputs(node, inputs)
+            self._twins[node] = with_inputs(node, inputs)
 
     def _opens(self, node: Value) -> bool:
         """Is it an op that exists only for speed, and is it to be opened?"""
@@ -76,7 +76,7 @@ class Unfolded:
         return result
 
 
-def _with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
+def with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
     """The same node, computed from other nodes with the same numbers. It shares its arrays: readers change nothing."""
     twin: Value = object.__new__(type(node))
     for slot in Value.__slots__:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby, repeat
@@ -32,8 +31,7 @@ class Walk:
     seed, incoming  the gradient to start from, and each node's whole gradient
     sent, paths     every contribution in order, and how many each node gets
     noise           how far rounding may have moved each node's gradient; empty if not asked for; the seed's is given
-    data, blurred   numbers to show in place of a node's own: of leaves, which may be changed later, and of results that
-                    are nothing but rounding errors, 0; and how far rounding may have moved these
+    data, blurred   0 in place of results that are nothing but rounding errors; and how far rounding moved these
     """
 
     def __init__(
@@ -52,7 +50,7 @@ class Walk:
         self.root = root = unfolded.root
         self.order = reach(root) if backward else []
         self.nodes = topological(root)
-        self.data = {node: copy.copy(node.data) for node in self.nodes if _may_change(node)}
+        self.data: dict[Value, Any] = {}
         self.incoming: dict[Value, Any] = {root: self.seed} if backward else {}
         self.noise: dict[Value, Any] = {root: start_noise} if backward else {}
         self.blurred: dict[Value, Any] = {}
@@ -149,11 +147,6 @@ def _refuse_array(root: Value) -> None:
             f"step({name}.sum()), or give one: step({name}, grad=np.ones({root.shape})). The forward pass alone is "
             f"step({name}, backward=False)"
         )
-
-
-def _may_change(node: Value) -> bool:
-    """Could an edit of a leaf change these numbers? Those of the leaf itself, and views of them."""
-    return node.op is None or (isinstance(node.data, np.ndarray) and node.data.base is not None)
 
 
 def _is_rounded(x: Any) -> bool:

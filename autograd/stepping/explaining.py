@@ -52,6 +52,7 @@ def explain(value: Value, root: Value | None = None) -> Explanation:
         lines.append(missing)
         return Explanation(printable("\n".join(line for line in lines if line)))
     stepper = _stepper(root)
+    value = stepper.twin(value)
     if root.size != 1:
         lines.append(f"({name_of(root)} has shape {root.shape}; this is about the gradient of its sum.)")
     lines += [_its_gradient(stepper, value), why_plus(stepper, value), why_bad_gradient(stepper, value)]
@@ -115,7 +116,7 @@ def _why_no_path(value: Value, root: Value, lost: str) -> str:
     if value not in nodes:
         says = f"{lost} because no" if value.grad is None else "No"  # it may have one from elsewhere
         return f"{says} path leads from {start} back to {it}: it was not used there."
-    if value not in _stepper(root).walk.incoming:
+    if (stepper := _stepper(root)).twin(value) not in stepper.walk.incoming:
         stops = [node.op.name for node in nodes if node.op and not node.requires_grad and value in topological(node)]
         where = f" ({stops[0]})" if stops else ""
         return f"{lost} because every path from {start} to it passes an op without a slope{where}."

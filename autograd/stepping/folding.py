@@ -27,7 +27,7 @@ def enough_closed(steps: list[Step]) -> Closed:
     """The modules that must close for the steps to become few enough: the innermost first."""
     if len(steps) <= MOST_STEPS:
         return chooser(None)
-    depth = max((depth_of(step.node.scope) for step in steps if step.node.scope is not None), default=0)
+    depth = max((depth_of(step.twin.scope) for step in steps if step.twin.scope is not None), default=0)
     while depth > 1 and len(folded(steps, chooser(depth))) > MOST_STEPS:
         depth -= 1
     return chooser(depth or None)
@@ -41,7 +41,7 @@ def closed_call(node: Value, closed: Closed) -> Scope | None:
 def folded(steps: list[Step], closed: Closed) -> list[Step]:
     """The steps with each closed call as one. A call's steps follow one another: it was computed in one go."""
     result: list[Step] = []
-    for (_, call), run in groupby(steps, key=lambda step: (step.kind, closed_call(step.node, closed))):
+    for (_, call), run in groupby(steps, key=lambda step: (step.kind, closed_call(step.twin, closed))):
         members = list(run)
         result += members if call is None else [_module_step(members, call)]
     return numbered(result)
@@ -49,16 +49,16 @@ def folded(steps: list[Step], closed: Closed) -> list[Step]:
 
 def _module_step(members: list[Step], call: Scope) -> Step:
     """One step for a whole call: what arrives at its result, and what leaves it for inputs and parameters."""
-    nodes = tuple(member.node for member in members)
+    twins = tuple(member.twin for member in members)
     first = members[0]
-    result = first.node if first.kind == BACKWARD else members[-1].node
-    step = Step(first.words, first.kind, result, first.incoming, call, nodes, first.noise)
-    inside = set(nodes)
+    result = first.twin if first.kind == BACKWARD else members[-1].twin
+    step = Step(first.words, first.kind, result, first.incoming, call, twins, first.noise)
+    inside = set(twins)
     sent: dict[Value, list[Contribution]] = {}
     for member in members:
         for contribution in member.contributions:
-            if contribution.parent not in inside:
-                sent.setdefault(contribution.parent, []).append(contribution)
+            if contribution.twin not in inside:
+                sent.setdefault(contribution.twin, []).append(contribution)
     step.contributions = tuple(_joined(step, parent, parts) for parent, parts in sent.items())
     return step
 
@@ -104,16 +104,16 @@ def _opened(step: Step, originals: dict[Value, Value]) -> Any:
 def _can_open(step: Step) -> bool:
     if step.module is not None:
         return _has_one_exit(step)
-    op = step.node.op
+    op = step.twin.op
     return op is not None and op.definition is not None and op.about.opens
 
 
 def _defined(step: Step) -> Any:
-    op = step.node.op
+    op = step.twin.op
     assert op is not None and op.definition is not None
-    result = op.definition(*(_leaf(step, x) for x in step.node.inputs), **op.settings)
+    result = op.definition(*(_leaf(step, x) for x in step.twin.inputs), **op.settings)
     if isinstance(result, Value):
-        result.name = step.words.name(step.node)
+        result.name = step.words.name(step.twin)
     return result
 
 
@@ -121,7 +121,7 @@ def _replayed(step: Step, originals: dict[Value, Value]) -> Any:
     """The module's nodes computed again, from leaves that stand for what came from outside; notes whose copy
     each is."""
     twins: dict[Value, Value] = {}
-    nodes = sorted(step.nodes, key=lambda node: node.stamp)
+    nodes = sorted(step.twins, key=lambda node: node.stamp)
     members = set(nodes)
     for node in nodes:
         for x in node.parents:
@@ -134,7 +134,7 @@ def _replayed(step: Step, originals: dict[Value, Value]) -> Any:
             twin._note = node._note
             twins[node] = twin
     originals.update((twin, node) for node, twin in twins.items())
-    return twins.get(step.node)
+    return twins.get(step.twin)
 
 
 def _leaf(step: Step, x: Any) -> Any:
@@ -150,7 +150,7 @@ def _leaf(step: Step, x: Any) -> Any:
 
 def _has_one_exit(step: Step) -> bool:
     """Does only the module's result leave it?"""
-    inner = set(step.nodes) - {step.node}
+    inner = set(step.twins) - {step.twin}
     return not any(
-        x in inner for node in step.words.nodes if node not in inner and node is not step.node for x in node.parents
+        x in inner for node in step.words.nodes if node not in inner and node is not step.twin for x in node.parents
     )

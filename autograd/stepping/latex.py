@@ -34,7 +34,7 @@ DOCUMENT = r"""\documentclass{article}
 def write(stepper: Stepper, document: bool) -> str:
     """Every step, as `align*` environments; as a document of its own if asked for."""
     blocks = [_block(stepper.steps[i : i + STEPS_AT_ONCE]) for i in range(0, len(stepper), STEPS_AT_ONCE)]
-    text = "\n".join(filter(None, blocks))
+    text = "\n".join(filter(None, [latex_escaped(stepper.note) and f"{latex_escaped(stepper.note)}\n", *blocks]))
     return DOCUMENT % (text or "Nothing is computed.") if document else text
 
 
@@ -55,10 +55,10 @@ def _rows(step: Step) -> Iterator[str]:
             yield rf"{latex_symbol(step.name)} &= {number_latex(step.value)}"
         for line in step.lines:
             is_last = line is step.lines[-1]
-            name = symbols.write(step.words.symbol(step.node)) if is_last else latex_symbol(line.result.name)
+            name = symbols.write(step.words.symbol(step.twin)) if is_last else latex_symbol(line.result.name)
             yield _line(step, line, name, symbols)
         return
-    yield rf"{symbols.slope(step.node)} &= {_number(step, step.arrives)} \qquad\text{{arrives}}"
+    yield rf"{symbols.slope(step.twin)} &= {_number(step, step.arrives)} \qquad\text{{arrives}}"
     own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
     for line in step.lines:
         if id(line.result) not in own:
@@ -69,7 +69,7 @@ def _rows(step: Step) -> Iterator[str]:
 
 def _contribution(contribution: Contribution, symbols: Latex) -> Iterator[str]:
     """What is added to one gradient; where several paths meet, the total so far."""
-    step, slope = contribution.step, symbols.slope(contribution.parent)
+    step, slope = contribution.step, symbols.slope(contribution.twin)
     sign = "=" if contribution.paths == 1 else r"\mathrel{+}="
     if contribution.line is None:
         yield f"{slope} &{sign} {_number(step, contribution.added)}"

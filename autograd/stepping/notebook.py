@@ -42,9 +42,10 @@ def fallback(stepper: Stepper) -> str:
     svg = View(stepper).badged_svg()
     image = base64.b64encode(svg.encode()).decode()
     title = xml(stepper.title or stepper.words.name(stepper.root))
+    note = f"<p>{xml(stepper.note)}</p>" if stepper.note else ""
     return (
         f'<p><img alt="{title}: the graph with values and gradients; numbers give the order of the backward steps" '
-        f'src="data:image/svg+xml;base64,{image}" style="max-width:100%"></p>{step_table(stepper)}'
+        f'src="data:image/svg+xml;base64,{image}" style="max-width:100%"></p>{note}{step_table(stepper)}'
     )
 
 
@@ -70,7 +71,7 @@ def _rows(step: Step) -> str:
     for contribution in step.contributions:
         total = "same" if contribution.previous is None else plain_text(contribution.sum_pieces())
         rows.append(
-            f"<tr>{first}<td><code>{xml(words.name(contribution.parent))}</code></td>"
+            f"<tr>{first}<td><code>{xml(words.name(contribution.twin))}</code></td>"
             f"<td><code>{xml(contribution.rule)}</code></td>"
             f'<td align="right"><code>{xml(step.printed(contribution.added).text)}</code></td>'
             f'<td align="right"><code>{xml(total)}</code></td></tr>'

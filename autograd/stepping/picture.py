@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograd.backprop import reach
 from autograd.drawing.cards import entries_block, gradient_block, gradient_row
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
@@ -86,11 +85,9 @@ class View:
     """A stepper's graph, laid out once."""
 
     def __init__(self, stepper: Stepper) -> None:
-        if stepper.walk.order:
-            reach(stepper.root)  # refuses a graph whose leaves were edited since
         self.stepper, self.words = stepper, stepper.words
         options = Options(collapse=stepper.is_closed, direction="TB", max_nodes=10**9, inputs=stepper.inputs,
-                          chains=False, title=stepper.title, stepping=True)  # fmt: skip
+                          parameters=stepper.parameters, chains=False, title=stepper.title, stepping=True)  # fmt: skip
         reader = Reader(stepper.root, options, stepper.names)
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups
@@ -112,7 +109,7 @@ class View:
         for node in self.stepper.walk.blurred:
             if (key := self.key_of[node]) not in self._groups:
                 self.tracks[key].plain = with_value(self.tracks[key].plain, self.words.data(node))
-        made = {self.key_of[step.node]: step.index + 1 for step in self.stepper if step.kind != BACKWARD}
+        made = {self.key_of[step.twin]: step.index + 1 for step in self.stepper if step.kind != BACKWARD}
         shown = {key: [node] for node, key in self.key_of.items()}
         shown |= {key: group.outputs for key, group in self._groups.items()}
         for key, track in self.tracks.items():
@@ -125,10 +122,10 @@ class View:
         for step in (step for step in self.stepper if step.kind == BACKWARD):
             if step.number == 1:
                 self._receive(self.stepper.root, step, step.incoming, "grad", self.stepper.root)
-            self.tracks[self.key_of[step.node]].step = step.index
+            self.tracks[self.key_of[step.twin]].step = step.index
             for one in step.contributions:
                 so_far = f" {one.path} of {one.paths} paths" if one.path < one.paths else ""
-                self._receive(one.parent, step, one.summed.value, f"grad{so_far}", one)
+                self._receive(one.twin, step, one.summed.value, f"grad{so_far}", one)
 
     def _receive(self, node: Value, step: Step, gradient: Any, caption: str, source: Contribution | Value) -> None:
         key = self.key_of[node]
@@ -151,11 +148,11 @@ class View:
         sent: dict[str, int] = {}
         used: dict[str, int] = {}
         for step in self.stepper:
-            head = self.key_of[step.node]
+            head = self.key_of[step.twin]
             if step.kind != BACKWARD:
                 for edge in (edge for edge in self.scene.edges if edge.head == head):
                     used[edge.key] = step.index + 1
-            for tail in {self.key_of[contribution.parent] for contribution in step.contributions}:
+            for tail in {self.key_of[contribution.twin] for contribution in step.contributions}:
                 for edge in between.get((tail, head), ()):
                     sent[edge.key] = step.index + 1
         return sent, used
@@ -164,9 +161,9 @@ class View:
 
     def cards_of(self, step: Step) -> tuple[str, list[str]]:
         """The card a step is about, and those of the inputs it reads or sends to."""
-        here = self.key_of[step.node]
+        here = self.key_of[step.twin]
         if step.kind == BACKWARD:
-            inputs: Iterable[str] = (self.key_of[contribution.parent] for contribution in step.contributions)
+            inputs: Iterable[str] = (self.key_of[contribution.twin] for contribution in step.contributions)
         else:
             inputs = (edge.tail for edge in self.scene.edges if edge.head == here)
         return here, [key for key in dict.fromkeys(inputs) if key != here]
@@ -242,7 +239,7 @@ class View:
             self.scene_at(len(self.stepper)), edges=tuple(replace(edge, style="plain") for edge in self.scene.edges)
         )
         badges = [
-            painter.badge(self.placement.boxes[self.key_of[step.node]], str(step.number))
+            painter.badge(self.placement.boxes[self.key_of[step.twin]], str(step.number))
             for step in self.stepper
             if step.kind == BACKWARD
         ]
@@ -257,7 +254,7 @@ def describe_step(step: Step) -> str:
     parts = []
     for contribution in step.contributions:
         which = f", path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else ""
-        parts.append(f"{shown(contribution.value)} to {words.name(contribution.parent)}{which}")
+        parts.append(f"{shown(contribution.value)} to {words.name(contribution.twin)}{which}")
     return f"{step.title}. {step.name} sends {' and '.join(parts) or 'nothing'}."
 
 

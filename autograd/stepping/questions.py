@@ -34,9 +34,9 @@ def why_now(stepper: Stepper, step: Step) -> str:
     """Why this step's turn has come."""
     words = stepper.words
     if step.kind != BACKWARD:
-        ready = list(dict.fromkeys(words.name(x) for x in step.node.parents))
+        ready = list(dict.fromkeys(words.name(x) for x in step.twin.parents))
         return f"{listed(ready)} {'is' if len(ready) == 1 else 'are'} known, so {step.name} can be computed."
-    senders = stepper.received.get(step.node, [])
+    senders = stepper.received.get(step.twin, [])
     if not senders:
         return f"{step.name} is where backprop starts: if it grows by 1, it grows by 1."
     names = list(dict.fromkeys(sender.step.name for sender in senders))
@@ -49,7 +49,7 @@ def why_now(stepper: Stepper, step: Step) -> str:
 
 def why_plus(stepper: Stepper, node: Value) -> str:
     """Why contributions are added; "" where only one arrives."""
-    senders = stepper.received.get(node, [])
+    senders = stepper.received.get(stepper.twin(node), [])
     if len(senders) < 2:
         return ""
     name = stepper.words.name(node)
@@ -68,7 +68,7 @@ def dominant_path(stepper: Stepper, node: Value) -> list[Contribution]:
     path: list[Contribution] = []
     while senders := stepper.ledger(node):
         path.append(max(senders, key=lambda c: (norm(c.value), norm(c.step.incoming))))
-        node = path[-1].step.node
+        node = path[-1].step.twin
     return path[::-1]
 
 
@@ -80,7 +80,7 @@ def factor(sent: Contribution) -> float:
 
 def why_small(stepper: Stepper, node: Value) -> str:
     """The factor along the dominant path that makes a gradient zero or tiny; "" if it is neither."""
-    gradient = stepper.walk.gradient(node)
+    gradient = stepper.walk.gradient(stepper.twin(node))
     if gradient is None or not np.all(np.isfinite(gradient)):
         return ""
     start, size = norm(stepper.walk.seed), norm(gradient)
@@ -94,7 +94,7 @@ def why_small(stepper: Stepper, node: Value) -> str:
         return f"Why so small: {count(len(path))} steps each take a little."
     worst = min(lossy, key=factor)
     text = (
-        f"Why so small: between {worst.step.name} and {stepper.words.name(worst.parent)} the gradient shrinks from "
+        f"Why so small: between {worst.step.name} and {stepper.words.name(worst.twin)} the gradient shrinks from "
         f"{rough(norm(worst.step.arrives.value))} to {rough(norm(worst.added.value))}. {reason(worst)}"
     )
     if others := len(lossy) - 1:
@@ -131,10 +131,10 @@ class Passage:
 def reason(contribution: Contribution) -> str:
     """What in the op makes a contribution smaller than what arrived."""
     step, words = contribution.step, contribution.step.words
-    op = step.node.op
+    op = step.twin.op
     assert op is not None
     others = [(name, words.data(x)) for name, x in contribution.others]
-    passage = Passage(op.name, step.incoming, step.value, words.data(contribution.parent), others, contribution.value)
+    passage = Passage(op.name, step.incoming, step.value, words.data(contribution.twin), others, contribution.value)
     small = op.about.small
     text = small(passage) if callable(small) else small if isinstance(small, str) else first_case(small, passage)
     if not text and not norm(contribution.added.value) and norm(contribution.value):
@@ -189,7 +189,7 @@ def why_bad_value(value: Value) -> str:
 
 def why_bad_gradient(stepper: Stepper, node: Value) -> str:
     """The first NaN or infinity on the way back to `node`; "" if its gradient has none."""
-    gradient = stepper.walk.incoming.get(node)
+    gradient = stepper.walk.incoming.get(stepper.twin(node))
     if gradient is None or np.all(np.isfinite(gradient)):
         return ""
     for step in stepper:
@@ -203,11 +203,11 @@ def why_bad_gradient(stepper: Stepper, node: Value) -> str:
 
 def _bad_step(contribution: Contribution) -> str:
     step, words = contribution.step, contribution.step.words
-    inputs = " and ".join(f"{words.name(x)} = {shown(words.data(x))}" for x in dict.fromkeys(step.node.parents))
-    remedy = (step.node.op.about.bad or ANY_REMEDY) if step.node.op is not None else ""
+    inputs = " and ".join(f"{words.name(x)} = {shown(words.data(x))}" for x in dict.fromkeys(step.twin.parents))
+    remedy = (step.twin.op.about.bad or ANY_REMEDY) if step.twin.op is not None else ""
     return (
         f"Why {_bad_word(contribution.value)}: going back, the first is what {step.name} sends to "
-        f"{words.name(contribution.parent)}: {contribution.numbers}, with {inputs}. {remedy}"
+        f"{words.name(contribution.twin)}: {contribution.numbers}, with {inputs}. {remedy}"
     )
 
 
@@ -225,15 +225,15 @@ def _bad_word(data: Any) -> str:
 
 def in_words(step: Step) -> str:
     """The step's rule in words; "" where nobody wrote one."""
-    return step.node.op.about.rule if step.node.op is not None and step.module is None else ""
+    return step.twin.op.about.rule if step.twin.op is not None and step.module is None else ""
 
 
 def asked_of(step: Step, mark: Callable[[str], str] = str) -> str:
     """What a reader may guess before a step is shown; `mark` writes the names in it."""
     if step.kind != BACKWARD:
         return "What will it be?"
-    sent = sorted(step.contributions, key=lambda c: step.module is not None and c.parent.op is None)  # inputs first
-    names = [mark(name) for name in dict.fromkeys(step.words.name(c.parent) for c in sent)]
+    sent = sorted(step.contributions, key=lambda c: step.module is not None and c.twin.op is None)  # inputs first
+    names = [mark(name) for name in dict.fromkeys(step.words.name(c.twin) for c in sent)]
     if not names:
         return "It sends nothing on."
     if len(names) > MOST_LISTED:

@@ -167,9 +167,9 @@ def _headline(step: Step) -> str:
         caption(MARGIN, 50, step.title, tint, weight=700, size=TITLE),
         text(left, 50, abridged(visible(step.reading), room), token="ink", size=READING, family=theme.MONO),
     ]
-    if step.node.line:
+    if step.twin.line:
         room = int((WIDTH - 2 * MARGIN) / mono_width("0", SMALL))
-        source = abridged(visible(step.node.line), room)
+        source = abridged(visible(step.twin.line), room)
         parts.append(text(MARGIN, 78, source, token="muted", size=SMALL, family=theme.MONO))
     return "".join(parts)
 

@@ -14,7 +14,7 @@ import numpy as np
 from autograd.drawing.groups import Collapse, chooser
 from autograd.drawing.options import refuse_unknown
 from autograd.drawing.roles import as_leaves
-from autograd.errors import StepError
+from autograd.errors import BackwardError, StepError
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.numbers import count
@@ -22,12 +22,15 @@ from autograd.formula.walk import Walk
 from autograd.graph import calls_around
 from autograd.stepping import update
 from autograd.stepping.folding import Closed, enough_closed, folded, inside
+from autograd.stepping.questions import listed
+from autograd.stepping.snapshot import Snapshot
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
 from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.picture import View
 
+NAMED_IN_NOTE = 3  # leaves
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 
 Break = Callable[[Step], bool]
@@ -35,7 +38,8 @@ Break = Callable[[Step], bool]
 
 def step(
     root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
-    names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", optimizer: Any = None,
+    names: Mapping[str, Any] | None = None, inputs: Any = (), parameters: Any = None, title: str = "",
+    optimizer: Any = None,
 ) -> Stepper:  # fmt: skip
     """Every step of the forward pass that made `root` and of backprop from it, without touching any `.grad`.
 
@@ -43,7 +47,8 @@ def step(
     backward    False shows the forward pass alone
     collapse    modules to take as one step, as in `draw`; by default none, in graphs of over 1000 steps enough
     names       more names, such as `locals()`
-    inputs      leaves (or their names) to show as inputs
+    parameters  the leaves that move in training: leaves, their names, an optimizer or a module. By default those of
+                `optimizer`, else the parameters of `nn`, else all leaves that require a gradient; never `inputs`
     optimizer   of `nn.optim`, whose update the page shows and trains with; by default gradient descent
 
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
@@ -58,12 +63,15 @@ def step(
         to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
             2.4577×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
     """
-    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs, title=title,
-                   optimizer=optimizer)  # fmt: skip
+    return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs,
+                   parameters=parameters, title=title, optimizer=optimizer)  # fmt: skip
 
 
 class Stepper:
     """The steps of a graph, with a cursor between them. It starts before the first step.
+
+    It is a snapshot: when leaves are edited later it keeps the numbers it was made from, and `note` says which leaves.
+    Of a graph whose leaves had been edited before, the results are computed anew.
 
     `next()` does a step and returns it, `back()` undoes one and returns it. Indexing and iteration leave the
     cursor alone. In a notebook it shows itself; `save("step.html")` writes one page that needs nothing else.
@@ -71,17 +79,29 @@ class Stepper:
 
     def __init__(
         self, root: Value, *, grad: Any = None, backward: bool = True, collapse: Collapse = None,
-        names: Mapping[str, Any] | None = None, inputs: Iterable[Any] = (), title: str = "", top: str = "",
-        optimizer: Any = None, noise: Any = 0.0, stands_for: Mapping[Value, Value] | None = None,
+        names: Mapping[str, Any] | None = None, inputs: Any = (), parameters: Any = None, title: str = "",
+        top: str = "", optimizer: Any = None, noise: Any = 0.0,
+        stands_for: Mapping[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        self.title, self.inputs, self.optimizer = title, as_leaves(inputs, "inputs"), optimizer
-        self.stands_for = stands_for or {}  # of what is inside a module: whose copy each node is
-        self.walk = Walk(root, grad, backward, start_noise=noise)
-        self.root = root = self.walk.root
-        update.check(optimizer, self.walk.nodes)
-        self.names = Names(self.walk.nodes, names, nest=len(self.walk.nodes) <= NESTED_UP_TO)
-        refuse_unknown(self.walk.nodes, self.names, collapse, self.inputs)
-        self.words = Derivation(self.names, self.walk.nodes, root, self.walk.data, top)
+        self.title, self.optimizer, self.remembered = title, optimizer, update.remembered(optimizer)
+        if not isinstance(root, Value):
+            raise BackwardError(
+                f"step: only a Value has gradients and steps; got {type(root).__name__}. Leave out .data, float() and "
+                ".item() before it."
+            )
+        self.snapshot = Snapshot(root)
+        self.walk = Walk(self.snapshot.root, grad, backward, start_noise=noise)
+        self.root, nodes = self.walk.root, self.walk.nodes
+        self.inputs = tuple(map(self.twin, as_leaves(inputs, "inputs")))
+        moving = optimizer if parameters is None else parameters
+        self.parameters = None if moving is None else tuple(map(self.twin, as_leaves(moving, "parameters")))
+        self.stands_for = {self.twin(copy): x for copy, x in (stands_for or {}).items()}  # of what is inside a module
+        update.check(optimizer, self)
+        self.names = Names(nodes, names, nest=len(nodes) <= NESTED_UP_TO, twin=self.twin)
+        named = parameters if hasattr(parameters, "named_parameters") else self.parameters
+        refuse_unknown(nodes, self.names, collapse, self.inputs, None if parameters is None else named)
+        twins = {node: self.twin(node) for node in self.snapshot.nodes}
+        self.words = Derivation(self.names, nodes, self.root, self.walk.data, top, twins)
         self.every = steps_of(self.walk, self.words)
         self._chosen: Closed = enough_closed(self.every) if collapse is None else chooser(collapse)
         self._opened: set[int] = set()  # serials of calls that were opened again
@@ -159,7 +179,7 @@ class Stepper:
 
     def find(self, place: str | Value, kind: str | None = None) -> int:
         """The index of a node's step."""
-        name = self.words.name(self.walk.twin(place)) if isinstance(place, Value) else place
+        name = self.words.name(self.twin(place)) if isinstance(place, Value) else place
         found = self._places.get(name, [])
         if kind is not None:
             found = [index for index in found if self.steps[index].kind == kind]
@@ -173,11 +193,11 @@ class Stepper:
         """The steps that each name leads to; a leaf's leads to the one that completes its gradient."""
         places: dict[str, list[int]] = {}
         for step in self.steps:
-            for name in {step.name, step.node.name or step.name, self.names.expression(step.node)}:
+            for name in {step.name, step.twin.name or step.name, self.names.expression(step.twin)}:
                 places.setdefault(name, []).append(step.index)
         for step in self.steps:
             for contribution in step.contributions:
-                leaf = contribution.parent
+                leaf = contribution.twin
                 if leaf.op is None and contribution.path == contribution.paths:
                     shown = self.words.name(leaf)  # a long name, or one with odd characters, is shown changed
                     for name in {shown, leaf.name or shown}:
@@ -198,12 +218,12 @@ class Stepper:
             tests.append(name)
         elif name is not None:
             self.find(name)  # an unknown name is a mistake
-            tests.append(lambda step: name in (step.name, step.node.name))
+            tests.append(lambda step: name in (step.name, step.twin.name))
         if op is not None:
-            tests.append(lambda step: any(node.op is not None and node.op.name == op for node in step.nodes))
+            tests.append(lambda step: any(node.op is not None and node.op.name == op for node in step.twins))
         if module is not None:
             chosen = chooser(module)
-            tests.append(lambda step: any(chosen(call) for node in step.nodes for call in calls_around(node)))
+            tests.append(lambda step: any(chosen(call) for node in step.twins for call in calls_around(node)))
         if bad:
             tests.append(_meets_bad)
         if over is not None:
@@ -226,19 +246,19 @@ class Stepper:
             raise StepError(f"into: {what}; next() does it")
         self._opened.add(target.module.serial)
         before = self.steps[: self.position]
-        first = next(step for step in self.every if step.node in target.nodes and step.kind == target.kind)
+        first = next(step for step in self.every if step.twin in target.twins and step.kind == target.kind)
         self._fold()
-        done = {(step.kind, node) for step in before for node in step.nodes}
-        self.position = sum(all((step.kind, node) in done for node in step.nodes) for step in self.steps)
-        return next(step for step in self.steps if step.kind == first.kind and first.node in step.nodes)
+        done = {(step.kind, node) for step in before for node in step.twins}
+        self.position = sum(all((step.kind, node) in done for node in step.twins) for step in self.steps)
+        return next(step for step in self.steps if step.kind == first.kind and first.twin in step.twins)
 
     def over(self) -> Step:
         """Do the next step, or, if it lies in a module, all steps of that module call; returns the last."""
         upcoming = self.next()
-        scope = upcoming.node.scope if upcoming.module is None else None
+        scope = upcoming.twin.scope if upcoming.module is None else None
         while scope is not None and self.position < len(self):
             following = self.steps[self.position]
-            if following.kind != upcoming.kind or scope not in calls_around(following.node):
+            if following.kind != upcoming.kind or scope not in calls_around(following.twin):
                 break
             upcoming = self.next()
         return upcoming
@@ -253,9 +273,9 @@ class Stepper:
             if step.kind == BACKWARD:
                 if not known:
                     known[self.root] = self.walk.seed
-                known.update((node, self.walk.incoming[node]) for node in step.nodes)
-                known.update((contribution.parent, contribution.total) for contribution in step.contributions)
-        return known
+                known.update((twin, self.walk.incoming[twin]) for twin in step.twins)
+                known.update((contribution.twin, contribution.total) for contribution in step.contributions)
+        return {self.words.original(twin): gradient for twin, gradient in known.items()}
 
     def gradient(self, node: Value | str) -> Any:
         """A node's gradient so far; None if nothing has arrived by the cursor."""
@@ -263,9 +283,9 @@ class Stepper:
 
     def ledger(self, node: Value | str) -> Ledger:
         """Every contribution to a node's gradient, whatever the cursor."""
-        node = self.node(node)
-        entries = Ledger(self._every_received.get(node, ()))
-        entries.node, entries.words, entries.total = node, self.words, self.walk.incoming.get(node)
+        twin = self.twin(self.node(node))
+        entries = Ledger(self._every_received.get(twin, ()))
+        entries.twin, entries.words, entries.total = twin, self.words, self.walk.incoming.get(twin)
         return entries
 
     @functools.cached_property
@@ -280,12 +300,17 @@ class Stepper:
     def node(self, node: Value | str) -> Value:
         """The node of that name."""
         if isinstance(node, Value):
-            return self.walk.twin(node)
+            return node
         known = {self.words.name(one): one for one in self.walk.nodes}
         known |= {one.name: one for one in self.walk.nodes if one.name}
         if node not in known:
             raise StepError(f"no node is called {node!r}{_did_you_mean(node, known)}")
-        return known[node]
+        return self.words.original(known[node])
+
+    def twin(self, x: Any) -> Any:
+        """The snapshot's copy of a node or plain array."""
+        twin = self.snapshot.twin(x)
+        return self.walk.twin(twin) if isinstance(twin, Value) else twin
 
     # --- faces ------------------------------------------------------------------------------------------------
 
@@ -344,15 +369,31 @@ class Stepper:
 
         return notebook.bundle(self)
 
+    @property
+    def note(self) -> str:
+        """Which leaves were edited before the steps were made, so that they are computed anew, or since; "" if none."""
+        anew, since = map(self._listed, (self.snapshot.stale, self.snapshot.edited))
+        said = [f"{anew} edited since; computed anew"] if anew else []
+        said += [f"{since} edited since; these are the numbers from before"] if since else []
+        return ". ".join(said)
+
+    def _listed(self, leaves: list[Value]) -> str:
+        """`w was`, `a, b and 2 more were`; "" for none."""
+        names = [self.words.name(self.twin(leaf)) for leaf in leaves]
+        if len(names) > NAMED_IN_NOTE + 1:
+            names[NAMED_IN_NOTE:] = [f"{count(len(names) - NAMED_IN_NOTE)} more"]
+        return f"{listed(names)} {'was' if len(leaves) == 1 else 'were'}" if leaves else ""
+
     def __repr__(self) -> str:
         forward = sum(step.kind == FORWARD for step in self.steps)
         where = "before the first" if self.position == 0 else f"at step {self.position - 1}, {self.current!r}"
         steps = f"{forward} steps forward, {len(self) - forward} backward"
-        return f"<Stepper of {self.words.reading(self.root)}: {steps}; {where}>"
+        note = f"; {self.note}" if self.note else ""
+        return f"<Stepper of {self.words.reading(self.root)}: {steps}; {where}{note}>"
 
     def __str__(self) -> str:
         """All steps as text."""
-        return "\n\n".join(map(str, self.steps))
+        return "\n\n".join(filter(None, (self.note, *map(str, self.steps))))
 
     def _counted(self) -> str:
         return f"{count(len(self))} step{'s' if len(self) != 1 else ''}"
@@ -368,7 +409,7 @@ def _by_parent(steps: Iterable[Step]) -> dict[Value, list[Contribution]]:
     found: dict[Value, list[Contribution]] = {}
     for step in steps:
         for contribution in step.contributions:
-            found.setdefault(contribution.parent, []).append(contribution)
+            found.setdefault(contribution.twin, []).append(contribution)
     return found
 
 

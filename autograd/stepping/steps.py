@@ -25,7 +25,7 @@ ORDINALS = ("first", "second", "third")
 class Contribution:
     """What one step adds to the gradient of one input.
 
-    parent      the input, a Value
+    parent      the input, a Value; `twin` is its copy in the stepper's snapshot
     rule        in symbols, `g` being the gradient that arrives: `g * b`; a longer rule as lines, `u = …; p * u`
     symbols     the same with every gradient's own symbol: `∂L/∂a += ∂L/∂c * b`
     numbers     the same in numbers: `0.5 × 3 = 1.5`, with `≈` where the result was rounded
@@ -36,10 +36,14 @@ class Contribution:
     path, paths this is the `path`-th of `paths` contributions that meet at the parent
     """
 
-    def __init__(self, step: Step, parent: Value, value: Any, total: Any, noise: tuple[Any, Any] = (0.0, 0.0)) -> None:
-        self.step, self.parent, self.value, self.total, self.noise = step, parent, value, total, noise
+    def __init__(self, step: Step, twin: Value, value: Any, total: Any, noise: tuple[Any, Any] = (0.0, 0.0)) -> None:
+        self.step, self.twin, self.value, self.total, self.noise = step, twin, value, total, noise
         self.previous: Contribution | None = None  # `numbered` says which, and counts the paths
         self.path = self.paths = 1
+
+    @property
+    def parent(self) -> Value:
+        return self.step.words.original(self.twin)
 
     @property
     def before(self) -> Any:
@@ -50,14 +54,14 @@ class Contribution:
         """Which operand the parent was; -1 where a whole module contributes at once."""
         if self.step.module is not None:
             return -1
-        earlier = [other for other in self.step.contributions if other.parent is self.parent].index(self)
-        inputs, lines = self.step.node.inputs, self.step.sent_lines
-        return [i for i, x in enumerate(inputs) if x is self.parent and lines[i] is not None][earlier]
+        earlier = [other for other in self.step.contributions if other.twin is self.twin].index(self)
+        inputs, lines = self.step.twin.inputs, self.step.sent_lines
+        return [i for i, x in enumerate(inputs) if x is self.twin and lines[i] is not None][earlier]
 
     @property
     def others(self) -> list[tuple[str, Any]]:
         """The other inputs of the op, each with its name; a plain number is called by itself."""
-        inputs = [x for x in self.step.node.inputs if x is not None and x is not self.parent]
+        inputs = [x for x in self.step.twin.inputs if x is not None and x is not self.twin]
         return [(self.step.words.name(x) if isinstance(x, Value) else shown(x), x) for x in inputs]
 
     # --- quantities, for lines and ledgers -----------------------------------------------------------------------
@@ -66,14 +70,14 @@ class Contribution:
     def added(self) -> Expr:
         """What is added, as a quantity; where rounding errors are all there is, 0."""
         clean = without_noise(self.value, self.noise[0])
-        return Expr(self.step.words.slope(self.parent), clean, is_gradient=True)
+        return Expr(self.step.words.slope(self.twin), clean, is_gradient=True)
 
     @functools.cached_property
     def summed(self) -> Expr:
         """The total with it, as a quantity."""
         if self.before is None:
             return self.added
-        return Expr(f"{self.step.words.slope(self.parent)}, total", without_noise(self.total, self.noise[1]),
+        return Expr(f"{self.step.words.slope(self.twin)}, total", without_noise(self.total, self.noise[1]),
                     is_gradient=True)  # fmt: skip
 
     @functools.cached_property
@@ -124,7 +128,7 @@ class Contribution:
     @property
     def own_symbols(self) -> str:
         """What is added to which gradient, without the lines before it."""
-        return f"{self.step.words.slope(self.parent)} += {self._texts('')[-1]}"
+        return f"{self.step.words.slope(self.twin)} += {self._texts('')[-1]}"
 
     def _texts(self, gradient: str) -> list[str]:
         write = self.step.words.names.written
@@ -158,16 +162,16 @@ class Contribution:
     @property
     def operand(self) -> str:
         """The parent by its name; `first v` in `v * v`, where a partial derivative is by one of several operands."""
-        name = self.step.words.name(self.parent)
+        name = self.step.words.name(self.twin)
         if not self._twice:
             return name
-        before = sum(x is self.parent for x in self.step.node.inputs[: self.place])
+        before = sum(x is self.twin for x in self.step.twin.inputs[: self.place])
         return f"{ORDINALS[before]} {name}" if before < len(ORDINALS) else f"{name}, operand {self.place + 1}"
 
     @property
     def _twice(self) -> bool:
         """Does the step send to the same parent more than once, as to one operand and another?"""
-        return self.place >= 0 and sum(other.parent is self.parent for other in self.step.contributions) > 1
+        return self.place >= 0 and sum(other.twin is self.twin for other in self.step.contributions) > 1
 
     def entry(self, *index: int) -> str:
         """The arithmetic of one entry: `0 × 0 + 0.5 × 0.1 = 0.05`."""
@@ -178,7 +182,7 @@ class Contribution:
             number = None
         if number is None or np.ndim(number):
             raise IndexError(
-                f"entry{index}: the contribution to {self.step.words.name(self.parent)} has shape {value.shape}; "
+                f"entry{index}: the contribution to {self.step.words.name(self.twin)} has shape {value.shape}; "
                 f"give {value.ndim} whole numbers within it"
             )
         place = tuple(i % n for i, n in zip(index, value.shape))
@@ -194,26 +198,31 @@ class Step:
     """One step: an op computed (`kind` "forward"), or one application of the chain rule ("backward").
 
     `incoming` is the gradient that arrives, `contributions` what goes out, in operand order; a forward step
-    has neither. A folded module is one step: `nodes` are then all its nodes, and `node` its result.
+    has neither. `node` is the Value that it is about, and `twin` its copy in the stepper's snapshot. A folded module is
+    one step: `twins` are then all its nodes, and `node` is its result.
     """
 
     contributions: tuple[Contribution, ...] = ()
 
     def __init__(
-        self, words: Derivation, kind: str, node: Value, incoming: Any = None, module: Scope | None = None,
-        nodes: tuple[Value, ...] = (), noise: Any = 0.0,
+        self, words: Derivation, kind: str, twin: Value, incoming: Any = None, module: Scope | None = None,
+        twins: tuple[Value, ...] = (), noise: Any = 0.0,
     ) -> None:  # fmt: skip
-        self.words, self.kind, self.node, self.incoming = words, kind, node, incoming
+        self.words, self.kind, self.twin, self.incoming = words, kind, twin, incoming
         self.module = module
-        self.nodes = nodes or (node,)
+        self.twins = twins or (twin,)
         self.noise = noise
         self.index = -1  # among all steps
         self.number = self.count = 0  # "10 of 11" among those of its kind
 
     @property
+    def node(self) -> Value:
+        return self.words.original(self.twin)
+
+    @property
     def name(self) -> str:
         """What the step's card is called."""
-        return (self.module.path or self.module.kind) if self.module is not None else self.words.name(self.node)
+        return (self.module.path or self.module.kind) if self.module is not None else self.words.name(self.twin)
 
     @property
     def title(self) -> str:
@@ -225,13 +234,13 @@ class Step:
         """`K = X @ WK`"""
         if self.module is not None:
             kind = f"  {self.module.kind}" if self.module.kind != self.name else ""
-            return f"{self.name}{kind}, {len(self.nodes)} operation{'s' * (len(self.nodes) != 1)}"
-        return self.words.reading(self.node)
+            return f"{self.name}{kind}, {len(self.twins)} operation{'s' * (len(self.twins) != 1)}"
+        return self.words.reading(self.twin)
 
     @property
     def value(self) -> Any:
         """What the node holds."""
-        return self.words.data(self.node)
+        return self.words.data(self.twin)
 
     # --- lines ---------------------------------------------------------------------------------------------------
 
@@ -241,7 +250,7 @@ class Step:
         if self.module is not None:
             return []
         if self.kind == FORWARD:
-            return self.words.forward(self.node)
+            return self.words.forward(self.twin)
         found: dict[int, Line] = {}
         for contribution in self.contributions:
             for line in contribution.lines:
@@ -251,12 +260,12 @@ class Step:
     @functools.cached_property
     def sent_lines(self) -> list[list[Line] | None]:
         """For each input the lines of what is sent to it, None where nothing is."""
-        return self.words.backward(self.node, self.arrives.value)
+        return self.words.backward(self.twin, self.arrives.value)
 
     @functools.cached_property
     def arrives(self) -> Expr:
         """The gradient that arrives, as a quantity."""
-        return self.words.gradient(self.node, without_noise(self.incoming, self.noise))
+        return self.words.gradient(self.twin, without_noise(self.incoming, self.noise))
 
     @property
     def digits(self) -> Digits:
@@ -331,12 +340,12 @@ class Step:
 class Ledger(tuple[Contribution, ...]):
     """Every contribution to one gradient, in the order they were added; they sum to it exactly."""
 
-    node: Value
+    twin: Value
     words: Derivation
     total: Any
 
     def __str__(self) -> str:
-        slope = self.words.slope(self.node)
+        slope = self.words.slope(self.twin)
         lines = [f"{slope} = {'—' if self.total is None else shown(self.total)}"]
         for entry in self:
             lines.append(f"    via {entry.via}: {entry.rule} adds {entry.step.printed(entry.added).text}, {entry.now}")
@@ -365,10 +374,10 @@ def numbered(steps: list[Step]) -> list[Step]:
         seen[step.kind] += 1
         step.index, step.number, step.count = index, seen[step.kind], counts[step.kind]
         for one in step.contributions:
-            one.previous = latest.get(one.parent)
+            one.previous = latest.get(one.twin)
             one.path = one.previous.path + 1 if one.previous else 1
-            latest[one.parent] = one
+            latest[one.twin] = one
     for step in steps:
         for one in step.contributions:
-            one.paths = latest[one.parent].path
+            one.paths = latest[one.twin].path
     return steps

@@ -48,7 +48,7 @@ def painted(row: TextRow, colour: bool) -> str:
 
 def described(step: Step, width: int) -> list[TextRow]:
     """A whole step: its headline, and its body below."""
-    made_at = f"   {step.node.line}" if step.node.line else ""
+    made_at = f"   {step.twin.line}" if step.twin.line else ""
     headline = fitted([(step.title, "strong"), (f"  {step.reading}", ""), (made_at, "muted")], width)
     return [*headline, *indented([row for part in body(step, width - len(INDENT)) for row in part])]
 
@@ -79,7 +79,7 @@ def named_rows(step: Step, named: Iterable[Line], width: int) -> list[list[TextR
 def contribution_rows(contribution: Contribution, width: int) -> list[TextRow]:
     words = contribution.step.words
     paths = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
-    name = words.name(contribution.parent)
+    name = words.name(contribution.twin)
     symbols, space = contribution.own_symbols, ("   ", "")
     head, rule, tail = [("to ", ""), (name, "strong")], (symbols, "gradient"), (paths, "muted")
     if columns(f"to {name}   {symbols}   {paths}") <= width:
@@ -189,7 +189,7 @@ class Player:
             return
         answers = [questions.why_now(self.stepper, step)]
         for contribution in step.contributions:
-            answers += [questions.why_plus(self.stepper, contribution.parent), questions.why_sent_little(contribution)]
+            answers += [questions.why_plus(self.stepper, contribution.twin), questions.why_sent_little(contribution)]
         self.note = "\n".join(dict.fromkeys(answer for answer in answers if answer))
 
     def do_open(self) -> None:
@@ -211,6 +211,8 @@ class Player:
             upcoming = stepper.steps[done]
             asked = f"Next: {upcoming.title.lower()}, {upcoming.reading}. {questions.asked_of(upcoming)}"
             rows += [[], *flowed([asked], width)]
+        if stepper.note:
+            rows += [[], *flowed([stepper.note], width)]
         if self.note:
             rows += [[], *(row for said in self.note.splitlines() for row in flowed([said], width))]
         keys = HELP + (" (one level up)" if len(self.levels) > 1 else "")

@@ -6,11 +6,12 @@ parameter (a momentum, the number of steps) goes in and comes out: a page that r
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograd.drawing.roles import Roles
+from autograd.drawing.roles import moving_leaves
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation, Line, clean_value, descended
@@ -32,9 +33,6 @@ class Descent:
 
     def named_parameters(self) -> list[tuple[str, Value]]:
         return [("", parameter) for parameter in self.parameters]
-
-    def state_dict(self) -> dict[str, Any]:
-        return {}
 
     def move(self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any) -> tuple[Any, dict[str, Any]]:
         return descended(p, g, rate), state
@@ -71,24 +69,29 @@ class Updates:
 
     def __init__(self, stepper: Stepper) -> None:
         walk, words, optimizer = stepper.walk, stepper.words, stepper.optimizer
-        if optimizer is None:
-            role = Roles(walk.nodes, stepper.names, stepper.inputs)
-            optimizer = Descent([node for node in walk.nodes if role(node) == "parameter"])
+        moving = moving_leaves(walk.nodes, stepper.names, stepper.parameters, stepper.inputs)
+        optimizer = Descent(moving) if optimizer is None else optimizer
         self.name = "gradient descent" if isinstance(optimizer, Descent) else type(optimizer).__name__
-        self.rate = Expr(words.names.step_name("η"), float(optimizer.rate))
-        remembered, self.all = optimizer.state_dict(), []
-        for name, node in optimizer.named_parameters():
-            if walk.gradient(node) is not None and node is not stepper.root:
-                state = {slot: np.asarray(remembered[f"{slot}.{name}"], float) for slot in optimizer.slots}
-                self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, state))
+        rate, state = stepper.remembered if stepper.remembered is not None else (optimizer.rate, {})
+        self.rate, self.all = Expr(words.names.step_name("η"), rate), []
+        for name, parameter in optimizer.named_parameters():
+            node = stepper.twin(parameter)
+            if node in moving and walk.gradient(node) is not None and node is not stepper.root:
+                slots = {slot: np.asarray(state[f"{slot}.{name}"], float) for slot in optimizer.slots}
+                self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, slots))
 
 
-def check(optimizer: Any, nodes: list[Value]) -> None:
+def remembered(optimizer: Any) -> tuple[float, dict[str, Any]] | None:
+    """An optimizer's learning rate and what it remembers at this moment."""
+    return (float(optimizer.rate), copy.deepcopy(optimizer.state_dict())) if hasattr(optimizer, "move") else None
+
+
+def check(optimizer: Any, stepper: Stepper) -> None:
     """Refuse what is no optimizer, or none of this graph."""
     if optimizer is None:
         return
     name = type(optimizer).__name__
     if not hasattr(optimizer, "move"):
         raise TypeError(f"step: expected an optimizer of nn.optim, such as nn.optim.SGD([a, b], lr=0.1); got {name}")
-    if not any(node is parameter for _, parameter in optimizer.named_parameters() for node in nodes):
+    if not any(stepper.twin(parameter) in stepper.walk.nodes for _, parameter in optimizer.named_parameters()):
         raise ValueError(f"step: this {name} moves no leaf of the graph; give it those, as in nn.optim.{name}([a, b])")

@@ -174,4 +174,5 @@ def _title(stepper: Stepper) -> str:
 def _subtitle(stepper: Stepper) -> str:
     root = stepper.root
     value = f' = <span id="hg-root">{short(root.data)}</span>' if root.size == 1 else ""
-    return f"{xml(stepper.words.name(root))}{value}, {count(len(stepper))} steps"
+    note = f". {xml(stepper.note)}" if stepper.note else ""
+    return f"{xml(stepper.words.name(root))}{value}, {count(len(stepper))} steps{note}"

@@ -69,10 +69,10 @@ class Live:
     def _send_back(self, stepper: Stepper) -> None:
         for step in stepper.every:
             if step.kind == BACKWARD:
-                arrived = self.gradients.get(step.node)
+                arrived = self.gradients.get(step.twin)
                 if arrived is None:
-                    arrived = self.gradients[step.node] = self.registers.constant(np.asarray(step.incoming, float))
-                self.registers.bind_node(step.node, arrived, gradient=True)
+                    arrived = self.gradients[step.twin] = self.registers.constant(np.asarray(step.incoming, float))
+                self.registers.bind_node(step.twin, arrived, gradient=True)
                 for place, contribution in enumerate(step.contributions):
                     self._send(step, place, contribution, arrived)
         self._note_modules(stepper)
@@ -81,9 +81,9 @@ class Live:
         if not contribution.lines:
             raise NotLive(f"the rule of {step.name} can only be run by Python")
         lines = [self.line(line) for line in contribution.lines]
-        added = self._added[step.node, place] = self.registers.block(contribution.added)
-        send = {"lines": lines, "arrives": arrived.number, "value": self.value(step.node).number}
-        self.shown[contribution] = added, self._sum(contribution.parent, added, send)
+        added = self._added[step.twin, place] = self.registers.block(contribution.added)
+        send = {"lines": lines, "arrives": arrived.number, "value": self.value(step.twin).number}
+        self.shown[contribution] = added, self._sum(contribution.twin, added, send)
 
     def _sum(self, parent: Value, added: Block, send: dict[str, Any]) -> Block:
         """What the gradient of a node comes to; `send` computes what is added, if that is not known yet."""
@@ -97,14 +97,14 @@ class Live:
     def _note_modules(self, stepper: Stepper) -> None:
         """What a closed module adds is the sum of what its parts add."""
         for step in (step for step in stepper if step.module is not None and step.kind == BACKWARD):
-            inside = set(step.nodes)
+            inside = set(step.twins)
             parts: dict[Value, list[tuple[Block, Block]]] = {}
             for member in stepper.every:
-                if member.kind == BACKWARD and member.node in inside:
+                if member.kind == BACKWARD and member.twin in inside:
                     for sent in member.contributions:
-                        parts.setdefault(sent.parent, []).append(self.shown[sent])
+                        parts.setdefault(sent.twin, []).append(self.shown[sent])
             for contribution in step.contributions:
-                self.shown[contribution] = self._joined(parts[contribution.parent])
+                self.shown[contribution] = self._joined(parts[contribution.twin])
 
     def _joined(self, parts: list[tuple[Block, Block]]) -> tuple[Block, Block]:
         (added, _), *others = parts
@@ -125,14 +125,14 @@ class Live:
         self.moves: list[dict[str, Any]] = []
         self._start_with(self.updates.rate)
         for update in updates:
-            self.registers.bind_node(update.node, self.gradients[update.node], gradient=True)
+            self.registers.bind_node(update.twin, self.gradients[update.twin], gradient=True)
             for _, before in update.replaced[1:]:
                 self._start_with(before)
             is_shown = update in self.shown_updates
             self.moves.append({
                 "lines": [self.registers.line(line, is_shown) for line in update.lines],
                 "replaced": [_numbers(map(self.registers.block, pair)) for pair in update.replaced],
-                "gradient": self.gradient_number(update.node),
+                "gradient": self.gradient_number(update.twin),
             })  # fmt: skip
 
     def _start_with(self, e: Expr) -> None:
@@ -152,11 +152,11 @@ class Live:
             self.gradients[small.root] = self.gradients[original[small.root]]
         for step in small.every:
             if step.kind == BACKWARD:
-                self.registers.bind_node(step.node, self.gradients[step.node], gradient=True)
+                self.registers.bind_node(step.twin, self.gradients[step.twin], gradient=True)
                 for place, contribution in enumerate(step.contributions):
-                    added = self._added[step.node, place] = self._added[original[step.node], place]
+                    added = self._added[step.twin, place] = self._added[original[step.twin], place]
                     self.registers.bind(contribution.added, added)
-                    self.shown[contribution] = added, self._sum(contribution.parent, added, {})
+                    self.shown[contribution] = added, self._sum(contribution.twin, added, {})
             for line in step.lines:
                 self.line(line)
         self._note_modules(small)
@@ -231,13 +231,13 @@ class Live:
                 [_numbers(self.shown[entry]) for entry in contribution.ledger()] for contribution in self.ledgers(step)
             ],
             "sends": [_numbers(self.shown[contribution]) for contribution in step.contributions],
-            "arrives": NONE if is_forward else self.gradient_number(step.node),
-            "gives": self.value(step.node).number if is_forward else NONE,
+            "arrives": NONE if is_forward else self.gradient_number(step.twin),
+            "gives": self.value(step.twin).number if is_forward else NONE,
         }
         if step.kind == BACKWARD:  # for "why NaN?"
-            parents = dict.fromkeys(step.node.parents)
-            data["of"], data["name"] = self.value(step.node).number, step.name
-            data["to"] = [step.words.name(contribution.parent) for contribution in step.contributions]
+            parents = dict.fromkeys(step.twin.parents)
+            data["of"], data["name"] = self.value(step.twin).number, step.name
+            data["to"] = [step.words.name(contribution.twin) for contribution in step.contributions]
             data["from"] = [[step.words.name(x), self.value(x).number] for x in parents]
         return data
 

@@ -81,7 +81,7 @@ class Panels:
     # --- parts ----------------------------------------------------------------------------------------------------
 
     def _where(self, step: Step) -> str:
-        line, source = step.node.line or "", ""
+        line, source = step.twin.line or "", ""
         found = re.match(r"(.*?:\d+):? ?(.*)", line)
         code = step.reading
         if found:
@@ -94,10 +94,10 @@ class Panels:
 
     def _forward(self, step: Step) -> str:
         if not step.lines:
-            number = self.numbers.kept(value_html(step.value, "hg-answer"), self.numbers.value(step.node), "hg-answer")
+            number = self.numbers.kept(value_html(step.value, "hg-answer"), self.numbers.value(step.twin), "hg-answer")
             inner = f'<div class="hg-line">{number}</div>'
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
-        guess = self.numbers.guess(step.value, step.name, self.numbers.value(step.node))
+        guess = self.numbers.guess(step.value, step.name, self.numbers.value(step.twin))
         return f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._lines(step)}{guess}</section>'
 
     def update(self, step: Step) -> str:
@@ -107,7 +107,7 @@ class Panels:
     def _lines(self, step: Step) -> str:
         """The lines that lead to a value, in symbols and numbers."""
         *named, last = step.lines
-        name, made = self._written(self.words.symbol(step.node)), self._written(last.formula)
+        name, made = self._written(self.words.symbol(step.twin)), self._written(last.formula)
         sides = [made] if name == made else [name, f"{infix(last.sign)}{made}"]  # without a name, by its formula
         symbols = math(*sides, spoken=f"{step.name} {last.sign} {self.words.names.written(last.formula)}")
         return f'{self._named(step, named)}<div class="hg-sym">{symbols}</div>{self.numbers.line(step, last)}'
@@ -128,9 +128,9 @@ class Panels:
         return f'<div class="hg-lines">{"".join(rows)}</div>' if rows else ""
 
     def _backward(self, step: Step) -> str:
-        slope = self._slope(step.node)
+        slope = self._slope(step.twin)
         arrived = number_html(step.printed(step.arrives), "hg-gr")
-        number = self.numbers.kept(arrived, self.numbers.gradient(step.node), "hg-gr")
+        number = self.numbers.kept(arrived, self.numbers.gradient(step.twin), "hg-gr")
         arrives = (
             f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
             f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number}</span></div></div>'
@@ -148,10 +148,10 @@ class Panels:
 
     def _module(self, step: Step) -> str:
         """A whole module at once: what leaves it, its inputs first, then its parameters."""
-        sent = sorted(step.contributions, key=lambda contribution: contribution.parent.op is None)
+        sent = sorted(step.contributions, key=lambda contribution: contribution.twin.op is None)
         tint = "hg-gr hg-sm hg-answer"
         rows = "".join(
-            f"<tr><td>{xml(self.words.name(c.parent))}</td>"
+            f"<tr><td>{xml(self.words.name(c.twin))}</td>"
             f"<td>{self.numbers.kept(value_html(c.added.value, tint), self.numbers.added(c)[0], tint)}</td>"
             f"<td>{self.numbers.kept(value_html(c.summed.value, tint), self.numbers.added(c)[1], tint)}</td></tr>"
             for c in sent
@@ -162,21 +162,21 @@ class Panels:
         )
 
     def _contribution(self, contribution: Contribution) -> str:
-        name = self.words.name(contribution.parent)
+        name = self.words.name(contribution.twin)
         chip = f"path {contribution.path} of {contribution.paths}" if contribution.paths > 1 else "only path"
         head = f'<h3>to <b>{xml(name)}</b> <span class="hg-chip">{chip}</span></h3>'
         line = contribution.line
         assert line is not None
         numbers = self.numbers.line(contribution.step, line)
         added, _ = self.numbers.added(contribution)
-        guess = self.numbers.guess(contribution.value, self.words.slope(contribution.parent), added)
+        guess = self.numbers.guess(contribution.value, self.words.slope(contribution.twin), added)
         small = self._why_little(contribution)
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
 
     def _why_little(self, contribution: Contribution) -> str:
         """Why next to nothing is sent, if so. A page asks again when numbers were changed."""
-        little, op = questions.why_sent_little(contribution), contribution.step.node.op
+        little, op = questions.why_sent_little(contribution), contribution.step.twin.op
         added = self.numbers.added(contribution)[0]
         if added is None or op is None:
             return _question("why so little?", little) if little else ""
@@ -191,13 +191,13 @@ class Panels:
         assert line is not None
         if np.ndim(step.value) or np.ndim(contribution.value) or line.formula.op is None or len(contribution.lines) > 1:
             return []
-        here, there = self._after_d(step.node), self._after_d(contribution.parent)
-        if contribution.operand != self.words.name(contribution.parent):  # one of several, by number
+        here, there = self._after_d(step.twin), self._after_d(contribution.twin)
+        if contribution.operand != self.words.name(contribution.twin):  # one of several, by number
             there = after_d(contribution.operand)
         return [f"{self._slope_by(here)}{BREAK}{infix('·')}{slope_mathml(here, there)}"]
 
     def _rule(self, contribution: Contribution, general: Sequence[str] = ()) -> str:
-        slope = self._slope_by(self._after_d(contribution.parent))
+        slope = self._slope_by(self._after_d(contribution.twin))
         assert contribution.line is not None
         first, *others = [*general, self._written(contribution.line.formula)]
         sides = [slope, f"{infix('+=')}{first}", *(f"{infix('=')}{side}" for side in others)]
@@ -210,7 +210,7 @@ class Panels:
         """Every path that meets at the parent: done, now, to come. Of those done the total if not all sums come out."""
         if contribution.paths < 2:
             return ""
-        entries = self.stepper.received[contribution.parent]
+        entries = self.stepper.received[contribution.twin]
         if len(entries) > LONGEST_LEDGER:
             entries = [one for one in entries if abs(one.path - contribution.path) < LONGEST_LEDGER // 2]
         earlier, later = entries[0].path - 1, contribution.paths - entries[-1].path
@@ -220,7 +220,7 @@ class Panels:
             rows.insert(0, self._row(contribution, "whole", f'<td colspan="3">{_paths(earlier)} before</td>'))
         if later:
             rows.append(f'<tr class="hg-todo"><td colspan="3">and {_paths(later)} more</td></tr>')
-        slope = xml(self.words.slope(contribution.parent))
+        slope = xml(self.words.slope(contribution.twin))
         wide = " hg-wide" if _is_wide(contribution) else ""
         mark = self.numbers.ledger(contribution)
         return (
@@ -271,7 +271,7 @@ class Panels:
                 answers.insert(0, ("why this rule?", words))
             for contribution in step.contributions:
                 if contribution.paths > 1 and contribution.path > 1:
-                    text = questions.why_plus(self.stepper, contribution.parent).removeprefix("Why +=: ")
+                    text = questions.why_plus(self.stepper, contribution.twin).removeprefix("Why +=: ")
                     answers.append(("why +=?", text))
                     break
         asked = [_question(question, answer) for question, answer in answers]
@@ -283,11 +283,11 @@ class Panels:
 
     def _why_bad(self, step: Step) -> str:
         if step.kind != BACKWARD:
-            return "" if np.all(np.isfinite(step.value)) else questions.why_bad_value(step.node)
+            return "" if np.all(np.isfinite(step.value)) else questions.why_bad_value(step.twin)
         bad = next((c for c in step.contributions if not np.all(np.isfinite(c.value))), None)
         if bad is None:
             return ""
-        return questions.why_bad_value(self.stepper.root) or questions.why_bad_gradient(self.stepper, bad.parent)
+        return questions.why_bad_value(self.stepper.root) or questions.why_bad_gradient(self.stepper, bad.twin)
 
     def next_up(self, position: int) -> str:
         """The question for the next step, with all that is needed to answer it."""
@@ -298,7 +298,7 @@ class Panels:
             asked = f"<b>Next</b> {xml(step.reading)}. {questions.asked_of(step)}"
             return f'<div class="hg-next hg-asks"><p>{asked}</p></div>'
         first = (
-            " Backprop starts here, with " + self._slope(step.node) + " = 1."
+            " Backprop starts here, with " + self._slope(step.twin) + " = 1."
             if step.number == 1 and np.ndim(step.incoming) == 0 and step.incoming == 1
             else ""
         )

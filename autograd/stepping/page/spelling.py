@@ -69,7 +69,7 @@ class Spelling:
     def around(self, contribution: Contribution) -> str:
         """Where a page finds the other numbers of a contribution, to say why it is small."""
         assert self.live is not None
-        node, parent = contribution.step.node, contribution.parent
+        node, parent = contribution.step.twin, contribution.twin
         mark = f' data-out="{self.live.value(node).number}" data-x="{self.live.value(parent).number}"'
         for name, other in contribution.others[:1]:
             block = self.live.value(other) if isinstance(other, Value) else self.live.registers.constant(other)
