@@ -38,7 +38,7 @@ globals().update(OPS, **_FUNCTIONS)  # exp, softmax, ...: one function per op of
 _LAZY = {
     "check_grads": "check", "check_formula": "check", "assert_grads": "check", "Report": "check",
     "capture": "capturing", "compile": "program", "to_onnx": "program", "custom_op": "custom",
-    "draw": "drawing", "draw_diff": "drawing", "zoom": "drawing", "step": "stepping", "explain": "stepping",
+    "draw": "drawing", "zoom": "drawing", "step": "stepping", "explain": "stepping",
     "worksheet": "worksheets", "grade": "worksheets", "variants": "worksheets",
 }  # fmt: skip
 

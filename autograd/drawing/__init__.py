@@ -1,4 +1,4 @@
-"""The graph as a picture: `draw`, `zoom`, `draw_diff`.
+"""The graph as a picture: `draw`, `zoom`.
 
 Values ──reader──▶ Scene ──layout.arrange──▶ Placement ──paint.painter──▶ SVG text
                  (scene.py)             (layout/geometry.py)
@@ -16,10 +16,8 @@ paint/       SVG: `paint(scene, placed)`; colours and fonts in `theme`; `images`
 export       files by their ending, DOT, Mermaid
 page         the interactive page (assets/draw.*)
 zooming      `zoom`: the scalar arithmetic inside an op
-diff         `draw_diff`: two runs compared
 """
 
-from autograd.drawing.diff import draw_diff as draw_diff
 from autograd.drawing.drawing import Drawing as Drawing
 from autograd.drawing.drawing import draw as draw
 from autograd.drawing.zooming import zoom as zoom

@@ -28,6 +28,7 @@ from autograd.formula.numbers import (
     dimensions,
     full,
     norm,
+    notation,
     rough,
     short,
     shows_entries,
@@ -38,6 +39,8 @@ from autograd.formula.writers.writer import SUM
 from autograd.quiet import quiet
 from autograd.value import Value
 
+FAR_SIZE, FAR_RATIO = 5e3, 1e3  # an entry so large, and so many times as large as all smaller ones, is written apart
+MOSTLY = 0.01  # of a number: what its short form may be off
 MOST_ENTRIES = 100  # of an array that a tooltip shows in full
 SPELLED_TERMS = 3  # of a folded sum
 WIDEST_BESIDE = 3  # columns of slices up to which the gradient stands beside the value
@@ -165,8 +168,38 @@ def entries_block(array: Any, digits: int, caption: str, kind: str) -> Block:
     """A small array entry by entry. Slices of one of rank 3 and up share their decimals and their power of ten."""
     array = np.asarray(array)
     slices = [f"[{', '.join(map(str, index))}]" for index in np.ndindex(array.shape[:-2])] if array.ndim > 2 else []
-    numbers = table(array.reshape(-1, array.shape[-1]) if slices else array, digits)
+    flat = array.reshape(-1, array.shape[-1]) if slices else array
+    far = far_off(flat)
+    if far is None:
+        numbers = table(flat, digits)
+    else:
+        plain = table(np.where(far, 0.0, flat), digits, notation(flat[~far], digits))
+        rows = zip(plain.rows, np.atleast_2d(flat).tolist(), np.atleast_2d(far).tolist())
+        cells = tuple(tuple(_far_cell(x, digits) if is_far else one for one, x, is_far in zip(*row)) for row in rows)
+        numbers = replace(plain, rows=cells)
     return Block(f"{caption} {numbers.power}".strip(), numbers, kind, tuple(slices))
+
+
+@quiet
+def far_off(data: Any) -> Any:
+    """Which entries are so much larger than the others that they would take all of their digits, as the −10⁹ of a mask
+    would; None if there are none."""
+    array = np.asarray(data)
+    if array.dtype.kind != "f" or array.size < 2:
+        return None
+    sizes = np.abs(array)
+    ordered = np.sort(sizes[np.isfinite(sizes) & (sizes > 0)])
+    jumps = np.flatnonzero((ordered[1:] >= FAR_SIZE) & (ordered[1:] / ordered[:-1] >= FAR_RATIO))
+    return np.isfinite(sizes) & (sizes > ordered[jumps[-1]]) if len(jumps) else None
+
+
+def _far_cell(number: float, digits: int) -> Cell:
+    """Such an entry by its power of ten, `−10⁹`, where that is nearly it; a negative one as quiet as a zero, for it is
+    a mask's."""
+    step = 10.0 ** math.floor(math.log10(abs(number)) + MOSTLY)
+    is_round = abs(number / step - round(number / step)) < MOSTLY * abs(number / step)
+    text = cell(round(number / step) * step if is_round else number, digits).text.replace("1×", "")
+    return Cell(text, "zero" if number < 0 else "number")
 
 
 def gradient_block(gradient: Any, digits: int = DIGITS, caption: str = "grad") -> Block:
@@ -232,7 +265,7 @@ def _range_rows(nodes: Sequence[Value]) -> list[Row]:
     bad = not (math.isfinite(low) and math.isfinite(high))
     if entries.size == 1:
         return [Row("value", rough(low), "info", bad=bad)]
-    caption = "range, unmasked" if any(map(is_masked, nodes)) else "range"
+    caption = "range, unmasked" if len(entries) < sum(np.size(node.data) for node in nodes) else "range"
     return [Row(caption, span(low, high), "info", bad=bad)]
 
 
@@ -242,10 +275,12 @@ def is_masked(node: Value) -> bool:
 
 
 def _unmasked(node: Value) -> Any:
-    """A node's numbers, without the −∞ of a mask."""
-    if node.data.__class__ is float or not is_masked(node):
+    """A node's numbers, without those of a mask: −∞ on purpose, or far below all others."""
+    if node.data.__class__ is float:
         return node.data
-    return node.data[~np.isneginf(node.data)]
+    shown = node.data[~np.isneginf(node.data)] if is_masked(node) else node.data
+    far = far_off(shown)
+    return shown if far is None or np.any(shown[far] > 0) else shown[~far]
 
 
 # --- norms --------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ from autograd.drawing import export, page
 from autograd.drawing.groups import Collapse, Spelling, in_python
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
-from autograd.drawing.options import MAX_NODES, Options
+from autograd.drawing.options import MAX_NODES, Options, refuse_words
 from autograd.drawing.page import MOST_OPEN, Outline
-from autograd.drawing.paint import compact, painter
-from autograd.drawing.paint.svg import next_drawing_number
-from autograd.drawing.reader import COMPACT_FROM, Reader
+from autograd.drawing.paint import painter
+from autograd.drawing.paint.theme import checked_theme, in_own
+from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Scene
 from autograd.errors import counted
 from autograd.formula.text import xml
@@ -29,7 +29,7 @@ READABLE = 0.7  # of full size; below it, numbers are too small to read in a lec
 
 
 def draw(
-    root: Value,
+    root: Value | Sequence[Value],
     *,
     collapse: Collapse = None,
     direction: str | None = None,
@@ -40,19 +40,25 @@ def draw(
     flow: bool | float = False,
     inputs: Iterable[Any] = (),
     parameters: Any = None,
+    backward: bool = True,
     chains: bool | None = None,
     digits: int = 4,
     title: str = "",
+    theme: str | Mapping[str, str] = "auto",
     engine: str | None = None,
+    rankdir: str | None = None,
+    format: str = "svg",
+    **unknown: Any,
 ) -> Drawing:
-    """A picture of the graph that ends in `root`: one card per value, with its expression, value and
-    gradient.
+    """A picture of the graph that ends in `root`, or in several roots: one card per value, with its expression, value
+    and gradient.
 
     collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
                 ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False never folds;
                 by default the modules of a long model fold, so that it fits on a page, unless `edges` or a
                 `max_nodes` of more than 300 ask for what is in them
-    direction   "TB" or "LR"; by default top to bottom when tables are shown, else left to right
+    direction   "TB" or "LR" (or `rankdir`, as in Graphviz); by default top to bottom when tables are shown, else left
+                to right
     detail      "full", or "brief" for slides: name, expression and the gradient's size
     edges       "rule" writes the op's own rule on each edge, "numbers" the arithmetic of the last backward
     max_nodes   above so many cards the drawing folds by itself, and says so
@@ -62,8 +68,12 @@ def draw(
                 of `nn`, in a graph without any all leaves that require a gradient. The others are inputs
     inputs      leaves (or their names) to show as inputs, whatever `parameters` says. The root is the loss if it is a
                 number called loss or L, or made by cross_entropy, else the output (see `roles`)
+    backward    False shows the values alone
     chains      whether long scalar sums fold into one card; by default in drawings of more than 30 nodes
+    theme       "light", "dark", "auto" (as the reader's system), or colours and fonts of your own by their names in
+                `paint.theme`: {"grad": "#0A6B66", "mono": "Fira Code"}
     engine      "pygraphviz", "dot" or "layered"; by default the first that is there
+    format      of the file that `render` writes, as in Graphviz
 
     >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
     >>> loss = a * b + a
@@ -74,47 +84,41 @@ def draw(
     >>> [card.name or card.expression for card in drawing.scene.cards]
     ['a', 'b', 'a * b', 'a * b + a']
     """
+    refuse_words(unknown)
     options = Options(
-        collapse, direction, detail, edges, max_nodes, names, flow, inputs, parameters, chains, digits, title
-    )
-    return Drawing(Reader(root, options), engine)
+        collapse, direction or rankdir, detail, edges, max_nodes, names, flow, inputs, parameters, chains, digits,
+        title, backward,
+    )  # fmt: skip
+    return Drawing(Reader(root, options), engine, theme, format)
 
 
 class Drawing:
     """A drawn graph. In a notebook it shows itself; `save` writes it by extension."""
 
-    def __init__(self, source: Reader | Scene, engine: str | None = None) -> None:
+    def __init__(
+        self, source: Reader | Scene, engine: str | None = None, theme: str | Mapping[str, str] = "auto",
+        format: str = "svg",
+    ) -> None:  # fmt: skip
         self.reader = source if isinstance(source, Reader) else None
         self.scene = source.scene() if isinstance(source, Reader) else source
-        self.engine = engine
-        self._number = next_drawing_number()
+        self.engine, self.theme, self.format = engine, checked_theme(theme), format
 
     @functools.cached_property
     def placement(self) -> Placement:
         """Where everything stands."""
-        sizes = compact.sizes(self._words) if self.is_compact else None
-        return arrange(self.scene, sizes, engine=self.engine)
-
-    @functools.cached_property
-    def _words(self) -> dict[str, list[str]]:
-        return compact.words(self.scene)
-
-    @property
-    def is_compact(self) -> bool:
-        """So many cards that each gets two lines of text instead of its tables?"""
-        return len(self.scene.cards) > COMPACT_FROM
+        return arrange(self.scene, engine=self.engine)
 
     @functools.cached_property
     def svg(self) -> str:
         """The picture: self-contained, accessible, light and dark."""
-        return self.themed("auto")
+        return self.themed(self.theme)
 
     @without_collection
-    def themed(self, theme: str) -> str:
-        """The SVG with the theme fixed to "light" or "dark", or following the reader's system ("auto")."""
-        if self.is_compact:
-            return compact.paint(self.scene, self._words, self.placement, f"hg-{self._number}", theme)
-        return painter.paint(self.scene, self.placement, prefix=f"hg-{self._number}", theme_name=theme)
+    def themed(self, theme: str | Mapping[str, str]) -> str:
+        """The SVG with the theme fixed to "light" or "dark", following the reader's system ("auto"), or in colours and
+        fonts of your own."""
+        named, own = (theme, {}) if isinstance(theme, str) else ("auto", theme)
+        return in_own(painter.paint(self.scene, self.placement, theme_name=named), own)
 
     @functools.cached_property
     def dot(self) -> str:
@@ -144,13 +148,20 @@ class Drawing:
         """One self-contained page: hover, search, pan and zoom, modules that open and close."""
         return page.write(self)
 
-    def save(self, path: str | os.PathLike[str], *, theme: str = "light") -> Path:
+    def save(self, path: str | os.PathLike[str], *, theme: str | Mapping[str, str] | None = None) -> Path:
         """Writes the drawing by extension (.svg .png .pdf .html .dot .gv .mmd), whole or not at all.
 
-        A PNG or PDF has the colours of `theme`, "light" or "dark"; an SVG follows its reader unless "dark"
-        is asked for.
+        `theme` is by default that of `draw`. With "auto" a PNG or PDF is light, and an SVG follows its reader.
         """
-        return export.save(self, Path(path), theme)
+        return export.save(self, Path(path), self.theme if theme is None else checked_theme(theme))
+
+    def render(self, filename: str | os.PathLike[str] = "graph", format: str | None = None, **_: Any) -> Path:
+        """Writes the drawing as Graphviz's `render` does: the format is added to the file's name. What else Graphviz
+        takes (`cleanup`, `view`) has no meaning here.
+
+        It writes no file of source text beside the picture.
+        """
+        return self.save(f"{os.fspath(filename)}.{format or self.format}")
 
     @property
     def advice(self) -> str:

@@ -41,7 +41,7 @@ class Edges:
 
     def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, tooltips: bool) -> None:
         self._folded, self._names, self._options, self._tooltips = folded, names, options, tooltips
-        self._root = nodes[-1]
+        self._nodes = nodes
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
         self._keys: dict[int, str] = {}  # of the arrays, by their id
@@ -139,7 +139,7 @@ class Edges:
     def _notes(self) -> tuple[str, ...]:
         if self._options.flow is not False and not self._sizes:
             return (NO_GRADIENT,)
-        if self._options.edges == "numbers" and self._root.grad is None:
+        if self._options.edges == "numbers" and all(node.grad is None for node in self._nodes):
             return (NO_GRADIENT,)
         if self._options.edges != "rule" or not self._labels:
             return ()

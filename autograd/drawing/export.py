@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,20 +38,24 @@ MERMAID_SHAPES = {
 LONGEST_TIP = 400  # characters of a tooltip
 
 
-def save(drawing: Drawing, path: Path, theme_name: str = "light") -> Path:
+def save(drawing: Drawing, path: Path, chosen: str | Mapping[str, str] = "auto") -> Path:
     """Writes `drawing` to `path`; the folder must be there."""
-    if theme_name not in ("light", "dark"):
-        raise ValueError(f"save: theme is 'light' or 'dark'; got {theme_name!r}")
+    named, own = (chosen, {}) if isinstance(chosen, str) else ("light", chosen)
+    on_paper = "dark" if named == "dark" else "light"
+
+    def picture(kind: str) -> bytes:
+        return image(theme.in_own(theme.recoloured(drawing.themed(on_paper), on_paper), own), kind)
+
     contents: dict[str, Callable[[], str | bytes]] = {
-        ".svg": lambda: drawing.themed("auto" if theme_name == "light" else theme_name),
+        ".svg": lambda: drawing.themed(chosen),
         ".html": drawing.html,
         ".htm": drawing.html,
         ".dot": lambda: drawing.dot,
         ".gv": lambda: drawing.dot,
         ".mmd": lambda: drawing.mermaid,
         ".mermaid": lambda: drawing.mermaid,
-        ".png": lambda: image(drawing.themed(theme_name), "png", theme_name),
-        ".pdf": lambda: image(drawing.themed(theme_name), "pdf", theme_name),
+        ".png": lambda: picture("png"),
+        ".pdf": lambda: picture("pdf"),
     }
     return save_by_ending(path, contents, "a drawing")
 

@@ -196,6 +196,8 @@ def chooser(collapse: Collapse) -> Callable[[Scope], bool]:
     if collapse is True:
         return lambda scope: True
     if isinstance(collapse, int):
+        if collapse < 0:
+            raise ValueError(f"collapse={collapse}: a depth counts from outside, 1 for every outermost module")
         return lambda scope: depth_of(scope) >= collapse
     if isinstance(collapse, str):
         return lambda scope: any(fnmatch.fnmatchcase(text, collapse) for text in (scope.path, scope.name, scope.kind))
@@ -224,6 +226,7 @@ def _collapse(
     folded = Folded(nodes, users, {node: f"n{index}" for index, node in enumerate(nodes)})
     groups, key_of = folded.groups, folded.key_of
     calls: dict[int, Scope | None] = {}
+    numbers = _call_numbers(nodes)
 
     def call_of(scope: Scope) -> Scope | None:
         if scope.serial not in calls:
@@ -233,7 +236,7 @@ def _collapse(
     for node in nodes:
         call = call_of(node.scope) if node.scope is not None and node.op is not None else None
         if call is not None:
-            key = f"m{call.serial}"
+            key = f"m{numbers[call.serial]}"
             groups.setdefault(key, Group(key, "module", [], call)).members.append(node)
             key_of[node] = key
     for leaf in nodes:
@@ -247,6 +250,15 @@ def _collapse(
     if repeats:
         _fold_repeats(folded)
     return folded
+
+
+def _call_numbers(nodes: Iterable[Value]) -> dict[int, int]:
+    """The calls of a graph by their serials, numbered in order: equal graphs have equal keys."""
+    numbers: dict[int, int] = {}
+    for scope in dict.fromkeys(node.scope for node in nodes if node.scope is not None):
+        for one in reversed(list(scope.chain())):
+            numbers.setdefault(one.serial, len(numbers))
+    return numbers
 
 
 def _outputs(members: list[Value], users: dict[Value, list[Value]]) -> list[Value]:

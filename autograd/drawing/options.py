@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,10 +37,13 @@ class Options:
     chains: bool | None = None
     digits: int = 4
     title: str = ""
+    backward: bool = True
     stepping: bool = False  # for a stepper: copies keep a card each, and modules show the gradient that arrives
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "inputs", as_leaves(self.inputs, "inputs"))
+        if isinstance(self.direction, str):
+            object.__setattr__(self, "direction", self.direction.upper())
         for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
             if getattr(self, field) not in allowed:
                 choices = ", ".join(map(repr, allowed))
@@ -124,3 +128,22 @@ def _listed(names: Iterable[str]) -> str:
     each = list(dict.fromkeys(names))
     more = f" and {len(each) - MOST_LISTED} more" if len(each) > MOST_LISTED else ""
     return ", ".join(each[:MOST_LISTED]) + more or "none"
+
+
+INSTEAD = {  # words of other programs, and what to write here
+    "color": "theme", "colors": "theme", "colour": "theme", "colours": "theme", "font": "theme", "fontname": "theme",
+    "node_attr": "theme", "edge_attr": "theme", "graph_attr": "theme", "size": "fit", "figsize": "fit",
+    "depth": "collapse", "expand_nested": "collapse", "show_shapes": "detail", "label": "names",
+    "params": "parameters", "grad": "backward",
+    "roots": "draw([a, b])", "filename": "draw(…).save(…)",
+}  # fmt: skip
+OPTIONS = ("backward", "chains", "collapse", "detail", "digits", "direction", "edges", "engine", "flow", "format",
+           "inputs", "max_nodes", "names", "parameters", "rankdir", "theme", "title")  # fmt: skip
+
+
+def refuse_words(unknown: Mapping[str, Any]) -> None:
+    """Raises for keywords that `draw` does not have, with what to write instead."""
+    for word in unknown:
+        near = INSTEAD.get(word) or next(iter(difflib.get_close_matches(word, OPTIONS, 1)), "")
+        helps = f"write {near if '(' in near else near + '=…'}" if near else f"it has {', '.join(OPTIONS)}"
+        raise TypeError(f"draw has no option {word}=; {helps}")

@@ -40,7 +40,7 @@ class Outline:
 
     def __init__(self, reader: Reader) -> None:
         drawn = type(reader)(reader.source, reader.options, thorough=True)
-        whole = type(reader)(drawn.root, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
+        whole = type(reader)(drawn.roots, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
         self.drawn, self.scene = drawn.scene(), whole.scene()
         self.groups = list(drawn.folded.groups.values())
         self.whole, self.key_of = whole, whole.folded.key_of
@@ -165,8 +165,8 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
     """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
     scene, groups = (outline.drawn, outline.groups) if outline is not None else (drawing.scene, [])
     rename = {group.key: group.page_key for group in groups if group.kind == "module"}
-    if drawing.is_compact or not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
-        return None  # cards of another size, or a folded sum
+    if not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
+        return None  # a folded sum
     on_page = {card.key: cards[rename.get(card.key, card.key)] for card in scene.cards}
     sizes = {key: Size(card["w"], card["h"]) for key, card in on_page.items()}  # shorter names, and room for `open +`
     placed = arrange(scene, sizes, drawing.engine) if outline else drawing.placement

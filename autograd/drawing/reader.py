@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,16 +30,18 @@ from autograd.formula.numbers import count, norm, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import calls_around, edited_inputs, topological
+from autograd.op import Op, apply
 from autograd.quiet import quiet
-from autograd.recording import Scope
+from autograd.recording import Scope, enable_grad
 from autograd.set_back import without_collection
 from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
-COMPACT_FROM = 1000  # cards from which a drawing gives up tables, titles and arrowheads for bytes
+TOLD_UP_TO = 1000  # cards that say on hover what they show; beyond it a file gets too large
 WIDEST_STRIP, CARD_GAP = 1240, 33  # pixels of a page's width, and between one card and the next
 LONGEST_TITLE = 60
 DESCRIBED = 60  # cards that the picture's description reads out
+GRADIENTS = ("grad", "unknown")  # kinds of rows and blocks
 EDITED = "edited since"  # on the card of a leaf whose data is newer than the results
 NAMED_IN_NOTE = 3  # leaves that a note names
 SUMMED_UP_TO = 300, 100_000  # nodes and numbers of a graph whose leaves' gradients are added up again
@@ -52,19 +54,23 @@ class Reader:
     Fused ops are opened where a card will show them; with `thorough`, in folded modules too.
     """
 
-    def __init__(self, root: Value, options: Options, names: Names | None = None, thorough: bool = False) -> None:
-        if not isinstance(root, Value):
-            raise TypeError(
-                f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
-                "Compute something with Values first, such as draw(Value(2.0) * 3)"
-            )
+    def __init__(
+        self, root: Value | Sequence[Value], options: Options, names: Names | None = None, thorough: bool = False
+    ) -> None:
         self.source, self.options = root, options
-        self.root = Unfolded(root, _folded_by(options.collapse) if not thorough else lambda node: False).root
-        self.nodes = topological(self.root)
+        several = [root] if isinstance(root, Value) else list(_checked(root))
+        with enable_grad():
+            joint = several[0] if len(several) == 1 else apply(_JOINT, tuple(several))
+        opened = Unfolded(joint, _folded_by(options.collapse) if not thorough else lambda node: False).root
+        self.nodes = topological(opened)
+        self.roots = [opened]
+        if len(several) > 1:
+            self.nodes.pop()
+            self.roots = list(dict.fromkeys(opened.parents))
         self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
         refuse_unknown(self.nodes, self.names, options.collapse, options.inputs, options.parameters)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
-        self.role = Roles(self.nodes, self.names, options.inputs, options.parameters)
+        self.role = Roles(self.nodes, self.names, options.inputs, options.parameters, self.roots)
         self.folded = fold(self.nodes, options, self._stays)
         self.names.stand_in(self.folded.stand_ins())
         self.names.read(filter(self.folded.shows, self.nodes))
@@ -72,7 +78,7 @@ class Reader:
     @without_collection
     def scene(self) -> Scene:
         """The picture as data."""
-        tooltips = self.folded.size <= COMPACT_FROM
+        tooltips = self.folded.size <= TOLD_UP_TO
         tables = self._shows_tables()
         edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, tooltips)
         cards = self._cards(tooltips)
@@ -135,6 +141,10 @@ class Reader:
         return list(cards.values())
 
     def _card(self, key: str, node: Value, tooltips: bool) -> Card:
+        card = self._whole_card(key, node, tooltips)
+        return card if self.options.backward else _without_gradient(card)
+
+    def _whole_card(self, key: str, node: Value, tooltips: bool) -> Card:
         group = self.folded.groups.get(key)
         if group is None:
             card = value_card(key, node, self.names, self.role(node), self.options, tooltips)
@@ -169,14 +179,19 @@ class Reader:
             else f"{listed} were edited after this graph was computed: their values are newer than the results"
         )
         left_out = "edges that would need the old values show no numbers: compute the result again to see them"
-        return (note, left_out) if self.options.wants_numbers and self.root.grad is not None else (note,)
+        return (note, left_out) if self.options.wants_numbers and self.has_backward else (note,)
+
+    @property
+    def has_backward(self) -> bool:
+        """Has a backward pass started at a root?"""
+        return any(root.grad is not None for root in self.roots)
 
     @functools.cached_property
     def _summed_notes(self) -> tuple[str, ...]:
         """Which leaves have another gradient than this graph's own pass gives them. The nodes between keep that of the
         last pass, so the numbers of the picture do not fit together."""
         most_nodes, most_numbers = SUMMED_UP_TO
-        if self.edited or self.root.grad is None or len(self.nodes) > most_nodes:
+        if self.edited or not self.has_backward or len(self.nodes) > most_nodes:
             return ()
         if sum(np.size(node.data) for node in self.nodes) > most_numbers:
             return ()
@@ -243,8 +258,32 @@ class Reader:
         return [tuple(keys) for keys in alike.values() if len(keys) > 1]
 
     def _title(self) -> str:
-        what = self.names.own_name(self.root) or self.names.expression(self.root) or "a value"
+        named = [self.names.own_name(root) or self.names.expression(root) or "a value" for root in self.roots]
+        what = " and ".join(named)
         return f"computation graph of {clipped(what, LONGEST_TITLE)}"
+
+
+def _checked(roots: Any) -> Sequence[Value]:
+    """Several roots, all of them Values; at least one."""
+    for root in roots if isinstance(roots, list | tuple) and roots else [roots]:
+        if not isinstance(root, Value):
+            raise TypeError(
+                f"draw: expected a Value, the root of a graph; got {root!r:.80} ({type(root).__name__}). "
+                "Compute something with Values first, such as draw(Value(2.0) * 3)"
+            )
+    return roots
+
+
+# Joins several roots while their graph is read.
+_JOINT = Op("roots", "[*xs]", forward=lambda *xs: 0.0, vjp=lambda g, out, *xs: (None,) * len(xs), register=False)
+
+
+def _without_gradient(card: Card) -> Card:
+    """The card of a drawing of values alone."""
+    rows = tuple(row for row in card.rows if row.kind not in GRADIENTS)
+    blocks = tuple(block for block in card.blocks if block.kind not in GRADIENTS)
+    tooltip = {caption: text for caption, text in card.tooltip.items() if caption != "grad"}
+    return replace(card, rows=rows, blocks=blocks, says_gradient="", tooltip=tooltip)
 
 
 def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
@@ -281,7 +320,7 @@ def _times(gradient: Any, one: tuple[Any, float]) -> int | None:
 
 def _is_strip(cards: list[Card], edges: list[Edge]) -> bool:
     """Is it wider than a page from left to right, and less wide from top to bottom, the way pages scroll?"""
-    if len(cards) > COMPACT_FROM:
+    if len(cards) > TOLD_UP_TO:
         return False
     widths = {card.key: measure(card).width + CARD_GAP for card in cards}
     start, rank = dict.fromkeys(widths, 0.0), dict.fromkeys(widths, 0)

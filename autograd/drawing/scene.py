@@ -84,7 +84,7 @@ class Card:
     says_gradient: str = ""
     tooltip: Mapping[str, str] = field(default_factory=dict)
     header_lines: int = 0  # 1 or 2; 0: as it fits
-    mark: str = ""  # draw_diff: "changed", "first" or "only"; a comparison: "wrong" or "agrees"
+    mark: str = ""  # in a comparison: "wrong" or "agrees"
     opens: bool = False  # in a page that opens the module when the card is pressed
     made_up: bool = False  # the drawing made the name up, so it is not bold as the user's are
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.paint import theme
-from autograd.drawing.paint.svg import caption, document, n, next_drawing_number, rectangle, size_of, text
+from autograd.drawing.paint.svg import caption, document, n, rectangle, size_of, text
 from autograd.formula.text import abridged, columns, mono_width, sans_width, visible, xml
 from autograd.formula.writers.pieces import TextRow, row_text
 from autograd.stepping.steps import BACKWARD, Step
@@ -90,7 +90,7 @@ def slide(stepper: Stepper, step: Step) -> str:
     ]
     said = [row_text(row) for _, rows in layout.columns for row in rows if row]
     title = f"{step.title}: {step.reading}"
-    return document("".join(parts), WIDTH, HEIGHT, title, "\n".join(said), f"hg-{next_drawing_number()}")
+    return document("".join(parts), WIDTH, HEIGHT, title, "\n".join(said))
 
 
 # --- where everything goes ------------------------------------------------------------------------------------------

@@ -63,9 +63,6 @@ class _Look:
             self.word = "input-line"
         elif card.mark == "wrong":
             self.line, self.width, self.word = "bad", 2.6, "bad"
-        elif card.mark:
-            self.line, self.width, self.word = "change", 3.2 if card.mark == "first" else 2.2, "change"
-            self.dash = "7 4" if card.mark == "only" else self.dash
         if state == "todo":
             self.fill, self.line, self.spine = "surface", "hair", "line"
             self.ink = self.word = "muted"

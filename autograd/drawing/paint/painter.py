@@ -17,7 +17,7 @@ from autograd.drawing.layout.arrange import FRAME_TEXT, LABEL_HEIGHT, LABEL_SIZE
 from autograd.drawing.layout.geometry import Box, Curve, Placement, Point
 from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card
-from autograd.drawing.paint.svg import caption, document, n, next_drawing_number, p, rectangle, text
+from autograd.drawing.paint.svg import OWN, caption, document, n, p, rectangle, text
 from autograd.drawing.scene import Edge, Frame, Legend, Scene
 from autograd.formula.text import mono_width, sans_width, wrapped, xml
 
@@ -51,9 +51,10 @@ def paint(
 ) -> str:
     """The SVG text of a scene.
 
-    `states` gives cards their step state, `extra` is SVG painted on top (badges), `prefix` begins every id.
+    `states` gives cards their step state, `extra` is SVG painted on top (badges), `prefix` begins every id, by default
+    one made from what is painted: equal pictures are equal texts, and different ones can share a page.
     """
-    prefix = prefix or f"hg-{next_drawing_number()}"
+    prefix = prefix or OWN
     states = states or {}
     frames = _outermost_first(scene.frames, placed)
     below, width, height = _below(scene, placed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import re
 from typing import Any
 
@@ -11,25 +11,24 @@ from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import theme
 from autograd.formula.text import xml
 
-_numbers = itertools.count(1)
-
-
-def next_drawing_number() -> int:
-    """Ids begin with the drawing's own number: several drawings share one notebook page."""
-    return next(_numbers)
+OWN = "hg-own"  # begins the ids of a picture until all of it is painted; then a hash of that takes its place
 
 
 def document(
-    body: str, width: float, height: float, title: str, description: str, prefix: str, theme_name: str = "auto"
+    body: str, width: float, height: float, title: str, description: str, prefix: str = OWN, theme_name: str = "auto"
 ) -> str:
     """The `<svg>` round painted elements: size, accessible texts, style sheet."""
+    title, description = xml(title), xml(description)
+    if prefix == OWN:
+        prefix = f"hg-{hashlib.blake2s(f'{title}{description}{body}'.encode(), digest_size=4).hexdigest()}"
+        body = body.replace(f'"{OWN}-', f'"{prefix}-')
     tokens = set(re.findall(r"hg-[fs]-([a-z-]+)", body))
     chosen = f' data-theme="{theme_name}"' if theme_name in ("light", "dark") else ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="hg"{chosen} width="{width:.0f}" '
         f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-labelledby="{prefix}-title {prefix}-desc"><title id="{prefix}-title">{xml(title)}</title>'
-        f'<desc id="{prefix}-desc">{xml(description)}</desc>'
+        f'aria-labelledby="{prefix}-title {prefix}-desc"><title id="{prefix}-title">{title}</title>'
+        f'<desc id="{prefix}-desc">{description}</desc>'
         f"<style>{theme.css(tokens)}</style>{body}</svg>"
     )
 

@@ -9,6 +9,9 @@ system's.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from autograd.formula.text import xml
 
 # token: (light, dark)
 TOKENS: dict[str, tuple[str, str]] = {
@@ -44,6 +47,7 @@ TOKENS: dict[str, tuple[str, str]] = {
 MONO = "ui-monospace,'SF Mono',SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace"
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,'DejaVu Sans',sans-serif"
 
+FONTS = {"mono": MONO, "sans": SANS}
 LIGHT, DARK = 0, 1
 
 
@@ -100,6 +104,32 @@ def recoloured(svg: str, theme_name: str) -> str:
         return tag
 
     return re.sub(r"<\w[^>]*class=\"hg-[^>]*>", element, svg)
+
+
+def checked_theme(theme: str | Mapping[str, str]) -> str | Mapping[str, str]:
+    """A theme's name, or colours and fonts by their names here; refuses others."""
+    if isinstance(theme, str) and theme in ("auto", "light", "dark"):
+        return theme
+    if not isinstance(theme, Mapping):
+        raise ValueError(f"theme is 'auto', 'light', 'dark' or a dict such as {{'grad': '#0A6B66'}}; got {theme!r}")
+    for name, look in theme.items():
+        if name not in TOKENS and name not in FONTS:
+            raise ValueError(f"theme has no {name!r}; it has {', '.join([*TOKENS, *FONTS])}")
+        if not isinstance(look, str) or not re.fullmatch(r"[#\w ,.()%'-]+", look):
+            raise ValueError(f"theme[{name!r}] is a colour or font as CSS writes it, such as '#0A6B66'; got {look!r}")
+    return theme
+
+
+def in_own(svg: str, own: Mapping[str, str]) -> str:
+    """The SVG in colours and fonts of somebody's own, on a screen and on paper."""
+    for name, look in own.items():
+        if name in FONTS:
+            svg = svg.replace(xml(FONTS[name]), xml(f"'{look}',{FONTS[name]}"))
+        else:
+            svg = re.sub(rf"--hg-{name}:[^;]*;", f"--hg-{name}:{look};", svg)
+            for kind, attribute in (("f", "fill"), ("s", "stroke")):
+                svg = re.sub(rf'(class="[^"]*hg-{kind}-{name}(?![\w-])[^>]*? {attribute}=")[^"]*', rf"\g<1>{look}", svg)
+    return svg
 
 
 def fill(token: str) -> str:

@@ -616,11 +616,6 @@ def test_a_long_note_under_a_small_drawing_takes_several_lines():
     assert " ".join(drawing.scene.notes) in " ".join(texts)  # and every word is there
 
 
-def test_ids_differ_between_drawings_on_one_page():
-    ids = [set(re.findall(r'id="([^"]+)"', draw(scalar_graph()).svg)) for _ in range(2)]
-    assert ids[0] and not ids[0] & ids[1] and all(one.startswith("hg-") for one in ids[0] | ids[1])
-
-
 def test_nothing_is_fetched():
     svg = draw(attention()).svg
     assert not re.findall(r"(?:href|src|@import|url\()", svg)
@@ -684,7 +679,7 @@ def test_advice_says_which_option_helps_on_a_slide():
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("what", [None, 3.0, "loss", np.ones(2), [Value(1.0)]])
+@pytest.mark.parametrize("what", [None, 3.0, "loss", np.ones(2), [1.0]])
 def test_anything_but_a_value_is_refused(what):
     with pytest.raises(TypeError, match="expected a Value"):
         draw(what)

@@ -140,5 +140,5 @@ def test_the_first_rows_of_a_png():
 
 
 def test_a_wrong_theme_is_refused(tmp_path, drawing):
-    with pytest.raises(ValueError, match="'light' or 'dark'; got 'sepia'"):
+    with pytest.raises(ValueError, match=r"'light', 'dark' or a dict .*; got 'sepia'"):
         drawing.save(tmp_path / "g.png", theme="sepia")
