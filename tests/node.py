@@ -1,6 +1,8 @@
 """Tools from npm that tests of pages use: eslint and axe-core. `make test` installs them where npm is."""
 
 import json
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,14 @@ def serious_faults(browser, rules=None):
         "one => [one.impact, one.id, one.help, one.nodes.slice(0, 4).map(node => node.html.slice(0, 160))])))"
     )
     return [fault for fault in json.loads(faults) if fault[0] in ("serious", "critical")]
+
+
+def in_node(code, *scripts):
+    """What a piece of JavaScript comes to, after these files of the project were read; no browser is needed."""
+    if shutil.which("node") is None:
+        pytest.skip("NOT TESTED: no node on this machine")
+    read = "".join(ROOT.joinpath(path).read_text(encoding="utf-8").replace('"use strict";', "") for path in scripts)
+    told = f"const module = undefined;{read};process.stdout.write(JSON.stringify(await (async () => {{{code}}})()))"
+    done = subprocess.run(["node", "--input-type=module", "-"], input=told, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -38,6 +38,7 @@ class Row:
     bad: bool = False
     bars: tuple[float, ...] = ()
     plain_caption: bool = False  # the caption does not belong to the gradient
+    roomy: int = 0  # characters that there is room for, where the number may change
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class Card:
     bad: bool = False
     trouble: str = ""
     open_word: bool = False  # a page may write another word in the corner
+    other_word: str = ""  # one that needs room there
     says: str = ""  # what it is
     says_value: str = ""
     says_gradient: str = ""

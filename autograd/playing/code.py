@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from autograd.formula.grammar import COMPARISONS, POWERS, PRODUCTS, SUMS
 from autograd.playing.formula import Apply, Formula, Listed, Name, Number, Text
-from autograd.playing.parser import COMPARISONS, POWERS, PRODUCTS, SUMS
 
 COMPARISON, SUM, PRODUCT, UNARY, POWER, ATOM = range(6)  # how tightly a text holds together
 LEVELS = dict.fromkeys(COMPARISONS, COMPARISON) | dict.fromkeys(SUMS, SUM) | dict.fromkeys(PRODUCTS, PRODUCT)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -25,6 +26,7 @@ from autograd.stepping.page import document
 from autograd.value import Value
 
 file = functools.partial(asset, "autograd.playing")
+DATA = re.compile(r"([xyXYt]|inputs?|targets?|labels?)(_?[\w₀-₉]*\d|_(train|true|test))?")
 MOST_CARDS = 40  # of a page that is made anew while somebody types
 
 
@@ -72,7 +74,8 @@ class Play:
 
     def stepper(self) -> Stepper:
         try:
-            return step(self.root, title=self.formula.text.strip(), backward=self.has_gradient)
+            title = self.formula.text.strip()
+            return step(self.root, title=title, backward=self.has_gradient, inputs=data_in(self.formula.names))
         except HandgradError as error:
             raise FormulaError(str(error), 0, len(self.formula.text)) from error
 
@@ -112,6 +115,16 @@ def play(text: str, values: Mapping[str, float]) -> Play:
         raise FormulaError(f"it makes {cards} cards, and {MOST_CARDS} are as many as a page follows while you type", 0)
     root.name = result_name(formula)
     return Play(formula, numbers, root)
+
+
+def data_in(names: Sequence[str]) -> list[str]:
+    """The names that are data by convention: x, y, t, x1 and their like; none if nothing would be left to move.
+
+    >>> data_in(["w", "x", "b", "y"]), data_in(["x"])
+    (['x', 'y'], [])
+    """
+    found = [name for name in names if DATA.fullmatch(name)]
+    return found if len(found) < len(names) else []
 
 
 def playground() -> str:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from autograd.formula.grammar import ALSO, COMPARISONS, CONSTANTS, POWERS, PRODUCTS, SUMS, SUPERSCRIPTS
 from autograd.op import OPERATORS, OPS, Op
 from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Part, Text
 
@@ -33,16 +34,7 @@ LONGEST = 2000  # characters of a formula
 DEEPEST = 50  # brackets and powers within one another
 LARGEST_WHOLE = 10**6  # beyond it a number is a float
 
-CONSTANTS = {"pi": math.pi, "e": math.e}
 LITERALS = {"True": True, "False": False, "None": None}
-
-# Python's symbols, by the middle of their methods' names.
-COMPARISONS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-SUMS = {"+": "add", "-": "sub"}
-PRODUCTS = {"*": "mul", "/": "truediv", "@": "matmul"}
-POWERS = {"**": "pow"}
-ALSO = {"^": "**", "×": "*", "·": "*", "⋅": "*", "÷": "/", "−": "-", "≤": "<=", "≥": ">=", "π": "pi"}
-SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 
 TOKEN = re.compile(
     rf"""\s*(?:

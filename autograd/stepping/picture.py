@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 ROOMY_COLUMN = 6  # characters of a number that somebody may write into a table, such as −1.333
+ROOMY_NUMBER = 7  # and of a number alone, such as −0.3799
 KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the numbers
 
 
@@ -264,7 +265,9 @@ def describe_step(step: Step) -> str:
 def roomy(card: Card) -> Card:
     """The card with room for other numbers in its tables."""
     blocks = tuple(replace(block, roomy=ROOMY_COLUMN) for block in card.blocks)
-    return replace(card, blocks=blocks, open_word=True)
+    rows = tuple(replace(row, roomy=ROOMY_NUMBER) if row.strong else row for row in card.rows)
+    other = "parameter" if card.role == "input" else ""  # a click may make it one
+    return replace(card, blocks=blocks, rows=rows, open_word=True, other_word=other)
 
 
 def without_gradient(card: Card) -> Card:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograd.drawing.roles import moving_leaves
+from autograd.drawing.roles import is_parameter, moving_leaves
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation, Line, clean_value, descended
@@ -65,18 +65,22 @@ class Update(Step):
 
 
 class Updates:
-    """The updates of all parameters, and the learning rate in them, which can be chosen."""
+    """The updates of all leaves that may move, which of them are `data` for now, and the learning rate, which can be
+    chosen. Where nobody says which leaves are parameters, each leaf's role can be switched: `switchable`."""
 
     def __init__(self, stepper: Stepper) -> None:
         walk, words, optimizer = stepper.walk, stepper.words, stepper.optimizer
         moving = moving_leaves(walk.nodes, stepper.names, stepper.parameters, stepper.inputs)
-        optimizer = Descent(moving) if optimizer is None else optimizer
+        leaves = [node for node in walk.nodes if node.op is None and node.requires_grad]
+        self.switchable = stepper.parameters is None and not any(map(is_parameter, leaves))
+        self.data = set(leaves) - set(moving) if self.switchable else set()
+        optimizer = Descent(leaves if self.switchable else moving) if optimizer is None else optimizer
         self.name = "gradient descent" if isinstance(optimizer, Descent) else type(optimizer).__name__
         rate, state = stepper.remembered if stepper.remembered is not None else (optimizer.rate, {})
         self.rate, self.all = Expr(words.names.step_name("η"), rate), []
         for name, parameter in optimizer.named_parameters():
             node = stepper.twin(parameter)
-            if node in moving and walk.gradient(node) is not None and node is not stepper.root:
+            if (node in moving or node in self.data) and walk.gradient(node) is not None and node is not stepper.root:
                 slots = {slot: np.asarray(state[f"{slot}.{name}"], float) for slot in optimizer.slots}
                 self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, slots))
 

@@ -104,7 +104,8 @@ def body_size(card: Card) -> Size:
 
 def row_width(row: Row) -> float:
     caption = sans_width(row.caption, CAPTION)
-    return caption + CAPTION_GAP + bars_width(row) + mono_width(row.text, NUMBER if row.strong else INFO)
+    size = NUMBER if row.strong else INFO
+    return caption + CAPTION_GAP + bars_width(row) + max(mono_width(row.text, size), row.roomy * size * MONO_ADVANCE)
 
 
 def bars_width(row: Row) -> float:
@@ -160,7 +161,8 @@ def _header_line(card: Card) -> float:
 
 def _word_width(card: Card) -> float:
     copies = HEADER_GAP + mono_width(f"×{card.copies}", COPIES_TEXT) if card.copies > 1 else 0
-    word = HEADER_GAP + sans_width(card.corner_word, CAPTION) if card.corner_word else 0
+    words = filter(None, (card.corner_word, card.other_word))
+    word = max((HEADER_GAP + sans_width(word, CAPTION) for word in words), default=0)
     return copies + word + (HEADER_GAP + open_width() if card.opens else 0)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import painter, theme
 from autograd.errors import StepError
+from autograd.formula import grammar
 from autograd.formula.numbers import count, short
 from autograd.formula.text import xml
 from autograd.pages import asset, embedded, filled
@@ -28,7 +29,7 @@ from autograd.value import Value
 _file = functools.partial(asset, "autograd.stepping.page")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
-    "numbers.js", "program.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
+    "numbers.js", "program.js", "typed.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
     "pointing.js", "camera.js", "states.js", "step.js",
 )  # fmt: skip
 MOST_OPENED = 40  # steps that can be opened up
@@ -49,7 +50,7 @@ def write(stepper: Stepper, back: str = "") -> str:
         )
     view, opened = View(stepper), openings(stepper)
     live = build(stepper, opened.values())
-    chosen = {"at": stepper.position, "smallest": CAPTION}
+    chosen = {"at": stepper.position, "smallest": CAPTION, "grammar": grammar.table()}
     parts = {
         "title": xml(_title(stepper)),
         "subtitle": _subtitle(stepper),
@@ -136,10 +137,14 @@ def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
     track, box = view.tracks[key], view.placement.boxes[key]
     cards = [face.card for face in track.faces]
     silent = [replace(card, says="", says_value="", says_gradient="") for card in cards]  # `says` has it
-    painted = [painter.paint_card(card, box, "") for card in silent]
+    node = next(iter(track.faces[0].values), None)
+    other = {"parameter": "input", "input": "parameter"}[silent[0].role] if live and live.can_switch(node) else ""
+    turned = [replace(card, role=other, word=other) for card in silent if other]
     return {
         "box": [round(number, 1) for number in (box.x, box.y, box.width, box.height)],
-        "faces": [_inner(svg) for svg in painted],
+        "faces": [_inner(painter.paint_card(card, box, "")) for card in silent],
+        "turned": [_inner(painter.paint_card(card, box, "")) for card in turned],
+        "role": silent[0].role,
         "says": [card.title for card in cards],
         "since": [face.since for face in track.faces],
         "made": track.made,

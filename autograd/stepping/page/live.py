@@ -133,6 +133,7 @@ class Live:
                 "lines": [self.registers.line(line, is_shown) for line in update.lines],
                 "replaced": [_numbers(map(self.registers.block, pair)) for pair in update.replaced],
                 "gradient": self.gradient_number(update.twin),
+                "data": int(update.twin in self.updates.data),
             })  # fmt: skip
 
     def _start_with(self, e: Expr) -> None:
@@ -185,6 +186,7 @@ class Live:
             "top": self.words.top,
             "update": {
                 "by": self.updates.name, "rate": self.registers.block(self.updates.rate).start, "moves": self.moves,
+                "switchable": int(self.updates.switchable),
             },
             "forward": self.forward,
             "sends": self.sends,
@@ -214,6 +216,10 @@ class Live:
 
     def value(self, node: Value) -> Block:
         return self.registers.of_node(node)
+
+    def can_switch(self, node: Value | None) -> bool:
+        """May a click make it data, or a parameter?"""
+        return self.updates.switchable and any(node is update.twin for update in self.updates.all)
 
     def gradient_number(self, node: Value) -> int:
         return _number(self.gradients.get(node))

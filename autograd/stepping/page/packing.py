@@ -10,7 +10,7 @@ TAG = re.compile(r"<[^<>]*>")
 CODES = range(0xE000, 0xF900)  # characters that mean nothing by themselves
 ESCAPED = re.compile(r"\\\\|\\u(e[0-9a-f]{3}|f[0-8][0-9a-f]{2})")
 WORTH = 40  # characters that a tag must save in all
-MARKUP = ("panel", "start", "svg", "faces")  # the fields of a view that are markup
+MARKUP = ("panel", "start", "svg", "faces", "turned")  # the fields of a view that are markup
 
 
 def packed(views: list[dict[str, Any]]) -> dict[str, Any]:

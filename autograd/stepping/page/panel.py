@@ -169,7 +169,8 @@ class Panels:
         assert line is not None
         numbers = self.numbers.line(contribution.step, line)
         added, _ = self.numbers.added(contribution)
-        guess = self.numbers.guess(contribution.value, self.words.slope(contribution.twin), added)
+        slope, slips = self.words.slope(contribution.twin), _slips(contribution)
+        guess = self.numbers.guess(contribution.value, slope, added, slips)
         small = self._why_little(contribution)
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
         return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
@@ -335,6 +336,21 @@ class Panels:
 
     def _after_d(self, node: Value) -> str:
         return MathML(self.words.top, self.words.symbol).below(node)
+
+
+def _slips(contribution: Contribution) -> list[tuple[str, Any]]:
+    """The wrong rules that the op's block lists, each with what it teaches and the number that it gives."""
+    step, op, found = contribution.step, contribution.step.twin.op, []
+    if op is None or contribution.place != 0:
+        return []
+    for slip in op.about.slips:
+        if slip.rule is not None:
+            x, *others = (one.data if isinstance(one, Value) else one for one in step.twin.inputs)
+            try:
+                found.append((slip.teaches, slip.rule(step.incoming, step.value, x, *others, **op.settings)))
+            except Exception:  # a rule on formulas alone
+                continue
+    return found
 
 
 def _question(question: str, answer: str, marks: str = "") -> str:

@@ -5,6 +5,8 @@ A line in numbers says which line of the page's program it is, a number of which
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -76,7 +78,7 @@ class Spelling:
             mark += f' data-other="{block.number}" data-name="{xml(name)}"'
         return mark
 
-    def guess(self, value: Any, what: str, block: Block | None = None) -> str:
+    def guess(self, value: Any, what: str, block: Block | None = None, slips: Iterable[tuple[str, Any]] = ()) -> str:
         """A field for a learner's guess: the number itself, or the largest entry of a small table."""
         if np.size(value) == 0 or not (np.ndim(value) == 0 or shows_entries(np.shape(value))):
             return ""
@@ -84,6 +86,8 @@ class Spelling:
         number = float(np.asarray(value)[index])
         where = "".join(f"[{i}]" for i in index)
         place = "" if block is None else f' data-at="{block.start + int(np.ravel_multi_index(index, block.shape))}"'
+        wrong = [[says, float(np.asarray(x)[index])] for says, x in slips if np.shape(x) == np.shape(value)]
+        place += f' data-slips="{xml(json.dumps(wrong))}"' if wrong else ""
         return (
             f'<form class="hg-guess" data-answer="{number!r}"{place}><label>Your guess: {xml(what)}{where} = '
             '<input inputmode="decimal" autocomplete="off" size="9"></label> <button>check</button> '

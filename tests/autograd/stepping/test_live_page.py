@@ -18,6 +18,7 @@ from autograd.drawing.paint.card import paint_card
 from autograd.formula.noise import NOISE
 from autograd.graph import topological
 from autograd.op import apply
+from autograd.playing.page import play
 from autograd.stepping.page.document import openings
 from autograd.stepping.page.live import build
 from autograd.stepping.page.packing import unpacked
@@ -623,9 +624,10 @@ def test_a_click_opens_a_field(open_page):
     at = open_page(small_graph(), "#step=8")
     at.click(NUMBER_B)
     assert at.js("document.activeElement.id") == "hg-field" and at.text(".hg-field b").startswith("b")
-    at.type("-4.5")  # over the selected number
-    assert at.js("handgrad.get('b')") == -4.5 and at.js("handgrad.grad('a')") < 0  # past −4 it changes its sign
+    at.type("-4.5")  # over the selected number; nothing is changed before Enter
+    assert at.js("handgrad.get('b')") == -3 and "Enter sets b to -4.5; Esc keeps -3" in at.text("#hg-edit")
     at.key("Enter")
+    assert at.js("handgrad.get('b')") == -4.5 and at.js("handgrad.grad('a')") < 0  # past −4 it changes its sign
     assert at.js(f"document.querySelector('{NUMBER_B}').textContent") == "−4.5"
     assert "set=1.0:-4.5" in at.js("location.hash")
     at.click("#hg-reset")
@@ -634,13 +636,14 @@ def test_a_click_opens_a_field(open_page):
 
 def test_nonsense_changes_nothing(open_page):
     at, said = open_page(small_graph(), "#step=8"), "write a finite number"
-    for text in ("abc", "", "1e999", "NaN", "Infinity", "1" * 100_000, "--3", "0x"):
+    for text in ("abc", "", "1e999", "NaN", "Infinity", "1" * 100_000, "0x", "1/0", "b"):
         at.click(NUMBER_B)
         assert said not in at.text("#hg-edit")
         typed = f"(f => {{ f.value = {json.dumps(text)}; f.dispatchEvent(new Event('input')); }})"
         at.js(f"{typed}(document.activeElement)")
         at.key("Enter")
         assert at.js("handgrad.get('b')") == -3 and said in at.text("#hg-edit"), text[:20]
+        assert "b is still -3" in at.text("#hg-edit")
         at.key("Escape")
 
 
@@ -691,7 +694,99 @@ def test_a_finger_drags_and_taps(open_page):
     touch()
     assert at.js("document.activeElement.id") == "hg-field"
     at.type("-4.5")
+    at.key("Enter")
     assert at.js("handgrad.get('b')") == -4.5
+
+
+@pytest.mark.parametrize("text, number", {
+    "1/2": 0.5, "sqrt(2)": 2**0.5, "pi": np.pi, "-3e-2": -0.03, "−0,25": -0.25, "1.8×10⁻⁴": 1.8e-4,
+}.items())  # fmt: skip
+def test_a_number_is_set_by_enter_alone(open_page, text, number):
+    at = open_page(small_graph(), "#step=8")
+    at.click(NUMBER_B)
+    for i in range(1, len(text) + 1):  # of 1/2, the 1 was set, and the page said that nothing had been
+        typed = f"(f => {{ f.value = {json.dumps(text[:i])}; f.dispatchEvent(new Event('input')); }})"
+        at.js(f"{typed}(document.activeElement)")
+        assert at.js("handgrad.get('b')") == -3
+    at.key("Enter")
+    assert at.js("handgrad.get('b')") == pytest.approx(number, rel=1e-15)
+
+
+def test_every_change_can_be_undone(open_page):
+    at = open_page(small_graph(), "#step=8")
+    numbers = "[handgrad.get('a'), handgrad.get('b')]"
+    at.js("handgrad.set('b', -4)")
+    at.js("handgrad.update(0.5)")
+    trained = at.js(numbers)
+    at.click("#hg-reset")  # the training too
+    assert at.js(numbers) == [2, -3]
+    at.click("#hg-undo")
+    assert at.js(numbers) == trained
+    keys = "dispatchEvent(new KeyboardEvent('keydown', {key: '%s', ctrlKey: true}))"
+    at.js("document.body." + keys % "z" + " || document.body." + keys % "z")
+    at.js("handgrad.undo()")
+    assert at.js(numbers) in ([2, -4], [2, -3])
+    at.js("handgrad.undo()")
+    assert at.js(numbers) == [2, -3] and at.js("location.hash") == "#step=8"
+    for _ in range(4):
+        at.js("handgrad.redo()")
+    assert at.js(numbers) == [2, -3] and at.js("document.getElementById('hg-redo').disabled")
+
+
+# --- roles --------------------------------------------------------------------------------------------------------
+
+
+def line_graph():
+    w, x, b, y = (Value(number, name=name) for name, number in zip("wxby", (0.5, 3.0, 1.0, 2.0)))
+    return (w * x + b - y) ** 2
+
+
+def test_training_moves_no_data(open_page, tmp_path):
+    """On the front page, "train 100" took x from 3 to 2.549 and y from 2 to 2.011."""
+    path = tmp_path / "line.html"
+    path.write_text(play("(w*x + b - y)^2", {"w": 0.5, "x": 3.0, "b": 1.0, "y": 2.0}).page(), encoding="utf-8")
+    at = open_page(line_graph())
+    at.open(path.as_uri() + "#step=20")
+    at.wait("!!window.handgrad")
+    at.js("handgrad.update(0.05)")
+    assert at.js("[handgrad.get('x'), handgrad.get('y')]") == [3, 2]
+    assert at.js("handgrad.get('w')") != 0.5 and at.js("handgrad.get('b')") != 1
+
+
+def test_a_click_on_a_role_switches_it_and_the_link_keeps_it(open_page):
+    at = open_page(line_graph(), "#step=8")  # nobody says which leaves move: all do
+    words = "[...document.querySelectorAll('.hg-role')].map(one => one.textContent)"
+    assert at.js(words) == ["parameter"] * 4
+    of_x = "[...document.querySelectorAll('.hg-card')].find(one => one.getAttribute('aria-label').startsWith('x,'))"
+    at.js(f"{of_x}.querySelector('.hg-role').dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
+    assert at.js(words).count("input") == 1 and at.js(f"{of_x}.classList.contains('hg-input')")
+    assert at.js("handgrad.position") == 8  # the click does not lead to the card's step
+    at.js("handgrad.update(0.05)")
+    assert at.js("handgrad.get('x')") == 3 and at.js("handgrad.get('y')") != 2
+    assert "roles=" in at.js("location.hash")
+    address = at.js("location.href")
+    at.open(address)
+    at.wait("!!window.handgrad")
+    assert at.js(words).count("input") == 1
+    at.js("handgrad.update(0.05)")
+    assert at.js("handgrad.get('x')") == 3
+
+
+def test_guess_first_tells_nothing(open_page):
+    at = open_page(small_graph())
+    at.key("g")
+    at.key("ArrowRight")
+    assert at.text("#hg-root") == "?"  # it said L = −0.964
+    at.js("document.querySelector('.hg-guess input').value = '6'")
+    at.js("document.querySelector('.hg-guess').requestSubmit()")
+    assert at.text(".hg-guess output") == "the sign is the other way"
+    at.js("handgrad.goto(8)")
+    forms = "document.querySelectorAll('.hg-guess')"
+    at.js(f"{forms}[1].querySelector('input').value = '2'")
+    at.js(f"{forms}[1].requestSubmit()")
+    assert "own slope" in at.js(f"{forms}[1].querySelector('output').textContent")
+    at.key("ArrowRight")
+    assert at.text("#hg-root") == "−0.9640"
 
 
 def test_a_link_carries_the_edits(open_page):
@@ -856,6 +951,7 @@ def test_a_number_changed_inside_a_module(open_page):
     assert at.js("handgrad.view") == 1
     at.click(".hg-can[data-name=x]")
     at.type("7.5")
+    at.key("Enter")
     assert at.js("handgrad.get('x')") == [[7.5, 1], [1, 1]] and at.js("handgrad.get('L')") != before
     assert at.js("handgrad.view") == 1 and "7.5" in at.js("document.querySelector('.hg-can[data-name=x]').textContent")
     at.key("Enter")

@@ -668,7 +668,8 @@ def line_through_a_point():
 
 def moved_by(steps):
     """The leaves that the page's training moves, which are those that its cards call parameters."""
-    moved = [one.name for one in Updates(steps).all]
+    updates = Updates(steps)
+    moved = [one.name for one in updates.all if one.twin not in updates.data]
     roles = {card.name: card.role for card in steps.view.scene.cards if card.name in tuple("wxby")}
     assert [name for name, role in roles.items() if role == "parameter"] == moved
     return moved

@@ -1,10 +1,11 @@
 "use strict";
 // Taking hold of a number: click, drag or arrow keys on a leaf's number, and a field in the panel.
-const editor = (numbersOf, refresh, forgetTraining) => {
+const editor = (numbersOf, refresh, numberOf, act) => {
   const $ = id => document.getElementById(id);
   const box = $("hg-edit"), stage = $("hg-stage");
   const { page, leaves, root, original } = numbersOf, { top } = page.data;
   const PIXELS = 8, MOST_ROWS = 6, MOST_DIGITS = 12;
+  const BUTTONS = [["undo", "undo", "Ctrl+Z"], ["redo", "redo", "Ctrl+Y"], ["reset", "reset all", "the first numbers; undo takes it back"]];
   let held = null;                             // { leaf, offset }: the number in the field
 
   const register = one => page.blocks[one.leaf.value].start + one.offset;
@@ -39,45 +40,48 @@ const editor = (numbersOf, refresh, forgetTraining) => {
     if (focusField) { const field = box.querySelector("input"); field?.focus(); field?.select(); }
   }
   function release() { held = null; paint(); }
-  const parsed = text => {
-    const plain = text.trim().replace(/−/g, "-").replace(/,/g, ".").replace(/×10\^?/, "e").slice(0, 400);
-    return plain === "" ? NaN : Number(plain);
-  };
 
   // --- the field in the panel ----------------------------------------------------------------------------------------
 
   function paint() {
     const changed = numbersOf.isChanged;
-    box.hidden = !held && !changed;
+    box.hidden = !held && !changed && !numbersOf.canUndo && !numbersOf.canRedo;
     if (box.hidden) { box.replaceChildren(); return; }
     const active = document.activeElement, field = box.querySelector("input");
     if (field && field === active && held) { refreshTable(); return; }   // somebody is typing
     box.replaceChildren();
     if (held) box.append(fieldRow());
     box.append(element("table", { className: "hg-was" }), element("p", { className: "hg-edit-note" }));
-    const button = element("button", { type: "button", id: "hg-reset", textContent: "reset all" });
-    button.onclick = () => { numbersOf.reset(); held = null; forgetTraining(); refresh(); };
-    box.append(button);
+    for (const [what, textContent, title] of BUTTONS) {
+      box.append(element("button", { type: "button", id: `hg-${what}`, textContent, title, onclick: () => act(what) }), " ");
+    }
     refreshTable();
   }
   function fieldRow() {
     const one = held, x = page.values[register(one)], was = original[register(one)];
-    const field = element("input", { value: ascii(x), inputMode: "decimal", autocomplete: "off", size: 10, id: "hg-field" });
+    const field = element("input", { value: ascii(x), autocomplete: "off", size: 10, id: "hg-field", enterKeyHint: "done" });
     field.setAttribute("aria-label", `${nameOf(one)}, a number you can change`);
-    const take = () => {
-      const asked = parsed(field.value);
-      const note = box.querySelector(".hg-edit-note");
-      if (Number.isFinite(asked)) { note.textContent = ""; change(one, asked); return true; }
-      note.textContent = "write a finite number, such as -0.25 or 1.8e-4; nothing was changed";
-      return false;
+    // Nothing is changed before Enter: until then the note says what Enter would do.
+    const say = text => { box.querySelector(".hg-edit-note").textContent = text; };
+    const here = () => page.values[register(one)];
+    field.oninput = () => {
+      const asked = numberOf(field.value);
+      const isNew = Number.isFinite(asked) && !Object.is(asked, here());
+      say(isNew ? `Enter sets ${nameOf(one)} to ${ascii(asked)}; Esc keeps ${ascii(here())}` : "");
     };
-    field.oninput = () => { const asked = parsed(field.value); if (Number.isFinite(asked)) take(); };
     field.onkeydown = event => {
-      const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-      if (step) { event.preventDefault(); arrow(one, step, event); field.value = ascii(page.values[register(one)]); }
-      else if (event.key === "Enter") { if (take()) { field.blur(); paint(); } }
-      else if (event.key === "Escape") { change(one, was); field.blur(); release(); }
+      const step = { ArrowUp: 1, ArrowDown: -1 }[event.key], asked = numberOf(field.value);
+      if (step) { event.preventDefault(); arrow(one, step, event); field.value = ascii(here()); say(""); }
+      else if (event.key === "Enter") {
+        if (!Number.isFinite(asked)) {
+          say(`${nameOf(one)} is still ${ascii(here())}: write a finite number, such as -0.25, 1/2, sqrt(2) or 1.8e-4`);
+          return;
+        }
+        field.blur();
+        if (Object.is(asked, here())) paint(); else change(one, asked);
+      } else if (event.key === "Escape") { field.blur(); release(); }
     };
+    field.onblur = () => { if (!Object.is(numberOf(field.value), here())) field.value = ascii(here()); say(""); };
     const button = (text, label, act) => {
       const made = element("button", { type: "button", textContent: text, onclick: act });
       made.setAttribute("aria-label", label);
@@ -93,7 +97,9 @@ const editor = (numbersOf, refresh, forgetTraining) => {
     nudge(one, step, unitOf(page.values[register(one)]) * (event.shiftKey ? 10 : event.altKey ? 0.1 : 1));
   }
   function refreshTable() {                    // what it does: the root, and gradients of the leaves
-    $("hg-reset").hidden = !numbersOf.isChanged;
+    $("hg-reset").hidden = !numbersOf.isChanged && !numbersOf.roles();
+    $("hg-undo").disabled = !numbersOf.canUndo;
+    $("hg-redo").disabled = !numbersOf.canRedo;
     const rows = [];
     const entry = (label, at, tint) => rows.push([label, original[at], page.values[at], tint]);
     if (page.blocks[root].size === 1) entry(top, page.blocks[root].start, "");

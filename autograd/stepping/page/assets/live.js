@@ -3,8 +3,9 @@
 // `live(data)` gives the page's numbers a program, or null where Python wrote none.
 const live = data => {
   if (!data.live) return null;
-  const page = new program.Program(data.live), { leaves, names, root, update: { rate, moves } } = data.live;
-  const original = page.values.slice();
+  const MOST_UNDONE = 100;
+  const page = new program.Program(data.live), { leaves, names, root, update: { rate, moves, switchable } } = data.live;
+  const original = page.values.slice(), losses = [];   // the loss before and after each update
   const blockOf = name => {
     if (!Object.hasOwn(names, name)) throw new Error(`nothing here is called ${name}; there are ${Object.keys(names).join(", ")}`);
     return names[name];
@@ -39,13 +40,16 @@ const live = data => {
   };
   function set(name, value) {
     blockOf(name);
-    const { start, shape } = page.blocks[leafOf(name).value];
-    page.values.set(flat(value, shape, name), start);
+    const { start, shape } = page.blocks[leafOf(name).value], entries = flat(value, shape, name);
+    remember();
+    page.values.set(entries, start);
     page.run();
   }
   function setEntry(leaf, offset, value) {
     if (!Number.isFinite(value)) return false;
-    page.values[page.blocks[leaf.value].start + offset] = value;
+    const register = page.blocks[leaf.value].start + offset;
+    remember(register);
+    page.values[register] = value;
     page.run();
     return true;
   }
@@ -54,10 +58,15 @@ const live = data => {
     page.values.set(original);
     page.values[rate] = eta;
   }
-  function reset() { restore(); page.run(); }
+  function reset() {
+    remember();
+    restore();
+    losses.length = 0;
+    page.run();
+  }
   function update(eta) {                       // one step of the optimizer on the parameters
     if (typeof eta !== "number" || !Number.isFinite(eta)) throw new Error(`update: expected a finite step size, got ${eta}`);
-    if (!moves.length) throw new Error("update: there is no parameter with a gradient");
+    if (moves.every(move => move.data)) throw new Error("update: there is no parameter with a gradient");
     page.update(eta);
     return nested(root);
   }
@@ -67,7 +76,7 @@ const live = data => {
     page.update(kept[rate]);
     const really = before - loss();
     let promised = 0;
-    for (const { gradient, replaced: [[, value]] } of moves) {
+    for (const { gradient, replaced: [[, value]] } of moves.filter(move => !move.data)) {
       const g = page.read(gradient, kept), was = page.read(value, kept);
       page.read(value).forEach((x, i) => { promised += g[i] * (was[i] - x); });
     }
@@ -75,6 +84,49 @@ const live = data => {
     page.run();
     return { promised, really };
   }
+  // --- undone, done again: the leaves, what the optimizer remembers, roles, the losses -------------------------------
+
+  const kept = [...new Set([...leaves.map(leaf => leaf.value), ...moves.flatMap(move => move.replaced.map(([, before]) => before))])];
+  const past = [], future = [];
+  let latest = -1;                             // the register that changed last: a drag is one change
+  const state = () => ({ numbers: kept.map(block => page.read(block).slice()), data: moves.map(move => move.data), losses: [...losses] });
+  function remember(register = -1) {
+    if (register >= 0 && register === latest) return;
+    latest = register;
+    future.length = 0;
+    past.push(state());
+    if (past.length > MOST_UNDONE) past.shift();
+  }
+  function travel(from, to) {
+    if (!from.length) return false;
+    to.push(state());
+    const { numbers, data, losses: were } = from.pop();
+    latest = -1;
+    kept.forEach((block, i) => page.read(block).set(numbers[i]));
+    moves.forEach((move, i) => { move.data = data[i]; });
+    losses.splice(0, Infinity, ...were);
+    page.run();
+    return true;
+  }
+
+  // --- roles: training moves parameters; where nobody said which these are, a click on the word switches -------------
+
+  const startsAsData = moves.map(move => move.data);
+  const moveOf = block => moves.findIndex(move => move.replaced[0][1] === block);
+  const isTurned = block => { const at = moveOf(block); return at >= 0 && moves[at].data !== startsAsData[at]; };
+  function turn(block) {
+    if (!switchable || moveOf(block) < 0) return false;
+    remember();
+    const move = moves[moveOf(block)];
+    move.data = +!move.data;
+    return true;
+  }
+  const roles = () => moves.flatMap((move, i) => (move.data === startsAsData[i] ? [] : i)).join(".");
+  const applyRoles = text => {
+    const turned = new Set((text || "").split("."));
+    moves.forEach((move, i) => { move.data = switchable && turned.has(String(i)) ? +!startsAsData[i] : startsAsData[i]; });
+  };
+
   // What was changed, for the address: leaf.entry:number,…
   let known = { runs: 0, edits: "" };
   function edits() {
@@ -275,8 +327,10 @@ const live = data => {
   const shown = number => lines.plain(lines.quantity(page, page.values, number));
 
   return {
-    page, leaves, names, root, original, nested, blockOf, set, setEntry, reset, update, forecast, edits, applyEdits, card, trouble,
-    fill, shown, spellings,
+    page, leaves, names, root, original, losses, nested, blockOf, set, setEntry, reset, update, forecast, edits, applyEdits, card,
+    trouble, fill, shown, spellings, remember, turn, isTurned, roles, applyRoles,
+    undo: () => travel(past, future), redo: () => travel(future, past),
+    get canUndo() { return past.length > 0; }, get canRedo() { return future.length > 0; },
     get isChanged() { return edits() !== ""; },
   };
 };

@@ -103,8 +103,9 @@ const program = (() => {
     update(rate) {
       const { lines, update } = this.data;
       this.values[update.rate] = rate;
-      for (const { lines: own } of update.moves) for (const line of own) this.execute(lines[line].code, this.values);
-      for (const [after, before] of update.moves.flatMap(move => move.replaced)) this.read(before).set(this.read(after));
+      const moving = update.moves.filter(move => !move.data);
+      for (const { lines: own } of moving) for (const line of own) this.execute(lines[line].code, this.values);
+      for (const [after, before] of moving.flatMap(move => move.replaced)) this.read(before).set(this.read(after));
       this.run();
     }
     add(v, x, y, sum) {

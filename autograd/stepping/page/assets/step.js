@@ -19,7 +19,8 @@
   let timer = 0;
   const changing = live(data);            // null: the numbers stay as they are
   const trainer = changing && training(changing, refresh);
-  const hand = changing && editor(changing, refresh, trainer.forget), pointer = changing && pointing(changing);
+  const numberOf = changing && typed(data.grammar).number;
+  const hand = changing && editor(changing, refresh, numberOf, change), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
   const camera = cameraOn(stage, () => ({ view, position, size, svg: elements.svg }), box => {
     for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
@@ -123,17 +124,37 @@
     const card = view.cards[key], group = elements.cards[key], step = position ? view.steps[position - 1] : null;
     const secret = hidden && step && (states.isBackward(view, position) ? step.inputs.includes(key) : step.card === key);
     const face = states.faceAt(card, secret ? position - 1 : position);
-    const state = states.ofCard(view, position, key);
-    const before = shown.cards[key] || {};
-    if (before.face !== face) {
-      group.innerHTML = unpacked(card.faces[face]);
-      group.setAttribute("aria-label", card.says[face]);
+    const state = states.ofCard(view, position, key), turned = isTurned(card);
+    const before = shown.cards[key] || {}, isNew = before.face !== face || before.turned !== turned;
+    if (isNew) {
+      group.innerHTML = unpacked((turned ? card.turned : card.faces)[face]);
+      group.setAttribute("aria-label", turned ? card.says[face].replace(`, ${card.role}`, `, ${otherRole(card)}`) : card.says[face]);
+      for (const role of card.turned.length ? ["parameter", "input"] : []) {
+        group.classList.toggle(`hg-${role}`, (role === card.role) !== turned);
+      }
+      if (card.turned.length) offerRole(group.querySelector("[data-word]"), turned ? otherRole(card) : card.role);
     }
     const word = key === troubled[0] ? troubled[1] : "";
-    if (changing && (before.face !== face || before.stamp !== stamp)) renumber(group, card, face, word);
+    if (changing && (isNew || before.stamp !== stamp)) renumber(group, card, face, word);
     if (before.state !== state) states.mark(group, state);
-    shown.cards[key] = { face, state, stamp };
+    shown.cards[key] = { face, state, stamp, turned };
   }
+  // A leaf's role, which a click switches where nobody said which leaves are parameters.
+  const isTurned = card => card.turned.length > 0 && changing.isTurned(card.numbers[0][0][0]);
+  const otherRole = card => (card.role === "input" ? "parameter" : "input");
+  function offerRole(word, role) {
+    word.classList.add("hg-role");
+    word.setAttribute("tabindex", "0");
+    word.setAttribute("role", "button");
+    word.setAttribute("aria-label", `${role}: ${role === "input" ? "data, stays in training" : "moves in training"}; press to switch`);
+  }
+  for (const kind of ["click", "keydown"]) stage.addEventListener(kind, event => {
+    const card = event.target.closest?.(".hg-role") && view.cards[event.target.closest(".hg-card").id.slice(`hg-v${viewNumber}-`.length)];
+    if (!card || camera.dragged || (kind === "keydown" && event.key !== "Enter" && event.key !== " ")) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (changing.turn(card.numbers[0][0][0])) refresh();
+  }, true);
   function catchUp(most) {                   // paint for so many milliseconds, and go on after the next frame
     const until = performance.now() + most;
     for (const key of most ? [...waiting] : []) if (performance.now() < until) paintCard(key);
@@ -161,13 +182,20 @@
   }
   function renumbered() {
     stamp++;
-    if ($("hg-root")) $("hg-root").textContent = numbers.cell(changing.page.read(changing.root)[0]).text;
   }
   // Numbers were changed: everything follows, at another position if one is given.
   function refresh(at = position) {
     renumbered();
     if (at !== position) { position = at; camera.release(); }
     render(true);
+  }
+
+  function change(what) {                      // undo, redo, reset
+    if (!changing) return;
+    trainer.stop();
+    if (changing[what]() === false) return;
+    hand.forget();
+    refresh();
   }
 
   function render(stay = false) {
@@ -213,6 +241,11 @@
   }
 
   function veil() {
+    const root = $("hg-root"), known = !quiz || position - hidden >= data.views[0].forward || !!viewNumber;
+    if (root) {
+      root.dataset.was ??= root.textContent;
+      root.textContent = known ? changing ? numbers.cell(changing.page.read(changing.root)[0]).text : root.dataset.was : "?";
+    }
     body.classList.toggle("hg-quiz", quiz);
     body.classList.toggle("hg-hide", hidden);
     if (!quiz) return;
@@ -264,17 +297,34 @@
   }
 
   function judge(form) {
-    const text = form.querySelector("input").value.trim().replace("−", "-").replace(",", ".").replace("×10^", "e");
-    const guess = Number(text), answer = Number(form.dataset.answer), output = form.querySelector("output");
-    if (text === "" || Number.isNaN(guess)) { output.textContent = "write a number, such as -0.25 or 1.8e-4"; return; }
+    const text = form.querySelector("input").value.trim(), output = form.querySelector("output");
+    const guess = typed(data.grammar).number(text), answer = Number(form.dataset.answer);
+    if (Number.isNaN(guess)) { output.textContent = "write a number, such as -0.25, 1/2 or 1.8e-4"; return; }
     const decimals = (text.split(/e/i)[0].split(".")[1] || "").length;
     const exponent = Number(text.split(/e/i)[1] || 0);
     const slack = Math.max(.005 * Math.abs(answer), Math.min(.5 * 10 ** (exponent - decimals), .05 * Math.abs(answer)));
     const right = Object.is(answer, guess) || Math.abs(guess - answer) <= slack;
     if (!form.dataset.judged) { score.asked++; score.right += right; form.dataset.judged = "yes"; }
-    output.textContent = right ? "right" : Math.abs(guess + answer) <= slack ? "the sign is the other way" : "not yet";
+    output.textContent = right ? "right" : hint(form, guess, answer, slack);
     $("hg-score").textContent = `${score.right} of ${score.asked} right at the first try`;
     if (right) { hidden = false; veil(); paint(); buttons(); }
+  }
+  // What a wrong guess may come from: the slips that worksheets know, tried on the numbers of the step.
+  function hint(form, guess, answer, slack) {
+    const is = x => Number.isFinite(x) && Math.abs(guess - x) <= Math.max(slack, 0.005 * Math.abs(x));
+    if (is(-answer)) return "the sign is the other way";
+    const { arrives = -1, gives = -1, sends = [], of } = view.steps[position - 1].numbers ?? {};
+    const [added, total] = sends[[...panel.querySelectorAll(".hg-guess")].indexOf(form)] ?? [];
+    const at = block => changing?.page.values[changing.page.blocks[block].start];
+    if (gives < 0 && added !== undefined && changing.page.blocks[added].size === 1) {
+      if (total !== added && is(at(total))) return "that is the total with the paths before; what does this path add?";
+      if (is(at(arrives))) return "that is the gradient that arrives; multiply it by the op’s own slope";
+      if (is(answer / at(arrives))) return "that is the op’s own slope; multiply it by the gradient that arrives";
+      if (is(at(of))) return "that is a value; what was asked is a gradient";
+    }
+    for (const [slip, x] of changing?.isChanged ? [] : JSON.parse(form.dataset.slips ?? "[]")) if (is(x)) return slip;
+    const tens = Math.log10(Math.abs(guess / answer));
+    return Math.abs(tens - Math.round(tens)) < 0.002 && Math.round(tens) ? "the digits are right, the decimal point is not" : "not yet";
   }
   function buttons() {
     const upcoming = view.steps[position], updates = canUpdate(), next = $("hg-next");
@@ -306,12 +356,15 @@
     if (recent.length >= MOST_ADDRESSES) { later = setTimeout(remember, 500); return; }
     recent.push(now);
     const edits = changing ? changing.edits() : "";
-    const link = `#step=${position}` + (viewNumber ? `&in=${viewNumber}` : "") + (edits ? `&set=${edits}` : "");
+    const roles = changing ? changing.roles() : "";
+    const also = { in: viewNumber || "", set: edits, roles };
+    const link = `#step=${position}${Object.entries(also).map(([key, text]) => (text ? `&${key}=${text}` : "")).join("")}`;
     try { history.replaceState(null, "", link); } catch { /* a sandboxed frame has no address of its own */ }
   }
   function recall() {
     const asked = new URLSearchParams(location.hash.slice(1));
     const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
+    if (changing) changing.applyRoles(asked.get("roles"));
     if (changing && (asked.get("set") || changing.isChanged)) { changing.applyEdits(asked.get("set")); renumbered(); }
     openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
@@ -324,6 +377,8 @@
     h: () => pointer?.toggle(), H: () => pointer?.toggle(), l: () => largeType(), L: () => largeType(),
   };
   addEventListener("keydown", event => {
+    const undo = (event.ctrlKey || event.metaKey) && { z: event.shiftKey ? "redo" : "undo", y: "redo" }[event.key.toLowerCase()];
+    if (undo && !event.target.closest?.("input, textarea")) { event.preventDefault(); change(undo); return; }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const at = event.target instanceof Element ? event.target : body;
     if (at.closest("input, select, textarea")) return;
@@ -399,8 +454,10 @@
     get: name => numbersOf().nested(changing.blockOf(name)[0]),
     grad: name => numbersOf().nested(changing.blockOf(name)[1]),
     set: (name, value) => { numbersOf().set(name, value); refresh(); },
-    reset: () => { numbersOf().reset(); hand.forget(); trainer.forget(); refresh(); },
-    update: eta => { numbersOf().update(eta); refresh(); },
+    reset: () => numbersOf() && change("reset"),
+    undo: () => numbersOf() && change("undo"),
+    redo: () => numbersOf() && change("redo"),
+    update: eta => { numbersOf().remember(); numbersOf().update(eta); refresh(); },
     text: () => plain(panel).replace(/ *\t */g, "\t").replace(/ +/g, " ").replace(/\s*\n\s*/g, "\n").trim(),
   };
   recall();

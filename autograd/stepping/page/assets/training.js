@@ -5,11 +5,15 @@ const training = (numbersOf, refresh) => {
   const $ = id => document.getElementById(id);
   const { page, root } = numbersOf, { top, update: { by, rate, moves } } = page.data;
   const CHART = { width: 360, height: 110 }, UPDATE_MS = 12, PAINT_MS = 100, SLIDER = [-4, 0];
-  const hasUpdate = moves.length > 0 && page.blocks[root].size === 1;
-  const trained = [];                          // the loss before and after each update
+  const hasUpdate = moves.length > 0 && page.blocks[root].size === 1, trained = numbersOf.losses;
   let running = 0;
   const loss = () => page.read(root)[0];
-  const canTrain = () => hasUpdate && Number.isFinite(loss());  // finite gradients of NaN lead nowhere
+  const canTrain = () => !whyNot();
+  function whyNot() {                          // finite gradients of NaN lead nowhere
+    const click = page.data.update.switchable ? ": click the word input on a card" : "";
+    if (!hasUpdate || moves.every(move => move.data)) return `no leaf is a parameter${click}`;
+    return Number.isFinite(loss()) ? "" : `${top} is ${shown(loss())}, so its gradients lead nowhere: change a number first`;
+  }
   const shown = x => numbers.cell(x).text;
   const element = (tag, properties = {}, ...children) => {
     const made = Object.assign(document.createElement(tag), properties);
@@ -19,7 +23,6 @@ const training = (numbersOf, refresh) => {
 
   // --- the step ----------------------------------------------------------------------------------------------------
 
-  function forget() { trained.length = 0; stop(); }
   function advance() {
     if (!trained.length) trained.push(loss());
     numbersOf.update(page.values[rate]);
@@ -28,6 +31,7 @@ const training = (numbersOf, refresh) => {
   function stop() { cancelAnimationFrame(running); running = 0; }
   function train(count) {
     stop();
+    numbersOf.remember();
     let left = count, painted = 0, painting = 0;
     const tick = now => {
       const until = performance.now() + Math.max(UPDATE_MS, painting);  // at least half of the time
@@ -52,20 +56,21 @@ const training = (numbersOf, refresh) => {
     const act = (text, run, id) => element("button", { type: "button", textContent: text, onclick: run, id });
     box.append(element("h3", { textContent: `the update by ${by}: each parameter moves by its own gradient` }), stepSize());
     panel.append(all);
-    if (!canTrain()) {
-      const why = `${top} is ${shown(loss())}, so its gradients lead nowhere and nothing is updated: change a number first.`;
+    if (whyNot()) {
+      const why = `Nothing is updated: ${whyNot()}.`;
       box.append(element("p", { className: "hg-edit-note", textContent: why }), trained.length ? chart() : "");
       return;
     }
     box.append(element("div", { className: "hg-eta" },
-      act("update, then forward again", () => { stop(); advance(); refresh(0); }, "hg-update"),
+      act("update, then forward again", () => { stop(); numbersOf.remember(); advance(); refresh(0); }, "hg-update"),
       act("train 100", () => train(100), "hg-train")));
     box.append(label(forecast()), chart());
-    for (const { panel: lines, numbers } of updates) {
+    const moving = updates.filter((_, i) => !moves[i].data);
+    for (const { panel: lines, numbers } of moving) {
       all.append(element("div", { innerHTML: lines }));
       numbersOf.fill(all.lastChild, numbers);
     }
-    const more = moves.length - updates.length;
+    const more = moves.filter(move => !move.data).length - moving.length;
     if (more > 0) all.append(label(`and ${more} more parameter${more > 1 ? "s" : ""}`));
   }
   function forecast() {
@@ -111,5 +116,5 @@ const training = (numbersOf, refresh) => {
     return figure;
   }
 
-  return { loop, get canTrain() { return canTrain(); }, forget };
+  return { loop, get canTrain() { return canTrain(); }, stop };
 };
