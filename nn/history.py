@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import math
 import os
+from html import escape
 from typing import Any
 
 __all__ = ["History"]
+
+_CURVES = "the loss of each step, and the evaluations"
 
 
 class History:
@@ -60,15 +64,22 @@ class History:
         return curves(series, path, title=title, x_label="step", y_label="loss")
 
     def _repr_png_(self) -> bytes | None:
-        """A notebook shows the plot."""
+        """The plot, for what prints a notebook."""
         try:
             from .plot import as_png
         except ImportError:
             return None
         return as_png(self.plot())
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the same as text, and the curves, where matplotlib is installed."""
+        png = self._repr_png_() if self.losses else None
+        image = f'<img alt="{_CURVES}" src="data:image/png;base64,{base64.b64encode(png).decode()}">' if png else ""
+        return f"<p><code>{escape(repr(self))}</code></p>{image}"
+
     def __repr__(self) -> str:
         if not self.losses:
             return "History(no steps yet)"
         evaluated = f", best evaluation {self.best[1]:.4g} at step {self.best[0]}" if self.evaluations else ""
-        return f"History({self.steps} steps, loss {self.losses[0]:.4g} → {self.losses[-1]:.4g}{evaluated})"
+        stopped = f", stopped: {self.stopped}" if self.stopped not in (None, "steps") else ""
+        return f"History({self.steps} steps, loss {self.losses[0]:.4g} → {self.losses[-1]:.4g}{evaluated}{stopped})"

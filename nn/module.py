@@ -185,6 +185,11 @@ class Module:
 
         return printed(self)
 
+    def _repr_html_(self) -> str:
+        from .printing import unfolding
+
+        return unfolding(self)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in self.beside}
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from html import escape
 from typing import Any, NamedTuple
 
 from .dropout import Dropout
 from .module import Module, Parameter, Sequential
+
+OPEN_LEVELS = 2  # of a tree in a notebook
 
 
 class Row(NamedTuple):
@@ -27,18 +30,36 @@ def printed(module: Module) -> str:
     return "\n".join([f"{lines[0]} parameters", *lines[1:]])
 
 
+def unfolding(part: Any, name: str = "", level: int = 0) -> str:
+    """The tree as HTML, for a notebook: a module with modules inside opens and closes."""
+    row, *_ = _rows(part, name, "", "")
+    size = f" <span>{row.size}{'' if level else ' parameters'}</span>" if row.size else ""
+    line = f"<code>{escape(row.what)}</code> <small>{escape(row.shapes)}</small>{size}"
+    inside = _inside(part) if isinstance(part, Module) else []
+    if not inside:
+        return f'<div style="margin-left:1em">{line}</div>'
+    children = "".join(unfolding(child, path, level + 1) for path, child in inside)
+    is_open = " open" if level < OPEN_LEVELS else ""
+    return f'<details style="margin-left:1em"{is_open}><summary>{line}</summary>{children}</details>'
+
+
 def _rows(part: Any, name: str, lead: str, indent: str) -> list[Row]:
     """The line of a module (or of a plain function in a Sequential), then those of what is inside."""
     title = f"{lead}{name}: " if name else lead
     if not isinstance(part, Module):
         return [Row(title + getattr(part, "__name__", repr(part)), "", "")]
     rows = [Row(title + part._kind(), _shapes(part), f"{part.count():,}")]
-    children = _folded(_children(part), lambda child: "\n".join(map(str, _rows(child, "", "", ""))))
+    children = _inside(part)
     for i, (path, child) in enumerate(children):
         last = i == len(children) - 1
         branch, below = ("└── ", "    ") if last else ("├── ", "│   ")
         rows += _rows(child, path, indent + branch, indent + below)
     return rows
+
+
+def _inside(module: Module) -> list[tuple[str, Any]]:
+    """What stands below a module: the modules inside, those in a row that look alike as one."""
+    return _folded(_children(module), lambda child: "\n".join(map(str, _rows(child, "", "", ""))))
 
 
 def _children(module: Module) -> list[tuple[str, Any]]:

@@ -11,6 +11,7 @@ import inspect
 import math
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -101,8 +102,9 @@ def fit(
     - evaluate: a function giving a number (lower is better), called every so many steps, in evaluation mode
       and without recording; with `patience`, training stops after that many evaluations without a new best.
     - checkpoint: a file that is written every `save_every` steps, at the end, and on Ctrl-C, which stops
-      after the running step. resume: go on from that file, if it is there, as if nothing had happened.
-    - progress: a bar; None means only on a terminal.
+      after the running step. resume: go on from that file, if it is there, as if nothing had happened. Without a
+      checkpoint, Ctrl-C ends a notebook's cell as interrupted, so that no later cell uses a half-trained model.
+    - progress: a bar; None means on a terminal and in a notebook.
     - compile: True, or the name of a backend: the loss and its gradients run as one program (`autograd.compile`), in C
       with the optimizer in it if the model is small, traced once for each shape of a batch. The losses and the files
       are the same, but for the order of sums.
@@ -163,6 +165,11 @@ def fit(
         history.stopped = history.stopped or "steps"
         if path is not None:
             save_checkpoint(path, model, optimizer, history)
+    if history.stopped == "interrupted" and path is None and _in_notebook():
+        raise KeyboardInterrupt(
+            f"fit stopped after step {history.steps} of {steps}; the model keeps what it has learned. With "
+            "checkpoint='run.safetensors' and resume=True, fit goes on from there"
+        )
     return history
 
 
@@ -213,7 +220,17 @@ def _figures(history: History) -> str:
 def _progress_bar(steps: int, history: History, progress: bool | None) -> Any:
     from tqdm import tqdm
 
-    return tqdm(total=steps, initial=history.steps, disable=None if progress is None else not progress, unit="step")
+    hidden, file = (None if progress is None else not progress), None
+    if _in_notebook():  # it shows what is written to stderr as a mistake
+        hidden, file = progress is False, sys.stdout
+    return tqdm(total=steps, initial=history.steps, disable=hidden, unit="step", file=file)
+
+
+def _in_notebook() -> bool:
+    """Does this run in a cell of Jupyter, its relatives, or marimo?"""
+    ipython, marimo = sys.modules.get("IPython"), sys.modules.get("marimo")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return hasattr(shell, "kernel") or (marimo is not None and marimo.running_in_notebook())
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from autograd.formula.text import xml
 from autograd.formula.writers.pieces import plain_text
 from autograd.stepping.picture import View
 from autograd.stepping.steps import BACKWARD, Step
+from autograd.stepping.terminal import WIDTH, described
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
@@ -23,6 +24,7 @@ FRAME_HEIGHT = 640  # pixels
 MOST_ROWS = 60  # steps in the table
 COLUMNS = ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
 FORWARD_COLUMNS = ("step", "node", "in numbers")
+STYLES = {"strong": "font-weight:700", "muted": "opacity:.7", "gradient": "color:#D96300"}  # on light and on dark
 
 
 def frame(stepper: Stepper) -> str:
@@ -78,6 +80,16 @@ def _rows(step: Step) -> str:
         )
         first = ""
     return "".join(rows)
+
+
+def step_html(step: Step) -> str:
+    """One step as its text, with what the terminal shows in colours."""
+    rows = ("".join(_styled(text, style) for text, style in row).rstrip() for row in described(step, WIDTH))
+    return '<pre style="overflow-x:auto;line-height:1.35">' + "\n".join(rows) + "</pre>"
+
+
+def _styled(text: str, style: str) -> str:
+    return f'<span style="{STYLES[style]}">{xml(text)}</span>' if style else xml(text)
 
 
 def bundle(stepper: Stepper) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def step(
         to b   ∂L/∂b += ∂L/∂(a * b) * a   only path
             2.4577×10⁻⁵ × 2 ≈ 4.915×10⁻⁵
     """
+    __tracebackhide__ = True  # an error in a notebook shows the caller's line and the one that raised it
     return Stepper(root, grad=grad, backward=backward, collapse=collapse, names=names, inputs=inputs,
                    parameters=parameters, title=title, optimizer=optimizer)  # fmt: skip
 
@@ -84,6 +85,7 @@ class Stepper:
         stands_for: Mapping[Value, Value] | None = None,
     ) -> None:  # fmt: skip
         self.title, self.optimizer, self.remembered = title, optimizer, update.remembered(optimizer)
+        __tracebackhide__ = True
         if not isinstance(root, Value):
             raise BackwardError(
                 f"step: only a Value has gradients and steps; got {type(root).__name__}. Leave out .data, float() and "

@@ -333,6 +333,11 @@ class Step:
 
         return describe(self)
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        from autograd.stepping.notebook import step_html
+
+        return {"text/html": step_html(self), "text/plain": str(self)}
+
     def __repr__(self) -> str:
         return f"<Step {self.index}: {self.title.lower()}, {self.reading}>"
 

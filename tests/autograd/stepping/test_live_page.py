@@ -157,7 +157,7 @@ def small_graph(a=2.0, b=-3.0):
 def leaves_of(root):
     """The leaves of a graph whose numbers can be changed, by the names that its page has for them."""
     stepper = step(root, backward=False)
-    return {stepper.words.name(node): node for node in stepper.walk.nodes
+    return {stepper.words.name(node): stepper.words.original(node) for node in stepper.walk.nodes
             if node.op is None and np.asarray(node.data).dtype.kind == "f"}  # fmt: skip
 
 
@@ -229,7 +229,7 @@ def assert_agrees(at, numbers, graph, *given):
     known, shown = found()
     try:
         assert_same_texts(shown, texts)
-        assert_same_numbers(known, root, stepper.walk)
+        assert_same_numbers(known, root, stepper)
     except AssertionError as error:
         if not EDITS:
             raise
@@ -256,7 +256,7 @@ def around(shown, expected, much=60):
     return f"page   ...{shown[start : start + 3 * much]!r}\nPython ...{expected[start : start + 3 * much]!r}"
 
 
-def assert_same_numbers(found, root, walk):
+def assert_same_numbers(found, root, stepper):
     """A gradient is the same to 1e-11, or to the rounding errors that Python measures for it: one that terms cancel to
     is nothing else, and no absolute bound fits both that and a gradient that is small for itself."""
     root.backward()
@@ -266,7 +266,7 @@ def assert_same_numbers(found, root, walk):
         assert (gradient is None) == (node.grad is None)
         if gradient is not None:
             error = np.abs(np.subtract(gradient, node.grad))
-            rounding = NOISE * np.asarray(walk.noise.get(walk.twin(node), 0.0))
+            rounding = NOISE * np.asarray(stepper.walk.noise.get(stepper.twin(node), 0.0))
             assert np.all((error <= 1e-11 * np.abs(node.grad)) | (error <= rounding)), (name, gradient, node.grad)
 
 
