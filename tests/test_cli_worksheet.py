@@ -141,3 +141,19 @@ def test_many_blanks_are_remarked_upon(tmp_path, capsys):
     assert "--only NAME asks for a part" in capsys.readouterr().out  # 4 tables of 169 and a sum
     assert run("worksheet", f"{model}:L", "-o", tmp_path / "s.csv", "--forward-only") == 0
     assert "--only" not in capsys.readouterr().out
+
+
+def test_with_of_the_teacher_decides_what_is_asked(tmp_path, capsys):
+    part, whole = tmp_path / "part.csv", tmp_path / "whole.csv"
+    assert main(["worksheet", "example2", "--only", "Q", "--key", "-o", str(part)]) == 0
+    assert main(["worksheet", "example2", "--key", "-o", str(whole)]) == 0
+    capsys.readouterr()
+    main(["grade", str(part)])
+    assert "100.0%" in (said := capsys.readouterr().out) and "4 blanks: only Q" in said
+    main(["grade", str(part), "--of", "example2"])
+    assert "100.0%" not in (said := capsys.readouterr().out) and "79 missing" in said
+    main(["grade", str(part), "--of", "example2", "--only", "Q"])
+    assert "100.0%" in capsys.readouterr().out
+    main(["grade", str(part), str(whole)])
+    assert "4 blanks: only Q" in (said := capsys.readouterr().out) and "83 blanks" in said
+    assert main(["grade", str(part), "--only", "Q"]) == 2 and "--of" in capsys.readouterr().err

@@ -89,7 +89,7 @@ def power(name: str) -> tuple[int, dict[int, int]]:
     answers = read(pupil(sheet, lambda i, x: written(x, DIGITS)))
     found = dict.fromkeys(UNITS, 0)
     with decimal.localcontext(CONTEXT):
-        marker = _Marker(sheet, answers)
+        marker = _Marker(sheet, answers, sheet.weights)
         for blank in sheet.blanks:
             marker.entries[blank.id] = marker._judged(blank)
         for blank in sheet.blanks:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograd.cli import CommandError, Subparsers, explained, whole
-from autograd.errors import HandgradError, printable
+from autograd.errors import HandgradError, counted, printable
 from autograd.files import save_by_ending
 
 if TYPE_CHECKING:
@@ -25,11 +25,16 @@ def register(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "grade", help="mark the answers to a worksheet, or those of a class",
         description="Mark answers (.csv, .json, .xlsx), each number from the learner's own earlier ones. One file "
-                    "gives a report; several, or a folder, a table: who, score, first wrong step, slip, empty blanks. "
+                    "gives a report; several, or a folder, a table: who, score, first wrong step, slip, empty blanks, "
+                    "and what each file was asked where that differs. "
                     "A file that cannot be read is named, and the rest is marked.")  # fmt: skip
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE | FOLDER")
     parser.add_argument("--of", metavar="FILE.py[:NAME] | EXAMPLE",
-                        help="what the sheet was made from; the answers to an example's sheet name it")  # fmt: skip
+                        help="what the sheet was made from; the answers to an example's sheet name it. With it, the "
+                             "whole sheet is asked, or what --only says, whatever a file says")  # fmt: skip
+    parser.add_argument("--only", action="append", metavar="NAME", help="with --of: what was asked: attn, dL/d*")
+    parser.add_argument("--forward-only", action="store_true", help="with --of: the forward pass was asked")
+    parser.add_argument("--backward-only", action="store_true", help="with --of: the backward pass was asked")
     default = "as for `handgrad worksheet` (default: the file's)"
     parser.add_argument("--digits", type=whole(1, 12), metavar="N", help=default)
     parser.add_argument("--variant", type=whole(0), metavar="N", help=default)
@@ -41,6 +46,8 @@ def register(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from autograd.worksheets.answers import read
 
+    if not arguments.of and asked_by(arguments):
+        raise CommandError("--only, --forward-only and --backward-only go with --of, which says what the sheet is of")
     files = found_files(arguments.files)
     sheets: dict[tuple[str, int, int, str], Worksheet] = {}
     marks: list[Marks] = []
@@ -88,8 +95,8 @@ def _with_progress(files: list[Path]) -> list[Path]:
 def sheet_for(
     path: Path, answers: Answers, arguments: argparse.Namespace, sheets: dict[tuple[str, int, int, str], Worksheet]
 ) -> Worksheet:
-    """The sheet that a file belongs to: as it says itself, or as the command line does."""
-    from autograd.cli.worksheet import make_sheet
+    """The sheet that a file is marked on: its own; or, with --of, what the command line says was asked. Then the file
+    must belong to a sheet of the same numbers, and answers that it was not asked for are missing."""
     from autograd.worksheets.answers import AnswersError
 
     labels = answers.labels
@@ -98,10 +105,31 @@ def sheet_for(
         raise AnswersError(f"{path.name} does not say which sheet it belongs to: add --of example3 or --of model.py:L")
     digits = arguments.digits or _whole(labels.get("digits", ""), 4)
     variant = arguments.variant if arguments.variant is not None else _whole(labels.get("variant", ""), 0)
-    key = (source, digits, variant, labels.get("options", ""))
-    if key not in sheets:
-        sheets[key] = make_sheet(source, digits=digits, variant=variant, **options_of(key[-1]))
-    return sheets[key]
+
+    def sheet_with(options: dict[str, Any]) -> Worksheet:
+        from autograd.cli.worksheet import make_sheet
+
+        key = (source, digits, variant, json.dumps(options, sort_keys=True))
+        if key not in sheets:
+            sheets[key] = make_sheet(source, digits=digits, variant=variant, **options)
+        return sheets[key]
+
+    options = options_of(labels.get("options", ""))
+    if not arguments.of:
+        return sheet_with(options)
+    wanted = {name: x for name, x in options.items() if name not in ASKED} | asked_by(arguments)
+    if wanted != options and answers.sheet and answers.sheet == sheet_with(options).identity:
+        answers.labels = labels | {"sheet": sheet_with(wanted).identity}
+    return sheet_with(wanted)
+
+
+ASKED = ("only", "forward", "backward")  # the options that decide which numbers are asked
+
+
+def asked_by(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says was asked."""
+    found = {"only": arguments.only, "backward": not arguments.forward_only, "forward": not arguments.backward_only}
+    return {name: x for name, x in found.items() if x not in (None, True)}
 
 
 def options_of(text: str) -> dict[str, Any]:
@@ -157,18 +185,22 @@ def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> 
 def class_rows(marks: list[Marks]) -> list[tuple[str, ...]]:
     from autograd.worksheets.marking import MISSING
 
-    rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip", "empty")]
+    rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip", "empty", "asked")]
     for each in marks:
         first, empty = each.first_wrong, each.counts[MISSING]
         step = "" if first is None else str(each.sheet.by_id[first].part.step.number)
         left = f"{empty} of {len(each.sheet)}" if empty else ""
-        rows.append((each.who, f"{each.score:.1%}", step, first or "", str(each.mistake or ""), left))
+        asked = each.sheet.asked or counted(len(each.sheet), "blank")
+        rows.append((each.who, f"{each.score:.1%}", step, first or "", str(each.mistake or ""), left, asked))
     return rows
 
 
 def class_table(marks: list[Marks]) -> str:
-    """Who, score, first wrong step and number, slip, empty blanks; and what happened most often."""
+    """Who, score, first wrong step and number, slip, empty blanks, what was asked where that differs; and what happened
+    most often."""
     rows = class_rows(marks)
+    if len({row[-1] for row in rows[1:]}) == 1:
+        rows = [row[:-1] for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     slips = Counter(name for each in marks if each.mistake for name in each.mistake.names)

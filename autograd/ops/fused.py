@@ -79,7 +79,11 @@ softmax = Op("softmax", "softmax(x, axis=axis)", normalize=along("softmax"),
                              Slip("softmax's diagonal only",
                                   "Every probability depends on every score: the others' gradients come in through the "
                                   "sum of g · p.",
-                                  lambda g, out, x, axis: g * out * (1 - out)),)),
+                                  lambda g, out, x, axis: g * out * (1 - out)),
+                             Slip("softmax's own gradient left out",
+                                  "Each entry gets its own gradient minus the row's average. Under −log P[target] that "
+                                  "is P − 1 at the target, and P elsewhere.",
+                                  lambda g, out, x, axis: -out * _dot_along(g, out, axis)))),
              doc="exp(x) / sum(exp(x)) along an axis, without overflow; a row of -inf gives zeros.")
 
 

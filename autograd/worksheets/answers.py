@@ -53,7 +53,7 @@ PROBLEMS = {  # why what was typed is not a number: {0} is what was typed
     "formula": "'{0}' is a formula: write the number that it gives",
     "zero": "'{0}' divides by 0",
     "ambiguous": "'{0}' may be {1} or {2}: write it with a point, or without the comma",
-    "comma": "'{0}' has a comma, and other numbers here have a point",
+    "comma": "'{0}': write one number, with one decimal point",
     "size": "'{0}' is too large or too small",
     "not finite": "'{0}' is not a number that can be marked",
     "per cent": "'{0}': write the number itself, not per cent",
@@ -349,7 +349,7 @@ def _from_text(text: str, comma: bool) -> Answer:
         if AMBIGUOUS.fullmatch(plain) and not comma:
             small, large = plain.replace(",", "."), plain.replace(",", "")
             return Answer(text, problem=PROBLEMS["ambiguous"].format(short, small, large))
-        if not DECIMAL_COMMA.fullmatch(plain) or not comma:
+        if not DECIMAL_COMMA.fullmatch(plain):
             return Answer(text, problem=PROBLEMS["comma"].format(short))
         plain = plain.replace(",", ".")
     if not NUMBER.fullmatch(plain):

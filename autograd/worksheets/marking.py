@@ -4,6 +4,10 @@ A number is *right* if it agrees with the key. Otherwise its line is computed ag
 the learner wrote (where one is missing, from those before it): a number in that interval *follows*. Anything else is
 *wrong*, and the first of those is explained.
 
+An idea of the sheet counts 1, shared by the steps that use it (`Worksheet.weights`, or the teacher's own). A step whose
+idea was missed earns nothing: a slip was made wherever it makes a difference, as in 1/√d left out of every score. What
+follows from it is free. Any other wrong number costs its own share of its step.
+
 How exact a number has to be: to the last place that it shows, or to the digits that the sheet asks for, whichever is
 finer. Fewer digits give no more tolerance, but an exact number may be short. One unit of the last place is allowed
 each way, so cutting off instead of rounding is accepted, with a note. So is a number rounded to as many decimals as
@@ -15,23 +19,28 @@ digits are asked for, 0.0540 for 0.05398, but not 0 for a number that is not 0.
 from __future__ import annotations
 
 import decimal
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from autograd.errors import DataError, counted
+from autograd.expr import Expr
 from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from autograd.worksheets.intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank, Step, exact_text
 from autograd.worksheets.sheet import Worksheet
-from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, find_slips
+from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, Slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
 HALF = Decimal("0.5")
 SHORT = 3  # digits of a constant that is taken as exact
+MORE = 3  # digits than the sheet asks for, to which a constant may be rounded
 NOISE = Decimal("1e-12")  # of a table's size: differences that only a machine's rounding makes
 TOO_WIDE = Decimal("0.5")  # of its own size: an interval that wide says nothing
 NEARBY = Decimal("0.1")  # of the key: a short number this near was rounded too early
@@ -45,6 +54,13 @@ NOTES = {  # what is said beside a verdict; the page says the same
     "filler": "{0} fills most of the sheet: it counts only where it is the right number",
 }
 ONE_NUMBER = 0.5  # share of the sheet, beyond what the key has, that one number fills before it earns no credit
+
+
+def constants_of(e: Expr) -> list[Any]:
+    """The plain numbers of a formula."""
+    if e.op is None:
+        return [e.value] if e.is_constant else []
+    return [x for part in e.args for x in constants_of(part)]
 
 
 @dataclass
@@ -70,10 +86,8 @@ class Entry:
 
 @dataclass
 class Marks:
-    """The marks of one sheet: `score` from 0 to 1, `entries` by id, `first_wrong` (an id or None) and its `mistake`.
-
-    Each step counts once, however many entries its tables have: its tables share its point, their entries theirs.
-    """
+    """The marks of one sheet: `score` from 0 to 1, `entries` by id, `first_wrong` (an id or None) and its `mistake`;
+    `credits`, from 0 to 1, and `weights` of the steps by name."""
 
     sheet: Worksheet = field(repr=False)
     entries: dict[str, Entry] = field(repr=False)
@@ -81,6 +95,8 @@ class Marks:
     first_wrong: str | None
     notes: list[str] = field(default_factory=list)
     who: str = ""
+    credits: dict[str, float] = field(default_factory=dict, repr=False)
+    weights: dict[str, float] = field(default_factory=dict, repr=False)
 
     @property
     def mistake(self) -> Mistake | None:
@@ -120,10 +136,11 @@ class Marks:
         return f"<Marks {self.score:.0%}: {counts}; first wrong {self.first_wrong}>"
 
 
-def grade(sheet: Worksheet, answers: Any) -> Marks:
+def grade(sheet: Worksheet, answers: Any, weights: Mapping[str, float] | None = None) -> Marks:
     """Mark a sheet: `answers` is a dict from blank id to text or number, or a path (.csv, .json, .xlsx).
 
-    A whole table may be given under its name: {"Q": [[0.1, 0], [0, 0.1]]}, or as text, "0.1 0; 0 0.1".
+    A whole table may be given under its name: {"Q": [[0.1, 0], [0, 0.1]]}, or as text, "0.1 0; 0 0.1". `weights` says
+    what steps count, by name: {"attn": 3, "L": 0}; `sheet.weights` has what the others count.
 
     >>> from autograd import Value
     >>> from autograd.worksheets import worksheet
@@ -142,7 +159,22 @@ def grade(sheet: Worksheet, answers: Any) -> Marks:
     found = _with_tables(sheet, read(answers))
     _refuse_another_sheet(sheet, found)
     with decimal.localcontext(CONTEXT):
-        return _Marker(sheet, found).marks()
+        return _Marker(sheet, found, _weights(sheet, weights)).marks()
+
+
+def _weights(sheet: Worksheet, own: Mapping[str, float] | None) -> dict[str, float]:
+    """What each step counts: the teacher's word, else the sheet's."""
+    own = {} if own is None else own
+    unknown = [name for name in own if name not in sheet.weights]
+    if unknown:
+        raise DataError(f"weights name {unknown[0]!r}, which is no step of this sheet: {', '.join(sheet.weights)}")
+    for name, weight in own.items():
+        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= weight < math.inf:
+            raise DataError(f"the weight of {name!r} is a number from 0 on; got {weight!r}")
+    found = {name: float(weight) for name, weight in (sheet.weights | dict(own)).items()}
+    if not any(found.values()):
+        raise DataError("all weights are 0: give at least one step a weight above 0")
+    return found
 
 
 def _with_tables(sheet: Worksheet, answers: Answers) -> Answers:
@@ -183,8 +215,8 @@ def _refuse_another_sheet(sheet: Worksheet, answers: Answers) -> None:
 class _Marker:
     """One sheet and one set of answers, judged blank after blank."""
 
-    def __init__(self, sheet: Worksheet, answers: Answers) -> None:
-        self.sheet, self.answers = sheet, answers
+    def __init__(self, sheet: Worksheet, answers: Answers, weights: dict[str, float]) -> None:
+        self.sheet, self.answers, self.weights = sheet, answers, weights
         self.entries: dict[str, Entry] = {}
         self.narrow = sheet.numbers | sheet.rounded  # every id's number as the learner has it, if it was rounded
         self.wide = sheet.numbers | sheet.rounded  # and if it was cut off
@@ -206,16 +238,21 @@ class _Marker:
         if self.filler is not None:
             notes.append(NOTES["filler"].format(self.filler_text))
         first = wrong[0].id if wrong else None
-        return Marks(self.sheet, self.entries, self._score(), first, notes, self.answers.who)
+        credits = {step.name: self._credit(step) for step in self.sheet.steps if step.blanks}
+        score = sum(credits[name] * weight for name, weight in self.weights.items()) / sum(self.weights.values())
+        return Marks(self.sheet, self.entries, score, first, notes, self.answers.who, credits, self.weights)
 
-    def _score(self) -> float:
-        """Every step one point, shared by its tables, theirs by their entries."""
-        points = []
-        for step in self.sheet.steps:
-            shares = [[self.entries[b.id].credit for b in part.blanks] for part in step.parts if part.blanks]
-            if shares:
-                points.append(sum(sum(share) / len(share) for share in shares) / len(shares))
-        return sum(points) / len(points)
+    def _credit(self, step: Step) -> float:
+        """A step's credit is shared by its tables, theirs by their entries; it is lost with the step's idea."""
+        shares = []
+        for part in (part for part in step.parts if part.blanks):
+            entries = [self.entries[blank.id] for blank in part.blanks]
+            right = [blank for blank in part.blanks if self.entries[blank.id].verdict in (RIGHT, FOLLOWS)]
+            wrong = [(blank, self.entries[blank.id].mistake) for blank in part.blanks]
+            if any(mistake is not None and self.slips.is_idea(blank, mistake, right) for blank, mistake in wrong):
+                return 0.0
+            shares.append(sum(entry.credit for entry in entries) / len(entries))
+        return sum(shares) / len(shares)
 
     def _filler(self) -> tuple[Decimal | None, str]:
         """A number that fills the sheet, such as 0 in every blank, as it is first written: it shows no work."""
@@ -256,7 +293,8 @@ class _Marker:
         except CannotJudge as error:
             return Entry(blank.id, WRONG, answer.text, used, note=NOTES["cannot"].format(error))
         unit, decimals = self._unit(answer, wide.middle or wide.size, size), self._decimals(answer)
-        if answer.value not in wide.wider(max(unit, decimals * HALF)):
+        allowed = max(unit, decimals * HALF)
+        if answer.value not in wide.wider(allowed) or not self._fits_constants(blank, answer.value, allowed):
             return Entry(blank.id, WRONG, answer.text, used, note=self._too_short(answer, blank))
         credit = 0.0 if answer.value == self.filler else 1.0
         note = "" if answer.value in narrow.wider(unit * HALF) else NOTES["cut off"]
@@ -282,9 +320,30 @@ class _Marker:
     def constant(self, x: Any) -> Interval:
         """A plain number of a formula: exact if it is short, else as anyone would round it."""
         value = Decimal(exact_text(x)).normalize()
-        if not value or len(value.as_tuple().digits) <= max(self.sheet.digits, SHORT):
+        if self._is_short(value):
             return Interval.exactly(value)
         return Interval.around(value, self._asked(value) * HALF)
+
+    def _is_short(self, value: Decimal) -> bool:
+        return not value or len(value.as_tuple().digits) <= max(self.sheet.digits, SHORT)
+
+    def _fits_constants(self, blank: Blank, value: Decimal, allowed: Decimal) -> bool:
+        """Does some way to write the line's long constants, such as √2, give the number? Each is written exactly, or
+        rounded to as many digits as the sheet asks for, or to a few more."""
+        if all(self._is_short(Decimal(exact_text(x)).normalize()) for x in constants_of(blank.expr)):
+            return True
+
+        def written(x: Any, digits: int) -> Interval:
+            exact = Decimal(exact_text(x)).normalize()
+            if self._is_short(exact) or digits > self.sheet.digits + MORE:
+                return Interval.exactly(exact)
+            return Interval.exactly(exact.quantize(ONE.scaleb(exact.adjusted() - digits + 1)))
+
+        ways = range(self.sheet.digits, self.sheet.digits + MORE + 2)
+        return any(
+            value in evaluate(blank.expr, self.wide, lambda x, n=digits: written(x, n)).wider(allowed)
+            for digits in ways
+        )
 
     # --- precision -----------------------------------------------------------------------------------------------
 
@@ -317,13 +376,14 @@ class _Marker:
     def _own(self, blank: Blank) -> tuple[str, ...]:
         """The learner's own numbers behind it that are not the key's; all of them if rounding made the difference."""
         own: list[str] = []
-        waiting = list(blank.operands)
-        while waiting:  # through steps that were skipped
-            name = waiting.pop(0)
+        behind, seen = list(blank.operands), set(blank.operands)
+        for name in behind:  # the list grows while it is read, through steps that were skipped
             entry = self.entries.get(name)
             if entry is not None and entry.verdict == MISSING:
-                waiting += self.sheet.by_id[name].operands
-            elif entry is not None and name not in own:
+                further = [other for other in self.sheet.by_id[name].operands if other not in seen]
+                behind += further
+                seen.update(further)
+            elif entry is not None:
                 own.append(name)
         changed = [name for name in own if self.entries[name].verdict != RIGHT]
         return tuple(changed or own)
@@ -334,7 +394,17 @@ class _Marker:
             return ""
         if distance <= self._decimals(answer) * HALF:
             return NOTES["decimals"].format(self.sheet.digits)
+        if self._is_rounded(answer, blank, unit):
+            return ""
         return NOTES["cut off" if abs(answer.value) < abs(blank.key) else "too large"]
+
+    def _is_rounded(self, answer: Answer, blank: Blank, unit: Decimal) -> bool:
+        """Is it what the learner's own numbers give, correctly rounded?"""
+        assert answer.value is not None
+        try:
+            return answer.value in self.expected(blank, self.narrow).wider(unit * HALF)
+        except CannotJudge:
+            return False
 
     def _too_short(self, answer: Answer, blank: Blank) -> str:
         """Would the number be right if the digits it shows were all that was asked for?"""
@@ -347,9 +417,13 @@ class _Marker:
 
     # --- slips ---------------------------------------------------------------------------------------------------
 
+    @property
+    def slips(self) -> Slips:
+        return Slips(self.sheet, self.wide, self.constant)
+
     def _explain(self, blank: Blank) -> None:
         entry, answer = self.entries[blank.id], self.answers.by_id[blank.id]
-        found = find_slips(self.sheet, blank, answer, self.wide, self.constant, self._tolerance(blank, answer))
+        found = self.slips.find(blank, answer, self._tolerance(blank, answer))
         entry.mistake = found or (None if entry.note == NOTES["too short"].format(self.sheet.digits) else UNKNOWN_SLIP)
 
     def _tolerance(self, blank: Blank, answer: Answer) -> Decimal:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
+from autograd.op import Slip
 from autograd.worksheets import answers, intervals, marking, slips
 from autograd.worksheets.parts import Blank, exact_text
 from autograd.worksheets.sheet import Worksheet
@@ -22,7 +23,7 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
     given = [(name, exact_text(float(x))) for t in inputs for name, x in zip(t.ids.flat, t.values.flat)]
     places = {name: place for place, name in enumerate([*(name for name, _ in given), *sheet.exprs])}
     lines = [_line(sheet, name, e, places) for name, e in sheet.exprs.items()]
-    known: dict[tuple[str, str], int] = {}
+    known: dict[Any, int] = {}
     parts = [
         {
             "step": step.number,
@@ -36,9 +37,10 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
         if part.blanks
     ]
     for slip in slips.PEN.values():
-        known.setdefault((slip.name, slip.teaches), len(known))
+        known.setdefault(_slip(slip), len(known))
     return {
         "digits": sheet.digits, "given": given, "lines": lines, "parts": parts, "slips": list(known), "rules": RULES,
+        "weights": {step.number: sheet.weights[step.name] for step in sheet.steps if step.blanks},
         "rounded": [[places[name], str(x.low), str(x.high)] for name, x in sheet.rounded.items()],
     }  # fmt: skip
 
@@ -54,13 +56,18 @@ def _line(sheet: Worksheet, name: str, e: Expr, places: dict[str, int]) -> list[
     return [name, as_data(e, places), *number]
 
 
-def _slips(sheet: Worksheet, blank: Blank, places: dict[str, int], known: dict[tuple[str, str], int]) -> list[Any]:
+def _slips(sheet: Worksheet, blank: Blank, places: dict[str, int], known: dict[Any, int]) -> list[Any]:
     found = []
     for slip, formula in slips.Alternatives(sheet, blank).all():
         if all(symbol.name in places for symbol in formula.symbols()):
-            number = known.setdefault((slip.name, slip.teaches), len(known))
+            number = known.setdefault(_slip(slip), len(known))
             found.append([number, as_data(formula, places)])
     return found
+
+
+def _slip(slip: Slip) -> tuple[str, str, bool]:
+    """Its name, what it teaches, and whether an op's block lists it: such a slip explains more than a general one."""
+    return slip.name, slip.teaches, slip.rule is not None
 
 
 def as_data(e: Expr, places: dict[str, int]) -> Any:
@@ -79,8 +86,8 @@ RULES = {
     },
     "notes": marking.NOTES, "reasons": intervals.REASONS, "noise": str(marking.NOISE),
     "tooWide": str(marking.TOO_WIDE), "nearby": str(marking.NEARBY), "oneNumber": marking.ONE_NUMBER,
-    "short": marking.SHORT, "vague": str(slips.TOO_WIDE), "several": slips.SEVERAL,
-    "which": slips.WHICH,
+    "short": marking.SHORT, "more": marking.MORE, "vague": str(slips.TOO_WIDE), "several": slips.SEVERAL,
+    "which": slips.WHICH, "copied": slips.COPIED,
     "unknown": [str(slips.UNKNOWN_SLIP), slips.UNKNOWN_SLIP.teaches],
     "digits": {key: slip.name for key, slip in slips.PEN.items()},
 }  # fmt: skip

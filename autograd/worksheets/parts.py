@@ -88,6 +88,22 @@ class Step:
     def blanks(self) -> list[Blank]:
         return [blank for part in self.parts for blank in part.blanks]
 
+    @property
+    def name(self) -> str:
+        """The table that it ends with: `Q`, `dL/dQ`, `WQ_new`."""
+        return self.parts[-1].name
+
+    @property
+    def idea(self) -> tuple[Any, ...]:
+        """What one must have understood for it: the op in the forward pass, its rule for this input in the backward
+        pass, summing over paths, the update."""
+        table = self.parts[-1].table
+        if table.through is None or table.through.op is None:
+            op = table.owner.op if table.kind == "value" else None
+            return (self.phase, op.base.name if op is not None else table.kind)
+        place = next((i for i, x in enumerate(table.through.inputs) if x is table.owner), 0)
+        return (self.phase, table.through.op.base.name, place)
+
 
 def shown(x: Decimal, digits: int) -> str:
     """A number with so many significant digits; an exact one as short as it is.

@@ -121,7 +121,7 @@ def csv_text(sheet: Worksheet, answers: bool) -> str:
         return out.getvalue()
     for blank in sheet.blanks:
         answer = shown(blank.key, sheet.digits) if answers else ""
-        formula = blank.formula if sheet.hints else ""
+        formula = blank.formula if sheet.hints and (answers or blank.operands) else ""  # of a constant line: the answer
         writer.writerow([harmless(blank.id), answer, harmless(blank.what), harmless(formula), *labels])
     return out.getvalue()
 

@@ -17,7 +17,8 @@ def text(marks: Marks) -> str:
     """The report for a terminal."""
     counts = ", ".join(f"{n} {verdict}" for verdict, n in marks.counts.items())
     who = f"{visible(marks.who)}: " if marks.who else ""
-    lines = [f"{who}{marks.score:.1%} of {visible(marks.sheet.title)}  ({counts})", ""]
+    asked = f", {visible(marks.sheet.asked)}" if marks.sheet.asked else ""
+    lines = [f"{who}{marks.score:.1%} of {visible(marks.sheet.title)}{asked}  ({counts})", ""]
     for step in marks.sheet.steps:
         sign, said = MARKS[_mark(marks, step)], f"{marks.of_step(step)}{_from(marks, step)}"
         lines.append(f"{sign} {step.number:3}  {visible(step.title):24} {said}")
@@ -106,11 +107,13 @@ def html(marks: Marks) -> str:
     notes = "".join(f"<li>{xml(note)}</li>" for note in marks.notes)
     counts = " · ".join(f'<span class="{v}">{MARKS[v]} {n} {v}</span>' for v, n in marks.counts.items())
     who = f" · {xml(marks.who)}" if marks.who else ""
+    asked = f" · asked: {xml(marks.sheet.asked)}" if marks.sheet.asked else ""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>Marked: {xml(marks.sheet.title)}</title><style>{STYLE}</style><body>"
         f"<h1>{xml(marks.sheet.title)}{who}</h1>"
-        f'<p class="score">{marks.score:.1%}</p><p>{counts}</p>{box}<table>{rows}</table><ul>{problems}{notes}</ul>'
+        f'<p class="score">{marks.score:.1%}</p><p>{counts}{asked}</p>{box}'
+        f"<table>{rows}</table><ul>{problems}{notes}</ul>"
         f"<footer>{xml(marks.sheet.footer)}</footer></body></html>\n"
     )
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
@@ -17,7 +18,7 @@ import numpy as np
 
 from autograd.backprop import reach
 from autograd.drawing.roles import Roles
-from autograd.errors import DataError
+from autograd.errors import DataError, counted
 from autograd.expr import Expr
 from autograd.files import save_by_ending, write_whole
 from autograd.formula.lines import descended
@@ -249,6 +250,13 @@ class Worksheet:
         return found
 
     @functools.cached_property
+    def weights(self) -> dict[str, float]:
+        """What each step counts, by its name. An idea counts 1, shared by the steps that use it: three products with
+        three matrices are one idea, softmax is another, its backward rule a third."""
+        ideas = Counter(step.idea for step in self.steps if step.blanks)
+        return {step.name: 1 / ideas[step.idea] for step in self.steps if step.blanks}
+
+    @functools.cached_property
     def identity(self) -> str:
         """A short hash of the sheet: its formulas, its given numbers, the digits asked for."""
         given = {table.name: [repr(float(x)) for x in table.values.flat] for table in self.givens}
@@ -273,6 +281,14 @@ class Worksheet:
     def score(self) -> str:
         """How good the numbers of a variant are, in words; "" for the graph's own."""
         return ", ".join(f"{name} {share:.0%}" for name, share in self.quality.items())
+
+    @property
+    def asked(self) -> str:
+        """Which part of the graph is asked: `4 blanks: only Q`; "" where all of it is."""
+        only = f"only {', '.join(self._only)}" if self._only is not None else ""
+        phase = "" if self._forward and self._backward else f"the {'for' if self._forward else 'back'}ward pass"
+        parts = ", ".join(filter(None, (only, phase)))
+        return f"{counted(len(self.blanks), 'blank')}: {parts}" if parts else ""
 
     @property
     def footer(self) -> str:

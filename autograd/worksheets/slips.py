@@ -22,7 +22,7 @@ from autograd.value import Value
 from autograd.worksheets.answers import Answer
 from autograd.worksheets.hints import outline
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import UPDATE, Blank
+from autograd.worksheets.parts import UPDATE, Blank, as_slope
 from autograd.worksheets.sheet import Worksheet
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
@@ -70,40 +70,63 @@ DIGITS = Slip("two digits swapped", "The digits are right, but two have changed 
 POINT = Slip("the decimal point one place off", "The digits are right; count the places.")
 PEN = {"sign": SIGN, "point": POINT, "swapped": DIGITS}  # slips of the pen
 SEVERAL = "one of these: "
+COPIED = "You wrote {0}. "
 WHICH = "Each of them gives this number; work the line out once more and see which it was."
 
 
-def find_slips(
-    sheet: Worksheet, blank: Blank, answer: Answer, numbers: Mapping[str, Interval],
-    constant: Callable[[Any], Interval], tolerance: Decimal,
-) -> Mistake | None:  # fmt: skip
-    """The slip that gives a wrong number, computed from the learner's own numbers; None if none does."""
-    assert answer.value is not None
-    found: dict[str, Slip] = {}
+@dataclass
+class Slips:
+    """Which slips give a number: computed on a sheet from the learner's own numbers."""
 
-    def expected(e: Expr) -> Interval | None:
+    sheet: Worksheet
+    numbers: Mapping[str, Interval]
+    constant: Callable[[Any], Interval]
+
+    def expected(self, e: Expr) -> Interval | None:
+        """What a line gives, unless that is too vague to prove anything."""
         try:
-            interval = evaluate(e, numbers, constant)
+            interval = evaluate(e, self.numbers, self.constant)
         except (CannotJudge, KeyError):
             return None
         return interval if interval.width <= interval.size * TOO_WIDE else None
 
-    for slip, formula in Alternatives(sheet, blank).all():
-        interval = expected(formula)
-        if interval is not None and answer.value in interval.wider(tolerance):
-            found.setdefault(slip.name, slip)
-    right = expected(blank.expr)
-    if right is not None and right.size and answer.value:
-        for slip, number in _other_digits(answer):
-            if number in right.wider(tolerance):
+    def find(self, blank: Blank, answer: Answer, tolerance: Decimal) -> Mistake | None:
+        """The slip that gives a wrong number; None if none does."""
+        assert answer.value is not None
+        found: dict[str, Slip] = {}
+        copied = ""
+        for slip, formula in Alternatives(self.sheet, blank).all():
+            interval = self.expected(formula)
+            if interval is not None and answer.value in interval.wider(tolerance):
                 found.setdefault(slip.name, slip)
-    if not found:
-        return None
-    slips = list(found.values())
-    if len(slips) == 1:
-        return Mistake(slips[0].name, slips[0].teaches, (slips[0].name,))
-    names = tuple(slip.name for slip in slips)
-    return Mistake(SEVERAL + "; ".join(names), WHICH, names)
+                copied = copied or (formula.name if formula.is_symbol else "")
+        right = self.expected(blank.expr)
+        if right is not None and right.size and answer.value:
+            for slip, number in _other_digits(answer):
+                if number in right.wider(tolerance):
+                    found.setdefault(slip.name, slip)
+        if not found:
+            return None
+        slips = [slip for slip in found.values() if slip.rule is not None] or list(found.values())
+        wrote = COPIED.format(as_slope(copied)) if copied else ""
+        if len(slips) == 1:
+            return Mistake(slips[0].name, wrote + slips[0].teaches, (slips[0].name,))
+        names = tuple(slip.name for slip in slips)
+        return Mistake(SEVERAL + "; ".join(names), wrote + WHICH, names)
+
+    def is_idea(self, blank: Blank, mistake: Mistake, right: list[Blank]) -> bool:
+        """Was the idea of the step missed, not one number? So it was if the slip was made wherever it makes a
+        difference: none of the table's `right` numbers is one that this slip would have spoilt."""
+        if not mistake.names or any(slip.name in mistake.names for slip in PEN.values()):
+            return False
+        return not any(
+            self._differs(other.expr, formula)
+            for other in right for slip, formula in Alternatives(self.sheet, other).all() if slip.name in mistake.names
+        )  # fmt: skip
+
+    def _differs(self, line: Expr, other: Expr) -> bool:
+        first, second = self.expected(line), self.expected(other)
+        return first is not None and second is not None and (first.high < second.low or second.high < first.low)
 
 
 def _other_digits(answer: Answer) -> Iterator[tuple[Slip, Decimal]]:

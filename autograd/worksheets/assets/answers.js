@@ -45,7 +45,7 @@ const answers = (() => {
         if (whole.ambiguous.test(plain) && !comma) {
           return { text, problem: problem("ambiguous", short, plain.replaceAll(",", "."), plain.replaceAll(",", "")) };
         }
-        if (!whole.comma.test(plain) || !comma) return { text, problem: problem("comma", short) };
+        if (!whole.comma.test(plain)) return { text, problem: problem("comma", short) };
         plain = plain.replaceAll(",", ".");
       }
       if (!whole.number.test(plain)) return { text, problem: problem(whyNot(short), short) };

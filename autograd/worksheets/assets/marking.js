@@ -4,8 +4,8 @@
 //
 //   sheet.digits   significant digits asked for         sheet.given    [[id, number as text]]
 //   sheet.lines    [[id, formula, number]]              sheet.parts    [{ step, name, shape, places, blanks: [[place, slips]] }]
-//   sheet.slips    [[name, what it teaches]]            sheet.rounded  [[place, low, high]] of lines that are given
-//   sheet.rules    the words and numbers of the Python files
+//   sheet.slips    [[name, what it teaches, of an op]]  sheet.rounded  [[place, low, high]] of lines that are given
+//   sheet.weights  what each step counts, by number     sheet.rules    the words and numbers of the Python files
 //
 // Places count the given numbers, then the lines; formulas are written as intervals.js reads them.
 const marking = (() => {
@@ -15,6 +15,14 @@ const marking = (() => {
   const { filled } = answers;
   const RIGHT = "right", FOLLOWS = "follows", WRONG = "wrong", MISSING = "missing";
   const ten = (power) => ({ c: 1n, e: power });
+  const asSlope = (name) => name.replace(/^d(.*?)\/d/, "∂$1/∂");
+  function rounded(x, digits) {              // half to even, as Python's Decimal does
+    const drop = decimals.size(x.c) - digits;
+    if (drop <= 0) return x;
+    const unit = 10n ** BigInt(drop), size = x.c < 0n ? -x.c : x.c, rest = 2n * (size % unit);
+    const up = rest > unit || (rest === unit && (size / unit) % 2n === 1n), c = size / unit + (up ? 1n : 0n);
+    return { c: x.c < 0n ? -c : c, e: x.e + drop };
+  }
   const same = (x, y) => compare(x, y) === 0;
 
   // --- the sheet, its key computed from what is given ------------------------------------------------------------
@@ -42,7 +50,10 @@ const marking = (() => {
     }
     const blanks = parts.flatMap((part) => part.blanks);
     const byPlace = new Map(blanks.map((blank) => [blank.place, blank]));
-    return { ...sheet, names, numbers, parts, blanks, byPlace, read: answers.reader(sheet.rules.answers) };
+    const steps = Object.entries(sheet.weights).map(([number, weight]) => ({
+      weight, parts: parts.filter((part) => part.step === Number(number)),
+    }));
+    return { ...sheet, names, numbers, parts, steps, blanks, byPlace, read: answers.reader(sheet.rules.answers) };
   }
   function operandsOf(formula, found = []) {
     if (typeof formula === "number" && !found.includes(formula)) found.push(formula);
@@ -96,20 +107,21 @@ const marking = (() => {
 
     function fromOwnNumbers(blank, answer) {
       const used = ownNumbers(blank);
-      let rounded, cut;
+      let close, cut;
       try {
-        [rounded, cut] = [expected(blank.formula, narrow), expected(blank.formula, wide)];
+        [close, cut] = [expected(blank.formula, narrow), expected(blank.formula, wide)];
       } catch (error) {
         if (!(error instanceof CannotJudge)) throw error;
         return entry(WRONG, answer, { used, note: filled(notes.cannot, rules.reasons[error.message]) });
       }
       const about = middle(cut), unit = unitThatCounts(answer, isZero(about) ? size(cut) : about, blank.part.size);
       const coarse = decimalUnit(answer), half = multiply(coarse, HALF);
-      if (!contains(wider(cut, max(unit, half)), answer.value)) {
+      const allowed = max(unit, half);
+      if (!contains(wider(cut, allowed), answer.value) || !fitsConstants(blank, answer.value, allowed)) {
         return entry(WRONG, answer, { used, note: tooShort(answer, blank) });
       }
-      let note = contains(wider(rounded, multiply(unit, HALF)), answer.value) ? "" : notes["cut off"];
-      if (note && compare(coarse, unit) > 0 && contains(wider(rounded, half), answer.value)) {
+      let note = contains(wider(close, multiply(unit, HALF)), answer.value) ? "" : notes["cut off"];
+      if (note && compare(coarse, unit) > 0 && contains(wider(close, half), answer.value)) {
         note = filled(notes.decimals, sheet.digits);
       }
       if (compare(width(cut), multiply(size(cut), TOO_WIDE)) > 0) note = notes.unchecked;
@@ -127,8 +139,24 @@ const marking = (() => {
 
     function constant(x) {                   // exact if it is short, else as anyone would round it
       const value = plain(x);
-      if (isZero(value) || decimals.size(value.c) <= Math.max(sheet.digits, rules.short)) return exactly(value);
-      return wider(exactly(value), multiply(asked(value), HALF));
+      return isShort(value) ? exactly(value) : wider(exactly(value), multiply(asked(value), HALF));
+    }
+    function isShort(value) {
+      return isZero(value) || decimals.size(value.c) <= Math.max(sheet.digits, rules.short);
+    }
+    function fitsConstants(blank, value, allowed) {   // some way to write the line's long constants gives the number
+      if (constantsOf(blank.formula).every((x) => isShort(plain(parse(x))))) return true;
+      const written = (digits) => (x) => {
+        const exact = plain(x);
+        return exactly(isShort(exact) || digits > sheet.digits + rules.more ? exact : rounded(exact, digits));
+      };
+      for (let digits = sheet.digits; digits <= sheet.digits + rules.more + 1; digits++) {
+        if (contains(wider(evaluate(blank.formula, wide, written(digits)), allowed), value)) return true;
+      }
+      return false;
+    }
+    function constantsOf(formula) {
+      return typeof formula === "string" ? [formula] : Array.isArray(formula) ? formula.slice(1).flatMap(constantsOf) : [];
     }
 
     // --- precision
@@ -158,11 +186,11 @@ const marking = (() => {
       wide[blank.place] = wider(exactly(value), max(unit, rounding));
     }
     function ownNumbers(blank) {             // theirs that are not the key's; all of them if rounding made the difference
-      const own = [], waiting = [...blank.operands];
-      while (waiting.length) {
-        const place = waiting.shift(), other = sheet.byPlace.get(place), found = other && entries.get(other.id);
-        if (found?.verdict === MISSING) waiting.push(...other.operands);
-        else if (found && !own.includes(other.id)) own.push(other.id);
+      const own = [], behind = new Set(blank.operands);
+      for (const place of behind) {          // the set grows while it is read, through steps that were skipped
+        const other = sheet.byPlace.get(place), found = other && entries.get(other.id);
+        if (found?.verdict === MISSING) other.operands.forEach((one) => behind.add(one));
+        else if (found) own.push(other.id);
       }
       const changed = own.filter((id) => entries.get(id).verdict !== RIGHT);
       return changed.length ? changed : own;
@@ -170,7 +198,16 @@ const marking = (() => {
     function roundingNote(answer, blank, distance, unit) {
       if (compare(distance, multiply(unit, HALF)) <= 0) return "";
       if (compare(distance, multiply(decimalUnit(answer), HALF)) <= 0) return filled(notes.decimals, sheet.digits);
+      if (isRounded(answer, blank, unit)) return "";
       return notes[compare(magnitude(answer.value), magnitude(blank.key)) < 0 ? "cut off" : "too large"];
+    }
+    function isRounded(answer, blank, unit) {   // what the learner's own numbers give, correctly rounded?
+      try {
+        return contains(wider(expected(blank.formula, narrow), multiply(unit, HALF)), answer.value);
+      } catch (error) {
+        if (!(error instanceof CannotJudge)) throw error;
+        return false;
+      }
     }
     function tooShort(answer, blank) {       // right, if the digits it shows were all that was asked for?
       if (isZero(blank.key) || compare(answer.unit, asked(blank.key)) <= 0) return "";
@@ -182,28 +219,34 @@ const marking = (() => {
     // --- slips: slips.py finds the alternative lines, this computes them
 
     function explain(blank) {
-      const answer = given.get(blank.id), names = slipsOf(blank, answer);
+      const answer = given.get(blank.id), { names, copied } = slipsOf(blank, answer);
       if (!names.length) {
         return entries.get(blank.id).note === filled(notes["too short"], sheet.digits) ? null : { name: rules.unknown[0], teaches: rules.unknown[1], names };
       }
-      if (names.length > 1) return { name: `${rules.several}${names.join("; ")}`, teaches: rules.which, names };
-      return { name: names[0], teaches: sheet.slips.find(([name]) => name === names[0])[1], names };
+      const wrote = copied ? filled(rules.copied, copied) : "";
+      if (names.length > 1) return { name: `${rules.several}${names.join("; ")}`, teaches: wrote + rules.which, names };
+      return { name: names[0], teaches: wrote + sheet.slips.find(([name]) => name === names[0])[1], names };
     }
     function slipsOf(blank, answer) {
-      const found = new Set(), { value } = answer;
+      const found = new Map(), { value } = answer;     // names, and whether an op's block lists the slip
+      let copied = "";
       const unit = unitThatCounts(answer, isZero(value) ? blank.part.size : value, blank.part.size);
       const tolerance = max(unit, multiply(decimalUnit(answer), HALF));
       for (const [slip, formula] of blank.slips) {
         const interval = sharp(formula);
-        if (interval && contains(wider(interval, tolerance), value)) found.add(sheet.slips[slip][0]);
+        if (!interval || !contains(wider(interval, tolerance), value)) continue;
+        const [name, , ofOp] = sheet.slips[slip];
+        if (!found.has(name)) found.set(name, ofOp);
+        if (!copied && typeof formula === "number") copied = asSlope(sheet.names[formula]);
       }
       const right = sharp(blank.formula);
       if (right && !isZero(size(right)) && !isZero(value)) {
         for (const [slip, number] of otherDigits(answer)) {
-          if (contains(wider(right, tolerance), number)) found.add(rules.digits[slip]);
+          if (contains(wider(right, tolerance), number) && !found.has(rules.digits[slip])) found.set(rules.digits[slip], false);
         }
       }
-      return [...found];
+      const all = [...found.keys()], ofOps = all.filter((name) => found.get(name));
+      return { names: ofOps.length ? ofOps : all, copied };
     }
     function sharp(formula) {                // its interval, unless that is too vague to prove anything
       try {
@@ -227,23 +270,36 @@ const marking = (() => {
       return found;
     }
 
+    // --- the score: what each step earns, by what it counts
+
+    function score() {
+      const earned = sheet.steps.map((step) => credit(step.parts) * step.weight);
+      const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
+      return sum(earned) / sum(sheet.steps.map((step) => step.weight));
+    }
+    function credit(parts) {                 // shared by its tables, theirs by their entries; lost with the step's idea
+      const shares = [];
+      for (const { blanks } of parts) {
+        const verdict = (blank) => entries.get(blank.id).verdict;
+        const right = blanks.filter((blank) => [RIGHT, FOLLOWS].includes(verdict(blank)));
+        if (blanks.some((blank) => verdict(blank) === WRONG && isIdea(slipsOf(blank, given.get(blank.id)).names, right))) return 0;
+        shares.push(blanks.reduce((sum, blank) => sum + entries.get(blank.id).credit, 0) / blanks.length);
+      }
+      return shares.reduce((a, b) => a + b, 0) / shares.length;
+    }
+    function isIdea(names, right) {          // was the slip made wherever it makes a difference?
+      if (!names.length || Object.values(rules.digits).some((name) => names.includes(name))) return false;
+      return !right.some((other) => other.slips.some(([slip, formula]) =>
+        names.includes(sheet.slips[slip][0]) && differ(sharp(other.formula), sharp(formula))));
+    }
+    const differ = (a, b) => a && b && (compare(a.high, b.low) < 0 || compare(b.high, a.low) < 0);
+
     for (const blank of sheet.blanks) entries.set(blank.id, judged(blank));
     const wrong = sheet.blanks.filter((blank) => entries.get(blank.id).verdict === WRONG);
     return {
-      entries, explain, score: score(sheet, entries), wrong, firstWrong: wrong[0] ?? null,
+      entries, explain, score: score(), wrong, firstWrong: wrong[0] ?? null,
       notes: filler ? [filled(notes.filler, fillerText)] : [],
     };
-  }
-
-  // Every step one point, shared by its parts, theirs by their blanks.
-  function score(sheet, entries) {
-    const shares = new Map();
-    for (const part of sheet.parts) {
-      const credit = part.blanks.reduce((sum, blank) => sum + entries.get(blank.id).credit, 0) / part.blanks.length;
-      shares.set(part.step, [...(shares.get(part.step) ?? []), credit]);
-    }
-    const mean = (numbers) => numbers.reduce((a, b) => a + b, 0) / numbers.length;
-    return mean([...shares.values()].map(mean));
   }
 
   return { prepared, mark, RIGHT, FOLLOWS, WRONG, MISSING };

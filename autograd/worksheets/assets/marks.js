@@ -57,8 +57,9 @@
     box.querySelector(".said").textContent = said.join("; ");
   }
   function showScore(steps, marks) {
-    const points = Math.round(marks.score * steps.length * 10) / 10;
-    $("points").textContent = `${points} / ${steps.length}`;
+    const most = Object.values(sheet.weights).reduce((a, b) => a + b, 0), all = Math.round(most * 10) / 10;
+    const points = Math.round(marks.score * most * 10) / 10;
+    $("points").textContent = `${points} / ${all}`;
     const words = { right: "right", follows: "follow", wrong: "wrong", missing: "to do" };
     const counts = Object.keys(words).map((verdict) => [verdict, steps.filter((step) => step.verdict === verdict).length]);
     const some = counts.filter(([, n]) => n);
@@ -76,7 +77,7 @@
       $("follow").textContent = `${which} right from your own numbers, so ${follow.length > 1 ? "they count" : "it counts"} in full. ` +
         "If you correct an earlier number, work them out again.";
     }
-    $("said").textContent = `${points} of ${steps.length} points`;
+    $("said").textContent = `${points} of ${all} points`;
   }
   function showFirst(marks) {
     const blank = marks.firstWrong, card = $("first");

@@ -50,11 +50,13 @@ def test_an_empty_blank_is_missing_without_a_problem(empty):
     assert as_answer(empty).value is None and not as_answer(empty).problem
 
 
-def test_a_decimal_comma_is_decided_once_for_all():
+def test_a_decimal_comma_is_read_wherever_it_is_clear():
     both = read({"a": "0,25", "b": "1,234"})
     assert both.by_id["a"].value == Decimal("0.25") and both.by_id["b"].value == Decimal("1.234")
     mixed = read({"a": "0,25", "b": "0.5"})
-    assert "comma" in mixed.by_id["a"].problem and mixed.by_id["b"].value == Decimal("0.5")
+    assert mixed.by_id["a"].value == Decimal("0.25") and mixed.by_id["b"].value == Decimal("0.5")
+    unclear = read({"a": "1,234", "b": "0.5", "c": "1,234.5"}).by_id
+    assert "may be 1.234 or 1234" in unclear["a"].problem and "one decimal point" in unclear["c"].problem
 
 
 def sheet():

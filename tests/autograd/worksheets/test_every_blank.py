@@ -36,7 +36,7 @@ class Pupil:
         for i in range(len(sheet.blanks)):
             self._write(i, self._text(i))
         answers = dict(zip(self.place, self.texts, strict=True))
-        self.marker = _Marker(sheet, read(answers))
+        self.marker = _Marker(sheet, read(answers), sheet.weights)
         for blank in sheet.blanks:
             self.marker.entries[blank.id] = self.marker._judged(blank)
         self.users = {i: [] for i in range(len(sheet.blanks))}

@@ -288,3 +288,9 @@ def test_a_sheet_saves_itself_by_the_ending(tmp_path):
     assert "4" in sheet.save(tmp_path / "key.csv", answers=True).read_text(encoding="utf-8-sig").splitlines()[-1]
     with pytest.raises(ValueError, match="a sheet is written as"):
         sheet.save(tmp_path / "sheet.doc")
+
+
+def test_a_blank_csv_does_not_show_the_answer_of_a_constant_line():
+    sheet = sheet_of("example2")
+    rows = {row["id"]: row for row in csv.DictReader(io.StringIO(sheet.csv()))}
+    assert rows["dL/dP[0]"]["formula"] == "" and rows["dL/dP[2]"]["formula"] == "'-1 / P[2]"

@@ -374,3 +374,67 @@ def test_a_forgotten_term_is_looked_for_in_sums_that_a_hand_adds_up(terms, looke
     sheet = worksheet((x @ y).tanh(), backward=False)
     found = [slip for slip, _ in slips.Alternatives(sheet, sheet.blanks[0]).all()]
     assert found.count(slips.TERM) == looked_for
+
+
+# --- what a teacher would defend -----------------------------------------------------------------------------------
+
+EXAMPLE2 = sheet_of("example2")
+KEY = {blank.id: blank.answer for blank in EXAMPLE2.blanks}
+WO = {f"WO4[{i}][{j}]": 0.1 * ((i, j) in ((0, 0), (1, 2))) for i in range(2) for j in range(4)}
+IDEAS_MISSED = {  # the numbers of one who misses an idea, and what the slip is called
+    "softmax's own gradient left out": {"dL/dlogit[2]": KEY["P[2]"]},
+    "1/√d forgotten": {f"scaled[{i}][{j}]": KEY[f"score[{i}][{j}]"] for i in (0, 1) for j in (0, 1)},
+    "+ for − in the update": {
+        name.replace("WO4", "WO4_new"): x + 0.1 * KEY[name.replace("WO4", "dL/dWO4")] for name, x in WO.items()},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slip", IDEAS_MISSED)
+def test_a_missed_idea_costs_its_step_and_what_follows_is_free(slip):
+    wrong = {name: Decimal(written(Decimal(repr(x)), 4)) for name, x in IDEAS_MISSED[slip].items()}
+    marks = grade(EXAMPLE2, pupil(EXAMPLE2, lambda i, x: written(x, 4), wrong=wrong))
+    step = EXAMPLE2.by_id[next(iter(wrong))].part.step
+    assert marks.mistake.names == (slip,) and marks.credits[step.name] == 0
+    assert marks.score == pytest.approx(1 - EXAMPLE2.weights[step.name] / sum(EXAMPLE2.weights.values()))
+
+
+def test_a_number_that_is_another_of_the_sheet_is_named():
+    assert "You wrote P[2]." in grade(EXAMPLE2, KEY | {"dL/dlogit[2]": f"{KEY['P[2]']:.4f}"}).mistake.teaches
+
+
+def test_one_slip_among_right_numbers_costs_its_own_share():
+    marks = grade(EXAMPLE2, KEY | {"out[0][0]": f"{KEY['attn[0][0]'] * 0.1 * 2:.4f}"})
+    assert 0.7 <= marks.credits["out"] < 1
+
+
+def test_weights_are_the_teachers():
+    answers = KEY | {"L": "7.7"}
+    assert grade(EXAMPLE2, answers, weights={"L": 0}).score == 1.0
+    assert grade(EXAMPLE2, answers, weights=dict.fromkeys(EXAMPLE2.weights, 0) | {"L": 2}).score == 0.0
+    assert sum(EXAMPLE2.weights.values()) == pytest.approx(len({step.idea for step in EXAMPLE2.steps}))
+    for weights in ({"M": 1}, {"L": -1}, {"L": float("nan")}, {"L": "2"}, dict.fromkeys(EXAMPLE2.weights, 0)):
+        with pytest.raises(DataError):
+            grade(EXAMPLE2, answers, weights=weights)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_who_rounds_correctly_is_never_told_otherwise(full):
+    for name in ("example2", "example3", "example4", "example5"):
+        answers = pupil(sheet_of(name), lambda i, x: written(x, 4), keeps_full_precision=full)
+        assert {entry.note for entry in grade(sheet_of(name), answers).entries.values()} == {""}, name
+
+
+def test_digits_that_no_root_of_two_gives_are_wrong():
+    sheet = sheet_of("example3")
+    name = next(blank.id for blank in sheet.blanks if blank.id.startswith("dL/dscore") and "1.41" in blank.formula
+                and blank.answer)  # fmt: skip
+    exact, rounded = sheet[name].answer, sheet[name].answer * 2**0.5 / 1.414
+    assert [grade(sheet, {name: text}).entries[name].verdict for text in
+            (f"{exact:.4g}000", f"{exact:.8g}", f"{rounded:.8g}")] == ["wrong", "right", "follows"]  # fmt: skip
+
+
+def test_a_number_far_behind_empty_steps_is_marked_at_once():
+    """Every path through the empty steps was walked: days, where the steps were many."""
+    sheet = sheet_of("example6")
+    last = sheet.blanks[-1]
+    assert grade(sheet, {last.id: "12345"}).entries[last.id].verdict == "wrong"
