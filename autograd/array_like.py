@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from opcode import opmap
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +13,10 @@ import numpy as np
 from .errors import DataError, ShapeError
 from .numpy_calls import BY_NUMPY, answer_to, called
 from .plain import MASKED, as_operand
-from .recording import notice_read
+from .recording import check_attached, notice_read
 
 ndarray = np.ndarray
+_STORES = {opmap["STORE_SUBSCR"], opmap.get("STORE_SLICE")}  # the instruction of `array[i] = v`
 
 
 class ArrayLike:
@@ -82,10 +86,17 @@ class ArrayLike:
         return np.asarray(self._data).tolist()
 
     def __float__(self) -> float:
-        return float(self._only("float(v)"))
+        number = float(self._only("float(v)"))
+        if self.requires_grad:
+            self._check_written(sys._getframe(1))
+            check_attached(self)
+        return number
 
     def __int__(self) -> int:
-        return int(self._only("int(v)"))
+        number = int(self._only("int(v)"))
+        if self.requires_grad:
+            self._check_written(sys._getframe(1))
+        return number
 
     def __bool__(self) -> bool:
         return bool(self._only("bool(v)"))
@@ -139,7 +150,16 @@ class ArrayLike:
         return f"{type(self).__name__}({text})"
 
     def __format__(self, spec: str) -> str:
-        return format(float(self), spec) if spec else str(self)
+        return format(self._only("format(v)"), spec) if spec else str(self)
+
+    def _check_written(self, frame: FrameType) -> None:
+        """Refuse `array[i] = v`. NumPy only asks for `float(v)` there, so the caller's instruction has to tell."""
+        if frame.f_code.co_code[frame.f_lasti] in _STORES:
+            raise DataError(
+                f"{self._called()} cannot be written into a plain array: its gradient would be lost silently. "
+                "Make the array from its entries, stack([...]).reshape(shape), or write array[i] = v.data for the "
+                "number alone."
+            )
 
     # --- NumPy's functions ----------------------------------------------------------------------------------
 

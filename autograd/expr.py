@@ -215,7 +215,7 @@ class Expr(Operators):
         raise TypeError(f"a rule must not branch on {str(self)!r}: write where(...) instead of if")
 
     def __eq__(self, other: object) -> bool:
-        raise TypeError("`==` in a rule compares identities; write equal(x, y) instead")
+        raise TypeError("formulas are not compared by `==`; in a rule, write equal(x, y) instead")
 
 
 @quiet  # a formula is needed also where its number is not

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from . import backprop
 from .backprop import conform, contributions, cotangent_for, refuse_stale, run_hooks, write
 from .graph import by_stamp
-from .op import Op, nothing
-from .plain import as_operand, as_plain
+from .op import OPS, Op, nothing
+from .plain import as_operand, as_plain, as_wide
 from .recording import apply_modes, modes, modes_in_use
-from .value import Value, counter, ndarray, new, new_node
+from .value import Value, counter, is_mask, ndarray, new, new_node
 
 # --- operators ------------------------------------------------------------------------------------------------
 
@@ -31,6 +33,8 @@ def unary(op: Op) -> Callable[[Value], Value]:
         try:
             data = forward(x)
         except Exception as error:
+            if isinstance(error, TypeError) and is_mask(self):
+                return op(OPS["astype"](self, np.float64))
             data = recover(error, (x,), (self,))
         if data.__class__ is not float and data.__class__ is not ndarray:
             data = as_plain(data)
@@ -58,10 +62,12 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
             elif hasattr(other, "__apply__"):
                 return NotImplemented
             else:
-                y = other = as_operand(other)
+                y = other = as_operand(other) if x.__class__ is not float else as_wide(as_operand(other))
         try:
             data = forward(x, y)
         except Exception as error:
+            if isinstance(error, TypeError) and is_mask(self):
+                return op(OPS["astype"](self, np.float64), other)
             data = recover(error, (x, y), (self, other))
         if data.__class__ is not float and data.__class__ is not ndarray:
             data = as_plain(data)
@@ -93,6 +99,17 @@ def binary(op: Op) -> tuple[Callable[[Value, Any], Value], Callable[[Value, Any]
     method.__name__ = method.__qualname__ = op.name
     method.__doc__ = op.__doc__
     return method, reflected
+
+
+def comparison(op: Op) -> Callable[[Value, Any], Any]:
+    """`==` or `!=`, number by number; beside what is no number (None, a string) Python's own answer, by identity."""
+    compared, _ = binary(op)
+
+    def method(self: Value, other: Any) -> Any:
+        comparable = isinstance(other, (Value, int, float, ndarray, np.generic, list, tuple))
+        return compared(self, other) if comparable else NotImplemented
+
+    return method
 
 
 # --- the backward pass ----------------------------------------------------------------------------------------

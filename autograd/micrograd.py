@@ -88,7 +88,8 @@ def _giving_ours(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # Ops reach `__apply__`. Value's own operators, and its methods of one input, do without it, so they are wrapped.
-_OPERATORS = [f"__{r}{name}__" for name in OPERATORS for r in ("", "r")] + ["__neg__", "__abs__"]
+_OPERATORS = [f"__{r}{name}__" for name in OPERATORS for r in ("", "r")]
+_OPERATORS += ["__neg__", "__abs__", "__eq__", "__ne__"]
 for _name in {*_OPERATORS, *OPS} & vars(value.Value).keys():
     _method = vars(value.Value)[_name]
     if not isinstance(_method, Op):

@@ -58,6 +58,11 @@ def as_operand(x: Any) -> Any:
     raise DataError(f"an operand is a Value, a real number or an array of them; got {type(x).__name__}: {x!r:.60}")
 
 
+def as_wide(x: Any) -> Any:
+    """A plain operand beside a Python float, which stands for a float64: a float32 number becomes one too."""
+    return float(x) if isinstance(x, (np.float32, np.float16)) else x
+
+
 def as_array(x: Any) -> Any:
     """A caller's plain input: a list becomes an array, and arrays with arithmetic of their own are refused."""
     if isinstance(x, (list, tuple)):

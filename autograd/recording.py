@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .errors import NonFiniteError
+from .errors import DataError, NonFiniteError
 
 if TYPE_CHECKING:
     from .value import Value
@@ -299,6 +299,21 @@ class Running:
     def note(self, value: Value, how: str) -> None:
         if len(self.left) < self.MOST and value.requires_grad and how not in ("bool(v)", "in"):  # decisions
             self.left.append((value, f"{how} in {_user_line()}"))
+
+
+def check_attached(value: Any) -> None:
+    """Refuse `float(v)` while a function is differentiated and v depends on its inputs: the gradient would be lost."""
+    sources = {source for run in list(running.values()) for source in run.sources}
+    if not sources:
+        return
+    from .graph import topological
+
+    if not sources.isdisjoint(topological(value)):
+        raise DataError(
+            f"float(v) while a function is differentiated: the gradient of {value._called()} would be lost silently. "
+            "Write autograd.sin(v) for math.sin(v), stack([...]) for an array filled entry by entry, and v.data for "
+            "the number alone."
+        )
 
 
 running: dict[int, Running] = {}  # in any thread: a function may hand its work to others

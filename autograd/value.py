@@ -15,7 +15,7 @@ import numpy as np
 from .array_like import ArrayLike, ndarray
 from .errors import BackwardError, ShapeError
 from .op import OPS, Op, naming, nothing
-from .plain import as_data, as_operand, as_plain, copy_array
+from .plain import as_data, as_operand, as_plain, as_wide, copy_array
 from .recording import Note, Scope, apply_modes, modes, modes_in_use, notice_read
 
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
@@ -74,6 +74,8 @@ class Value(ArrayLike):
         def __le__(self, other: Any) -> Value: ...  # ops/arithmetic.py: less_equal
         def __gt__(self, other: Any) -> Value: ...  # ops/arithmetic.py: greater
         def __ge__(self, other: Any) -> Value: ...  # ops/arithmetic.py: greater_equal
+        def __eq__(self, other: Any) -> Any: ...  # ops/arithmetic.py: equal; False beside None or a string
+        def __ne__(self, other: Any) -> Any: ...  # ops/arithmetic.py: not_equal
         def __getitem__(self, index: Any) -> Value: ...  # ops/shape.py: getitem
         def __pos__(self) -> Value: ...  # v itself
         def __and__(self, other: Any) -> Value: ...  # truths: BITWISE in ops/rounding.py
@@ -234,14 +236,7 @@ class Value(ArrayLike):
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = _refuse_descent
 
-    def __eq__(self, other: object) -> bool:
-        """Identity: a graph's nodes live in sets and dicts. `equal(a, b)` compares numbers."""
-        return self is other
-
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # by identity: sets and dicts of nodes ask `is` first, and never `==`
 
     def _called(self) -> str:
         """How a message refers to this node."""
@@ -272,10 +267,15 @@ class Value(ArrayLike):
                 changed = list(inputs) if changed is None else changed
                 changed[i] = plain[i]
         if changed is not None:
+            if any(isinstance(x, Value) and x._data.__class__ is float for x in inputs):
+                changed = [*map(as_wide, changed)]
+                plain = [x._data if isinstance(x, Value) else x for x in changed]
             inputs = tuple(changed)
         try:
             data = op.forward(*plain)
         except Exception as error:
+            if isinstance(error, TypeError) and is_mask(inputs[0]):
+                return op(OPS["astype"](inputs[0], np.float64), *inputs[1:])
             data = op.recover(error, plain, inputs)
         if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
             data = as_plain(data)
@@ -328,6 +328,11 @@ def new_node(op: Op, data: Any, a: Any, b: Any, needs: bool) -> Value:
     if modes_in_use:
         apply_modes(node)
     return node
+
+
+def is_mask(x: Any) -> bool:
+    """Whether x holds truths: an op of real numbers takes them as 1.0 and 0.0, by `astype`."""
+    return np.asarray(getattr(x, "_data", x)).dtype.kind == "b"
 
 
 def _in_slots(inputs: tuple[Any, ...]) -> tuple[Any, Any]:

@@ -144,7 +144,7 @@ def compare(run: Run) -> Comparison:
     found.notes += [*run.notes, *unreached(run, ours, theirs)]
     found.run = run
     if differing:
-        found.agreed = order.index(differing[0])
+        found.agreed = next(i for i, v in enumerate(order) if v is differing[0])
         found.first = located(differing[0], users, ours, theirs, alike)
     if found.first is None and recorder.compiled:
         for call in tqdm(recorder.compiled[::-1], desc="compile", unit=" modules", leave=False, disable=None):
@@ -319,7 +319,8 @@ def backward_place(function: Any) -> Place | None:
 
 def pulled_through(call: Call, value: Value, ours: dict[Value, Any]) -> Any:
     """What our rules send to a Value through one call."""
-    seeds = {v: ours[v] for v in call.outputs if v in ours and v not in call.inputs}
+    given = set(call.inputs)
+    seeds = {v: ours[v] for v in call.outputs if v in ours and v not in given}
     order, wanted = reach_from(seeds, call.inputs)
     grads = dict(seeds)
     walk(order, grads, wanted)

@@ -65,7 +65,8 @@ def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs
         out = apply(*args, **kwargs)
     finally:
         recorder.inside -= 1
-    call.inputs += [v for v in recorder.met_inside if v not in call.inputs]  # a checkpoint is not given its parameters
+    given = set(call.inputs)
+    call.inputs += [v for v in recorder.met_inside if v not in given]  # a checkpoint is not given its parameters
     results = tensors_in(out)
     with recorder.aside():
         values = []
@@ -74,7 +75,7 @@ def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs
             if tensor.requires_grad and not isinstance(value, Value):
                 value = unseen(recorder, cls, apply, args, kwargs, number)
                 recorder.memory.set(tensor, value)
-            elif isinstance(value, Value) and value in call.inputs:  # forward returned an input: yet a step of its own
+            elif isinstance(value, Value) and value in set(call.inputs):  # it returned an input: a step of its own
                 with recorder.noted():
                     value = ag.alias(value)
                 recorder.memory.set(tensor, value)

@@ -59,7 +59,8 @@ def left_out(call: Call, value: Value, ours: Mapping[Value, Any], theirs: Any) -
 
     A gradient that is wrong by one factor everywhere lacks no term: its ratio says all.
     """
-    seeds = {v: ours[v] for v in call.outputs if v in ours and v not in call.inputs}
+    given = set(call.inputs)
+    seeds = {v: ours[v] for v in call.outputs if v in ours and v not in given}
     edges = edges_towards(value, seeds, call.inputs)
     wanted = np.asarray(theirs, np.float64)
     size = sum(np.size(node.data) for node, *_ in edges) + wanted.size
@@ -82,7 +83,7 @@ def edges_towards(value: Value, seeds: Mapping[Value, Any], stop: list[Value]) -
         near = [x for x in node.parents if x in wanted and x in behind]
         if near:
             behind.add(node)
-            found += [(node, x, near[:i].count(x)) for i, x in enumerate(near)]
+            found += [(node, x, sum(x is other for other in near[:i])) for i, x in enumerate(near)]
     return found
 
 

@@ -391,7 +391,7 @@ class Recorder(TorchDispatchMode):
 
     def add_output(self, call: TorchCall, number: int, tensor: Any, value: Any) -> None:
         """An output of a call. What only looks at its input (`contiguous`) has the input's Value, and is no step."""
-        if not isinstance(value, Value) or value in call.inputs:
+        if not isinstance(value, Value) or any(value is x for x in call.inputs):
             return
         if not value.requires_grad:  # floor, sign: constant nearly everywhere, where torch sends zeros
             return

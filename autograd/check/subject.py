@@ -110,8 +110,8 @@ class Subject(Trace):
             if x.op is not None:
                 self.notes.append(f"{name} was computed by {x.op.name}; it is varied as if it were given")
                 return self._vary(Value(x._data, name=x.name), name)
-            if x in self.sources:
-                other = self.names[self.sources.index(x)]
+            if (place := next((i for i, source in enumerate(self.sources) if source is x), None)) is not None:
+                other = self.names[place]
                 self.notes.append(f"{name} is the same Value as {other}: both vary together")
                 return x
             if isinstance(x._data, np.ndarray) and x._data.flags.writeable:

@@ -142,7 +142,9 @@ class _Builder:
         else:
             self._gradient(root, seed, walk.seed, None)
         parts: dict[Value, list[_Opened]] = {}
-        for node, sent in itertools.groupby(walk.sent, key=lambda sent: sent.node):
+        for _, group in itertools.groupby(walk.sent, key=lambda sent: id(sent.node)):
+            sent = [*group]
+            node = sent[0].node
             for one, formula in zip(sent, self._sent(node, walk.incoming[node]), strict=True):
                 x = one.parent
                 if walk.paths[x] == 1:

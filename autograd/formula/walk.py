@@ -97,8 +97,9 @@ class Walk:
 
     def _measure_noise(self) -> None:
         """How far rounding may have moved each contribution and each gradient."""
-        for node, all_sent in groupby(self.sent, lambda sent: sent.node):  # a node sends them one after the other
-            for sent, own in zip(all_sent, self._noise_sent(node)):
+        for _, all_sent in groupby(self.sent, lambda sent: id(sent.node)):  # a node sends them one after the other
+            sent_by_node = [*all_sent]
+            for sent, own in zip(sent_by_node, self._noise_sent(sent_by_node[0].node)):
                 self.noise[sent.parent] = self.noise.get(sent.parent, 0.0) + own
                 sent.noise = (own, self.noise[sent.parent])
 

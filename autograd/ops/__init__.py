@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..fast import backward, binary, unary
+from ..fast import backward, binary, comparison, unary
 from ..numpy_calls import answers, on_data
 from ..op import OPERATORS, OPS, Op
 from ..value import Value
@@ -69,6 +69,8 @@ for _method, _name in {**OPERATORS, "floordiv": "floor_divide", "mod": "mod"}.it
     setattr(Value, f"__{_method}__", _forward)
     if _method not in ("lt", "le", "gt", "ge"):
         setattr(Value, f"__r{_method}__", _reflected)
+for _method, _name in {"eq": "equal", "ne": "not_equal"}.items():
+    setattr(Value, f"__{_method}__", comparison(OPS[_name]))
 for _method, _special in {
     "neg": unary(OPS["neg"]),
     "abs": unary(OPS["abs"]),

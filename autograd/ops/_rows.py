@@ -61,6 +61,7 @@ def _check_fractions(dtype):
 @functools.cache
 def limits(dtype):
     """The least number, and the smallest above 0: they begin a maximum and a sum that may have nothing in them."""
+    _check_fractions(dtype)
     info = np.finfo(dtype)
     return number(info.min, dtype), number(info.tiny, dtype)
 
@@ -131,6 +132,7 @@ def _bound_of_exponents(dtype, n):
     """What n numbers, and their negatives, may be for the sum of their exponentials; 0 for a dtype that holds few."""
     if dtype.kind != "f" or dtype.itemsize < 4:  # in float16 a sum of few would overflow
         return 0.0
+    _check_fractions(dtype)
     info = np.finfo(dtype)
     return min(math.log(info.max), -math.log(info.tiny)) - math.log(n + 1) - 1  # 1: whatever rounding does to a bound
 

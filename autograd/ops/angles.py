@@ -20,6 +20,7 @@ from .elementwise import (
     log1p,
     maximum,
     minimum,
+    on_numbers,
     sin,
     sqrt,
     where,
@@ -40,7 +41,7 @@ arccos = Op("arccos", forward=by_kind(math.acos, np.arccos),
             samples=INSIDE, numpy=np.arccos, batch="align",
             doc="The angle, from 0 to π, whose cosine is x; NaN outside -1 to 1.")
 
-arctan2 = Op("arctan2", "arctan2(y, x)", forward=np.arctan2,
+arctan2 = Op("arctan2", "arctan2(y, x)", forward=on_numbers(np.arctan2),
              vjp=lambda g, out, y, x: (g * x / (x**2 + y**2), -g * y / (x**2 + y**2)),
              c="atan2(y, x)", samples=BINARY, numpy=np.arctan2, batch="align",
              doc="The angle, from -π to π, of the point (x, y); y comes first.")
@@ -81,7 +82,7 @@ arctanh = Op("arctanh", forward=by_kind(math.atanh, np.arctanh),
              samples=INSIDE, numpy=np.arctanh, batch="align",
              doc="The number whose hyperbolic tangent is x; NaN outside -1 to 1.")
 
-hypot = Op("hypot", forward=np.hypot,
+hypot = Op("hypot", forward=on_numbers(np.hypot),
            vjp=lambda g, out, x, y: (over(g, out) * x, over(g, out) * y),
            definition=lambda x, y: sqrt(x**2 + y**2), lower=_hypot_lowered,
            samples=BINARY, numpy=np.hypot, batch="align",

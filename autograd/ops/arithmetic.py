@@ -129,7 +129,7 @@ greater_equal = Op("greater_equal", "x >= y", forward=operator.ge, vjp=nothing, 
                    numpy=np.greater_equal, batch="align", doc="True where `x >= y`; no gradient flows.")
 equal = Op("equal", "equal(x, y)", forward=operator.eq, vjp=nothing, c="x == y",
            samples=COMPARED, numpy=np.equal, batch="align",
-           doc="True where x and y are equal; `==` itself compares identities. No gradient flows.")
+           doc="True where x and y are equal, `x == y`; no gradient flows.")
 not_equal = Op("not_equal", "not_equal(x, y)", forward=operator.ne, vjp=nothing, c="x != y", samples=COMPARED,
                numpy=np.not_equal, batch="align",
-               doc="True where x and y differ; `!=` itself compares identities. No gradient flows.")
+               doc="True where x and y differ, `x != y`; no gradient flows.")

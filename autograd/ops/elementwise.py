@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..numpy_calls import answers
 from ..op import About, Op, Slip, nothing
+from ..plain import ndarray
 from ..samples import Sample, samples
 from ._axes import plain_number
 from ._erf import erf_of
@@ -19,9 +20,30 @@ POSITIVE = samples(".", "3", "2,3", low=0.3, high=2.5)
 BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3")
 
 
+BOOL = np.dtype(bool)
+
+
+def on_numbers(function):
+    """NumPy's function of real numbers. It would compute truths in float16; a Value's become float64 (`is_mask`)."""
+
+    def forward(*inputs, **settings):
+        if np.result_type(*inputs) is BOOL:
+            raise TypeError("real numbers are expected, not truths")
+        return function(*inputs, **settings)
+
+    return forward
+
+
 def by_kind(on_float, on_array):
     """Python's function for floats, which is ten times faster there, and NumPy's for arrays."""
-    return lambda x: on_float(x) if x.__class__ is float else on_array(x)
+    on_others = on_numbers(on_array)
+
+    def forward(x):
+        if x.__class__ is float:
+            return on_float(x)
+        return on_array(x) if x.__class__ is ndarray and x.dtype is not BOOL else on_others(x)
+
+    return forward
 
 
 exp = Op("exp", forward=by_kind(math.exp, np.exp),
@@ -151,7 +173,9 @@ sigmoid = Op("sigmoid", forward=_sigmoid,
                          small=saturated("out (1 − out)", "near 0 or 1"), opens=False),
              doc="`1 / (1 + exp(-x))`, without overflow: any number, squashed into 0 to 1.")
 
-softplus = Op("softplus", forward=lambda x: np.logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
+on_logaddexp = on_numbers(np.logaddexp)
+
+softplus = Op("softplus", forward=lambda x: on_logaddexp(x, x.dtype.type(0) if isinstance(x, np.ndarray) else 0.0),
               vjp=lambda g, out, x: (g * sigmoid(x),),
               definition=lambda x: log(1 + exp(x)),
               lower=lambda x: maximum(x, 0.0) + log1p(exp(-abs_(x))),
@@ -163,7 +187,7 @@ def _logaddexp_lowered(x, y):
     return where(equal(x, y), x + LN2, maximum(x, y) + log1p(exp(-abs_(x - y))))
 
 
-logaddexp = Op("logaddexp", forward=np.logaddexp,
+logaddexp = Op("logaddexp", forward=on_logaddexp,
                vjp=lambda g, out, x, y: (g * sigmoid(x - y), g * sigmoid(y - x)),
                definition=lambda x, y: log(exp(x) + exp(y)), lower=_logaddexp_lowered,
                samples=BINARY, numpy=np.logaddexp, batch="align", doc="`log(exp(x) + exp(y))`, without overflow.")

@@ -289,6 +289,9 @@ def _normalize_einsum(*given, subscripts=None):
     if not arrow:  # as NumPy: the letters that stand once, in order
         every = "".join(terms)
         right = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
+    if dots and "..." not in right and arrow:
+        raise ShapeError(f"einsum: {subscripts!r} leaves out the axes of '...' behind the arrow. Write '...' there, or "
+                         "sum over them in the result")
     right = right.replace("...", dots)
     for i, term in enumerate(terms):
         for position, c in enumerate(term):

@@ -10,7 +10,7 @@ from ..op import Op, nothing
 from ..samples import Sample, samples
 from ._functions import function
 from .arithmetic import COMPARED, equal, not_equal
-from .elementwise import UNARY, where
+from .elementwise import UNARY, on_numbers, where
 
 floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, numpy=np.floor, batch="align",
            doc="The largest whole number that is not above x; no gradient flows.")
@@ -22,7 +22,7 @@ trunc = Op("trunc", forward=np.trunc, vjp=nothing, lower=lambda x: where(x < 0, 
            samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
            doc="x without its fraction; no gradient flows.")
 
-rint = Op("rint", forward=np.rint, vjp=nothing, c="rint(x)", samples=UNARY, numpy=np.rint, batch="align",
+rint = Op("rint", forward=on_numbers(np.rint), vjp=nothing, c="rint(x)", samples=UNARY, numpy=np.rint, batch="align",
           doc="The nearest whole number, of two the even one; no gradient flows.")
 
 
@@ -34,7 +34,7 @@ def _round_lowered(x, decimals):
 
 round_ = Op("round", "round(x, decimals=decimals)",
             normalize=lambda x, decimals=0: ((x,), {"decimals": operator.index(decimals)}),
-            forward=lambda x, *, decimals: np.round(x, decimals), vjp=nothing, lower=_round_lowered,
+            forward=lambda x, *, decimals: np.round(+x, decimals), vjp=nothing, lower=_round_lowered,
             samples=(*UNARY, Sample("3", decimals=1)), numpy=(np.round, np.around), batch="align",
             doc="x to so many decimals; no gradient flows.")
 

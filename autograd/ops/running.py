@@ -5,14 +5,14 @@ import numpy as np
 from ..op import Op, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axis
-from .elementwise import exp, log, where
+from .elementwise import exp, log, on_numbers, where
 from .fused import logsumexp
 from .reduce import cumsum, sum_
 from .shape import expand_dims, moveaxis
 
 
 def _logcumsumexp(x, *, axis):
-    return np.logaddexp.accumulate(x, axis=axis)
+    return on_numbers(np.logaddexp.accumulate)(x, axis=axis)
 
 
 def _logcumsumexp_vjp(g, out, x, *, axis):

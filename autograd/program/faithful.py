@@ -41,7 +41,7 @@ def check_faithful(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[
         other = _called_elsewhere(f, args, leaves, width, seed, bool(looked))
         again = other.compared
         difference = difference_of(recorded, again, constants)
-        if difference is None and recorded.captured != again.captured:
+        if difference is None and [*map(id, recorded.captured)] != [*map(id, again.captured)]:
             difference = "it uses other Values from outside"
         if difference is None and structure != other.structure:
             difference = "its results are nested in another way"
@@ -135,8 +135,8 @@ def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence
         return
     if not same(_plain(call(f, args, leaves, whole=False)), given):
         raise TraceError(
-            f"{getattr(f, '__name__', f)} gives another result when its whole numbers are traced: `==` between them "
-            "compares identities then. Write equal(a, b), or give them as Python ints: each one is traced anew."
+            f"{getattr(f, '__name__', f)} gives another result when its whole numbers are traced. "
+            "Give them as Python ints: each one is traced anew."
         )
 
 

@@ -83,7 +83,7 @@ def why_none(value: Value, root: Value | None) -> str:
             f" (there is a detached copy of {value.name or 'it'}; detach() cuts the graph)" if twin is not None else ""
         )
         return f"{lost}: nothing was computed from it yet{cut}."
-    if root is not value and root in topological(value):
+    if root is not value and root in set(topological(value)):
         return (
             f"{value.name or 'It'} was made from {name_of(root)}, not the other way round: explain takes first the "
             f"value whose gradient is asked about, then the result it comes from. Write {_swapped(value, root)}."
@@ -108,16 +108,18 @@ def _why_constant(value: Value) -> str:
 def _why_no_path(value: Value, root: Value, lost: str) -> str:
     """Why backprop from `root` does not reach `value`, or has not been run yet; "" if its gradient is there."""
     it, start, nodes = value.name or "it", name_of(root), topological(root)
-    if value not in nodes and _detached_twin(value, nodes) is not None:
+    there = set(nodes)
+    if value not in there and _detached_twin(value, nodes) is not None:
         return (
             f"{lost} because {start} was computed from a detached copy of {it}: detach() cuts the graph there. Use the "
             "value itself."
         )
-    if value not in nodes:
+    if value not in there:
         says = f"{lost} because no" if value.grad is None else "No"  # it may have one from elsewhere
         return f"{says} path leads from {start} back to {it}: it was not used there."
     if (stepper := _stepper(root)).twin(value) not in stepper.walk.incoming:
-        stops = [node.op.name for node in nodes if node.op and not node.requires_grad and value in topological(node)]
+        ends = [node for node in nodes if node.op and not node.requires_grad]
+        stops = [node.op.name for node in ends if node.op and value in set(topological(node))]
         where = f" ({stops[0]})" if stops else ""
         return f"{lost} because every path from {start} to it passes an op without a slope{where}."
     if value.grad is None:

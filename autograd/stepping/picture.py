@@ -131,7 +131,7 @@ class View:
     def _receive(self, node: Value, step: Step, gradient: Any, caption: str, source: Contribution | Value) -> None:
         key = self.key_of[node]
         track, group = self.tracks[key], self._groups.get(key)
-        if group is not None and node not in group.outputs:
+        if group is not None and all(node is not x for x in group.outputs):
             return  # a parameter inside a folded module
         track.arrived[node] = gradient, source
         if len(track.arrived) > 1:

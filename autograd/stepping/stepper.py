@@ -248,11 +248,11 @@ class Stepper:
             raise StepError(f"into: {what}; next() does it")
         self._opened.add(target.module.serial)
         before = self.steps[: self.position]
-        first = next(step for step in self.every if step.twin in target.twins and step.kind == target.kind)
+        first = next(step for step in self.every if step.twin in set(target.twins) and step.kind == target.kind)
         self._fold()
         done = {(step.kind, node) for step in before for node in step.twins}
         self.position = sum(all((step.kind, node) in done for node in step.twins) for step in self.steps)
-        return next(step for step in self.steps if step.kind == first.kind and first.twin in step.twins)
+        return next(step for step in self.steps if step.kind == first.kind and first.twin in set(step.twins))
 
     def over(self) -> Step:
         """Do the next step, or, if it lies in a module, all steps of that module call; returns the last."""

@@ -78,9 +78,10 @@ class Updates:
         self.name = "gradient descent" if isinstance(optimizer, Descent) else type(optimizer).__name__
         rate, state = stepper.remembered if stepper.remembered is not None else (optimizer.rate, {})
         self.rate, self.all = Expr(words.names.step_name("η"), rate), []
+        shown = self.data | set(moving)
         for name, parameter in optimizer.named_parameters():
             node = stepper.twin(parameter)
-            if (node in moving or node in self.data) and walk.gradient(node) is not None and node is not stepper.root:
+            if node in shown and walk.gradient(node) is not None and node is not stepper.root:
                 slots = {slot: np.asarray(state[f"{slot}.{name}"], float) for slot in optimizer.slots}
                 self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, slots))
 
@@ -97,5 +98,5 @@ def check(optimizer: Any, stepper: Stepper) -> None:
     name = type(optimizer).__name__
     if not hasattr(optimizer, "move"):
         raise TypeError(f"step: expected an optimizer of nn.optim, such as nn.optim.SGD([a, b], lr=0.1); got {name}")
-    if not any(stepper.twin(parameter) in stepper.walk.nodes for _, parameter in optimizer.named_parameters()):
+    if not any(stepper.twin(parameter) in set(stepper.walk.nodes) for _, parameter in optimizer.named_parameters()):
         raise ValueError(f"step: this {name} moves no leaf of the graph; give it those, as in nn.optim.{name}([a, b])")

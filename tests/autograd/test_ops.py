@@ -213,6 +213,6 @@ def test_the_batched_replay_equals_a_loop(op, sample):
         stacked = {s: np.stack([np.asarray(s.data + shift) for shift in shifts]) for s in moved}
         (got,) = replay.run(rows, stacked)
         for row, shift in enumerate(shifts):
-            again = iter([s.data + shift if s in moved else s.data for s in sources])
+            again = iter([s.data + shift if s in set(moved) else s.data for s in sources])
             expected = f(*(next(again) if is_real(x) else x for x in xs))
             assert_close(got[row], expected, op.name, tolerance=1e-13)

@@ -249,18 +249,56 @@ class TestPython:
         v = Value([1.0, 2.0])
         assert 2.0 in v
         assert 3.0 not in v
-        assert v in [Value(1.0), v]
+        assert v in {Value(1.0), v}
 
-    def test_equality_is_identity(self):
-        a, b = Value(1.0), Value(1.0)
-        assert a == a
-        assert not a == b  # noqa: SIM201
-        assert a != b
-        assert not a == 1.0  # noqa: SIM201
-        assert not a == np.float64(1.0)  # noqa: SIM201
-        assert not Value(np.ones(2)) == np.ones(2)  # noqa: SIM201
+    def test_equality_compares_entry_by_entry(self):
+        a = Value([0.0, 1.0, 2.0])
+        for out, expected in [(a == 1, [0, 1, 0]), (a != 1.0, [1, 0, 1]), (a == a, [1, 1, 1]),
+                              (np.float64(1) == a, [0, 1, 0]), (a == np.array([0.0, 5.0, 2.0]), [1, 0, 1]),
+                              (np.ones(3) == a, [0, 1, 0]), (a != [0, 1, 3], [0, 0, 1])]:  # fmt: skip
+            assert out.data.tolist() == [bool(e) for e in expected]
+            assert out.op.name in ("equal", "not_equal") and not out.requires_grad
+        assert np.where(a == 0, 1.0, np.sin(a) / np.where(a == 0, 1.0, a)).data[0] == 1.0
+        assert np.mean(np.argmax(Value(np.eye(3)), axis=1) == np.array([0, 1, 0])).data == 2 / 3
+        with pytest.raises(ShapeError):
+            a == np.ones(2)  # noqa: B015
+
+    def test_equality_with_what_is_no_number_is_plain(self):
+        a = Value([1.0, 2.0])
+        for other in (None, "a", object(), {}):
+            assert (a == other) is False and (a != other) is True and (other == a) is False
+
+    def test_sets_and_dicts_go_by_identity(self):
+        a, b = Value([1.0, 2.0]), Value([1.0, 2.0])
         assert len({a, b, a}) == 2
-        assert {a: 1}[a] == 1
+        assert {a: 1, b: 2}[a] == 1
+        assert b not in {a} and b in {a, b}
+        assert list({(1, a): 0}) == [(1, a)]
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32, int, complex])
+    def test_a_plain_array_filled_entry_by_entry_is_refused(self, dtype):
+        v, out = Value(3.0), np.zeros((2, 2), dtype)
+
+        def by_index():
+            out[0, 1] = v * v
+
+        def by_number():
+            out[1][0] = v
+
+        for fill in (by_index, by_number):
+            with pytest.raises((TypeError, ValueError)) as caught:  # a float array raises NumPy's own error from ours
+                fill()
+            assert "written into a plain array" in str(caught.value.__cause__ or caught.value)
+        assert not out.any()
+        with autograd.no_grad():
+            out[0, 0] = v * v
+        out[0, 1] = v.data
+        out[1, 0] = v > 1
+        out[1, 1] = Value(2.0, requires_grad=False)
+        assert out.tolist() == [[9, 3], [1, 2]]
+        numbers, objects = [0.0], np.empty(1, object)
+        numbers[0] = objects[0] = v
+        assert numbers[0] is objects[0] is v and math.sqrt(v) == 3**0.5
 
     def test_comparisons_are_ops(self):
         a = Value(np.array([1.0, 2.0, 3.0]))
@@ -473,7 +511,7 @@ class TestSubclasses:
         p, v = Leaf(2.0), Value(3.0)
         for out in (p * v, v * p, p * p, 2 * p, p * 2, p.exp(), autograd.stack([p, v])):
             assert type(out) is Value
-            assert p in out.parents
+            assert p in set(out.parents)
 
     def test_gradients(self):
         p, v = Leaf(np.array([1.0, 2.0])), Value(np.array([3.0, 4.0]))

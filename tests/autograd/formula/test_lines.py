@@ -33,8 +33,8 @@ def told(root, leaf):
     """The rule to a leaf, by the label on its edge, the stepper, and `rule` itself."""
     (edge,) = [e for e in draw(root, edges="rule").scene.edges if e.title.startswith(f"{leaf.name} → ")]
     (sent,) = [c for one in step(root.sum()) for c in one.contributions if c.parent is leaf]
-    node = next(one for one in (root, *root.parents) if leaf in one.parents)
-    return edge.label, sent.rule, str(rule(node)[node.inputs.index(leaf)])
+    node = next(one for one in (root, *root.parents) if leaf in set(one.parents))
+    return edge.label, sent.rule, str(rule(node)[[x is leaf for x in node.inputs].index(True)])
 
 
 def test_the_sum_over_rows_is_in_every_rule_for_a_bias():
