@@ -7,8 +7,8 @@ reader works out by hand.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,11 @@ from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import count, json_number
 from autograd.formula.scalars import ALL_DIGITS, Entries, Opener, in_order, spelled
 from autograd.formula.writers.arithmetic import Slots
+from autograd.stepping.page.alike import NotAlike, Places, alike, leaves, replaced
 from autograd.value import Value
 
-MOST_SCALARS = 20_000  # of a page whose numbers can be changed
+MOST_SCALARS = 250_000  # of a page whose numbers can be changed
+MOST_SPELLED = 4096  # entries of a line that are computed each in its own way
 KINDS = {"f": "", "i": "whole", "u": "whole", "b": "truth"}
 
 
@@ -78,12 +80,6 @@ class Registers:
             self.functions.append(name)
         return self.functions.index(name)
 
-    def _new_register(self) -> int:
-        self.size += 1
-        if self.size > 20 * MOST_SCALARS:
-            raise NotLive(f"its steps take more than {count(20 * MOST_SCALARS)} operations")
-        return self.size - 1
-
     def new_block(self, shape: tuple[int, ...], kind: str = "") -> Block:
         block = Block(len(self.blocks), self.size, tuple(map(int, shape)), kind)
         self.size += block.size
@@ -134,20 +130,15 @@ class Registers:
             raise NotLive(f"{e.name} can only be run by Python")
         return found
 
-    def _operand(self, e: Expr) -> int:
-        """The register of a scalar without an op."""
-        return e.node.number if isinstance(e.node, Register) else self.constant(e.value).start
-
-    def entries(self, symbol: Expr, first: bool = False) -> Any:
-        """The entries of a symbol, or the first alone: Exprs that know their register. Whole numbers that never change
-        stay as they are."""
+    def entries(self, symbol: Expr) -> Any:
+        """The entries of a symbol: Exprs that know their register. Whole numbers that never change stay as they are."""
         block, value = self.block(symbol), np.asarray(symbol.value)
         if self._is_fixed(block):
             return value
-        array = np.empty(() if first else block.shape, object)
+        array = np.empty(block.shape, object)
         for offset, index in enumerate(np.ndindex(array.shape)):
-            register = Register(block, offset)
-            array[index] = Expr("x", value.item(offset), node=register, is_gradient=symbol.is_gradient)
+            places = Places(block.start + offset)
+            array[index] = Expr("x", value.item(offset), node=places, is_gradient=symbol.is_gradient)
         return Entries(array)
 
     def _is_fixed(self, block: Block) -> bool:
@@ -156,39 +147,20 @@ class Registers:
     # --- lines ---------------------------------------------------------------------------------------------------
 
     def line(self, line: Line, shown: bool = True) -> int:
-        """The number of a line, written if it is new: how to run it and, if it is ever `shown`, how to show it.
-
-        Where all entries are computed alike, the code is that of the first, with the places in it that move `along`,
-        and how many `times` to run it.
-        """
+        """The number of a line, written if it is new: how to run it and, if it is ever `shown`, how to show it."""
         found = self._line_of.get(id(line.result))
         if found is None:
             self._kept.append(line)
-            result = self.block(line.result)
-            alike = result.size > 1 and self._is_alike(line.formula, result.shape)
-            spelled = self._spelled(line.formula, alike and not (shown and line.is_spelled)).ravel()
-            data: dict[str, Any] = {"result": result.number}
-            if alike:
-                starts = {block.start for block in self.blocks if block.shape == result.shape}
-                data |= self._code({result.start: spelled[0]}, starts) | {"times": result.size}
-            else:
-                data |= self._code({result.start + offset: e for offset, e in enumerate(spelled)})
+            data: dict[str, Any] = {"result": self.block(line.result).number}
+            is_computed = shown and line.formula.op is not None
+            data["groups"] = [self._group(e, offsets, is_computed) for e, offsets in self._groups(line)]
             if shown:
-                data |= self._as_shown(line, spelled)
+                data |= self._as_shown(line)
             found = self._line_of[id(line.result)] = len(self.lines)
             self.lines.append(data)
         return found
 
-    def _is_alike(self, e: Expr, shape: tuple[int, ...]) -> bool:
-        """Is each entry of a formula of this shape computed from the same entry of its operands?"""
-        if e.op is not None:
-            return e.op.pointwise and all(self._is_alike(part, shape) for part in e.args)
-        if e.is_constant:
-            return np.ndim(e.value) == 0
-        block = self.block(e)
-        return not block.shape or (block.shape == shape and not self._is_fixed(block))
-
-    def _as_shown(self, line: Line, spelled: Any) -> dict[str, Any]:
+    def _as_shown(self, line: Line) -> dict[str, Any]:
         data: dict[str, Any] = {"gradient": int(line.result.is_gradient)}
         data["uses"] = [self.block(e).number for e in line.quantities]
         data["named"] = [self.block(e).number for e in line.formula.symbols()]
@@ -196,60 +168,106 @@ class Registers:
         data["shown"] = int(line.is_shown)
         if line.formula.op is not None:
             data["pieces"] = Slots(self.block, line.is_shown).pieces(line.formula)
-        if line.is_spelled:
-            data["entries"] = [self._entry(e) for e in spelled]
         return data
 
-    def _entry(self, e: Expr) -> dict[str, Any] | None:
-        """How one entry is shown, and the code that works it out."""
-        if e.op is None:
-            return None
-        operands = list(Line(e, e).quantities)
-        pieces = Slots(self._scalar, True).pieces(e)
-        target = self._new_register()
-        uses = [[register.block.number, register.offset] for register in map(self._scalar, operands)]
-        terms = [self._scalar(t) for t in summed(Line(e, e))[:-1]]
-        return {
-            "pieces": pieces, "uses": uses, **self._code({target: e}), "result": target,
-            "terms": [[register.block.number, register.offset] for register in terms],
-        }  # fmt: skip
+    # --- entries: those that are computed alike are written once --------------------------------------------------
 
-    def _scalar(self, e: Expr) -> Register:
-        """The register of an operand of one entry."""
-        return e.node if isinstance(e.node, Register) else Register(self.constant(e.value), 0)
-
-    def _spelled(self, formula: Expr, first: bool) -> Any:
-        """Every entry of a formula, or the first alone, as a formula of scalars."""
+    def _groups(self, line: Line) -> list[tuple[Expr, list[int]]]:
+        """The formulas of all entries of a line, each with the entries that it computes; [] for all of them."""
         try:
-            return spelled(formula, lambda symbol: self.entries(symbol, first))
+            return [(alike(line.formula, self._places), [])]
+        except NotAlike:
+            groups: dict[Any, tuple[Expr, list[int], list[list[int]]]] = {}
+            for offset, e in enumerate(self._spelled(line.formula).ravel()):
+                places = [int(leaf.node.numbers) for leaf in leaves(e)]
+                _, offsets, rows = groups.setdefault(_pattern(e), (e, [], []))
+                offsets.append(offset)
+                rows.append(places)
+            found = []
+            for e, offsets, rows in groups.values():
+                columns = dict(zip(map(id, leaves(e)), np.reshape(rows, (len(offsets), -1)).T, strict=True))
+                found.append((replaced(e, columns), offsets))
+            return found
+
+    def _places(self, symbol: Expr) -> Places:
+        block = self.block(symbol)
+        if self._is_fixed(block):
+            raise NotAlike
+        return Places(block.start + np.arange(block.size).reshape(block.shape))
+
+    def _spelled(self, formula: Expr) -> Any:
+        """Every entry of a formula as a formula of scalars."""
+        if (entries := np.size(formula.value)) > MOST_SPELLED:
+            raise NotLive(f"each of the {count(entries)} entries of {formula} is computed in its own way")
+        try:
+            return spelled(formula, self.entries)
         except HandgradError as error:
             raise NotLive(str(error)) from error
 
-    def _code(self, formulas: dict[int, Expr], moving: Collection[int] = ()) -> dict[str, list[int]]:
-        """Instructions that fill registers with formulas of scalars, flat: function, target, operands; and the places
-        in them of the registers that are `moving`."""
+    def _group(self, e: Expr, offsets: list[int], shown: bool) -> dict[str, Any]:
+        """Some entries of a line: code in which 0, 1, … are `places` in the registers, then what the code computes on
+        its way; its last result is the entry. And how they are shown."""
+        places: dict[Any, int] = {}
+        written: list[Any] = []
+
+        def place(leaf: Expr) -> int:
+            is_placed = isinstance(leaf.node, Places)
+            numbers = leaf.node.numbers if is_placed else np.asarray(self.constant(leaf.value).start)
+            key = numbers.tobytes()
+            if key not in places:
+                places[key] = len(places)
+                written.append(_strided(numbers))
+            return places[key]
+
+        data: dict[str, Any] = {}
+        if shown:
+            data["pieces"] = Slots(lambda leaf: Register(Block(place(leaf), 0, ()), 0), True).pieces(e)
+            data["uses"] = sorted({place(leaf) for leaf in Line(e, e).quantities})
+            data["terms"] = [place(term) for term in summed(Line(e, e))[:-1]]
+        try:
+            opened = self._open(e)
+        except HandgradError as error:
+            raise NotLive(str(error)) from error
+        parts = list(in_order(opened))
+        numbers = {id(part): place(part) for part in parts if part.op is None}
         code: list[int] = []
-        along: list[int] = []
-        registers: dict[int, int] = {}  # by the id of the formula that they hold
+        fresh = itertools.count(len(places))
+        for part in parts:
+            if part.op is not None:
+                number = numbers[id(part)] = next(fresh)
+                code += [self._function(part.op.base.name), number, *(numbers[id(x)] for x in part.args)]
+        if not code:
+            code = [self._function("alias"), len(places), numbers[id(opened)]]
+        data |= {"code": code, "places": written}
+        return data | ({"at": offsets} if offsets else {})
 
-        def emit(function: str, target: int, *operands: int) -> int:
-            registers_used = (target, *operands)
-            along.extend(len(code) + place for place, number in enumerate(registers_used, 1) if number in moving)
-            code.extend((self._function(function), *registers_used))
-            return target
 
-        for target, formula in formulas.items():
-            try:
-                formula = self._open(formula)
-            except HandgradError as error:
-                raise NotLive(str(error)) from error
-            for e in in_order(formula):
-                if id(e) not in registers:
-                    registers[id(e)] = self._operand(e) if e.op is None else emit(
-                        e.op.base.name, self._new_register(), *(registers[id(x)] for x in e.args)
-                    )  # fmt: skip
-            emit("alias", target, registers[id(formula)])
-        return {"code": code, "along": along} if moving else {"code": code}
+def _pattern(e: Expr) -> Any:
+    """How a formula of scalars is computed, whatever it is computed from."""
+    known: dict[int, int] = {}
+    found: list[Any] = []
+    for part in in_order(e):
+        known[id(part)] = len(known)
+        if part.op is not None:
+            found.append((id(part.op), *(known[id(x)] for x in part.args)))
+        else:
+            found.append("x" if isinstance(part.node, Places) else repr(part.value))
+    return tuple(found)
+
+
+def _strided(numbers: Any) -> list[Any]:
+    """Registers for each entry, small: the first and how far it is to the next along each axis; else all of them, or
+    the first of each row and how far it is to the next in it, as in a table of which rows are picked."""
+    first = int(numbers.flat[0])
+    seconds = [numbers[(0,) * axis + (1,)].flat[0] if size > 1 else first for axis, size in enumerate(numbers.shape)]
+    steps = [int(second) - first for second in seconds]
+    grid = first + sum((step * index for step, index in zip(steps, np.indices(numbers.shape, np.int64))), np.int64(0))
+    if np.array_equal(numbers, grid):
+        return [first, *steps]
+    rows = numbers.reshape(-1, numbers.shape[-1])
+    if np.array_equal(rows, rows[:, :1] + steps[-1] * np.arange(rows.shape[1])):
+        return [rows[:, 0].tolist(), steps[-1]]
+    return [numbers.ravel().tolist()]
 
 
 def _kind(data: Any) -> str:

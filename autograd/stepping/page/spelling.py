@@ -1,4 +1,4 @@
-"""The numbers of a step as HTML, and where a live page keeps them, so that it can write them anew.
+"""The numbers of a step as HTML; for a live page, which writes them itself, where it keeps them.
 
 A line in numbers says which line of the page's program it is, a number of which block it shows the entries.
 """
@@ -19,7 +19,7 @@ from autograd.formula.writers.html import grouped, number_html
 from autograd.formula.writers.pieces import Number, Piece
 from autograd.stepping.page.live import Live
 from autograd.stepping.page.registers import Block
-from autograd.stepping.steps import UPDATE, Contribution, Step
+from autograd.stepping.steps import Contribution, Step
 from autograd.value import Value
 
 LONGEST_ENTRY = 120  # characters of one entry, spelled out
@@ -33,17 +33,12 @@ class Spelling:
 
     def line(self, step: Step, line: Line) -> str:
         """A line in numbers, and its entries."""
-        number = None if self.live is None else self.live.line(line)
-        if number is None:
+        if self.live is None:
             return numbers_line(step, line) + entries_html(step, line)
-        if step.kind == UPDATE:  # which only a page shows: it writes the numbers, those of entries when asked to
-            fold = f'<details class="hg-entries" data-entries="{number}" data-later></details>'
-            return f'<div class="hg-line" data-line="{number}"></div>{fold if line.is_spelled else ""}'
-        mark = f' data-entries="{number}"'
-        entries = entries_html(step, line, mark)
-        if not entries and line.is_spelled:  # other numbers may be easier to spell
-            entries = f'<details class="hg-entries"{mark} hidden></details>'
-        return numbers_line(step, line, f' data-line="{number}"') + entries
+        number, op = self.live.line(line), line.formula.op  # the page writes the numbers, and entries when asked to
+        has_entries = np.ndim(line.result.value) and op is not None and not op.view
+        fold = f'<details class="hg-entries" data-entries="{number}"></details>' if has_entries else ""
+        return f'<div class="hg-line" data-line="{number}"></div>{fold}'
 
     def kept(
         self, html: str, block: Block | None, classes: str, before: Block | None = None, as_card: bool = False
@@ -53,7 +48,7 @@ class Spelling:
         if block is None:
             return html
         earlier = " data-card" * as_card if before is None else f' data-before="{before.number}"'
-        return f'<span class="hg-slot" data-block="{block.number}" data-tint="{classes}"{earlier}>{html}</span>'
+        return f'<span class="hg-slot" data-block="{block.number}" data-tint="{classes}"{earlier}></span>'
 
     def value(self, node: Value) -> Block | None:
         return None if self.live is None else self.live.value(node)
@@ -95,9 +90,9 @@ class Spelling:
         )
 
 
-def numbers_line(step: Step, line: Line, mark: str = "") -> str:
-    """A line in numbers. It wraps before its `=` or `≈`, never after it. `mark` tells the page which line it is."""
-    return f'<div class="hg-line"{mark}>{_equation(step.in_numbers(line), "hg-new hg-answer")}</div>'
+def numbers_line(step: Step, line: Line) -> str:
+    """A line in numbers. It wraps before its `=` or `≈`, never after it."""
+    return f'<div class="hg-line">{_equation(step.in_numbers(line), "hg-new hg-answer")}</div>'
 
 
 def _equation(pieces: list[Piece], classes: str) -> str:
@@ -109,7 +104,7 @@ def _equation(pieces: list[Piece], classes: str) -> str:
     return f'{grouped(left)}<span class="hg-q"><span class="hg-op">{sign}</span>{number_html(result, tint)}</span>'
 
 
-def entries_html(step: Step, line: Line, mark: str = "") -> str:
+def entries_html(step: Step, line: Line) -> str:
     """The arithmetic of each entry, folded; the one with the largest result is shown first."""
     if not line.is_spelled:
         return ""
@@ -123,7 +118,7 @@ def entries_html(step: Step, line: Line, mark: str = "") -> str:
     rest = (
         f"<details><summary>all {len(lines)} entries</summary>{''.join(lines[1:])}</details>" if len(lines) > 1 else ""
     )
-    return f'<details class="hg-entries"{mark}><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
+    return f'<details class="hg-entries"><summary>one entry: {where}</summary>{lines[0]}{rest}</details>'
 
 
 def _entry(step: Step, line: Line, index: tuple[int, ...]) -> str:

@@ -87,7 +87,7 @@ const digits = (() => {
     byHand(line) {                             // what a line comes to, computed with the numbers as they are printed
       for (const key of line.uses) this.hand.set(this.known(key), this.place(key).start);
       if (line.work) line.work(this.hand); else this.page.execute(line.code, this.hand);
-      const { start, size } = line.target || this.place(line.result);
+      const { start, size } = this.place(line.result);
       return this.hand.slice(start, start + size);
     }
     confirms(line) {

@@ -213,13 +213,13 @@ const lines = (() => {
 
     // One entry: its arithmetic, the sign and its result; just the result where no digits confirm it.
     entry(number, offset) {
-      const line = this.page.data.lines[number], entry = line.entries[offset];
+      const line = this.page.data.lines[number], entry = this.page.entry(number, offset);
       const result = { ...quantity(this.page, this.registers, line.result, this.written(line.result), { offset }), kind: "" };
-      if (!entry) return { left: [], sign: "=", result };
+      if (entry.pieces.length === 1) return { left: [], sign: "=", result };   // a number that was only moved
       const key = ([one, at]) => `${one}.${at}`;
       const own = `${line.result}.${offset}`;
       const scalar = {
-        result: own, uses: entry.uses.map(key), code: entry.code, target: { start: entry.result, size: 1 },
+        result: own, uses: entry.uses.map(key), code: entry.code,
         terms: entry.terms.length ? [...entry.terms.map(key), own] : [],
       };
       const search = this.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);

@@ -280,7 +280,7 @@ const live = data => {
   const spellings = new Map();                 // by the number of a line that was shown
   const opened = new Set();                    // lines whose entries, not written before, were asked for
   function later(slot, number) {
-    const text = () => spellings.get(number).entries(number) || "<summary>one entry: too long for a line</summary>";
+    const text = () => spellings.get(number).entries(number);
     slot.open = opened.has(number);
     slot.innerHTML = slot.open ? text() : "<summary>one entry</summary>";
     slot.ontoggle = () => {
@@ -296,12 +296,7 @@ const live = data => {
     for (const slot of panel.querySelectorAll("[data-entries]")) {
       const number = Number(slot.dataset.entries);
       spellings.set(number, spelling);
-      if (slot.dataset.later !== undefined) { later(slot, number); continue; }
-      const open = [slot, ...slot.querySelectorAll("details")].map(one => one.open);
-      const text = spelling.entries(number);
-      slot.hidden = !text;
-      slot.innerHTML = text;
-      [slot, ...slot.querySelectorAll("details")].forEach((one, i) => { one.open = !!open[i]; });
+      later(slot, number);
     }
     for (const slot of panel.querySelectorAll(".hg-slot")) {
       const number = Number(slot.dataset.block), before = slot.dataset.before;

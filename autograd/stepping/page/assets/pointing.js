@@ -6,24 +6,14 @@ const pointing = changing => {
   const panel = document.getElementById("hg-text"), stage = document.getElementById("hg-stage");
   const { page } = changing;
   const lineOf = new Map();                    // by the block of the result
-  page.data.lines.forEach((line, number) => { if (line.entries && !lineOf.has(line.result)) lineOf.set(line.result, number); });
-  const starts = page.blocks.map(block => block.start);
+  page.data.lines.forEach((line, number) => { if (line.pieces && !lineOf.has(line.result)) lineOf.set(line.result, number); });
   let lit = [], tinted = false;
 
-  function blockAt(register) {                 // blocks are in the order of their registers
-    let low = 0, high = starts.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (starts[middle] <= register) low = middle; else high = middle - 1;
-    }
-    while (low > 0 && register >= starts[low] + page.blocks[low].size) low--;
-    return page.blocks[low];
-  }
   // The registers that an entry was computed from.
   function sources(register) {
-    const block = blockAt(register), number = lineOf.get(block.number);
-    const entry = number === undefined ? null : page.data.lines[number].entries[register - block.start];
-    return entry ? entry.uses.map(([use, offset]) => page.blocks[use].start + offset) : [];
+    const block = page.blockAt(register), number = lineOf.get(block.number);
+    if (number === undefined) return [];
+    return page.entry(number, register - block.start).uses.map(([use, offset]) => page.blocks[use].start + offset);
   }
   function clear() {
     for (const one of lit) one.classList.remove("hg-lit", "hg-pointed");
@@ -43,7 +33,7 @@ const pointing = changing => {
     follow(register);
   }
   function follow(register) {                  // the line "one entry" of the panel is about this entry
-    const block = blockAt(register), resultOf = one => page.data.lines[one.dataset.entries].result;
+    const block = page.blockAt(register), resultOf = one => page.data.lines[one.dataset.entries].result;
     const fold = [...panel.querySelectorAll("[data-entries]")].find(one => resultOf(one) === block.number);
     if (!fold || fold.hidden) return;
     const number = Number(fold.dataset.entries);

@@ -48,29 +48,68 @@ const program = (() => {
     return SHAKES[mixed % SHAKES.length];
   }
 
-  // The code of all entries of a line, of which Python may have written that of the first.
-  function whole({ code, along = [], times = 1 }) {
-    const all = new Int32Array(code.length * times);
-    for (let i = 0; i < times; i++) {
-      all.set(code, i * code.length);
-      for (const place of along) all[i * code.length + place] += i;
-    }
-    return all;
+  // Where a number of an entry stands: the first place and a step along each axis, a row's first and a step, or a list.
+  function placeOf([first, ...steps], sizes, i) {
+    if (Array.isArray(first)) return steps.length ? first[Math.floor(i / sizes.at(-1))] + steps[0] * (i % sizes.at(-1)) : first[i];
+    for (let axis = steps.length - 1; axis >= 0; i = Math.floor(i / sizes[axis--])) first += steps[axis] * (i % sizes[axis]);
+    return first;
   }
 
   class Program {
     constructor(data) {
       this.data = data;
-      for (const line of data.lines) Object.assign(line, { code: whole(line), along: [], times: 1 });
       this.blocks = data.blocks.map(([start, shape, kind], number) => ({
         number, start, shape, kind, size: shape.reduce((a, b) => a * b, 1),
       }));
       this.functions = data.functions.map(name => FUNCTIONS[name]);
-      this.start = new Float64Array(data.registers);
+      const onTheWay = Math.max(0, ...data.lines.flatMap(line => line.groups.map(group => group.code.length)));
+      this.start = new Float64Array(data.registers + onTheWay);
+      for (const line of data.lines) this.expand(line);
       for (const [register, value] of data.constants) this.start[register] = Number(value);
       for (const leaf of data.leaves) leaf.start.forEach((x, i) => { this.start[this.blocks[leaf.value].start + i] = Number(x); });
       this.values = this.start.slice();
       this.run();
+    }
+
+    // The code of all entries of a line, of which Python wrote that of one in each group.
+    expand(line) {
+      const { start, size, shape } = this.blocks[line.result], all = [];
+      line.entryAt = Array(size);              // of each entry: its group, its place there, where its code begins
+      for (const group of line.groups) {
+        const { code, places, at } = group, sizes = at ? [at.length] : shape, many = at ? at.length : size;
+        group.sizes = sizes;
+        for (let i = 0; i < many; i++) {
+          const offset = at ? at[i] : i, from = all.length, here = places.map(place => placeOf(place, sizes, i));
+          for (let c = 0; c < code.length;) {
+            const last = c + 2 + this.functions[code[c]].length;
+            const number = k => (k < places.length ? here[k] : this.data.registers + k - places.length);
+            all.push(code[c], last === code.length ? start + offset : number(code[c + 1]));
+            for (c += 2; c < last; c++) all.push(number(code[c]));
+          }
+          line.entryAt[offset] = { group, i, from, to: all.length };
+        }
+      }
+      line.code = Int32Array.from(all);
+    }
+    blockAt(register) {                        // blocks are in the order of their registers
+      let low = 0, high = this.blocks.length - 1;
+      while (low < high) {
+        const middle = Math.ceil((low + high) / 2);
+        if (this.blocks[middle].start <= register) low = middle; else high = middle - 1;
+      }
+      while (low > 0 && register >= this.blocks[low].start + this.blocks[low].size) low--;
+      return this.blocks[low];
+    }
+    // One entry of a line: its code, the numbers that it is computed from and those it adds up, as [block, offset], and
+    // the pieces that it is shown as.
+    entry(number, offset) {
+      const line = this.data.lines[number], { group, i, from, to } = line.entryAt[offset];
+      const find = place => {
+        const register = placeOf(group.places[place], group.sizes, i), block = this.blockAt(register);
+        return [block.number, register - block.start];
+      };
+      const pieces = group.pieces.map(piece => (typeof piece === "string" ? piece : [...find(piece[0]), ...piece.slice(2)]));
+      return { code: line.code.subarray(from, to), pieces, uses: group.uses.map(find), terms: group.terms.map(find) };
     }
 
     read(number, values = this.values) {
