@@ -73,8 +73,11 @@ step(L, title="A scalar by hand")
 
 # %% [markdown]
 # Stepping left no trace: no gradient is set yet. `backward()` does the same walk and keeps the results.
+# It *adds* them to what is there: the first two lines let you run the cell again.
 
 # %%
+for v in (a, b, c, f):
+    v.zero_grad()
 print(a.grad)
 L.backward()
 {v.name: v.grad for v in (a, b, c, f)}

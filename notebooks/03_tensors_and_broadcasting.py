@@ -53,6 +53,8 @@ step(L, title="A linear layer")
 # arrive, and they are summed. Undoing a broadcast is a sum, always.
 
 # %%
+for v in (X, W, b):
+    v.zero_grad()  # backward() adds to what is there, if you run this cell again
 L.backward()
 print(step(L).ledger(b))
 print("sum over rows:", Y.grad.sum(axis=0), "  b.grad:", b.grad)

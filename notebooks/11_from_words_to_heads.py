@@ -54,9 +54,9 @@ attention(x, x, x)[-1], attention(swapped, swapped, swapped)[-1]
 # *place*, and it is added to the token's row. The sum tells both what stands here and where.
 
 # %%
-P = np.array([[0.0, 0.0], [0.0, 0.5], [0.0, 1.0]])
-x, swapped = x + P, swapped + P
-attention(x, x, x)[-1].round(4), attention(swapped, swapped, swapped)[-1].round(4)
+places = np.array([[0.0, 0.0], [0.0, 0.5], [0.0, 1.0]])
+here, there = x + places, swapped + places
+attention(here, here, here)[-1].round(4), attention(there, there, there)[-1].round(4)
 
 # %% [markdown]
 # ## A causal mask: do not look ahead
@@ -109,7 +109,7 @@ maps(looks, title="two heads, one mask")
 # token at every place. (One head; $Q$, $K$ and $V$ are $X$ itself, to keep it small.)
 
 # %%
-E, P = Value(E.data, name="E"), Value(P, name="P")
+E, P = Value(E.data, name="E"), Value(places, name="P")
 WO = Value([[0.5, -0.5, 0.0], [0.0, 0.5, -0.5]], name="WO")
 X = E[tokens] + P
 X.name = "X"

@@ -71,6 +71,7 @@ for t in (1, 2, 3):
 # The optimizer of `nn` computes the same numbers:
 
 # %%
+x, y = Value(1.0, name="x"), Value(1.0, name="y")
 optimizer = nn.optim.Adam([x, y], lr=0.1)
 for _ in range(3):
     optimizer.zero_grad()
