@@ -68,6 +68,11 @@ def write_whole(path: Path, content: bytes) -> None:
         if mode is not None:
             temporary.chmod(stat.S_IMODE(mode))
         os.replace(temporary, target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.errno is None:
+            raise
+        raise type(error)(error.errno, f"{error.strerror}; nothing was written", str(path)) from error
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

@@ -357,6 +357,13 @@ def frames_of_ours() -> int:
 def _check_finite(node: Value) -> None:
     if not np.all(np.isfinite(node._data)):
         inputs = ", ".join(describe(x) for x in node.inputs)
+        for x in node.inputs:
+            given = np.asarray(getattr(x, "_data", x))
+            if given.dtype.kind == "f" and np.isnan(given).any():
+                raise NonFiniteError(
+                    f"{node.op and node.op.name} was given {_first_bad(given)} in {describe(x)}. "
+                    "Look at where that comes from: the data, or what was computed without detect_nan()."
+                )
         raise NonFiniteError(
             f"{node.op and node.op.name} made {_first_bad(node._data)} from {inputs}. "
             "Look at these inputs: a log or division of 0, an exp of a large number, an overflow."

@@ -14,6 +14,7 @@ _check_ours(autograd)
 
 from . import functional, init, io, optim, train  # noqa: E402
 from .attention import KeyValues, MultiHeadAttention  # noqa: E402
+from .buffer import Buffer  # noqa: E402
 from .dropout import Dropout  # noqa: E402
 from .embedding import Embedding, LearnedPositions, RotaryPositions, SinusoidalPositions  # noqa: E402
 from .feedforward import FeedForward  # noqa: E402
@@ -28,6 +29,7 @@ from .train import fit  # noqa: E402
 from .transformer import GPT, TransformerBlock  # noqa: E402
 
 __all__ = [
+    "Buffer",
     "Dropout",
     "Embedding",
     "FeedForward",

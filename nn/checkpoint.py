@@ -21,10 +21,15 @@ __all__ = ["load_checkpoint", "save_checkpoint"]
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str], model: Module, optimizer: Optimizer, history: History | None = None
-) -> None:
-    """Everything needed to go on, in one safetensors file that is written whole or not at all."""
+    path: str | os.PathLike[str], model: Module, optimizer: Optimizer, history: History | None = None,
+    batches: Mapping[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Everything needed to go on, in one safetensors file that is written whole or not at all.
+
+    `batches` says how batches were drawn; a run that goes on must draw them so.
+    """
     history = history or History()
+    io.warn_of_unsaved(model)
     arrays = {f"model.{name}": array for name, array in model.state_dict().items()}
     arrays |= {f"optimizer.{name}": array for name, array in optimizer.state_dict().items()}
     arrays |= {
@@ -33,11 +38,14 @@ def save_checkpoint(
         "history.evaluations": np.array(history.evaluations, dtype=np.float64).reshape(-1, 2),
     }
     dropouts = {name: d.rng.bit_generator.state for name, d in _dropouts(model)}
-    about = {"kind": "checkpoint", "dropouts": json.dumps(dropouts), "stopped": history.stopped or ""}
+    about = {"kind": "checkpoint", "dropouts": json.dumps(dropouts), "stopped": history.stopped or "",
+             "batches": json.dumps(dict(batches or {}))}  # fmt: skip
     io.write(arrays, path, about)
 
 
-def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Optimizer) -> History:
+def load_checkpoint(
+    path: str | os.PathLike[str], model: Module, optimizer: Optimizer, batches: Mapping[str, Any] | None = None
+) -> History:
     """Put a model and an optimizer back where a checkpoint left them; give the history so far.
 
     If anything in the file does not fit them, an error says what, and nothing changes.
@@ -50,6 +58,15 @@ def load_checkpoint(path: str | os.PathLike[str], model: Module, optimizer: Opti
         dropouts = _states_of_dropouts(model, json.loads(metadata["dropouts"]))
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"{os.fspath(path)!r} is not a whole checkpoint of fit(): {error!r:.80}") from None
+    then = json.loads(metadata.get("batches", "{}"))
+    for name, now in (batches or {}).items():
+        if name in then and then[name] != now:
+            was = "other numbers" if name == "data" else f"{name}={then[name]}, not {now}"
+            raise DataError(
+                f"fit cannot go on from {os.fspath(path)!r}: that run had {was}. The batches would be others, and rows "
+                "of an epoch would be seen twice or not at all. Give it what it had, or load the model alone, with "
+                "nn.train.load_checkpoint, and start a new run"
+            )
     before = model.state_dict(), optimizer.state_dict()
     try:
         model.load_state_dict(_under("model.", arrays))

@@ -20,6 +20,7 @@ import numpy as np
 from autograd.errors import DataError
 
 from .attention import MultiHeadAttention
+from .buffer import Place
 from .feedforward import FeedForward
 from .linear import Linear
 from .module import Module, Parameter, Sequential, check_same
@@ -57,12 +58,12 @@ GPT2_BUFFERS = (".attn.bias", ".attn.masked_bias")  # its causal mask, stored am
 
 
 class Match(NamedTuple):
-    """A parameter of ours and what it is over there."""
+    """A parameter or buffer of ours and what it is over there."""
 
     ours: str
     theirs: str
     transposed: bool
-    parameter: Parameter
+    parameter: Parameter | Place
 
     def imported(self, array: np.ndarray) -> np.ndarray:
         """Their array in our layout and precision."""
@@ -70,12 +71,12 @@ class Match(NamedTuple):
 
     def exported(self) -> np.ndarray:
         """Our data in their layout."""
-        data = np.asarray(self.parameter._data)
+        data = np.asarray(self.parameter.data)
         return np.ascontiguousarray(data.T) if self.transposed else data.copy()
 
 
 def matches(module: Module) -> list[Match]:
-    """Every parameter of a module, with its name and layout in torch."""
+    """Every parameter and buffer of a module, with its name and layout in torch."""
     names = GPT2 if isinstance(module, GPT) else TORCH
     _check_known(module)
     return list(_matches(module, names, "", "", set()))
@@ -96,6 +97,9 @@ def _matches(
         else:
             there = renamed.get(first, f"{first}.") + (f"{index}." if index else "")
             yield from _matches(part, names, f"{ours}{path}.", f"{theirs}{there}", seen)
+    for name, kind in module._buffers.items():
+        if kind.persistent and isinstance(vars(module).get(name), np.ndarray):
+            yield Match(f"{ours}{name}", f"{theirs}{name}", False, Place(module, name))
 
 
 def _check_known(module: Module) -> None:
@@ -142,7 +146,7 @@ def from_torch(module: Module, state: Mapping[str, Any]) -> None:
     found = matches(module)
     theirs = {match.theirs: match for match in found}
     fitting = {name: theirs[name].imported(array) if name in theirs else array for name, array in arrays.items()}
-    own = {match.theirs: match.parameter._data for match in found}
+    own = {match.theirs: match.parameter.data for match in found}
     check_same(f"{type(module).__name__} (by torch's names)", own, fitting)
     for match in found:
         match.parameter.data = fitting[match.theirs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +14,7 @@ from safetensors.numpy import save as to_bytes
 
 from autograd.errors import DataError
 from autograd.files import write_whole
+from autograd.recording import frames_of_ours
 
 __all__ = ["load", "read", "save", "write"]
 
@@ -29,7 +31,7 @@ class Stateful(Protocol):
 
 
 def save(what: Stateful, path: str | os.PathLike[str]) -> None:
-    """Write a module's parameters (or an optimizer's state) to a safetensors file.
+    """Write a module's parameters and buffers (or an optimizer's state) to a safetensors file.
 
     >>> import nn, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -40,6 +42,7 @@ def save(what: Stateful, path: str | os.PathLike[str]) -> None:
     True
     """
     _check_stateful("save", what)
+    warn_of_unsaved(what)
     write(what.state_dict(), path, {"kind": type(what).__name__})
 
 
@@ -56,6 +59,17 @@ def load(what: Stateful, path: str | os.PathLike[str]) -> None:
     """
     _check_stateful("load", what)
     what.load_state_dict(read(path)[0])
+
+
+def warn_of_unsaved(what: Any) -> None:
+    """Say which numbers a module's forward changes and no file holds."""
+    unsaved = what.unsaved() if hasattr(what, "unsaved") else []
+    if unsaved:
+        warnings.warn(
+            f"the file does not hold {', '.join(unsaved)}, which forward changes. Make it a buffer, "
+            f"self.{unsaved[0].rpartition('.')[2]} = nn.Buffer(...), and it is saved and loaded",
+            stacklevel=frames_of_ours(),
+        )
 
 
 def _check_stateful(who: str, what: Any) -> None:

@@ -20,8 +20,11 @@ from autograd.errors import DataError, HandgradError, ShapeError
 from autograd.recording import USUAL, Modes, Note, Scope, modes, modes_in_use, no_grad
 from autograd.set_back import sets_back
 
+from .buffer import Buffer, Kind, Place
+
 Self = TypeVar("Self", bound="Module")
 T = TypeVar("T")
+NUMBERS = (np.ndarray, np.number, int, float)
 Way = tuple[Any, ...]  # the attribute names, indices and keys that lead from a module to something it holds
 
 
@@ -58,7 +61,9 @@ class Module:
     """
 
     training = True
-    beside = ("_home", "_programs")  # attributes that its calls do not depend on, and that are not kept in a copy
+    beside = ("_home", "_programs", "_changes")  # its calls do not depend on these, and a copy has none
+    _buffers: Mapping[str, Kind] = {}  # what is known of its buffers, by name
+    _changes: frozenset[str] = frozenset()  # numbers and arrays that forward has set, and that are no buffers
     _home: tuple[weakref.ref[Module], Way, str] | None = None  # the last caller, and where in it this is
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -85,10 +90,25 @@ class Module:
             modes.innermost = around
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Buffer):
+            value = self._new_buffer(name, value)
+        elif name in self._buffers and value is not None:
+            value = self._buffers[name].fitted(name, value)
+        elif isinstance(vars(self).get(name), NUMBERS) and modes.note is not None and modes.note.scope is not None:
+            self.__dict__["_changes"] = self._changes | {name}
         for way, part in _parts((name,), value):
             if isinstance(part, Parameter) and part.name is None:
                 part.name = _dotted(way)
         object.__setattr__(self, name, value)
+
+    def _new_buffer(self, name: str, buffer: Buffer) -> np.ndarray:
+        kind = Kind(buffer.array.shape, buffer.array.dtype.str, buffer.persistent)
+        self.__dict__["_buffers"] = {**self._buffers, name: kind}
+        return buffer.array
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """torch's way to write `self.name = Buffer(tensor, persistent)`; None: an attribute that holds nothing yet."""
+        setattr(self, name, None if tensor is None else Buffer(tensor, persistent))
 
     # --- what it holds --------------------------------------------------------------------------------------
 
@@ -122,6 +142,28 @@ class Module:
         for path, parameter in found:
             parameter._path = path
         return found
+
+    def named_buffers(self) -> list[tuple[str, np.ndarray]]:
+        """All buffers with their dotted names."""
+        return [(path, place.data) for path, place in self._buffer_places(every=True)]
+
+    def buffers(self) -> list[np.ndarray]:
+        """All buffers."""
+        return [array for _, array in self.named_buffers()]
+
+    def _buffer_places(self, every: bool = False) -> list[tuple[str, Place]]:
+        """The buffers that files hold, or every one, with their dotted names."""
+        return [
+            (_dotted((*way, name)), Place(part, name))
+            for way, part in self._walk((), set()) if isinstance(part, Module)
+            for name, kind in part._buffers.items()
+            if (every or kind.persistent) and isinstance(vars(part).get(name), np.ndarray)
+        ]  # fmt: skip
+
+    def unsaved(self) -> list[str]:
+        """The numbers and arrays that `forward` has changed and that no file holds, by dotted name."""
+        return [f"{path}.{name}".removeprefix(".") for path, part in self.named_modules()
+                for name in sorted(part._changes - part._buffers.keys())]  # fmt: skip
 
     def parameters(self) -> list[Parameter]:
         """All parameters, frozen ones too; a shared one once."""
@@ -163,16 +205,17 @@ class Module:
             parameter.grad = None
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """A copy of every parameter as a plain array, by dotted name."""
-        return {path: np.array(parameter._data) for path, parameter in self.named_parameters()}
+        """A copy of every parameter and buffer as a plain array, by dotted name."""
+        held = {path: np.array(parameter._data) for path, parameter in self.named_parameters()}
+        return held | {path: place.data.copy() for path, place in self._buffer_places()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Fill the parameters in place. If a name, shape or dtype does not fit, say them all and change nothing."""
-        own = dict(self.named_parameters())
+        """Fill parameters and buffers. If a name, shape or dtype does not fit, say them all and change nothing."""
+        own: dict[str, Any] = dict(self.named_parameters()) | dict(self._buffer_places())
         arrays = {path: np.asarray(array) for path, array in state.items()}
-        check_same(type(self).__name__, {path: p._data for path, p in own.items()}, arrays)
-        for path, parameter in own.items():
-            parameter.data = arrays[path]
+        check_same(type(self).__name__, {path: held.data for path, held in own.items()}, arrays)
+        for path, held in own.items():
+            held.data = arrays[path]
 
     # --- what people see ------------------------------------------------------------------------------------
 

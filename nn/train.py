@@ -7,12 +7,14 @@ the state of every dropout: a run that was stopped and resumed ends with the sam
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import math
 import os
 import signal
 import sys
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,10 @@ class Batches:
     def __len__(self) -> int:
         """Batches in one epoch."""
         return math.ceil(self.rows / self.batch_size)
+
+    def fingerprint(self) -> int:
+        """A number that differs, but for an accident, where the arrays do."""
+        return functools.reduce(lambda so_far, array: zlib.crc32(np.ascontiguousarray(array), so_far), self.arrays, 0)
 
     def __call__(self, step: int) -> tuple[np.ndarray, ...]:
         epoch, place = divmod(step, len(self))
@@ -135,9 +141,13 @@ def fit(
     if compile:
         step = compiled_step(model, loss, optimizer, clip, accumulated, compile)
     history, draw = History(), _drawer(data, batch_size, seed)
+    about = {"batch_size": batch_size, "seed": seed, "accumulated": accumulated}
+    about |= {"data": draw.fingerprint()} if isinstance(draw, Batches) else {}
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None and resume and path.exists():
-        history = load_checkpoint(path, model, optimizer)
+        history = load_checkpoint(path, model, optimizer, about)
+        if history.steps < steps and history.evaluations and history.evaluations[-1][0] % every:
+            history.evaluations.pop()  # at the end of the first part: a run in one go has none there
     history.stopped = None
     if patience is not None and history.since_best >= patience:
         history.stopped = "patience"  # it had stopped for this reason already
@@ -161,10 +171,10 @@ def fit(
             if interrupted.is_set():
                 history.stopped = "interrupted"
             if path is not None and save_every is not None and history.steps % save_every == 0:
-                save_checkpoint(path, model, optimizer, history)
+                save_checkpoint(path, model, optimizer, history, about)
         history.stopped = history.stopped or "steps"
         if path is not None:
-            save_checkpoint(path, model, optimizer, history)
+            save_checkpoint(path, model, optimizer, history, about)
     if history.stopped == "interrupted" and path is None and _in_notebook():
         raise KeyboardInterrupt(
             f"fit stopped after step {history.steps} of {steps}; the model keeps what it has learned. With "
@@ -197,12 +207,28 @@ def _stepped(step: Step, batches: list[Any], t: int) -> float:
     """Make step t, and give its loss; a loss that is not finite is refused, and nothing has moved."""
     value = step.gradients(batches)
     if not math.isfinite(value):
+        _check_finite(batches, t)
         raise NonFiniteError(
             f"the loss of step {t + 1} is {value}; nothing was moved. Try a smaller learning rate or clip=1.0, or run "
             "the step under autograd.detect_nan() to find where it arose."
         )
     step.move()
     return value
+
+
+def _check_finite(batches: list[Any], t: int) -> None:
+    """Refuse numbers in a batch that are not finite: the loss is not either then, whatever the learning rate."""
+    for batch in batches:
+        parts = parts_of(batch)
+        for number, part in enumerate(parts):
+            array = np.asarray(getattr(part, "_data", part))
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                where = [int(i) for i in np.argwhere(~np.isfinite(array))[0]]
+                which = f" of its part {number + 1}" if len(parts) > 1 else ""
+                raise NonFiniteError(
+                    f"the batch holds {array[tuple(where)]} at {where}{which}, so the loss of step {t + 1} is not "
+                    "finite; nothing was moved. Clean the data: numpy.isfinite(x) says where"
+                )
 
 
 def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Batch]:
