@@ -11,6 +11,7 @@
 from typing import Any as _Any
 
 from . import errors as errors
+from . import micrograd as micrograd
 from .derivatives import grad as grad
 from .derivatives import hessian as hessian
 from .derivatives import hvp as hvp
@@ -18,9 +19,10 @@ from .derivatives import jacobian as jacobian
 from .derivatives import jvp as jvp
 from .derivatives import value_and_grad as value_and_grad
 from .derivatives import vjp as vjp
+from .engine import Value as Value
 from .errors import GradientError as GradientError
 from .expr import Expr as Expr
-from .fast import backward as backward
+from .graph import name as name
 from .op import OPS as OPS
 from .op import Op as Op
 from .ops import FUNCTIONS as _FUNCTIONS
@@ -28,9 +30,9 @@ from .recording import detect_nan as detect_nan
 from .recording import no_grad as no_grad
 from .recording import record_lines as record_lines
 from .recording import scope as scope
-from .value import Value as Value
-from .value import name as name
 from .version import __version__ as __version__
+
+backward = Value.backward
 
 globals().update(OPS, **_FUNCTIONS)  # exp, softmax, ...: one function per op of the table
 

@@ -67,6 +67,9 @@ class ArrayLike:
         """The last two axes swapped: the transpose of each matrix in a batch."""
         return self.swapaxes(-1, -2)
 
+    def __pos__(self) -> Any:
+        return self
+
     # --- as a Python number or sequence ---------------------------------------------------------------------
 
     def item(self, *index: Any) -> float:

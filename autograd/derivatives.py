@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from .backprop import cotangent_for, reach_from, walk
+from .engine import Value, walk
 from .errors import BackwardError, LostGradientWarning, ShapeError
-from .graph import topological
+from .gradients import cotangent_for
+from .graph import reach_from, topological
 from .op import OPS, rank_of
 from .plain import as_data, as_plain
 from .recording import Running, enable_grad, frames_of_ours, modes, running
 from .tree import flatten, leaves_like, unflatten
-from .value import Value
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from .engine import Value
 from .errors import DataError
 from .op import OPS, Op, apply
 from .operators import Operators
 from .quiet import quiet
-from .value import Value
 
 
 class _Unknown:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from operator import attrgetter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .recording import Note, Scope, scope
-from .value import Value
+from .engine import Value, by_stamp, reach
+from .recording import Scope, scope
 
-__all__ = ["Note", "Scope", "leaves", "made_from", "scope", "topological"]
-
-by_stamp = attrgetter("stamp")
+__all__ = ["Scope", "leaves", "made_from", "reach_from", "scope", "topological"]
 
 
 def topological(root: Value) -> list[Value]:
@@ -48,21 +45,21 @@ def made_from(outs: Iterable[Any], stop: Iterable[Value], since: int = 0) -> lis
         if isinstance(x, Value) and x.op is not None and x not in seen:
             seen.add(x)
             made.append(x)
-            if x.stamp > since:  # then what `x.inputs` gives, for a million nodes
-                a, b = x._a, x._b
-                if a.__class__ is tuple:
-                    waiting += a
-                elif b is None:
-                    waiting.append(a)
-                else:
-                    waiting += (a, b)
+            if x.stamp > since:
+                waiting += x.inputs
     made.sort(key=by_stamp)
     return made
 
 
-def edited_inputs(node: Value) -> list[Value]:
-    """The leaves whose data was edited after `node` had used it: editing gives a leaf a later stamp."""
-    return [x for x in node.parents if x.op is None and x.stamp > node.stamp]
+def reach_from(roots: Iterable[Value], sources: Iterable[Value]) -> tuple[list[Value], set[Value]]:
+    """What lies between some roots and the `sources`, newest first; and the set of all that want a gradient."""
+    sources = set(sources)
+    order = sorted({node for root in roots for node in reach(root)}, key=by_stamp, reverse=True)
+    wanted = set(sources)
+    for node in reversed(order):  # oldest first: a node is wanted if one of its inputs is
+        if node not in sources and any(x in wanted for x in node.parents):
+            wanted.add(node)
+    return [node for node in order if node in wanted and node not in sources], wanted
 
 
 def calls_around(node: Value) -> list[Scope]:
@@ -73,3 +70,16 @@ def calls_around(node: Value) -> list[Scope]:
 def leaves(root: Value) -> list[Value]:
     """The leaves `root` was made from, oldest first."""
     return [node for node in topological(root) if node.op is None]
+
+
+def name(names: Mapping[str, Any]) -> None:
+    """Name the Values in a mapping, as in `name(locals())`. A name that is there already stays.
+
+    >>> x, y = Value(1.0), Value(2.0)
+    >>> name({"x": x, "y": y})
+    >>> x
+    Value(1.0, name='x')
+    """
+    for key, value in names.items():
+        if isinstance(value, Value) and value.name is None and not key.startswith("_"):
+            value.name = key

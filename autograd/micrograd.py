@@ -5,6 +5,7 @@
 It is our Value with micrograd's meanings where the two differ. A gradient starts at 0.0, not at None, for leaves and
 for results: `p.grad` can be used before a backward pass has reached p, and "%.4f" % p.grad works from the start. The
 data of a result can be set right after it was computed (`e.data += h`). `_backward()` takes one step back by hand.
+Every Value has micrograd's names beside our own: `label` for `name`, `_prev` for `parents`, `_op` for the op's sign.
 """
 
 from __future__ import annotations
@@ -15,17 +16,38 @@ from typing import Any
 
 import numpy as np
 
-from . import value
-from .backprop import contributions
+from . import engine
+from .engine import contributions, counter
 from .op import OPS, Op
 from .ops import OPERATORS
 from .plain import as_data
-from .value import counter
 
 __all__ = ["Value"]
 
 
-class Value(value.Value):
+def label(self: engine.Value) -> str:
+    """micrograd's word for `name`: "" where there is none."""
+    return self.name or ""
+
+
+def set_label(self: engine.Value, label: str) -> None:
+    self.name = None if label == "" else label
+
+
+def sign_of(self: engine.Value) -> str:
+    """micrograd's name for the op, as text: "" for a leaf, "+" for a sum."""
+    if self.op is None:
+        return ""
+    sign = self.op.reads.replace("x", "").replace("y", "").strip()
+    return sign if sign in ("+", "-", "*", "/", "**", "@") else self.op.name
+
+
+_aliases = {"label": property(label, set_label), "_prev": engine.Value.parents, "_op": property(sign_of)}
+for _name, _alias in _aliases.items():
+    setattr(engine.Value, _name, _alias)
+
+
+class Value(engine.Value):
     """A node whose gradient starts at 0.0.
 
     >>> a, b = Value(2.0, label="a"), Value(-3.0, label="b")
@@ -56,7 +78,7 @@ class Value(value.Value):
     @data.setter
     def data(self, new: Any) -> None:
         if self.op is None or next(counter) > self.stamp + 1:  # a result is no longer the newest node: refused
-            value.Value.data.fset(self, new)  # type: ignore[attr-defined]
+            engine.Value.data.fset(self, new)  # type: ignore[attr-defined]
         else:
             self._data = as_data(new)
             self.touch()
@@ -68,12 +90,12 @@ class Value(value.Value):
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Value:
-        return _as_ours(value.Value.__apply__(op, inputs))
+        return _as_ours(engine.Value.__apply__(op, inputs))
 
 
 def _as_ours(node: Any) -> Any:
     """A result as a node of this class. It is new, and nothing else refers to it yet."""
-    if node.__class__ is value.Value:
+    if node.__class__ is engine.Value:
         node.__class__ = Value
         node.zero_grad()
     return node
@@ -90,7 +112,7 @@ def _giving_ours(method: Callable[..., Any]) -> Callable[..., Any]:
 # Ops reach `__apply__`. Value's own operators, and its methods of one input, do without it, so they are wrapped.
 _OPERATORS = [f"__{r}{name}__" for name in OPERATORS for r in ("", "r")]
 _OPERATORS += ["__neg__", "__abs__", "__eq__", "__ne__"]
-for _name in {*_OPERATORS, *OPS} & vars(value.Value).keys():
-    _method = vars(value.Value)[_name]
+for _name in {*_OPERATORS, *OPS} & vars(engine.Value).keys():
+    _method = vars(engine.Value)[_name]
     if not isinstance(_method, Op):
         setattr(Value, _name, _giving_ours(_method))

@@ -63,6 +63,19 @@ def as_wide(x: Any) -> Any:
     return float(x) if isinstance(x, (np.float32, np.float16)) else x
 
 
+def as_operands(inputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]]:
+    """The inputs of an op, Values and plain operands, as the engine keeps them; and the data of each."""
+    kept = tuple(x if hasattr(x, "__apply__") else as_operand(x) for x in inputs)
+    if any(hasattr(x, "__apply__") and x._data.__class__ is float for x in inputs):
+        kept = tuple(map(as_wide, kept))
+    return kept, [x._data if hasattr(x, "__apply__") else x for x in kept]
+
+
+def is_mask(x: Any) -> bool:
+    """Whether x holds truths: an op of real numbers takes them as 1.0 and 0.0, by `astype`."""
+    return np.asarray(getattr(x, "_data", x)).dtype.kind == "b"
+
+
 def as_array(x: Any) -> Any:
     """A caller's plain input: a list becomes an array, and arrays with arithmetic of their own are refused."""
     if isinstance(x, (list, tuple)):

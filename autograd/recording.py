@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .attached import Attached
 from .errors import DataError, NonFiniteError
 
 if TYPE_CHECKING:
-    from .value import Value
+    from .engine import Value
 
     class RLock:
         def acquire(self, blocking: bool = True) -> bool: ...
@@ -58,28 +59,6 @@ class Scope:
         return f"<scope {self.path or '(root)'}: {self.kind}>"
 
 
-class Note:
-    """What is known about a node: its name, the module call and source line that made it, hooks on its gradient.
-
-    Nodes made in one module call share one Note; a node that gets a name or a hook gets a Note of its own.
-    """
-
-    __slots__ = ("hooks", "line", "name", "scope")
-
-    def __init__(
-        self,
-        name: str | None = None,
-        scope: Scope | None = None,
-        line: str | None = None,
-        hooks: tuple[Callable[[Any], Any], ...] = (),
-    ) -> None:
-        self.name, self.scope, self.line, self.hooks = name, scope, line, hooks
-
-    def but(self, **changes: Any) -> Note:
-        """A copy with some fields changed."""
-        return Note(**{"name": self.name, "scope": self.scope, "line": self.line, "hooks": self.hooks} | changes)
-
-
 class Switches(NamedTuple):
     """What is checked and recorded for each new node, apart from its note."""
 
@@ -97,7 +76,7 @@ class Modes:
 
     __slots__ = ("around", "block", "note", "switches")
 
-    def __init__(self, around: Modes | None, block: Block | None, note: Note | None, switches: Switches) -> None:
+    def __init__(self, around: Modes | None, block: Block | None, note: Attached | None, switches: Switches) -> None:
         self.around, self.block, self.note, self.switches = around, block, note, switches
 
 
@@ -238,7 +217,7 @@ class scope(Block):
     def inside(self, around: Modes) -> Modes:
         name, kind, module = self.about
         here = Scope(name, kind, None if around.note is None else around.note.scope, module)
-        return Modes(around, self, Note(None, here), around.switches)
+        return Modes(around, self, Attached(None, here), around.switches)
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError("a scope is a with block, not a decorator")
@@ -277,13 +256,13 @@ def apply_modes(node: Value) -> None:
     if asked.finite:
         _check_finite(node)
     if asked.lines:
-        node._note = (here.note or Note()).but(line=_user_line())
+        node._note = (here.note or Attached()).but(line=_user_line())
     if not asked.recording and asked.tracer is not None:  # a program computes it anew
         node.requires_grad = False
     elif not asked.recording:
         if _shares(node):  # a view such as p.T: as a leaf it may be edited, and p must not be
             node._data = node._data.copy()
-        node.op = node._a = node._b = None
+        node.op, node.inputs = None, ()
         node.requires_grad = False
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from .engine import Value
 from .errors import DataError
 from .expr import UNKNOWN, Expr
 from .op import OPS, Op, dtype_of
-from .value import Value
 
 
 def rule_of_op(op: Op, values: tuple[Any, ...] | None, g: Any, out: Any) -> tuple[Expr | None, ...]:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
-from autograd.backprop import cotangent_for
 from autograd.errors import DataError
+from autograd.gradients import cotangent_for
 from autograd.program.trace import gradient_values
 from autograd.quiet import quiet
 

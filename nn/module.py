@@ -16,8 +16,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from autograd import Op, Value, stack
+from autograd.attached import Attached
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import USUAL, Modes, Note, Scope, modes, modes_in_use, no_grad
+from autograd.recording import USUAL, Modes, Scope, modes, modes_in_use, no_grad
 from autograd.set_back import sets_back
 
 from .buffer import Buffer, Kind, Place
@@ -80,7 +81,7 @@ class Module:
         try:
             if around is USUAL:
                 modes_in_use.add(id(modes.mark))
-            modes.innermost = Modes(around, None, Note(None, here), around.switches)
+            modes.innermost = Modes(around, None, Attached(None, here), around.switches)
             return self.forward(*args, **kwargs)
         except HandgradError as error:
             if here.path and not hasattr(error, "__notes__"):

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from ..value import Value
+from ..engine import Value
 from .run import SAME_NUMBERS, Call, gap_between
 from .tensors import as_array, tensors_in
 

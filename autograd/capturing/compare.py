@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ..backprop import reach, reach_from, walk
 from ..check import Report, check_formula, check_grads
 from ..check.subject import cotangents
+from ..engine import Value, reach, walk
 from ..errors import DataError
+from ..graph import reach_from
 from ..ops.elementwise import where
-from ..value import Value
 from .left_out import LeftOut, left_out
 from .places import Place, libraries
 from .replaying import replay

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine import Value
 from ..op import OPS
-from ..value import Value
 from .run import SAME_NUMBERS, gap_between
 from .tensors import as_array
 

@@ -11,8 +11,8 @@ import torch
 
 import autograd as ag
 
+from ..engine import Value
 from ..recording import Scope
-from ..value import Value
 from .calls import TorchCall, as_function
 from .opaque import opaque_op
 from .places import user_frame

@@ -12,11 +12,11 @@ import numpy as np
 
 import autograd as ag
 
+from ..engine import Value
 from ..errors import DataError, HandgradError
 from ..op import Op
 from ..quiet import quiet
 from ..recording import Scope
-from ..value import Value
 from .jaxpr import Flat, Step, is_real
 from .lax import LAX
 from .places import Namer, Noted, argument_names

@@ -14,8 +14,8 @@ import numpy as np
 
 import autograd as ag
 
+from ..engine import Value
 from ..op import rank_of, shape_of
-from ..value import Value
 
 LAX: dict[str, Callable[..., Any]] = {}
 

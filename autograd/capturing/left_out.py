@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop import contributions, reach_from
+from ..engine import Value, contributions
 from ..formula.names import Names
-from ..graph import made_from
+from ..graph import made_from, reach_from
 from ..quiet import allclose
-from ..value import Value
 from .run import Call
 
 Array = np.ndarray[Any, Any]

@@ -11,11 +11,11 @@ import numpy as np
 from ..drawing.cards import entries_block, norm
 from ..drawing.drawing import Drawing, draw
 from ..drawing.scene import Block, Card, Edge, Row, Scene
+from ..engine import Value
 from ..formula.names import Names
 from ..formula.numbers import DIGITS, LARGEST_TABLE, cell, dimensions, rough, shows_entries
 from ..graph import topological
 from ..set_back import sets_back
-from ..value import Value
 from .report import differing, verdict, witnesses
 
 if TYPE_CHECKING:

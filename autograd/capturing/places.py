@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..recording import Block, Modes, Note, Scope
-from ..value import Value
+from ..attached import Attached
+from ..engine import Value
+from ..recording import Block, Modes, Scope
 
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -48,7 +49,7 @@ class Noted(Block):
 
     def __init__(self, scope: Scope | None, place: Place | None) -> None:
         super().__init__(recording=True)
-        self.note = Note(None, scope, None if place is None else f"{place}: {place.text}")
+        self.note = Attached(None, scope, None if place is None else f"{place}: {place.text}")
 
     def inside(self, around: Modes) -> Modes:
         """The modes in force inside."""

@@ -13,8 +13,8 @@ import numpy as np
 
 import autograd as ag
 
+from ..engine import Value
 from ..quiet import allclose, quiet
-from ..value import Value
 from .jaxpr import Flat, Step
 
 ROUNDING = 256  # units in the last place that two ways to compute the same may differ by: rows of little spread do

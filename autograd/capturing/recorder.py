@@ -18,10 +18,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map
 
+from ..engine import Value
 from ..errors import DataError, HandgradError
 from ..quiet import quiet
 from ..recording import Scope
-from ..value import Value
 from .aten import NotMapped, rule_for
 from .calls import TorchCall, as_function
 from .followed import Followed

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from ..engine import Value
 from ..errors import DataError, counted
 from ..graph import topological
 from ..op import OPS
 from ..recording import Scope
-from ..value import Value
 from .places import Place
 
 if TYPE_CHECKING:

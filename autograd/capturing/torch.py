@@ -12,8 +12,8 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 from tqdm import tqdm
 
+from ..engine import Value
 from ..errors import DataError
-from ..value import Value
 from .hooks import watching
 from .places import argument_names, failing_place
 from .recorder import LIBRARIES, Recorder

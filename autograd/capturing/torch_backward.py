@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ..engine import Value
 from ..errors import BackwardError
-from ..value import Value
 
 
 def torch_gradients(

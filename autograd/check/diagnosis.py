@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value, counter
 from ..errors import DataError
 from ..expr import rule
 from ..graph import made_from
@@ -16,7 +17,6 @@ from ..op import apply
 from ..quiet import allclose, quiet
 from ..recording import record_lines
 from ..rules import own_names
-from ..value import Value, counter
 from .report import Entry, Part, Report
 from .subject import Subject, cotangents
 from .verdict import KINK, VERDICTS, WRONG

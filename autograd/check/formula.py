@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..derivatives import check_function, note_lists
+from ..engine import Value
 from ..errors import DataError, counted
 from ..ops.shape import sum_to
 from ..quiet import quiet
 from ..tree import flatten, unflatten
-from ..value import Value
 from .grads import check_subject
 from .report import Report
 from .subject import Array, Subject, cotangents, gives_back

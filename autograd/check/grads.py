@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop import contributions
 from ..derivatives import check_function
+from ..engine import Value, contributions
 from ..errors import GradientError
 from ..quiet import allclose, quiet
-from ..value import Value
 from .differences import look, taylor_slope
 from .directions import EVERY, SUSPECTS, places_to_judge
 from .linearity import SecondPull

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..engine import Value, counter
 from ..plain import as_plain
 from ..plain import copy_array as owned
 from ..program import interpret
 from ..program.record import difference_of, record, same
-from ..value import Value, counter
 from .probe import Probe, usual_step
 from .subject import Array, Subject, cotangents
 

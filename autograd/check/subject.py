@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..backprop import refuse_stale, run_leaf_hooks, walk
 from ..derivatives import Trace
+from ..engine import Value, walk
 from ..errors import DataError
+from ..gradients import refuse_stale, run_leaf_hooks
 from ..graph import made_from
 from ..plain import as_plain
 from ..program.replay import Replay
@@ -21,7 +22,6 @@ from ..quiet import default_rng
 from ..recording import enable_grad, modes
 from ..set_back import sets_back
 from ..tree import LEAF, flatten, paths, unflatten
-from ..value import Value
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")

@@ -25,8 +25,8 @@ MODULES = ("autograd", "autograd.errors", "nn", "nn.functional", "nn.optim", "nn
 # What the names of each part of `autograd` are about, in the order in which a newcomer needs them. Families of ops come
 # before those that import from them, so that an op is found first where it is declared.
 PARTS = {
-    "value": "The graph",
-    "fast": "The graph",
+    "engine": "The graph",
+    "graph": "The graph",
     "derivatives": "Derivatives of functions",
     "drawing": "Drawings",
     "stepping": "Steps and explanations",

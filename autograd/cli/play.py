@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from autograd.cli import CommandError, Subparsers
 
 if TYPE_CHECKING:
+    from autograd.engine import Value
     from autograd.playing.formula import Formula, FormulaError
-    from autograd.value import Value
 
 
 def register(subparsers: Subparsers) -> None:
@@ -80,7 +80,7 @@ def _refuse_unused(formula: Formula, variables: dict[str, Value]) -> None:
 
 
 def _variable(text: str) -> tuple[str, Value]:
-    from autograd.value import Value
+    from autograd.engine import Value
 
     name, equals, number = text.partition("=")
     if not equals or not name.strip().isidentifier():

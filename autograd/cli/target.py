@@ -17,7 +17,7 @@ from autograd.cli import CommandError
 from autograd.version import __version__
 
 if TYPE_CHECKING:
-    from autograd.value import Value
+    from autograd.engine import Value
 
 HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and, in the source, examples/
 # Folders whose lines are not the user's: ours, Python's own and those of installed packages.
@@ -155,8 +155,8 @@ def check_examples() -> None:
 
 def _likely(made: dict[str, Any], path: Path) -> str:
     """The Value with a usual name, the only result that nothing else was made from, or the only function."""
+    from autograd.engine import Value
     from autograd.graph import topological
-    from autograd.value import Value
 
     values = {name: value for name, value in made.items() if isinstance(value, Value)}
     usual = [name for name in USUAL_NAMES if name in values]
@@ -182,7 +182,7 @@ def _likely(made: dict[str, Any], path: Path) -> str:
 
 def _known(made: dict[str, Any], name: str) -> str:
     """What a file has that can be drawn: what is spelled nearly so, else all."""
-    from autograd.value import Value
+    from autograd.engine import Value
 
     values = [name for name, value in made.items() if isinstance(value, Value) and not name.startswith("_")]
     functions = list(functions_of(made))
@@ -194,7 +194,7 @@ def _known(made: dict[str, Any], name: str) -> str:
 
 
 def _as_value(chosen: Any, called: str) -> Value:
-    from autograd.value import Value
+    from autograd.engine import Value
 
     if isinstance(chosen, Value):
         return chosen
@@ -239,7 +239,7 @@ def _varied(x: Any, name: str) -> Any:
     """A float or float array as a named Value; whole numbers, flags and the like as they are."""
     import numpy as np
 
-    from autograd.value import Value
+    from autograd.engine import Value
 
     is_float = isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
     return Value(x, name=name) if is_float else x

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value
 from ..graph import made_from
 from ..op import Op
 from ..rules import pulled
-from ..value import Value
 from .functions import ONE, ZERO
 from .number import Digit, Digits, NoDigits, bare, digits, each, each_pair, float64, to_digit
 

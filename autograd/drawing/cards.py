@@ -15,6 +15,7 @@ import numpy as np
 from autograd.drawing.groups import Group
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Block, Card, Row
+from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.names import Names
 from autograd.formula.numbers import (
@@ -37,7 +38,6 @@ from autograd.formula.numbers import (
 )
 from autograd.formula.writers.writer import SUM
 from autograd.quiet import quiet
-from autograd.value import Value
 
 FAR_SIZE, FAR_RATIO = 5e3, 1e3  # an entry so large, and so many times as large as all smaller ones, is written apart
 MOSTLY = 0.01  # of a number: what its short form may be off

@@ -19,10 +19,10 @@ from autograd.drawing.paint import painter
 from autograd.drawing.paint.theme import checked_theme, in_own
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Scene
+from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.text import xml
 from autograd.set_back import without_collection
-from autograd.value import Value
 
 SLIDE = (1240, 590)  # pixels that a slide leaves for a drawing
 READABLE = 0.7  # of full size; below it, numbers are too small to read in a lecture

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import contributions
 from autograd.drawing.groups import Folded
 from autograd.drawing.options import Options
 from autograd.drawing.scene import Edge, Legend
+from autograd.engine import Value, contributions
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Line
@@ -22,9 +22,8 @@ from autograd.formula.numbers import norm, rough, short
 from autograd.formula.text import PRIME
 from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import plain_text, shown
-from autograd.graph import edited_inputs
+from autograd.gradients import edited_inputs
 from autograd.quiet import quiet
-from autograd.value import Value
 
 WIDEST, DECADE, THINNEST = 10.0, 1.7, 1.5  # pixels: the largest norm, one power of ten less, the least
 NO_GRADIENT = "no gradient yet: call backward() first"

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.formula.numbers import count
 from autograd.ops.arithmetic import add, mul
 from autograd.recording import Scope
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.drawing.options import Options

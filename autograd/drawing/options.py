@@ -9,10 +9,10 @@ from typing import Any
 
 from autograd.drawing.groups import Collapse, chooser
 from autograd.drawing.roles import as_leaves
+from autograd.engine import Value
 from autograd.formula.names import Names
 from autograd.graph import calls_around
 from autograd.recording import Scope
-from autograd.value import Value
 
 EDGES = (None, "rule", "numbers")
 DETAILS = ("full", "brief")

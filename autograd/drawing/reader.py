@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import contributions
 from autograd.drawing.cards import module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
 from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
@@ -24,17 +23,18 @@ from autograd.drawing.layout.measure import measure
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
 from autograd.drawing.scene import Card, Edge, Frame, Scene
+from autograd.engine import Value, contributions
 from autograd.formula.name_sources import operands_of
 from autograd.formula.names import Names
 from autograd.formula.numbers import count, norm, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
-from autograd.graph import calls_around, edited_inputs, topological
+from autograd.gradients import edited_inputs
+from autograd.graph import calls_around, topological
 from autograd.op import Op, apply
 from autograd.quiet import quiet
 from autograd.recording import Scope, enable_grad
 from autograd.set_back import without_collection
-from autograd.value import Value
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 TOLD_UP_TO = 1000  # cards that say on hover what they show; beyond it a file gets too large

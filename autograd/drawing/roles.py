@@ -17,8 +17,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from autograd.engine import Value
 from autograd.formula.names import Names
-from autograd.value import Value
 
 LETTER = re.compile(r"L([_#\d].*)?", re.DOTALL)  # a loss by its letter: L, L1, L_mean
 WORD = re.compile(r"(?<![a-z])(loss|cost)")  # or by a word of its name: total_loss

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
 from autograd.formula.names import Names
@@ -24,7 +25,6 @@ from autograd.formula.text import abridged, clipped, visible
 from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
 from autograd.formula.writers.pieces import has_numbers
 from autograd.rules import rule_or_its_name
-from autograd.value import Value
 
 LONGEST_NAME = 40
 NAMED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
 from autograd.formula.name_sources import module_results, name_in_op, named_in, operands_of, parameter_paths
 from autograd.formula.numbers import literal
@@ -23,7 +24,6 @@ from autograd.formula.writers.writer import ATOM, SAID, hold_of_name
 from autograd.op import shape_of
 from autograd.quiet import quiet
 from autograd.rules import rule_or_its_name
-from autograd.value import Value
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands within one another

@@ -41,6 +41,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr
 from autograd.formula.lines import Derivation
@@ -51,7 +52,6 @@ from autograd.formula.walk import Walk
 from autograd.op import OPS, Op, apply
 from autograd.quiet import allclose, quiet
 from autograd.rules import rule_as_text
-from autograd.value import Value
 
 FORWARD, BACKWARD = "forward", "backward"
 LONGEST_HIDDEN = 24  # characters of the expression that stands for a transpose or an index without a name

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from autograd.backprop import contributions
+from autograd.attached import Attached, Node
+from autograd.engine import Value, contributions, counter
 from autograd.graph import made_from, topological
 from autograd.op import OPS, naming
 from autograd.quiet import quiet
-from autograd.recording import Note, enable_grad
-from autograd.value import Value, counter
+from autograd.recording import enable_grad
 
 
 class Unfolded:
@@ -68,7 +68,7 @@ class Unfolded:
         steps = made_from([result], (x for x in inputs if isinstance(x, Value)))
         for step in steps:
             named = step.name and (f"{node.scope.path}.{step.name}" if node.scope and node.scope.path else step.name)
-            step._note = Note(named or None, node.scope, node.line)
+            step._note = Attached(named or None, node.scope, node.line)
         result._note = node._note
         result._data = node._data  # the same bits as the engine's
         if node.grad is not None:
@@ -79,10 +79,10 @@ class Unfolded:
 def with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:
     """The same node, computed from other nodes with the same numbers. It shares its arrays: readers change nothing."""
     twin: Value = object.__new__(type(node))
-    for slot in Value.__slots__:
+    for slot in Node.__slots__:
         setattr(twin, slot, getattr(node, slot))
     twin.stamp = next(counter)
-    twin._set_inputs(inputs)
+    twin.inputs = inputs
     return twin
 
 

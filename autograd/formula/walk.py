@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import cotangent_for, reach, refuse_stale, run_leaf_hooks, walk
-from autograd.backprop import sent as sent_by
+from autograd.engine import Value, ask, reach, walk
 from autograd.errors import BackwardError
 from autograd.formula.noise import noises_of, without_noise
 from autograd.formula.unfolding import Unfolded
+from autograd.gradients import conform, cotangent_for, refuse_stale, run_leaf_hooks
 from autograd.graph import topological
 from autograd.quiet import quiet
-from autograd.value import Value
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 TINY = 1e-12  # a value so much smaller than the inputs of its op may be nothing but rounding errors
@@ -107,7 +106,9 @@ class Walk:
         """How far a node's contributions move when its operands and its gradient move by their rounding errors."""
 
         def compute(g: Any, out: Any, *moved: Any) -> list[Any]:
-            return [dx for _, dx in sent_by(node, g, out, _with(node, moved))]
+            needs = [isinstance(x, Value) and x.requires_grad for x in node.inputs]
+            given = zip(node.inputs, ask(node, g, out, _with(node, moved), needs), needs)
+            return [conform(dx, x) for x, dx, need in given if need and dx is not None]
 
         arrived = self.incoming[node], self.noise.get(node, 0.0)
         return self._noises_of(node, compute, arrived, (node.data, self.blurred.get(node, 0.0)))

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from ..fast import backward, binary, comparison, unary
+from ..engine import Value, unary
 from ..numpy_calls import answers, on_data
 from ..op import OPERATORS, OPS, Op
-from ..value import Value
 from . import (
     angles,
     arithmetic,
@@ -52,7 +51,7 @@ def bind(op: Op) -> None:
     answers(*op.numpy)(op)
     if op.name not in _NOT_METHODS:
         plain = op.normalize is None and len(op.names) == 1 and not op.variadic
-        setattr(Value, op.name, unary(op) if plain else op)
+        setattr(Value, op.name, unary(op.name) if plain else op)
 
 
 for _family in ONE_BY_ONE:
@@ -61,20 +60,10 @@ for _family in ONE_BY_ONE:
             _member.pointwise = True
 for _op in OPS.values():
     bind(_op)
-for _name, _function in {**METHODS, "backward": backward}.items():
+for _name, _function in METHODS.items():
     setattr(Value, _name, _function)
 
-for _method, _name in {**OPERATORS, "floordiv": "floor_divide", "mod": "mod"}.items():
-    _forward, _reflected = binary(OPS[_name])
-    setattr(Value, f"__{_method}__", _forward)
-    if _method not in ("lt", "le", "gt", "ge"):
-        setattr(Value, f"__r{_method}__", _reflected)
-for _method, _name in {"eq": "equal", "ne": "not_equal"}.items():
-    setattr(Value, f"__{_method}__", comparison(OPS[_name]))
 for _method, _special in {
-    "neg": unary(OPS["neg"]),
-    "abs": unary(OPS["abs"]),
-    "pos": lambda self: self,
     "getitem": rows.pick,
     "round": lambda self, decimals=0: OPS["round"](self, decimals or 0),
     **rounding.BITWISE,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.errors import counted
 from autograd.op import OPS, Op
 from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
 from autograd.quiet import quiet
-from autograd.value import Value
 
 MOST_ENTRIES = 4096  # of an array on the way: a formula is there to be read
 FIRST_NUMBERS = (2.0, -3.0, 0.5, 1.5, -1.0)  # of the first name, the second ...

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from autograd.drawing.paint.theme import MONO, SANS, variables_css
+from autograd.engine import Value
 from autograd.errors import HandgradError, StepError
 from autograd.formula.numbers import short
 from autograd.graph import topological
@@ -23,7 +24,6 @@ from autograd.playing.parser import parse
 from autograd.quiet import quiet
 from autograd.stepping import Stepper, step
 from autograd.stepping.page import document
-from autograd.value import Value
 
 file = functools.partial(asset, "autograd.playing")
 DATA = re.compile(r"([xyXYt]|inputs?|targets?|labels?)(_?[\w₀-₉]*\d|_(train|true|test))?")

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..value import Value
+from ..engine import Value
 from .inputs import FIXED, Names, Snapshot, fixed, is_module, take_apart, unchanged
 
 PLAIN = (*FIXED, float, np.generic)

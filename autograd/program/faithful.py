@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value
 from ..errors import HandgradError, TraceError
 from ..plain import as_plain, copy_array
 from ..quiet import default_rng, ignoring
 from ..set_back import sets_back
-from ..value import Value
 from .inputs import rebuild
 from .record import difference_of, same
 from .trace import Call, Origin, Traced, call

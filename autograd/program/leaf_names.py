@@ -6,8 +6,8 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..engine import Value
 from ..errors import DataError
-from ..value import Value
 from .inputs import is_leaf, is_module, take_apart
 
 

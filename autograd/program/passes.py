@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value
 from ..graph import made_from
 from ..op import OPS, Op, apply
 from ..plain import as_plain
 from ..quiet import quiet
 from ..recording import enable_grad
-from ..value import Value
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 

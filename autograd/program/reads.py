@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value
 from ..errors import TraceError
 from ..op import OPS, Op
 from ..recording import _user_line, modes
-from ..value import Value
 
 
 def refusal(how: str) -> TraceError:

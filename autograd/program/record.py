@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value
 from ..graph import made_from
 from ..op import Op
-from ..value import Value
 from .program import Instruction, Program, constant_key, type_of
 
 new = tuple.__new__  # an Instruction, at half the price of calling it
@@ -90,24 +90,12 @@ def record(
         return known[key]
 
     code: list[Instruction] = []
-    known_at = register.get
     nodes = made_from(outs, register, since)
     for node in nodes:
         if node.stamp < since:  # computed before the call: what it is now, it stays
             capture(node)
             continue
-        a, b = node._a, node._b  # what `node.inputs` gives, for a million nodes
-        if a.__class__ is tuple:
-            read_from = tuple([read(x) for x in a])
-        else:
-            first = known_at(a) if a.__class__ is Value else None
-            if first is None:
-                first = read(a)
-            if b is None:
-                read_from = (first,)
-            else:
-                second = known_at(b) if b.__class__ is Value else None
-                read_from = (first, read(b) if second is None else second)
+        read_from = tuple([read(x) for x in node.inputs])
         register[node] = out = len(data)
         data.append(node._data)
         code.append(new(Instruction, (node.op, read_from, out) + (about(node) if about is not None else NOTHING)))

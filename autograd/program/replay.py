@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..engine import Value
 from ..op import Op, rank_of, shape_of
 from ..plain import as_plain
-from ..value import Value
 from .program import Instruction
 from .record import record
 

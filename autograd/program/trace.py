@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from ..backprop import contributions, cotangent_for, reach_from, run_hooks
 from ..derivatives import check_returned
+from ..engine import Value, contributions, counter, new
 from ..errors import BackwardError, TraceError
+from ..gradients import cotangent_for, run_hooks
 from ..graph import leaves as leaves_of
-from ..graph import made_from
+from ..graph import made_from, reach_from
 from ..recording import _user_line, enable_grad, record_lines, trace_with
 from ..tree import LEAF, flatten
-from ..value import Value, counter, new
 from .inputs import rebuild
 from .leaf_names import leaf_names
 from .program import Program, renumbered
@@ -139,7 +139,7 @@ def leaf(data: Any, name: str | None = None, requires_grad: bool = True) -> Valu
     """A leaf Value of any dtype, whole numbers too, that holds the data itself and no copy."""
     value: Value = new(Value)
     value._data, value.grad = data, None
-    value.op = value._a = value._b = value._note = None
+    value.op, value.inputs, value._note = None, (), None
     value.stamp, value.requires_grad = next(counter), requires_grad
     if name is not None:
         value.name = name

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.errors import printable
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Line
@@ -18,7 +19,6 @@ from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
 from autograd.stepping.questions import listed, name_of, why_bad_gradient, why_bad_value, why_plus, why_small
 from autograd.stepping.stepper import Stepper
-from autograd.value import Value
 
 
 class Explanation(str):

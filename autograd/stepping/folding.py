@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from autograd.drawing.groups import chooser, depth_of
+from autograd.engine import Value
 from autograd.graph import calls_around, leaves
 from autograd.op import apply
 from autograd.quiet import quiet
 from autograd.recording import Scope, enable_grad
 from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper

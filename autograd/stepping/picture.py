@@ -21,10 +21,10 @@ from autograd.drawing.options import Options
 from autograd.drawing.paint import painter
 from autograd.drawing.reader import Reader
 from autograd.drawing.scene import Block, Card, Edge, Row, Scene
+from autograd.engine import Value
 from autograd.formula.numbers import DIGITS, UNKNOWN, cell, norm, rough, short
 from autograd.formula.writers.pieces import shown
 from autograd.stepping.steps import BACKWARD, Contribution, Step
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.drawing.cards import is_masked
+from autograd.engine import Value
 from autograd.formula.numbers import count, norm, rough
 from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
 from autograd.stepping.steps import BACKWARD, Contribution, Step
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper

@@ -20,13 +20,14 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.formula.unfolding import with_inputs
-from autograd.graph import edited_inputs, topological
+from autograd.gradients import edited_inputs
+from autograd.graph import topological
 from autograd.op import apply
 from autograd.plain import copy_array
 from autograd.quiet import quiet
 from autograd.recording import enable_grad
-from autograd.value import Value
 
 
 class Snapshot:

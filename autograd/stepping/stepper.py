@@ -14,6 +14,7 @@ import numpy as np
 from autograd.drawing.groups import Collapse, chooser
 from autograd.drawing.options import refuse_unknown
 from autograd.drawing.roles import as_leaves
+from autograd.engine import Value
 from autograd.errors import BackwardError, StepError
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
@@ -25,7 +26,6 @@ from autograd.stepping.folding import Closed, enough_closed, folded, inside
 from autograd.stepping.questions import listed
 from autograd.stepping.snapshot import Snapshot
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.picture import View

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
 from autograd.formula.lines import Derivation, Line
@@ -16,7 +17,6 @@ from autograd.formula.walk import Walk
 from autograd.formula.writers.arithmetic import equals, equation
 from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
 from autograd.recording import Scope
-from autograd.value import Value
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 ORDINALS = ("first", "second", "third")

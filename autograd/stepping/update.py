@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.drawing.roles import is_parameter, moving_leaves
+from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation, Line, clean_value, descended
 from autograd.op import let
 from autograd.stepping.steps import UPDATE, Step
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper

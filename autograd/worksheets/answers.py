@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.errors import DataError
-from autograd.value import Value
 from autograd.worksheets.intervals import CONTEXT
 
 LARGEST_FILE = 20_000_000  # bytes; of an xlsx file, unpacked

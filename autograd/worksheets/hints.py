@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.expr import Expr
 from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Program, Table
 from autograd.formula.scalars import VOCABULARY, plain_number
 from autograd.formula.text import clipped, visible
 from autograd.formula.writers.python import python_text
-from autograd.value import Value
 from autograd.worksheets.parts import UPDATE, as_slope
 
 SLOPE = re.compile(r"\bd(\w+)/d")

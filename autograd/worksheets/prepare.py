@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from autograd.attached import Attached
+from autograd.engine import Value
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
 from autograd.formula.scalar_program import FORWARD
@@ -16,8 +18,7 @@ from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
 from autograd.op import OPS, apply
 from autograd.quiet import quiet
-from autograd.recording import Note, enable_grad
-from autograd.value import Value
+from autograd.recording import enable_grad
 
 TINY = 1e-30  # a bound below it guards against 0 and changes nothing else
 MOST_SHOWN = 64  # numbers of a plain array that a sheet prints
@@ -110,7 +111,7 @@ def rebuilt(
                 if not isinstance(twin, Value):
                     twin = Value(twin, requires_grad=False)
             name = names.own_name(node) if not names.is_made_up(node) else None
-            twin._note = Note(name or None, node.scope, node.line)
+            twin._note = Attached(name or None, node.scope, node.line)
             twins[node] = twin
     return twins[nodes[-1]]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from autograd.backprop import reach
 from autograd.drawing.roles import Roles
+from autograd.engine import Value, reach
 from autograd.errors import DataError, counted
 from autograd.expr import Expr
 from autograd.files import save_by_ending, write_whole
@@ -26,7 +26,6 @@ from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.formula.writers.python import python_text
 from autograd.graph import topological
-from autograd.value import Value
 from autograd.version import __version__
 from autograd.worksheets.exact import as_decimal, as_text, fraction_of
 from autograd.worksheets.hints import Hints

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from autograd.drawing.roles import Roles
+from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.graph import topological
 from autograd.quiet import default_rng
-from autograd.value import Value
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank
 from autograd.worksheets.prepare import prepared, rebuilt

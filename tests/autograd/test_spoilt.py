@@ -6,7 +6,7 @@ Mistakes that people make are planted by hand in test_planted.py.
 import numpy as np
 import pytest
 
-from autograd import OPS, Op, Value, backprop, derivatives
+from autograd import OPS, Op, Value, derivatives, engine
 from autograd.errors import HandgradError, LostGradientWarning
 from tests.autograd.judges import (
     assert_close,
@@ -124,7 +124,7 @@ def walk_that(join):
         for node in order:
             g = grads.pop(node, None)
             if g is not None:
-                for x, dx in backprop.contributions(node, g, wanted, taped):
+                for x, dx in engine.contributions(node, g, wanted, taped):
                     grads[x] = dx if x not in grads else join(grads[x], dx)
         return []
 
@@ -154,7 +154,7 @@ def test_broadcasting_that_is_not_summed_is_rejected(undo, monkeypatch):
     def conform(dx, x, taped=False):
         return dx if np.shape(dx) == x.shape else undo(dx, x.shape)
 
-    monkeypatch.setattr(backprop, "conform", conform)
+    monkeypatch.setattr(engine, "conform", conform)
     broadcast = [(op, s) for op, s in cases() if op.name in ("add", "mul", "sub") and case_name(s) == "2,3 3"]
     assert len(broadcast) == 3
     for op, sample in broadcast:

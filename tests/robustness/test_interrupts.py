@@ -17,7 +17,7 @@ from autograd.errors import TraceError
 from autograd.graph import topological
 from autograd.quiet import quiet
 from autograd.recording import USUAL, enable_grad, modes, modes_in_use
-from tests.autograd.test_backprop import mixed_graph
+from tests.autograd.test_engine import mixed_graph
 from tests.interrupts import ROOT, at_every_moment, at_random_moments, needs_signals, press_ctrl_c
 
 # Python drops an exception that strikes in a callback or in a generator that is being closed

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ...engine import Value
 from ...op import rank_of, shape_of
-from ...value import Value
 
 Rule = Callable[..., Any]
 

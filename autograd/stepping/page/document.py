@@ -11,6 +11,7 @@ from typing import Any
 
 from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import painter, theme
+from autograd.engine import Value
 from autograd.errors import StepError
 from autograd.formula import grammar
 from autograd.formula.numbers import count, short
@@ -24,7 +25,6 @@ from autograd.stepping.page.panel import Panels
 from autograd.stepping.picture import Face, View, describe_step
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import Step
-from autograd.value import Value
 
 _file = functools.partial(asset, "autograd.stepping.page")
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograd.drawing.cards import is_masked
+from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.numbers import count, json_number
@@ -21,7 +22,6 @@ from autograd.stepping.page.registers import MOST_SCALARS, Block, NotLive, Regis
 from autograd.stepping.questions import ANY_REMEDY, name_of
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Step
 from autograd.stepping.update import Updates
-from autograd.value import Value
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.expr import Expr
 from autograd.formula.lines import Line
 from autograd.formula.text import clipped, visible, xml
@@ -33,7 +34,6 @@ from autograd.stepping.page.live import Live
 from autograd.stepping.page.spelling import Spelling
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import BACKWARD, Contribution, Step
-from autograd.value import Value
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
 LONGEST_LINE = 90  # characters of a code line

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr
 from autograd.formula.lines import Line, quantity, summed
@@ -21,7 +22,6 @@ from autograd.formula.numbers import count, json_number
 from autograd.formula.scalars import ALL_DIGITS, Entries, Opener, in_order, spelled
 from autograd.formula.writers.arithmetic import Slots
 from autograd.stepping.page.alike import NotAlike, Places, alike, leaves, replaced
-from autograd.value import Value
 
 MOST_SCALARS = 250_000  # of a page whose numbers can be changed
 MOST_SPELLED = 4096  # entries of a line that are computed each in its own way

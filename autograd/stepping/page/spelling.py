@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.engine import Value
 from autograd.formula.lines import Line
 from autograd.formula.numbers import shows_entries
 from autograd.formula.text import xml
@@ -20,7 +21,6 @@ from autograd.formula.writers.pieces import Number, Piece
 from autograd.stepping.page.live import Live
 from autograd.stepping.page.registers import Block
 from autograd.stepping.steps import Contribution, Step
-from autograd.value import Value
 
 LONGEST_ENTRY = 120  # characters of one entry, spelled out
 

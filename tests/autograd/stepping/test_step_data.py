@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import autograd as ag
 import nn
 from autograd import OPS, Value, explain, step
-from autograd.backprop import reach
+from autograd.engine import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
 from autograd.graph import topological
 from autograd.stepping.notebook import frame, step_table

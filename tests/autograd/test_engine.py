@@ -6,10 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from autograd import OPS, Op, Value, backprop, backward, custom_op, no_grad, stack, where
-from autograd.backprop import contributions, reach, walk
+from autograd import OPS, Op, Value, backward, custom_op, no_grad, stack, where
+from autograd.engine import contributions, reach, walk
 from autograd.errors import BackwardError, ShapeError, StaleDataError
-from tests.autograd.judges import assert_close, uneven
+from tests.autograd.judges import assert_close
 
 
 def mixed_graph(seed=0):
@@ -320,47 +320,22 @@ class TestEdits:
         assert (a.grad.tolist(), b.grad.tolist(), h.grad.tolist()) == ([2.0, 2.0], [1.0, 1.0], [1.0, 1.0])
 
 
-class TestTwoWalks:
-    """The walk to read and the walk that is unrolled: the same sums, to the bit."""
+class TestWaysToWalk:
+    """A pass that is watched, or recorded to be differentiated again, adds the same sums."""
 
     @pytest.mark.parametrize("seed", range(5))
-    def test_both_passes_write_the_same(self, seed):
-        written = []
-        for run in (backprop.backward, backward):
-            leaves, out = mixed_graph(seed)
-            leaves[0].hook(lambda g: 2 * g)
-            out.parents[0].hook(lambda g: g + 1.0)
-            leaves[1].grad = 0.5
-            run(out)
-            written.append([(type(n.grad), np.asarray(n.grad).tobytes()) for n in (*leaves, *reach(out))])
-        assert written[0] == written[1]
-
-    @pytest.mark.parametrize("seed", range(5))
-    def test_they_agree_to_the_bit(self, seed):
+    def test_a_watched_pass_agrees_to_the_bit(self, seed):
         leaves, out = mixed_graph(seed)
-        grads = {out: 1.0}
-        between = dict(zip(reach(out), walk(reach(out), grads), strict=True))
+        leaves[0].hook(lambda g: 2 * g)
+        out.parents[0].hook(lambda g: g + 1.0)
+        grads, totals = {out: 1.0}, {}
+        between = walk(reach(out), grads, watch=lambda node, g, x, dx, before, total: totals.update({x: total}))
         out.backward()
-        for leaf in leaves:
-            np.testing.assert_array_equal(leaf.grad, grads[leaf])
-            assert type(leaf.grad) is type(grads[leaf])
-        for node in reach(out):
-            np.testing.assert_array_equal(node.grad, between[node])
-
-    @pytest.mark.slow
-    def test_they_agree_on_every_op(self):
-        for op in OPS.values():
-            for sample in op.samples if op.differentiable else ():
-                f, xs = op.on(sample)
-                xs = [Value(x) if x is not None and np.asarray(x).dtype.kind == "f" else x for x in xs]
-                out = f(*xs)
-                seed = uneven(out.shape) if out.shape else 0.7
-                grads = {out: seed}
-                walk(reach(out), grads)
-                out.backward(seed)
-                for x in xs:
-                    if isinstance(x, Value):
-                        np.testing.assert_array_equal(x.grad, grads.get(x, x.grad), err_msg=op.name)
+        for node, g in zip(reach(out), between, strict=True):
+            assert (type(node.grad), np.asarray(node.grad).tobytes()) == (type(g), np.asarray(g).tobytes())
+        for leaf in leaves[1:]:
+            assert np.asarray(leaf.grad).tobytes() == np.asarray(grads[leaf]).tobytes()
+            assert totals[leaf] is grads[leaf]
 
     def test_taped_agrees_too(self):
         leaves, out = mixed_graph()
