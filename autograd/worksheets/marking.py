@@ -19,12 +19,12 @@ digits are asked for, 0.0540 for 0.05398, but not 0 for a number that is not 0.
 from __future__ import annotations
 
 import decimal
+import functools
 import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -169,7 +169,7 @@ def _weights(sheet: Worksheet, own: Mapping[str, float] | None) -> dict[str, flo
     if unknown:
         raise DataError(f"weights name {unknown[0]!r}, which is no step of this sheet: {', '.join(sheet.weights)}")
     for name, weight in own.items():
-        if isinstance(weight, bool) or not isinstance(weight, Real) or not 0 <= weight < math.inf:
+        if isinstance(weight, bool) or not isinstance(weight, int | float | np.number) or not 0 <= weight < math.inf:
             raise DataError(f"the weight of {name!r} is a number from 0 on; got {weight!r}")
     found = {name: float(weight) for name, weight in (sheet.weights | dict(own)).items()}
     if not any(found.values()):
@@ -333,17 +333,14 @@ class _Marker:
         if all(self._is_short(Decimal(exact_text(x)).normalize()) for x in constants_of(blank.expr)):
             return True
 
-        def written(x: Any, digits: int) -> Interval:
+        def written(digits: int, x: Any) -> Interval:
             exact = Decimal(exact_text(x)).normalize()
             if self._is_short(exact) or digits > self.sheet.digits + MORE:
                 return Interval.exactly(exact)
             return Interval.exactly(exact.quantize(ONE.scaleb(exact.adjusted() - digits + 1)))
 
-        ways = range(self.sheet.digits, self.sheet.digits + MORE + 2)
-        return any(
-            value in evaluate(blank.expr, self.wide, lambda x, n=digits: written(x, n)).wider(allowed)
-            for digits in ways
-        )
+        ways = [functools.partial(written, self.sheet.digits + more) for more in range(MORE + 2)]
+        return any(value in evaluate(blank.expr, self.wide, way).wider(allowed) for way in ways)
 
     # --- precision -----------------------------------------------------------------------------------------------
 
