@@ -47,14 +47,19 @@ nudge = 0.001
 
 # %% [markdown]
 # $L$ moves six times as far as $a$ does. This number is the *gradient* of $L$ with respect to $a$, written
-# $\partial L / \partial a$. It is the slope of the curve below at the dot.
+# $\partial L / \partial a$. In this formula it is 6 wherever $a$ is. Most formulas are curves, and a curve has
+# another slope at each place: that of the line that touches it there. Below is $M = x \cdot x + x$, with slope 3 at
+# 1 and 7 at 3.
 
 # %%
-line = np.linspace(0, 4, 50)
+line = np.linspace(-1, 4, 50)
 fig, axes = plt.subplots(figsize=(5, 3))
-axes.plot(line, [result(a=x) for x in line])
-axes.plot(2.0, result(), "o", color="tab:orange")
-_ = axes.set(xlabel="a", ylabel="L", title="the slope at the dot is ∂L/∂a = 6")
+axes.plot(line, line * line + line)
+for place in (1.0, 3.0):
+    near = np.array([place - 0.8, place + 0.8])
+    axes.plot(near, place * place + place + (2 * place + 1) * (near - place), color="tab:orange")
+    axes.plot(place, place * place + place, "o", color="tab:orange")
+_ = axes.set(xlabel="x", ylabel="M", title="a curve has another slope at each place")
 
 # %% [markdown]
 # ## Backward, step by step
@@ -102,11 +107,11 @@ yours = None  # [∂L/∂c, ∂L/∂f]
 check("1.2", yours)
 
 # %% [markdown]
-# **3.** $M = x \cdot x + x$ at $x = 3$. How many paths lead from $M$ back to $x$, and what is the slope?
+# **3.** $N = x \cdot x + x$ at $x = -2$. How many paths lead from $N$ back to $x$, and what is the slope?
 # (Each path adds its share.)
 
 # %%
-yours = None  # [number of paths, ∂M/∂x]
+yours = None  # [number of paths, ∂N/∂x]
 check("1.3", yours)
 
 # %% [markdown]

@@ -126,4 +126,4 @@ yours = None  # "a" or "b"
 check("2.3", yours, steps=steps)
 
 # %% [markdown]
-# **Next:** the same two rules for tables of numbers: lesson 3.
+# **Next:** put to work: one neuron that learns, lesson 3.

@@ -8,7 +8,7 @@ from html import escape
 SIGNS = {
     "cdot": "·", "partial": "∂", "sum": "∑", "top": "⊤", "leftarrow": "←", "approx": "≈", "odot": "⊙", "times": "×",
     "eta": "η", "lambda": "λ", "mu": "μ", "sigma": "σ", "gamma": "γ", "beta": "β", "to": "→",
-    "le": "≤", "ge": "≥", "infty": "∞",
+    "le": "≤", "ge": "≥", "ne": "≠", "infty": "∞", "epsilon": "ε", "varphi": "φ", "Phi": "Φ",
 }  # fmt: skip
 WORDS = {"log", "exp", "sin", "cos", "tanh", "max", "min"}
 SPACES = {"qquad": "2em", "quad": "1em", ",": "0.17em", " ": "0.25em"}

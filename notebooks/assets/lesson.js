@@ -12,8 +12,9 @@ function judged(text, { word, least, greatest, hint }) {
   if (found.length !== wanted) {
     return `Write ${wanted === 1 ? "one number" : `${wanted} numbers`}; there ${are(found.length)} ${found.length}.`;
   }
-  const wrong = found.filter((x, i) => !(least[i] <= x && x <= greatest[i])).length;
+  const off = numbers => numbers.filter((x, i) => !(least[i] <= x && x <= greatest[i])).length, wrong = off(found);
   if (!wrong) return "Right.";
+  if (!off(found.map(x => -x))) return "Almost: the sign is the other way round.";
   return `Not yet. ${wanted > 1 ? `${wrong} of ${wanted} numbers ${are(wrong)} off. ` : ""}${hint}`;
 }
 

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 10 · The cat sleeps
+# # 15 · The cat sleeps
 #
 # A worksheet that was printed with a slip in nearly every number. We compute it, see where the first slip is,
 # and what followed from it.
@@ -38,6 +38,10 @@ dict(tally(findings))
 # where the arithmetic is right.
 
 # %%
+row, column = found["X"][0], found["W_Q"][:, 0]
+print(" + ".join(f"{x} × {w}" for x, w in zip(row, column)), "=", round(sum(row * column), 4))
+
+# %%
 slips = [one for one in findings if one.entry.verdict == "erratum"]
 for one in slips[:5]:
     print(f"{one.entry.what:>8}  printed {one.entry.printed_text:>5}  right {one.entry.exact:.4g}")
@@ -57,7 +61,7 @@ SVG(example.plots()["loss.svg"])
 
 # %%
 yours = None  # a number
-check("10.1", yours)
+check("15.1", yours)
 
 # %% [markdown]
 # **2.** With $p = \mathrm{sigmoid}(z)$, what is $\partial L/\partial z$ for that output? (It is as simple as
@@ -65,14 +69,14 @@ check("10.1", yours)
 
 # %%
 yours = None  # a number
-check("10.2", yours)
+check("15.2", yours)
 
 # %% [markdown]
 # **3.** The loss is the mean over all outputs. If it were the sum, by which factor would every gradient grow?
 
 # %%
 yours = None  # a number
-check("10.3", yours, found=found)
+check("15.3", yours, found=found)
 
 # %% [markdown]
-# **Next:** what turns these models into a GPT: lesson 11.
+# **Next:** what turns these models into a GPT: lesson 16.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 14 · Check your own gradient
+# # 21 · Check your own gradient
 #
 # You derived a gradient by hand. Is it right? Nudging every input and comparing is the oldest test there is;
 # this lesson shows how to run it, how to read its report, and where it is blind.
@@ -81,14 +81,14 @@ def f(x):
 
 points = np.array([0.3, -1.2, 2.0])
 verdict = None if your_gradient is None else str(check_formula(f, your_gradient, points).verdict)
-check("14.1", verdict)
+check("21.1", verdict)
 
 # %% [markdown]
 # **2.** What verdict does `check_grads` give for $|x|$ at 0?
 
 # %%
 yours = None  # a word
-check("14.2", yours)
+check("21.2", yours)
 
 # %% [markdown]
 # **3.** About which nudge is best for a central difference in double precision? Give its power of ten, such
@@ -96,7 +96,7 @@ check("14.2", yours)
 
 # %%
 yours = None  # a number
-check("14.3", yours, nudges=nudges, errors=errors)
+check("21.3", yours, nudges=nudges, errors=errors)
 
 # %% [markdown]
-# **Next:** the same for a whole model in PyTorch: lesson 15. Without PyTorch, go on to lesson 16.
+# **Next:** the same for a whole model in PyTorch: lesson 22. Without PyTorch, go on to lesson 23.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 13 · Train a small GPT and look inside
+# # 20 · Train a small GPT and look inside
 #
 # A GPT that reads and writes letters is trained in seconds. It is small enough that every number of it can be drawn,
 # stepped through and checked.
@@ -42,7 +42,7 @@ draw(loss, collapse=1, flow=True)
 # %% [markdown]
 # ## Training
 #
-# The optimizer is lesson 12's Adam, with weight decay.
+# The optimizer is lesson 18's Adam, with weight decay.
 
 # %%
 optimizer = nn.optim.AdamW(model.parameters(), lr=3e-3)
@@ -106,7 +106,7 @@ maps(last_layer, title="the attention of the last layer", x_labels=sentence[:-1]
 
 # %%
 yours = None  # a number
-check("13.1", yours, letters=letters)
+check("20.1", yours, letters=letters)
 
 # %% [markdown]
 # **2.** How many parameters does the head (the last linear layer) of this model have, without a bias? It maps
@@ -114,7 +114,7 @@ check("13.1", yours, letters=letters)
 
 # %%
 yours = None  # a number
-check("13.2", yours, letters=letters)
+check("20.2", yours, letters=letters)
 
 # %% [markdown]
 # **3.** Did training help? Say `True` if the mean loss of the last ten steps is below half of that of the
@@ -122,8 +122,8 @@ check("13.2", yours, letters=letters)
 
 # %%
 yours = None  # True or False
-check("13.3", yours, history=history)
+check("20.3", yours, history=history)
 
 # %% [markdown]
-# **Next:** you have seen every number of a GPT. The last three lessons are tools for work of your own; lesson 14
-# checks a gradient that you derived.
+# **Next:** you have taken a GPT from its first number to its first sentence. The last three lessons are tools for
+# work of your own; lesson 21 checks a gradient that you derived.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 7 · Example 4: several patterns at once
+# # 11 · Example 4: several patterns at once
 #
 # A batch is nothing but several losses, averaged. Because a sum hands its gradient on unchanged, the gradient
 # of the batch is the average of the patterns' gradients.
@@ -46,7 +46,7 @@ SVG(example.plots()["loss.svg"])
 
 # %%
 yours = None  # [mean, gradient at each]
-check("7.1", yours)
+check("11.1", yours)
 
 # %% [markdown]
 # **2.** With `reduction="sum"` in place of the mean, by which factor do all weight gradients grow for three
@@ -54,14 +54,14 @@ check("7.1", yours)
 
 # %%
 yours = None  # a number
-check("7.2", yours, example=example, stepper=stepper)
+check("11.2", yours, example=example, stepper=stepper)
 
 # %% [markdown]
 # **3.** How many contributions does $W_Q$ get in a batch of three patterns?
 
 # %%
 yours = None  # a number
-check("7.3", yours, stepper=stepper)
+check("11.3", yours, stepper=stepper)
 
 # %% [markdown]
-# **Next:** attention alone does not make a transformer. Lesson 8 adds the layers after it.
+# **Next:** attention alone does not make a transformer. Lesson 12 adds the layers after it.

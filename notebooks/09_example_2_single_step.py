@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 5 · Example 2: a single training step
+# # 9 · Example 2: a single training step
 #
 # The model of Example 1 should answer C. We measure how wrong it is, find the gradient of that with respect
 # to the output matrix, and move the weights once.
@@ -59,9 +59,8 @@ found["L"], found["L_new"]
 SVG(example.plots()["loss.svg"])
 
 # %% [markdown]
-# All eight weights of $W_{O4}$ have a gradient. The printed worksheet moves two of them (`live2`: those for A and C
-# that are not 0), another reading of it moves three (`live3`), and plain gradient descent all eight (`full`), which
-# is fastest.
+# All eight weights of $W_{O4}$ have a gradient. The printed worksheet moves two of them, those for A and C that are not
+# 0. Another reading of it moves three, and plain gradient descent all eight, which is fastest.
 #
 # ## Exercises
 #
@@ -69,7 +68,7 @@ SVG(example.plots()["loss.svg"])
 
 # %%
 yours = None  # [., ., ., .]
-check("5.1", yours, example=example)
+check("9.1", yours, example=example)
 
 # %% [markdown]
 # **2.** $\partial L / \partial W_{O4}$ has the entries $\text{ctx}_i \cdot (\partial L/\partial
@@ -77,14 +76,14 @@ check("5.1", yours, example=example)
 
 # %%
 yours = None  # [row, column]
-check("5.2", yours, found=found)
+check("9.2", yours, found=found)
 
 # %% [markdown]
 # **3.** What is the sum of the four entries of $\partial L/\partial \text{logit}$, whatever the target?
 
 # %%
 yours = None  # a number
-check("5.3", yours, found=found)
+check("9.3", yours, found=found)
 
 # %% [markdown]
-# **Next:** only the last matrix has learned. Lesson 6 sends the gradient back to all of them.
+# **Next:** only the last matrix has learned. Lesson 10 sends the gradient back to all of them.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 12 · Adam by hand
+# # 18 · Adam by hand
 #
 # Gradient descent has one step size for all weights. Adam gives each weight its own, from two running means that fit on
 # a slip of paper.
@@ -115,21 +115,21 @@ _ = axes.legend()
 
 # %%
 yours = None  # a number
-check("12.1", yours)
+check("18.1", yours)
 
 # %% [markdown]
 # **2.** The first two gradients of a weight are 2 and 0. What is $\hat m$ after the second step?
 
 # %%
 yours = None  # a number
-check("12.2", yours)
+check("18.2", yours)
 
 # %% [markdown]
 # **3.** A model has 7,328 weights. How many numbers does Adam have to remember besides them?
 
 # %%
 yours = None  # a number
-check("12.3", yours)
+check("18.3", yours)
 
 # %% [markdown]
-# **Next:** all parts are there. Lesson 13 puts them together and trains a GPT.
+# **Next:** all parts are there. Lesson 20 puts them together and trains a GPT.

@@ -1,8 +1,8 @@
 # %% [markdown]
-# # 9 · Example 6: a complete transformer
+# # 14 · Example 6: a complete transformer
 #
 # Two blocks, each with attention, a feed-forward layer, layer norms and residuals; an embedding in front, a head at
-# the end. Only layer norm is new. (The embedding picks a row of a table for each token; lesson 11 looks into it.)
+# the end. Only layer norm is new. (The embedding picks a row of a table for each token; lesson 16 looks into it.)
 
 # %%
 import numpy as np
@@ -72,22 +72,22 @@ SVG(plots["attention.svg"])
 
 # %%
 yours = None  # a number
-check("9.1", yours, example=example)
+check("14.1", yours, example=example)
 
 # %% [markdown]
 # **2.** A row $(3, 3, 3)$ goes through layer norm (γ = 1, β = 0). What comes out?
 
 # %%
 yours = None  # [., ., .]
-check("9.2", yours)
+check("14.2", yours)
 
 # %% [markdown]
 # **3.** How many contributions does the embedding get from the two tokens of one pattern?
 
 # %%
 yours = None  # a number
-check("9.3", yours, loss=loss)
+check("14.3", yours, loss=loss)
 
 # %% [markdown]
-# **Next:** lesson 10 holds a printed worksheet against the engine. Or go straight on to lesson 11, which leads to a
+# **Next:** lesson 15 holds a printed worksheet against the engine. Or go straight on to lesson 16, which leads to a
 # GPT.

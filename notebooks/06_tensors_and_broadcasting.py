@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 3 · Tensors and broadcasting
+# # 6 · Tensors and broadcasting
 #
 # Nothing new happens when numbers come in tables. A matrix product is many sums of products, and every entry
 # gets its gradient by the two rules you know. This lesson finds the short way to write that down.
@@ -50,14 +50,15 @@ step(L, title="A linear layer")
 # ## Broadcasting
 #
 # `b` has two entries but was added to three rows: each entry was *used* three times. So three contributions
-# arrive, and they are summed. Undoing a broadcast is a sum, always.
+# arrive, one from each row of the gradient of $Y$, and they are summed. Undoing a broadcast is a sum, always.
 
 # %%
 for v in (X, W, b):
     v.zero_grad()  # backward() adds to what is there, if you run this cell again
 L.backward()
-print(step(L).ledger(b))
-print("sum over rows:", Y.grad.sum(axis=0), "  b.grad:", b.grad)
+for row in Y.grad:
+    print("from a row:", row)
+print("their sum:", Y.grad.sum(axis=0), "  b.grad:", b.grad)
 
 # %% [markdown]
 # A picture of a gradient: which weights would raise the loss?
@@ -91,7 +92,7 @@ Y2 = X.data @ nudged + b.data
 
 # %%
 yours = None  # [[., .], [., .]]
-check("3.1", yours)
+check("6.1", yours)
 
 # %% [markdown]
 # **2.** A scalar $s$ is added to a 4×5 matrix, and the loss is the sum of all entries. $\partial L/\partial
@@ -99,14 +100,14 @@ check("3.1", yours)
 
 # %%
 yours = None  # a number
-check("3.2", yours)
+check("6.2", yours)
 
 # %% [markdown]
 # **3.** The loss is now the *mean* of all entries of that matrix. $\partial L/\partial s$?
 
 # %%
 yours = None  # a number
-check("3.3", yours)
+check("6.3", yours)
 
 # %% [markdown]
-# **Next:** three matrix products and a softmax are attention: lesson 4.
+# **Next:** the bend that turns scores into probabilities, and its loss: lesson 7.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 16 · The backward pass as a program
+# # 23 · The backward pass as a program
 #
 # Backpropagation is a list of ordinary computations. `compile` writes that list down as NumPy code: one line an op,
 # forward and backward, in your own names. You can read it, run it without this library, and it is faster.
@@ -128,21 +128,21 @@ _ = axes.set(xlabel="microseconds for the value and its gradients")
 
 # %%
 yours = None  # a number
-check("16.1", yours, loss=loss)
+check("23.1", yours, loss=loss)
 
 # %% [markdown]
 # **2.** `d_V` is computed by a backward line. What is the number of the forward line that it belongs to?
 
 # %%
 yours = None  # a number
-check("16.2", yours, source=head.source)
+check("23.2", yours, source=head.source)
 
 # %% [markdown]
 # **3.** `compile(lambda a: a * a + a)(3.0)` gives the value and the gradient. Which two numbers? Work them out by hand.
 
 # %%
 yours = None  # [value, gradient]
-check("16.3", yours)
+check("23.3", yours)
 
 # %% [markdown]
 # **That was the last lesson.** Make a worksheet from a formula of your own (`handgrad worksheet --help`), type one into

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 6 · Example 3: full backpropagation
+# # 10 · Example 3: full backpropagation
 #
 # The gradient goes all the way back, through the attention weights, to every matrix and to the tokens themselves. This
 # is the heart of the book.
@@ -30,7 +30,7 @@ stepper = step(loss, title="Example 3: full backpropagation")
 stepper
 
 # %% [markdown]
-# The ledger of $X$, from Python (lesson 16 shows the same backward pass as a program):
+# The ledger of $X$, from Python (lesson 23 shows the same backward pass as a program):
 
 # %%
 print(stepper.ledger("X"))
@@ -65,7 +65,7 @@ SVG(example.plots()["loss.svg"])
 
 # %%
 yours = None  # [., .]
-check("6.1", yours)
+check("10.1", yours)
 
 # %% [markdown]
 # **2.** Look at $\partial L/\partial X$ after the step of $V$ (path 1 of 3). Which share of its final entry
@@ -73,7 +73,7 @@ check("6.1", yours)
 
 # %%
 yours = None  # percent
-check("6.2", yours, stepper=stepper)
+check("10.2", yours, stepper=stepper)
 
 # %% [markdown]
 # **3.** If all entries of $W_V$ were zero, which of $W_Q$, $W_K$, $W_V$, $W_{O4}$ would still get a gradient
@@ -81,7 +81,7 @@ check("6.2", yours, stepper=stepper)
 
 # %%
 yours = None  # how many
-check("6.3", yours, example=example)
+check("10.3", yours, example=example)
 
 # %% [markdown]
-# **Next:** one pattern is learned. Lesson 7 learns three at once.
+# **Next:** one pattern is learned. Lesson 11 learns three at once.

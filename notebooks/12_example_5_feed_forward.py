@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 8 · Example 5: feed-forward layers and the residual
+# # 12 · Example 5: feed-forward layers and the residual
 #
 # After attention each position goes through two linear layers with a ReLU between them, and what came in is
 # added to what came out. That addition, the *residual*, is a path on which a gradient arrives unchanged.
@@ -53,7 +53,7 @@ explain(dead)
 
 # %%
 yours = None  # [., ., .]
-check("8.1", yours)
+check("12.1", yours)
 
 # %% [markdown]
 # **2.** $z = x + f(x)$, and the slope of $f$ at $x$ is 0.01. What is the slope of $z$, and what would it be
@@ -61,7 +61,7 @@ check("8.1", yours)
 
 # %%
 yours = None  # [with, without]
-check("8.2", yours)
+check("12.2", yours)
 
 # %% [markdown]
 # **3.** Twenty such layers in a row, each with slope 0.01 inside. What is the slope of the whole with
@@ -69,7 +69,7 @@ check("8.2", yours)
 
 # %%
 yours = None  # a number
-check("8.3", yours)
+check("12.3", yours)
 
 # %% [markdown]
-# **Next:** one part of a transformer block is missing, layer norm. Lesson 9 adds it and stacks two blocks.
+# **Next:** one part of a transformer block is missing, layer norm: lesson 13.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 11 · From words to heads: what a GPT adds
+# # 16 · From words to heads: what a GPT adds
 #
 # An embedding, positions, a causal mask and several heads turn the attention that you know into that of a GPT. Each
 # takes a few lines, and its numbers can be worked out with a pencil.
@@ -129,22 +129,22 @@ step(L, title="A GPT without its blocks")
 
 # %%
 yours = None  # [., .]
-check("11.1", yours)
+check("16.1", yours)
 
 # %% [markdown]
 # **2.** Four tokens, a causal mask, and all scores are equal. What are the attention weights of the second place?
 
 # %%
 yours = None  # [., ., ., .]
-check("11.2", yours)
+check("16.2", yours)
 
 # %% [markdown]
 # **3.** A GPT of width 64 has 16 heads. By which number is a score divided?
 
 # %%
 yours = None  # a number
-check("11.3", yours)
+check("16.3", yours)
 
 # %% [markdown]
-# **Next:** a GPT has thousands of weights, with gradients of very different sizes. Lesson 12 gives each weight a step
+# **Next:** a GPT has thousands of weights, with gradients of very different sizes. Lesson 18 gives each weight a step
 # size of its own.

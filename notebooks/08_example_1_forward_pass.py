@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 4 · Example 1: a forward pass
+# # 8 · Example 1: a forward pass
 #
 # One attention head reads the tokens A and B and says how likely each of A, B, C, D comes next. This is the first
 # worked example of a book of transformers computed by hand; every table is small enough for a pencil.
@@ -62,7 +62,7 @@ SVG(example.plots()["attention.svg"])
 
 # %%
 yours = None  # 2×2
-check("4.1", yours, example=example)
+check("8.1", yours, example=example)
 
 # %% [markdown]
 # **2.** And the attention weights of the last position (row 1)? Two digits will do: $e^{0.7071} \approx
@@ -70,14 +70,14 @@ check("4.1", yours, example=example)
 
 # %%
 yours = None  # [., .]
-check("4.2", yours, example=example)
+check("8.2", yours, example=example)
 
 # %% [markdown]
 # **3.** Add 5 to every score of a row. By how much does the row of attention weights change?
 
 # %%
 yours = None  # a number
-check("4.3", yours, found=found)
+check("8.3", yours, found=found)
 
 # %% [markdown]
-# **Next:** the model says C with probability 0.25. Lesson 5 makes it a little more sure, in one step.
+# **Next:** the model says C with probability 0.25. Lesson 9 makes it a little more sure, in one step.

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # 15 · Your own PyTorch model, explained
+# # 22 · Your own PyTorch model, explained
 #
 # You have a model in PyTorch, and perhaps a backward pass that you wrote yourself. `capture` runs it once, for
 # real, and records the run as a graph that you can draw, step through and judge. (This lesson needs torch: `pip
@@ -118,7 +118,7 @@ _ = axes.legend()
 
 # %%
 yours = None  # a number
-check("15.1", yours, found=found)
+check("22.1", yours, found=found)
 
 # %% [markdown]
 # **2.** Write the right backward, for one row. Here are $g$, $h$ and $s$; what is $\partial L/\partial x$?
@@ -126,14 +126,14 @@ check("15.1", yours, found=found)
 # %%
 g, h, s = np.array([1.0, 0.0, -1.0, 2.0]), np.array([1.0, -1.0, 1.0, -1.0]), 2.0
 yours = None  # [., ., ., .]
-check("15.2", yours, g=g, h=h, s=s)
+check("22.2", yours, g=g, h=h, s=s)
 
 # %% [markdown]
 # **3.** How many of the run's gradients did the two engines agree on before the first that differs?
 
 # %%
 yours = None  # a number
-check("15.3", yours, found=found)
+check("22.3", yours, found=found)
 
 # %% [markdown]
-# **Next:** a backward pass that you can read as code: lesson 16.
+# **Next:** a backward pass that you can read as code: lesson 23.
