@@ -48,6 +48,7 @@ SPELLINGS = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−–—\u00a0\u202f\u20
 _RESPELL = str.maketrans(SPELLINGS)
 SPACES = " \t\r\n\v\f"
 ROW_ENDS = r"[;\n]"
+SHOWN_CELL = re.compile(r'=IF\(Sheet!\$([A-Z]+)\$(\d+)="","",Sheet!\$\1\$\2\)')
 PROBLEMS = {  # why what was typed is not a number: {0} is what was typed
     "long": "{0} characters are more than a number has",
     "formula": "'{0}' is a formula: write the number that it gives",
@@ -160,7 +161,10 @@ def _from_xlsx(path: Path) -> Answers:
         typed, computed = (
             openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=values) for values in (False, True)
         )
-        return _from_rows(path, map(_as_shown, _rows_of(typed), _rows_of(computed)))
+        rows: Iterable[list[Any]] = map(_as_shown, _rows_of(typed), _rows_of(computed))
+        if "Answers" in typed.sheetnames:
+            rows = _with_cells_of("Sheet", rows, typed, computed)
+        return _from_rows(path, rows)
     except AnswersError:
         raise
     except Exception as error:  # openpyxl fails in many ways on damaged files
@@ -180,13 +184,27 @@ def _refuse_more_rows(path: Path, count: int) -> None:
 
 
 def _rows_of(book: Any) -> Iterator[tuple[Any, ...]]:
-    page = book["Sheet"] if "Sheet" in book.sheetnames else book.worksheets[0]
+    page = next((book[name] for name in ("Answers", "Sheet") if name in book.sheetnames), book.worksheets[0])
     return page.iter_rows(values_only=True)
 
 
 def _as_shown(typed: tuple[Any, ...], computed: tuple[Any, ...]) -> list[Any]:
-    """A row as a person sees it: of a formula the number that it gave, where the spreadsheet stored one."""
-    return [x if y is None else y for x, y in zip(typed, computed, strict=True)]
+    """A row as a person sees it: of a formula the number that it gave, where the spreadsheet stored one. A cell that
+    shows another is left as it is."""
+    return [x if y is None or (isinstance(x, str) and SHOWN_CELL.fullmatch(x)) else y
+            for x, y in zip(typed, computed, strict=True)]  # fmt: skip
+
+
+def _with_cells_of(name: str, rows: Iterable[list[Any]], typed: Any, computed: Any) -> Iterator[list[Any]]:
+    """Rows whose cells show others, `=IF(Sheet!$C$5="","",Sheet!$C$5)`: with what stands there, so that it does not
+    matter whether a spreadsheet has computed the workbook since."""
+    cells: dict[str, Any] = {}
+    for book in (typed, computed):  # of a formula the number that it gave
+        for row in book[name].iter_rows():
+            cells |= {cell.coordinate: cell.value for cell in row if cell.value is not None}
+    for values in rows:
+        shown = [SHOWN_CELL.fullmatch(x) if isinstance(x, str) else None for x in values]
+        yield [x if place is None else cells.get(place[1] + place[2]) for x, place in zip(values, shown, strict=True)]
 
 
 def _from_rows(path: Path, rows: Iterable[list[Any]]) -> Answers:

@@ -1,4 +1,4 @@
-"""A worksheet as an xlsx workbook: to fill in, or live, with one formula in every cell.
+"""A worksheet as an xlsx workbook: tables of cells to fill in, or live, with one formula in every cell.
 
 The live workbook recomputes everything, forward and backward, when a given number changes. Its formulas use + - * / EXP
 LN SQRT MAX ABS IF, which every spreadsheet has; SIN COS ATAN ERF only where the graph does. Text is written as text, so
@@ -15,6 +15,8 @@ from typing import Any
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.text import visible
+from autograd.worksheets.parts import Step
+from autograd.worksheets.plain import PHASES, blank_rows, rows_of
 from autograd.worksheets.sheet import MASKED, Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -26,6 +28,7 @@ PATTERNS = {
     "sigmoid": "(1/(1+EXP(0-{0})))", "tanh": "(1-2/(EXP(2*{0})+1))", "relu": "MAX({0},0)",
     "minimum": "(0-MAX(0-{0},0-{1}))", "sign": "IF({0}>0,1,IF({0}<0,0-1,0))", "where": "IF({0}<>0,{1},{2})",
 }  # fmt: skip
+WIDEST = 16  # columns that tables stand side by side in
 LARGEST_PRODUCT = 8  # whole powers up to it are written as products
 UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -39,52 +42,122 @@ def workbook(sheet: Worksheet, answers: bool) -> bytes:
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     content = io.BytesIO()
     book = xlsxwriter.Workbook(content, options)
-    bold, box = book.add_format({"bold": True}), book.add_format({"bottom": 1, "num_format": "General"})
-    given = book.add_worksheet("Given")
-    page = book.add_worksheet("Sheet")
-    cells = _write_given(given, sheet, bold)
-    heads = ("step", "id", "answer", "what", "formula", *sheet.labels)
-    for column, head in enumerate(heads):
-        page.write_string(0, column, head, bold)
-    for row, blank in enumerate(sheet.blanks, start=1):
-        page.write_number(row, 0, blank.part.step.number)
-        page.write_string(row, 1, _text(blank.id))
-        if answers:
-            formula = "=" + _formula(blank.expr, cells)
-            page.write_formula(row, 2, formula, box, blank.answer)
-        else:
-            page.write_blank(row, 2, None, box)
-        page.write_string(row, 3, _text(blank.what))
-        page.write_string(row, 4, _text(blank.formula if sheet.hints else ""))
-        for column, label in enumerate(sheet.labels.values(), start=5):
-            page.write_string(row, column, _text(label))
-        cells[blank.id] = f"Sheet!$C${row + 1}"
-    page.set_column(1, 2, 18)
-    page.set_column(3, 4, 44)
-    page.freeze_panes(1, 0)
-    page.set_footer("&L" + _text(sheet.footer).replace("&", "&&"))
-    page.activate()
+    _Writer(book, sheet, answers).write()
     book.close()
     return content.getvalue()
 
 
-def _write_given(page: Any, sheet: Worksheet, bold: Any) -> dict[str, str]:
-    """The given numbers, one a row, which may be changed; and the cell of each id."""
-    cells: dict[str, str] = {}
-    page.write_string(0, 0, "given", bold)
-    page.write_string(0, 1, "number", bold)
-    row = 1
-    for table in sheet.givens:
-        for name, value in zip(table.ids.flat, table.values.flat, strict=True):
-            page.write_string(row, 0, _text(name))
-            if math.isfinite(value):
-                page.write_number(row, 1, float(value))
-            else:
-                page.write_string(row, 1, MASKED)
-            cells[name] = f"Given!$B${row + 1}"
-            row += 1
-    page.set_column(0, 0, 24)
-    return cells
+class _Writer:
+    """The page `Sheet`, one table of cells below the other, and the page `Answers`, which lists every blank by its id
+    and shows what its cell holds: that is what `grade` reads."""
+
+    def __init__(self, book: Any, sheet: Worksheet, answers: bool) -> None:
+        self.sheet, self.answers = sheet, answers
+        self.page, self.list = book.add_worksheet("Sheet"), book.add_worksheet("Answers")
+        self.bold, self.large = book.add_format({"bold": True}), book.add_format({"bold": True, "font_size": 14})
+        self.muted = book.add_format({"font_color": "#5b6168"})
+        self.given = book.add_format({"border": 1, "bg_color": "#e8f4ec"})
+        self.box = book.add_format({"border": 1})
+        self.cells: dict[str, str] = {}  # of each id
+        self.row = 0
+
+    def write(self) -> None:
+        footer = "&L" + _text(self.sheet.footer).replace("&", "&&")
+        self._line(self.sheet.title, self.large)
+        self._line("Name", self.bold)
+        self.page.write_blank(self.row - 1, 2, None, self.box)
+        self.cells["name"] = _cell(self.row - 1, 2)
+        self._line(f"Fill in the white boxes: {self.sheet.digits} significant digits.", self.muted)
+        self._givens()
+        phase = ""
+        for step in self.sheet.steps:
+            if step.phase != phase:
+                phase = step.phase
+                self.row += 1
+                self._line(PHASES[phase][0], self.large)
+            self._step(step)
+        self.page.set_column(0, 0, 5)
+        self.page.set_column(1, WIDEST, 10)
+        self.page.hide_gridlines(2)
+        self.page.fit_to_pages(1, 0)
+        self.page.set_footer(footer)
+        self._list()
+        self.page.activate()
+
+    def _line(self, text: str, style: Any, column: int = 0) -> None:
+        self.page.write_string(self.row, column, _text(text), style)
+        self.row += 1
+
+    def _givens(self) -> None:
+        """What is given, which may be changed: tables side by side, as long as there is room."""
+        self.row += 1
+        self._line("Given", self.large)
+        column, height = 1, 0
+        for table in self.sheet.givens:
+            ids, values = list(rows_of(table.ids)), list(rows_of(table.values))
+            if column > 1 and column + len(ids[0]) > WIDEST:
+                self.row, column, height = self.row + height + 1, 1, 0
+            self.page.write_string(self.row, column, _text(table.label), self.bold)
+            for i, (names, numbers) in enumerate(zip(ids, values, strict=True), start=self.row + 1):
+                for j, (name, number) in enumerate(zip(names, numbers, strict=True), start=column):
+                    if math.isfinite(number):
+                        self.page.write_number(i, j, float(number), self.given)
+                    else:
+                        self.page.write_string(i, j, MASKED, self.given)
+                    self.cells[name] = _cell(i, j)
+            column, height = column + len(ids[0]) + 1, max(height, len(ids) + 1)
+        self.row += height
+
+    def _step(self, step: Step) -> None:
+        self.row += 1
+        self._line(f"{step.number}. {step.title}", self.bold)
+        for part in step.parts:
+            how = f" = {part.symbols}" if self.sheet.hints and part.symbols else ""
+            self._line(f"{part.label}{how}", self.muted, 1)
+            for row in blank_rows(part):
+                for column, blank in enumerate(row, start=1):
+                    if blank is None:
+                        self.page.write_string(self.row, column, MASKED)
+                        continue
+                    self.cells[blank.id] = _cell(self.row, column)
+                    if self.answers:
+                        formula = "=" + _formula(blank.expr, self.cells)
+                        self.page.write_formula(self.row, column, formula, self.box, blank.answer)
+                    else:
+                        self.page.write_blank(self.row, column, None, self.box)
+                self.row += 1
+
+    def _list(self) -> None:
+        heads = ("step", "id", "answer", "what", "formula", *self.sheet.labels)
+        for column, head in enumerate(heads):
+            self.list.write_string(0, column, head, self.bold)
+        self.list.write_string(1, 1, "name")
+        self._mirror(1, "name", "")
+        for row, blank in enumerate(self.sheet.blanks, start=2):
+            self.list.write_number(row, 0, blank.part.step.number)
+            self.list.write_string(row, 1, _text(blank.id))
+            self._mirror(row, blank.id, blank.answer if self.answers else "")
+            self.list.write_string(row, 3, _text(blank.what))
+            self.list.write_string(row, 4, _text(blank.formula if self.sheet.hints and blank.operands else ""))
+            for column, label in enumerate(self.sheet.labels.values(), start=5):
+                self.list.write_string(row, column, _text(label))
+        self.list.set_column(1, 2, 18)
+        self.list.set_column(3, 4, 44)
+        self.list.freeze_panes(1, 0)
+
+    def _mirror(self, row: int, name: str, value: Any) -> None:
+        cell = f"Sheet!{self.cells[name]}"
+        self.list.write_formula(row, 2, f'=IF({cell}="","",{cell})', None, value)
+
+
+def _cell(row: int, column: int) -> str:
+    """`$C$5`: row 4, column 2, counted from 0."""
+    letters = ""
+    column += 1
+    while column:
+        column, rest = divmod(column - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return f"${letters}${row + 1}"
 
 
 def _text(text: str) -> str:

@@ -83,7 +83,7 @@ def test_csv_json_and_xlsx_give_the_same_marks(tmp_path):
     s.xlsx(book)
     openpyxl = pytest.importorskip("openpyxl")
     opened = openpyxl.load_workbook(book)
-    for row in opened["Sheet"].iter_rows(min_row=2):
+    for row in opened["Answers"].iter_rows(min_row=3):
         row[2].value = answers[row[1].value]
     opened.save(book)
     for path in (csv, js, book):

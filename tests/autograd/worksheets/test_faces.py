@@ -1,8 +1,10 @@
 """The faces of a sheet: what a blank one must not hold, what each file carries, and names that try to be formulas."""
 
 import csv
+import html
 import io
 import json
+import re
 import zipfile
 from fractions import Fraction
 
@@ -13,6 +15,7 @@ import nn
 from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
+from autograd.worksheets.answers import SHOWN_CELL
 from autograd.worksheets.parts import shown
 from autograd.worksheets.variants import variant
 from tools.marker import sheet_of
@@ -39,13 +42,14 @@ def test_a_blank_sheet_holds_no_key(face):
     assert sheet.identity in blank
 
 
-def test_a_blank_workbook_holds_no_key_and_no_formula(tmp_path):
+def test_a_blank_workbook_holds_no_key_and_no_formula_but_to_show_cells(tmp_path):
     pytest.importorskip("xlsxwriter")
     sheet = small()
     path = sheet.xlsx(tmp_path / "s.xlsx")
     with zipfile.ZipFile(path) as packed:
         whole = "".join(packed.read(name).decode("utf-8", "replace") for name in packed.namelist())
-    assert "<f>" not in whole and not any(len(shown(b.key, 6)) > 6 and shown(b.key, 6) in whole for b in sheet.blanks)
+    assert all(SHOWN_CELL.fullmatch("=" + html.unescape(formula)) for formula in re.findall("<f>(.*?)</f>", whole))
+    assert not any(len(shown(b.key, 6)) > 6 and shown(b.key, 6) in whole for b in sheet.blanks)
 
 
 def test_the_page_prints_its_identity_and_fields_have_labels():
@@ -80,7 +84,8 @@ def test_names_cannot_inject_formulas(tmp_path):
     assert "<script>alert" not in sheet.html() and "<script>alert" not in grade(sheet, {"L": 1}).html()
     openpyxl = pytest.importorskip("openpyxl")
     book = openpyxl.load_workbook(sheet.xlsx(tmp_path / "s.xlsx"))
-    assert not any(cell.data_type == "f" for page in book for row in page.iter_rows() for cell in row)
+    formulas = [cell.value for page in book for row in page.iter_rows() for cell in row if cell.data_type == "f"]
+    assert formulas and all(SHOWN_CELL.fullmatch(formula) for formula in formulas)
     path = tmp_path / "back.csv"
     path.write_text(sheet.csv(answers=True))
     assert grade(sheet, path).score == 1.0
