@@ -23,13 +23,13 @@ from .engine import Value as Value
 from .errors import GradientError as GradientError
 from .expr import Expr as Expr
 from .graph import name as name
+from .modes import detect_nan as detect_nan
+from .modes import no_grad as no_grad
+from .modes import record_lines as record_lines
+from .modes import scope as scope
 from .op import OPS as OPS
 from .op import Op as Op
 from .ops import FUNCTIONS as _FUNCTIONS
-from .recording import detect_nan as detect_nan
-from .recording import no_grad as no_grad
-from .recording import record_lines as record_lines
-from .recording import scope as scope
 from .version import __version__ as __version__
 
 backward = Value.backward

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DataError, ShapeError
+from .modes import check_attached, notice_read
 from .numpy_calls import BY_NUMPY, answer_to, called
 from .plain import MASKED, as_operand
-from .recording import check_attached, notice_read
 
 ndarray = np.ndarray
 _STORES = {opmap["STORE_SUBSCR"], opmap.get("STORE_SLICE")}  # the instruction of `array[i] = v`

@@ -16,7 +16,7 @@ from .plain import copy_array
 
 if TYPE_CHECKING:
     from .engine import Value
-    from .recording import Scope
+    from .modes import Scope
 
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
 

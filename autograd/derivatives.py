@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
+from .callers import warning_depth
 from .engine import Value, walk
 from .errors import BackwardError, LostGradientWarning, ShapeError
 from .gradients import cotangent_for
 from .graph import reach_from, topological
+from .modes import Running, enable_grad, modes, running
 from .op import OPS, rank_of
 from .plain import as_data, as_plain
-from .recording import Running, enable_grad, frames_of_ours, modes, running
 from .tree import flatten, leaves_like, unflatten
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]
@@ -292,7 +293,7 @@ class Trace:
                     f"the gradient is 0, because the result is made of plain numbers: a Value became one by {where}. "
                     "Compute with the Value itself, as in x ** 2; float(x), x.item() and x.data are for looking at it.",
                     LostGradientWarning,
-                    stacklevel=frames_of_ours(),
+                    stacklevel=warning_depth(),
                 )
                 self.run.left.clear()  # once is enough: a jacobian pulls many times
                 return

@@ -24,9 +24,9 @@ from . import gradients
 from .array_like import ArrayLike
 from .attached import Attached, Node, counter, name_or_label
 from .gradients import conform
+from .modes import apply_modes, check_finite_gradient, modes, modes_in_use, notice_read
 from .op import OPS, Op, nothing
 from .plain import as_data, as_operand, as_operands, as_plain, as_wide, is_mask
-from .recording import apply_modes, check_finite_gradient, modes, modes_in_use, notice_read
 
 ndarray = np.ndarray
 new = object.__new__

@@ -20,7 +20,6 @@ from .engine import Value
 from .errors import DataError
 from .op import OPS, Op, apply
 from .operators import Operators
-from .quiet import quiet
 
 
 class _Unknown:
@@ -135,7 +134,7 @@ class Expr(Operators):
         same = all(a is b for a, b in zip(args, self.args, strict=True))
         return self if same else Expr.applied(self.op, args, self.value)
 
-    @quiet
+    @np.errstate(all="ignore")
     def run(self, values: Any) -> Any:
         """Compute the formula again: on numbers, or on any other carrier of the table's ops.
 
@@ -218,7 +217,7 @@ class Expr(Operators):
         raise TypeError("formulas are not compared by `==`; in a rule, write equal(x, y) instead")
 
 
-@quiet  # a formula is needed also where its number is not
+@np.errstate(all="ignore")  # a formula is needed also where its number is not
 def _number(op: Op, args: Sequence[Expr]) -> Any:
     return op.compute(*(x.value for x in args))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .engine import Value, by_stamp, reach
-from .recording import Scope, scope
+from .modes import Scope, scope
 
 __all__ = ["Scope", "leaves", "made_from", "reach_from", "scope", "topological"]
 

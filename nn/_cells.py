@@ -14,7 +14,6 @@ import numpy as np
 
 from autograd import Value, concatenate
 from autograd.errors import BackwardError, DataError, NonFiniteError
-from autograd.quiet import ignoring
 
 from .module import Module
 
@@ -256,7 +255,7 @@ def _square(name: str, g: Any) -> float:
     return square
 
 
-@ignoring("over", "invalid")  # both are looked into by whoever asks
+@np.errstate(over="ignore", invalid="ignore")  # both are looked into by whoever asks
 def _square_of(vector: np.ndarray) -> float:
     return float(np.dot(vector, vector))
 

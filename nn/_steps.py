@@ -16,7 +16,6 @@ import autograd as ag
 from autograd.errors import DataError
 from autograd.gradients import cotangent_for
 from autograd.program.trace import gradient_values
-from autograd.quiet import quiet
 
 from .module import Module
 from .optim import Optimizer, accumulate, check_loss, clip_factor, clip_grad_norm
@@ -123,7 +122,7 @@ class WholeStep(CompiledStep):
 
         return ag.compile(stepped, backend, gradients=False)
 
-    @quiet  # squares may overflow; traced, one that is 0 is moved below it
+    @np.errstate(all="ignore")  # squares may overflow; traced, one that is 0 is moved below it
     def gradients(self, batches: list[Any]) -> float:
         """The same, with the moved parameters as well, which nobody sees before `move`."""
         cells = self.optimizer.cells()

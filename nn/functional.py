@@ -15,9 +15,9 @@ import numpy as np
 import autograd as ag
 from autograd import gelu, layer_norm, linear, log_softmax, relu, rms_norm, sigmoid, silu, softmax, tanh
 from autograd.errors import AxisError, DataError, ShapeError
+from autograd.modes import drawn
 from autograd.ops.rows import is_whole
 from autograd.plain import as_array
-from autograd.recording import drawn
 
 from .init import generator
 

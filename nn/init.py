@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from autograd.quiet import default_rng
-
 __all__ = ["generator", "glorot", "he", "linear", "normal", "uniform"]
 
 
@@ -22,7 +20,7 @@ def generator(rng: Any = None) -> np.random.Generator:
     85
     """
     if rng is None or isinstance(rng, np.random.Generator | int | np.integer):
-        return default_rng(rng)
+        return np.random.default_rng(rng)
     raise TypeError(f"rng is a seed (a whole number), a numpy.random.Generator, or None; got {rng!r:.60}")
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from autograd.callers import warning_depth
 from autograd.errors import DataError
 from autograd.files import write_whole
-from autograd.recording import frames_of_ours
 
 __all__ = ["load", "read", "save", "write"]
 
@@ -68,7 +68,7 @@ def warn_of_unsaved(what: Any) -> None:
         warnings.warn(
             f"the file does not hold {', '.join(unsaved)}, which forward changes. Make it a buffer, "
             f"self.{unsaved[0].rpartition('.')[2]} = nn.Buffer(...), and it is saved and loaded",
-            stacklevel=frames_of_ours(),
+            stacklevel=warning_depth(),
         )
 
 

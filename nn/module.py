@@ -18,8 +18,7 @@ import numpy as np
 from autograd import Op, Value, stack
 from autograd.attached import Attached
 from autograd.errors import DataError, HandgradError, ShapeError
-from autograd.recording import USUAL, Modes, Scope, modes, modes_in_use, no_grad
-from autograd.set_back import sets_back
+from autograd.modes import Modes, Scope, modes, no_grad
 
 from .buffer import Buffer, Kind, Place
 
@@ -74,21 +73,19 @@ class Module:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`; every node made meanwhile remembers that it was made here."""
         # This is `with scope(name, kind, self):` written out, since every call of every layer pays for it.
-        around = modes.now()
+        around = modes.now
         parent = None if around.note is None else around.note.scope
         name = "" if parent is None else self._name_in(parent)
         here = Scope(name, self.__class__.__name__, parent, self)
         try:
-            if around is USUAL:
-                modes_in_use.add(id(modes.mark))
-            modes.innermost = Modes(around, None, Attached(None, here), around.switches)
+            modes.change(Modes(*around[:4], Attached(None, here)))
             return self.forward(*args, **kwargs)
         except HandgradError as error:
             if here.path and not hasattr(error, "__notes__"):
                 error.add_note(f"in {here.path} ({here.kind})")
             raise
         finally:
-            modes.innermost = around
+            modes.change(around)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Buffer):
@@ -276,13 +273,14 @@ def evaluating(model: Module, f: Callable[[], T]) -> T:
     """What `f` gives with the model in evaluation mode and nothing recorded; afterwards each of its modules is in the
     mode it was in.
     """
-    set_back = sets_back("training", (module for _, module in model.named_modules()))
+    before = [(module, module.training) for _, module in model.named_modules()]
     try:
         model.eval()
         with no_grad():
             return f()
     finally:
-        set_back()
+        for module, training in before:
+            object.__setattr__(module, "training", training)
 
 
 def record(op: Op, *inputs: Any) -> Value:

@@ -11,8 +11,11 @@ themselves down, with the names that `let` gives, and so a stepper's page shows 
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +39,23 @@ __all__ = [
     "step_decay",
     "warmup",
 ]
+
+
+@contextlib.contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Inside, Ctrl-C is only noted; it is raised when the block has ended."""
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread gets signals
+        return
+    pressed: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *given: pressed.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if pressed:
+            before(*pressed[0])
 
 
 class Optimizer:
@@ -75,14 +95,15 @@ class Optimizer:
         return f"<{type(self).__name__} of {moves}: {settings}; {counted(self.steps, 'step')} so far>"
 
     def step(self) -> None:
-        """Move every parameter that trains, each by its gradient."""
+        """Move every parameter that trains, each by its gradient: all of them, or on an error none. Ctrl-C waits."""
         cells = self.cells()
         gradients = [cell.gradient() for cell in cells]  # raises, if at all, before anything has moved
         rate = self.rate
-        self.steps += 1
-        for cell, gradient in zip(cells, gradients, strict=True):
-            moved = self.move(cell.read(), gradient, cell.remembered, cell.step(), rate, cell.spare, cell.spare2)
-            cell.write(*moved)
+        with _ctrl_c_waits():
+            self.steps += 1
+            for cell, gradient in zip(cells, gradients, strict=True):
+                moved = self.move(cell.read(), gradient, cell.remembered, cell.step(), rate, cell.spare, cell.spare2)
+                cell.write(*moved)
 
     def move(
         self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None

@@ -23,7 +23,6 @@ import numpy as np
 
 import autograd as ag
 from autograd.errors import DataError, NonFiniteError
-from autograd.quiet import default_rng
 
 from ._steps import Step, compiled_step, parts_of
 from .checkpoint import load_checkpoint, save_checkpoint
@@ -74,7 +73,7 @@ class Batches:
         epoch, place = divmod(step, len(self))
         which, order = self._shuffled
         if which != (self.seed, epoch):
-            order = default_rng((self.seed, epoch)).permutation(self.rows)
+            order = np.random.default_rng((self.seed, epoch)).permutation(self.rows)
             self._shuffled = (self.seed, epoch), order
         picked = order[place * self.batch_size : (place + 1) * self.batch_size]
         return tuple(array[picked] for array in self.arrays)
@@ -234,7 +233,7 @@ def _check_finite(batches: list[Any], t: int) -> None:
 def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Batch]:
     """The batch of a step, as a function of the step alone."""
     if callable(data):
-        return lambda step: data(default_rng((seed, step)))
+        return lambda step: data(np.random.default_rng((seed, step)))
     return Batches(data, batch_size, seed)
 
 

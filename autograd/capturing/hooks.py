@@ -12,7 +12,7 @@ import torch
 import autograd as ag
 
 from ..engine import Value
-from ..recording import Scope
+from ..modes import Scope
 from .calls import TorchCall, as_function
 from .opaque import opaque_op
 from .places import user_frame

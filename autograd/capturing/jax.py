@@ -14,9 +14,8 @@ import autograd as ag
 
 from ..engine import Value
 from ..errors import DataError, HandgradError
+from ..modes import Scope
 from ..op import Op
-from ..quiet import quiet
-from ..recording import Scope
 from .jaxpr import Flat, Step, is_real
 from .lax import LAX
 from .places import Namer, Noted, argument_names
@@ -114,7 +113,7 @@ class JaxRecorder:
             call.function = None if step.rule is None else SimpleNamespace(backward=unwrapped(step.rule))
             self._add(call, step)
 
-    @quiet
+    @np.errstate(all="ignore")
     def _made(self, step: Step, operands: list[Any], flat: Flat) -> Any:
         with self._noted(step):
             return self._ours(step, operands, flat) or self._opaque(step, operands, flat)

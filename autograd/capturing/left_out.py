@@ -17,7 +17,6 @@ import numpy as np
 from ..engine import Value, contributions
 from ..formula.names import Names
 from ..graph import made_from, reach_from
-from ..quiet import allclose
 from .run import Call
 
 Array = np.ndarray[Any, Any]
@@ -112,7 +111,7 @@ def pulled(value: Value, seeds: Mapping[Value, Any], stop: list[Value], factors:
 
 def same(ours: Array, theirs: Array) -> bool:
     scale = float(np.max(np.abs(theirs), initial=0.0))
-    return math.isfinite(scale) and bool(allclose(ours, theirs, rtol=0, atol=1e-9 * scale))
+    return math.isfinite(scale) and bool(np.allclose(ours, theirs, rtol=0, atol=1e-9 * scale))
 
 
 def proportional(ours: Array, theirs: Array) -> bool:

@@ -15,7 +15,6 @@ from ..engine import Value
 from ..formula.names import Names
 from ..formula.numbers import DIGITS, LARGEST_TABLE, cell, dimensions, rough, shows_entries
 from ..graph import topological
-from ..set_back import sets_back
 from .report import differing, verdict, witnesses
 
 if TYPE_CHECKING:
@@ -37,13 +36,14 @@ def whole(found: Comparison) -> Drawing:
     assert found.run is not None
     seeds = starting_gradients(found.run)
     gradients = our_gradients(seeds)
-    set_back = sets_back("grad", gradients)
+    before = {node: node.grad for node in gradients}
     try:
         for node, gradient in gradients.items():
             node.grad = gradient  # while it is drawn
         return draw(next(iter(seeds)), title=f"{found.title}: every gradient agrees")
     finally:
-        set_back()
+        for node, gradient in before.items():
+            node.grad = gradient
 
 
 def scene_of(found: Comparison) -> Scene:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..attached import Attached
 from ..engine import Value
-from ..recording import Block, Modes, Scope
+from ..modes import ModeBlock, Modes, Scope
 
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -44,7 +44,7 @@ class Place:
         return f"{os.path.basename(self.file)}:{self.line}"
 
 
-class Noted(Block):
+class Noted(ModeBlock):
     """A block in which every new node is recorded, also within `no_grad`, with this scope and line."""
 
     def __init__(self, scope: Scope | None, place: Place | None) -> None:
@@ -53,7 +53,7 @@ class Noted(Block):
 
     def inside(self, around: Modes) -> Modes:
         """The modes in force inside."""
-        return Modes(around, self, self.note, super().inside(around).switches)
+        return super().inside(around)._replace(note=self.note)
 
 
 def argument_names(function: Any, count: int) -> list[str]:

@@ -20,8 +20,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 
 from ..engine import Value
 from ..errors import DataError, HandgradError
-from ..quiet import quiet
-from ..recording import Scope
+from ..modes import Scope
 from .aten import NotMapped, rule_for
 from .calls import TorchCall, as_function
 from .followed import Followed
@@ -246,7 +245,7 @@ class Recorder(TorchDispatchMode):
 
     # --- the three levels -----------------------------------------------------------------------------------
 
-    @quiet
+    @np.errstate(all="ignore")
     def _by_rule(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, ...] | None:
         """What our table makes of a call: a tuple of Values (None: no gradient), or None if it has no rule for it."""
         rule = rule_for(name_of(func)) if func.namespace == "aten" else None

@@ -11,8 +11,8 @@ import numpy as np
 from ..engine import Value
 from ..errors import DataError, counted
 from ..graph import topological
+from ..modes import Scope
 from ..op import OPS
-from ..recording import Scope
 from .places import Place
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from ..engine import Value, counter
 from ..errors import DataError
 from ..expr import rule
 from ..graph import made_from
+from ..modes import record_lines
 from ..op import apply
-from ..quiet import allclose, quiet
-from ..recording import record_lines
 from ..rules import own_names
 from .report import Entry, Part, Report
 from .subject import Subject, cotangents
@@ -80,7 +79,7 @@ def _forgotten_g(report: Report, subject: Subject) -> list[str]:
     for_one = subject.gradients([1.0] * len(subject.outs))
     for entries, g in zip(report.parts, for_one):
         slopes = entries.judged.slope[entries.rows]
-        if g is None or np.size(g) != slopes.size or not allclose(np.reshape(g, -1), slopes, rtol=1e-4):
+        if g is None or np.size(g) != slopes.size or not np.allclose(np.reshape(g, -1), slopes, rtol=1e-4):
             return []
     return ["right if the gradient that arrives at the result is 1, and wrong if it is not: does a rule forget g?"]
 
@@ -112,7 +111,8 @@ class _Compared:
 
     def like(self, other: Array) -> bool:
         """Whether the gradient is these numbers instead."""
-        return other.shape == self.shape and allclose(self.gradient, other, rtol=1e-4, atol=float(3 * self.error.max()))
+        slack = float(3 * self.error.max())
+        return other.shape == self.shape and np.allclose(self.gradient, other, rtol=1e-4, atol=slack)
 
 
 def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         yield f"{c.name}: only {c.name}{index} is wrong; the other {c.wrong.size - 1} entries are right"
     yield from _moved(c, every)
     gap = g - d
-    if g.size > 2 and allclose(gap, gap.flat[0], rtol=1e-3, atol=float(3 * c.error.max())):
+    if g.size > 2 and np.allclose(gap, gap.flat[0], rtol=1e-3, atol=float(3 * c.error.max())):
         yield f"{c.name}: off by {gap.flat[0]:.6g} everywhere: a term is missing, such as a mean or a bias"
 
 
@@ -141,7 +141,7 @@ def _ratios(c: _Compared, subject: Subject) -> Iterator[str]:
     if not seen.any() or not c.wrong[seen].all():
         return
     ratios = c.gradient[seen] / c.slope[seen]
-    if not allclose(ratios, ratios[0], rtol=1e-4) or abs(ratios[0]) < 1e-9:
+    if not np.allclose(ratios, ratios[0], rtol=1e-4) or abs(ratios[0]) < 1e-9:
         return
     r = float(ratios[0])
     if abs(r + 1) < 1e-4:
@@ -294,7 +294,7 @@ class _Trial:
         """What the op saw there: `x[0] = 2`."""
         return f"{entry.where} = {np.asarray(self.plain[self.names.index(entry.input)])[entry.index]:.6g}"
 
-    @quiet
+    @np.errstate(all="ignore")
     def _rule_text(self, entry: Entry) -> str:
         """The rule for one input as a person would write it, where it prints."""
         try:

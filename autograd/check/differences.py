@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import default_rng, quiet
 from .probe import EPS64, Probe, usual_step
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +84,7 @@ class Climb:
     noise: float  # of the weighted sum
 
 
-@quiet
+@np.errstate(all="ignore")
 def climb(probe: Probe, places: Array) -> Climb:
     """Look at some entries with every step that could be the right one."""
     x = probe.x[places]
@@ -206,7 +205,7 @@ def noise(probe: Probe) -> float:
     """
     x = probe.x
     epsilon = probe.epsilon()
-    signs = np.where(default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
+    signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
     own = np.where(np.isfinite(x), np.where(x == 0, 1.0, np.abs(x)), 0.0) * signs
     spacings = epsilon * np.array([s for s in SPACINGS if s * epsilon < 1e-3])
     points = (spacings[:, None, None] * (TABLE + np.array(CENTRES)[:, None])).reshape(-1, 1)
@@ -254,7 +253,7 @@ def taylor_slope(probe: Probe, gradient: Array, seed: int) -> float | None:
 
     None where rounding hides the answer (a linear function has no remainder at all).
     """
-    v = default_rng(seed).choice([-1.0, 1.0], probe.x.shape) * np.maximum(1e-3, np.abs(probe.x))
+    v = np.random.default_rng(seed).choice([-1.0, 1.0], probe.x.shape) * np.maximum(1e-3, np.abs(probe.x))
     v = np.where(np.isfinite(v), v, 0.0)
     slope = float(gradient @ v)
     t = 2.0 ** -np.arange(4, 16)

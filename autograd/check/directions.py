@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..quiet import default_rng
 from .differences import look, noise
 from .probe import Probe
 from .verdict import rounding_of
@@ -28,7 +27,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 def places_to_judge(probe: Probe, gradient: Array, seed: int, notes: list[str]) -> Array:
     """Every entry of the small inputs; of a large one some, and those to which a failing direction leads."""
-    rng = default_rng(seed)
+    rng = np.random.default_rng(seed)
     chosen = []
     for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
         if stop - start <= EVERY:

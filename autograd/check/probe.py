@@ -11,7 +11,6 @@ import numpy as np
 
 from ..op import shape_of
 from ..program.replay import Replay
-from ..quiet import allclose, default_rng
 from .subject import Array, Subject
 
 FLOAT64 = np.dtype(np.float64)
@@ -109,7 +108,7 @@ class Probe:
         """Whether the engine gives the same gradient once more, but for rounding."""
         again = self.unweighted(self.subject.gradients(self.pulled_with))
         slack = self.coarse * np.abs(again).max(initial=0.0)
-        return allclose(self.engine, again, rtol=1e3 * self.coarse, atol=slack, equal_nan=True)
+        return np.allclose(self.engine, again, rtol=1e3 * self.coarse, atol=slack, equal_nan=True)
 
     def rounding(self, places: Array, slope: Array, error: Array) -> Array:
         """How far rounding may have moved the engine's gradient at some places, where the slope is known to `error`.
@@ -140,7 +139,7 @@ class Probe:
     @functools.cached_property
     def _wobble(self) -> Array:
         """How far the gradient moves if every number that was recorded is off by its last digit."""
-        rng = default_rng(self.x.size)
+        rng = np.random.default_rng(self.x.size)
         moved = np.zeros(self.x.size)
         for _ in range(3):
             jittered = self.unweighted(self.subject.jittered(self.pulled_with, rng))

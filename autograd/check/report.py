@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import counted, printable
-from ..quiet import quiet
 from .verdict import VERDICTS, Judged
 
 SHOWN = 8  # rows of the table
@@ -140,7 +139,7 @@ class Report:
         return sorted(bad, key=lambda e: (-VERDICTS.index(e.verdict), -_gap(e)))
 
     @property
-    @quiet
+    @np.errstate(all="ignore")
     def worst(self) -> float:
         """The largest gap between gradient and difference, relative to the larger of the two and its input's scale."""
         gaps = [0.0]

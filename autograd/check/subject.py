@@ -16,11 +16,9 @@ from ..engine import Value, walk
 from ..errors import DataError
 from ..gradients import refuse_stale, run_leaf_hooks
 from ..graph import made_from
+from ..modes import enable_grad, modes
 from ..plain import as_plain
 from ..program.replay import Replay
-from ..quiet import default_rng
-from ..recording import enable_grad, modes
-from ..set_back import sets_back
 from ..tree import LEAF, flatten, paths, unflatten
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +27,13 @@ T = TypeVar("T")
 
 def gives_back(inputs: Sequence[Any]) -> Callable[[], Any]:
     """A function that gives the Values among the inputs back the data that they have now; call it in a `finally`."""
-    return sets_back("_data", (x for x in flatten(list(inputs))[0] if isinstance(x, Value)))
+    before = [(x, x._data) for x in flatten(list(inputs))[0] if isinstance(x, Value)]
+
+    def give_back() -> None:
+        for x, data in before:
+            x._data = data
+
+    return give_back
 
 
 class Subject(Trace):
@@ -293,7 +297,7 @@ def cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[A
 
 
 def _cotangents(seed: int, shapes: tuple[tuple[int, ...] | None, ...]) -> tuple[Any, ...]:
-    rng = default_rng(seed)
+    rng = np.random.default_rng(seed)
     weights: list[Any] = []
     for shape in shapes:
         if shape is None:

@@ -34,7 +34,7 @@ PARTS = {
     "check": "Gradient checks",
     "program": "Programs",
     "capturing": "Models of other libraries",
-    "recording": "What is recorded",
+    "modes": "What is recorded",
     "custom": "What an op is",
     "op": "What an op is",
     "expr": "What an op is",

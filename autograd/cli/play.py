@@ -13,6 +13,8 @@ import sys
 import webbrowser
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from autograd.cli import CommandError, Subparsers
 
 if TYPE_CHECKING:
@@ -47,7 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
     from autograd.playing.formula import FormulaError
     from autograd.playing.graph import build, with_numbers
     from autograd.playing.parser import parse
-    from autograd.quiet import quiet
 
     text = arguments.formula
     try:
@@ -60,7 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not variables:
         chosen = " ".join(f"{name}={number:g}" for name, number in numbers.items())
         print(f"from numbers of its own; for yours: handgrad play {shlex.quote(text)} {chosen}", file=sys.stderr)
-    return quiet(show)(root, arguments, title=text)  # the steps themselves show where a number stops being finite
+    with np.errstate(all="ignore"):  # the steps themselves show where a number stops being finite
+        return show(root, arguments, title=text)
 
 
 def _pointed(text: str, error: FormulaError) -> str:

@@ -27,8 +27,8 @@ def register(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     from autograd.graph import name
+    from autograd.modes import record_lines
     from autograd.program.source import source_of_graph
-    from autograd.recording import record_lines
 
     with record_lines():
         root, names = root_of(arguments.what)

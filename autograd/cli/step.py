@@ -44,7 +44,7 @@ def add_faces(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from autograd.recording import record_lines
+    from autograd.modes import record_lines
 
     with record_lines():
         root, names = root_of(arguments.what)

@@ -37,7 +37,6 @@ from autograd.formula.numbers import (
     table,
 )
 from autograd.formula.writers.writer import SUM
-from autograd.quiet import quiet
 
 FAR_SIZE, FAR_RATIO = 5e3, 1e3  # an entry so large, and so many times as large as all smaller ones, is written apart
 MOSTLY = 0.01  # of a number: what its short form may be off
@@ -180,7 +179,7 @@ def entries_block(array: Any, digits: int, caption: str, kind: str) -> Block:
     return Block(f"{caption} {numbers.power}".strip(), numbers, kind, tuple(slices))
 
 
-@quiet
+@np.errstate(all="ignore")
 def far_off(data: Any) -> Any:
     """Which entries are so much larger than the others that they would take all of their digits, as the −10⁹ of a mask
     would; None if there are none."""
@@ -370,7 +369,7 @@ def _finite(data: Any) -> bool:
     return _all_finite(data)
 
 
-@quiet
+@np.errstate(all="ignore")
 def _all_finite(data: Any) -> bool:
     # One NaN or infinity makes the sum so; only a sum that overflowed has to be looked at in full.
     return bool(np.isfinite(np.sum(data)) or np.all(np.isfinite(data)))

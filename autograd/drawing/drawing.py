@@ -22,7 +22,6 @@ from autograd.drawing.scene import Scene
 from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.text import xml
-from autograd.set_back import without_collection
 
 SLIDE = (1240, 590)  # pixels that a slide leaves for a drawing
 READABLE = 0.7  # of full size; below it, numbers are too small to read in a lecture
@@ -113,7 +112,6 @@ class Drawing:
         """The picture: self-contained, accessible, light and dark."""
         return self.themed(self.theme)
 
-    @without_collection
     def themed(self, theme: str | Mapping[str, str]) -> str:
         """The SVG with the theme fixed to "light" or "dark", following the reader's system ("auto"), or in colours and
         fonts of your own."""

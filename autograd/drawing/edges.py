@@ -23,7 +23,6 @@ from autograd.formula.text import PRIME
 from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import plain_text, shown
 from autograd.gradients import edited_inputs
-from autograd.quiet import quiet
 
 WIDEST, DECADE, THINNEST = 10.0, 1.7, 1.5  # pixels: the largest norm, one power of ten less, the least
 NO_GRADIENT = "no gradient yet: call backward() first"
@@ -152,7 +151,7 @@ class Edges:
         return tuple(notes)
 
 
-@quiet  # what went wrong in the backward pass is shown, not warned of again
+@np.errstate(all="ignore")  # what went wrong in the backward pass is shown, not warned of again
 def _contributions(node: Value, gradient: Any) -> list[Any]:
     """What each operand gets when `gradient` arrives, in order; None where nothing flows, or has arrived yet."""
     if gradient is None:

@@ -18,8 +18,8 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.formula.numbers import count
+from autograd.modes import Scope
 from autograd.ops.arithmetic import add, mul
-from autograd.recording import Scope
 
 if TYPE_CHECKING:
     from autograd.drawing.options import Options

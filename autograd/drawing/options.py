@@ -12,7 +12,7 @@ from autograd.drawing.roles import as_leaves
 from autograd.engine import Value
 from autograd.formula.names import Names
 from autograd.graph import calls_around
-from autograd.recording import Scope
+from autograd.modes import Scope
 
 EDGES = (None, "rule", "numbers")
 DETAILS = ("full", "brief")

@@ -31,10 +31,8 @@ from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
 from autograd.gradients import edited_inputs
 from autograd.graph import calls_around, topological
+from autograd.modes import Scope, enable_grad
 from autograd.op import Op, apply
-from autograd.quiet import quiet
-from autograd.recording import Scope, enable_grad
-from autograd.set_back import without_collection
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 TOLD_UP_TO = 1000  # cards that say on hover what they show; beyond it a file gets too large
@@ -75,7 +73,6 @@ class Reader:
         self.names.stand_in(self.folded.stand_ins())
         self.names.read(filter(self.folded.shows, self.nodes))
 
-    @without_collection
     def scene(self) -> Scene:
         """The picture as data."""
         tooltips = self.folded.size <= TOLD_UP_TO
@@ -292,7 +289,7 @@ def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:
     return lambda node: any(map(chosen, calls_around(node)))
 
 
-@quiet
+@np.errstate(all="ignore")
 def _one_pass(nodes: list[Value]) -> dict[Value, tuple[Any, float]]:
     """What each leaf gets from the nodes that use it, whose gradients are known; and how much was added up."""
     sums: dict[Value, tuple[Any, float]] = {}

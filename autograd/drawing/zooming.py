@@ -18,7 +18,6 @@ from autograd.formula.names import Names
 from autograd.formula.scalars import Entries, object_array
 from autograd.graph import topological
 from autograd.op import Op, apply, shape_of
-from autograd.quiet import allclose, default_rng
 
 MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture is too crowded to read
 
@@ -139,14 +138,14 @@ def _check_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any
     assert value.op is not None
     loose = 1e-4 if value.dtype == np.float32 else 1e-9
     expected = value.data if entry is None else np.asarray(value.data)[entry]
-    if not allclose(root.data, expected, rtol=loose, atol=loose, equal_nan=True):
+    if not np.allclose(root.data, expected, rtol=loose, atol=loose, equal_nan=True):
         raise GradientError(
             f"zoom: spelled out in scalars, {value.op.name} gives {root.data!r}; the op gives {expected!r}"
         )
     if not value.requires_grad:
         return
     known = value.grad is not None
-    arriving = np.asarray(value.grad if known else default_rng(0).normal(size=value.shape))
+    arriving = np.asarray(value.grad if known else np.random.default_rng(0).normal(size=value.shape))
     if entry is not None:
         whole, arriving = arriving, np.zeros(value.shape)
         arriving[entry] = whole[entry]
@@ -157,7 +156,7 @@ def _check_equal(value: Value, root: Value, seen: dict[int, Entries], entry: Any
     for x in value.parents:
         cells = seen[id(x)].array
         spelled = np.array([0.0 if cell.grad is None else cell.grad for cell in cells.ravel()]).reshape(x.shape)
-        if id(x) in sent and not allclose(spelled, sent[id(x)], rtol=loose, atol=loose, equal_nan=True):
+        if id(x) in sent and not np.allclose(spelled, sent[id(x)], rtol=loose, atol=loose, equal_nan=True):
             raise GradientError(
                 f"zoom: spelled out in scalars, {value.op.name} sends {spelled!r} to {x.name or 'an input'}; "
                 f"the op sends {sent[id(x)]!r}"

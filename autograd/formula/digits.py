@@ -17,7 +17,6 @@ from autograd.expr import Expr
 from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import DIGITS, EXACT, Notation, agree, as_printed, notation, table
 from autograd.formula.writers.pieces import pages
-from autograd.quiet import quiet
 
 MOST_DIGITS = 12  # a line that needs more is not written out
 MOST_IN_COLUMNS = 8  # of the numbers of a ledger that is shown whole
@@ -132,7 +131,7 @@ class Digits:
         """Does the line, done by hand, round to the digits printed of its result?"""
         return self._holds(line) if id(line) in self._keys else self._comes_out(line)
 
-    @quiet  # infinities are compared below
+    @np.errstate(all="ignore")  # infinities are compared below
     def _comes_out(self, line: Line) -> bool:
         written = self.written(line.result)
         if written is None:
@@ -204,7 +203,7 @@ class Digits:
             found = self._exact[key, written] = agree(self._seen(key, written), self.values[key], EXACT)
         return found
 
-    @quiet  # infinities are what they are
+    @np.errstate(all="ignore")  # infinities are what they are
     def _round_to_cards(self) -> bool:
         """A longer notation must round to the shorter one that a card shows: −0.379949, not −0.37995."""
         changed = False

@@ -11,7 +11,7 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.graph import calls_around
-from autograd.recording import Scope
+from autograd.modes import Scope
 
 DEEPEST = 8  # lists and objects within one another: mlp.layers[0].neurons[1].w[2] is six
 PACKAGES = tuple({sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")})

@@ -22,7 +22,6 @@ from autograd.formula.text import ELLIPSIS, PRIME, abridged
 from autograd.formula.writers.symbols import Edge, Symbols
 from autograd.formula.writers.writer import ATOM, SAID, hold_of_name
 from autograd.op import shape_of
-from autograd.quiet import quiet
 from autograd.rules import rule_or_its_name
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
@@ -201,7 +200,7 @@ class Names:
             return int(x)
         return self.operand(x, node) if mark is None else Expr(chr(_FIRST_MARK + mark), getattr(x, "_data", x))
 
-    @quiet  # the text is needed for every input, also where its number is not
+    @np.errstate(all="ignore")  # the text is needed for every input, also where its number is not
     def _pulled(self, node: Value, inputs: list[Any]) -> tuple[tuple[str, str] | None, ...]:
         assert node.op is not None
         g, out = Expr(self.gradient_word, node.data), Expr(_RESULT, node.data)

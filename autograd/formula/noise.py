@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from autograd.quiet import quiet
-
 NOISE = 8.0  # a number no larger than so many times its own rounding error is 0
 JITTERS = 3
 FURTHER = 64.0  # times as far, to tell a jump from rounding errors
@@ -30,7 +28,7 @@ def without_noise(value: Any, noise: Any) -> Any:
     return np.where(np.abs(value) <= NOISE * noise, 0.0, value)
 
 
-@quiet
+@np.errstate(all="ignore")
 def noises_of(compute: Any, values: Sequence[Any], results: list[Any] | None = None, noises: Any = None) -> list[Any]:
     """How much each result of `compute` moves when its inputs move by their rounding errors: the last digit of a float,
     or the noise of each, if `noises` are given.

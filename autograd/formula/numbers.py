@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autograd.quiet import allclose, ignoring
-
 DIGITS = 4
 LARGEST_TABLE = (4, 4)  # rows, columns shown in full
 LONGEST_VECTOR = 6
@@ -300,7 +298,7 @@ def agree(x: Any, y: Any, rtol: float, atol: Any = 0.0) -> bool:
     """`allclose`, with NaN equal to NaN; at once for two lone numbers, of which a page compares thousands."""
     if isinstance(x, float) and isinstance(y, float):
         return bool(x == y or (math.isfinite(y) and abs(x - y) <= atol + rtol * abs(y)) or (x != x and y != y))
-    return bool(allclose(x, y, rtol=rtol, atol=atol, equal_nan=True))
+    return bool(np.allclose(x, y, rtol=rtol, atol=atol, equal_nan=True))
 
 
 def json_number(x: Any) -> Any:
@@ -310,7 +308,7 @@ def json_number(x: Any) -> Any:
     return int(x) if isinstance(x, bool) else x
 
 
-@ignoring("over", "under")
+@np.errstate(over="ignore", under="ignore")
 def norm(array: Any) -> float:
     """The Euclidean norm of all entries, also where their squares overflow or underflow."""
     entries = np.ravel(array)

@@ -50,7 +50,6 @@ from autograd.formula.scalar_tables import Program, Table
 from autograd.formula.scalars import Entries, Opener, object_array, plain_number
 from autograd.formula.walk import Walk
 from autograd.op import OPS, Op, apply
-from autograd.quiet import allclose, quiet
 from autograd.rules import rule_as_text
 
 FORWARD, BACKWARD = "forward", "backward"
@@ -112,7 +111,7 @@ class _Builder:
 
     # --- forward -------------------------------------------------------------------------------------------------
 
-    @quiet
+    @np.errstate(all="ignore")
     def write(self, walk: Walk, backward: bool) -> None:
         """The lines of every node and, with `backward`, of every gradient."""
         for node in walk.nodes:
@@ -228,7 +227,7 @@ class _Builder:
     def _check(self, table: Table) -> None:
         found = np.array([float(e.value) for e in table.formulas.flat]).reshape(table.shape)
         size = np.max(np.abs(table.values), initial=1e-3, where=np.isfinite(table.values))
-        if not allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
+        if not np.allclose(found, table.values, rtol=AGREEMENT, atol=AGREEMENT * size, equal_nan=True):
             raise DataError(
                 f"{table.name} cannot be spelled out: in simple steps it does not give the engine's numbers. A "
                 "number may be beyond what exp can hold, or a hook may have changed a gradient"

@@ -10,30 +10,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from autograd.attached import Attached, Node
 from autograd.engine import Value, contributions, counter
 from autograd.graph import made_from, topological
+from autograd.modes import enable_grad
 from autograd.op import OPS, naming
-from autograd.quiet import quiet
-from autograd.recording import enable_grad
 
 
 class Unfolded:
     """The graph of `root` with fused ops opened, except those for which `keep` is true. `root` is the new root,
     `twin(node)` the node that replaces `node`."""
 
-    @quiet
+    @np.errstate(all="ignore")
     def __init__(self, root: Value, keep: Callable[[Value], bool] = lambda node: False) -> None:
         self._twins: dict[Value, Value] = {}
         self._keep = keep
-        naming.set(True)  # in the context that `quiet` makes for this call
-        with enable_grad():
-            # An opened op may contain another: self_attention contains attention.
-            nodes = topological(root)
-            while any(map(self._opens, nodes)):
-                for node in nodes:
-                    self._add(node)
-                nodes = topological(self.twin(root))
+        token = naming.set(True)
+        try:
+            with enable_grad():
+                # An opened op may contain another: self_attention contains attention.
+                nodes = topological(root)
+                while any(map(self._opens, nodes)):
+                    for node in nodes:
+                        self._add(node)
+                    nodes = topological(self.twin(root))
+        finally:
+            naming.reset(token)
         self.root = self.twin(root)
 
     def __bool__(self) -> bool:

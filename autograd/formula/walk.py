@@ -17,7 +17,6 @@ from autograd.formula.noise import noises_of, without_noise
 from autograd.formula.unfolding import Unfolded
 from autograd.gradients import conform, cotangent_for, refuse_stale, run_leaf_hooks
 from autograd.graph import topological
-from autograd.quiet import quiet
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 TINY = 1e-12  # a value so much smaller than the inputs of its op may be nothing but rounding errors
@@ -64,7 +63,7 @@ class Walk:
         def note(node: Value, g: Any, parent: Value, value: Any, before: Any, total: Any) -> None:
             self.sent.append(Sent(node, parent, value, total))
 
-        results = quiet(walk)(self.order, self.incoming, watch=note)
+        results = np.errstate(all="ignore")(walk)(self.order, self.incoming, watch=note)
         self._finish_leaves()
         self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
 
@@ -156,7 +155,7 @@ def _is_rounded(x: Any) -> bool:
     return isinstance(x, Value) or np.ndim(x) > 0
 
 
-@quiet
+@np.errstate(all="ignore")
 def _may_cancel(node: Value) -> bool:
     """Is a number of this node, made by an op, far smaller than the numbers that it was made from?"""
     sizes = [np.abs(x.data if isinstance(x, Value) else x) for x in node.inputs if _is_rounded(x) and np.size(x)]

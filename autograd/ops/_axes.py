@@ -10,9 +10,9 @@ import operator
 import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
+from ..modes import notice_read
 from ..op import rank_of, shape_of
 from ..plain import as_array
-from ..recording import notice_read
 
 
 def plain_number(who, name, x):

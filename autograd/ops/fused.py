@@ -8,7 +8,6 @@ import numpy as np
 from ..errors import DataError, ShapeError
 from ..op import About, Op, Slip, let, nothing, rank_of, shape_of
 from ..plain import as_array
-from ..quiet import ignoring
 from ..samples import Sample
 from ._axes import negative_axes
 from ._reasons import other_factor, probabilities
@@ -140,7 +139,7 @@ log_softmax = Op("log_softmax", "log_softmax(x, axis=axis)", normalize=along("lo
                  doc="log(softmax(x)), without overflow or loss of digits.")
 
 
-@ignoring("divide", "invalid")  # a row of -inf: log 0 is the right answer
+@np.errstate(divide="ignore", invalid="ignore")  # a row of -inf: log 0 is the right answer
 def _logsumexp(x, *, axis, keepdims):
     check_not_empty("logsumexp", x, axis)
     top = np.maximum.reduce(x, axis=axis, keepdims=True, initial=limits(getattr(x, "dtype", np.dtype(float)))[0])

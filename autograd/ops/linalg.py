@@ -7,7 +7,6 @@ import numpy as np
 from ..errors import DataError, ShapeError
 from ..numpy_calls import answers
 from ..op import Op, nothing, rank_of, shape_of
-from ..quiet import contained
 from ..rules import by_definition
 from ..samples import Sample
 from ._functions import function
@@ -38,7 +37,6 @@ def square(who):
     return normalize
 
 
-@contained
 def lapack(who, f, x, *more):
     """NumPy's function on these matrices; a failure is explained in our own error.
 
@@ -95,7 +93,6 @@ def _solve_da(g, out, a, b):
     return -solve(a.mT, expand_dims(g, -1)) @ expand_dims(out, -2)
 
 
-@contained
 def _batched_solve(op, n, a, b):
     """With a batch axis in front a vector becomes a column, and the ranks are lined up behind that axis."""
     vector = b.ndim == 2

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..errors import AxisError, DataError
+from ..modes import notice_read
 from ..op import Op, nothing, rank_of, shape_of
-from ..recording import notice_read
 from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function

@@ -9,7 +9,6 @@ import numpy as np
 
 from ..numpy_calls import answers_scipy
 from ..op import Op
-from ..quiet import ignoring
 from ..samples import samples
 from ._functions import as_written, function
 from .elementwise import POSITIVE, UNARY, erf, exp, log, log1p, sigmoid, softplus, xlogy
@@ -65,7 +64,7 @@ def _digamma(x, *, order):
 
 digamma = Op("digamma", "digamma(x, order=order)",
              normalize=lambda x, order=0: ((x,), {"order": int(order)}),
-             forward=ignoring("divide", "invalid")(_digamma),
+             forward=np.errstate(divide="ignore", invalid="ignore")(_digamma),
              vjp=lambda g, out, x, *, order: (g * digamma(x, order=order + 1),),
              written=as_written(_digamma, "digamma"),
              samples=(*POSITIVE, *samples("3", low=0.3, high=2.5, order=1)), batch="align",

@@ -13,7 +13,6 @@ from autograd.engine import Value
 from autograd.errors import counted
 from autograd.op import OPS, Op
 from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
-from autograd.quiet import quiet
 
 MOST_ENTRIES = 4096  # of an array on the way: a formula is there to be read
 FIRST_NUMBERS = (2.0, -3.0, 0.5, 1.5, -1.0)  # of the first name, the second ...
@@ -72,7 +71,7 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     return result
 
 
-@quiet  # the steps themselves show where a number stops being finite
+@np.errstate(all="ignore")  # the steps themselves show where a number stops being finite
 def _computed(op: Op, inputs: list[Any], settings: dict[str, Any]) -> Any:
     return op(*inputs, **settings)
 

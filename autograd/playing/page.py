@@ -21,7 +21,6 @@ from autograd.playing.code import Piece, code, result_name
 from autograd.playing.formula import Formula, FormulaError
 from autograd.playing.graph import build, with_numbers
 from autograd.playing.parser import parse
-from autograd.quiet import quiet
 from autograd.stepping import Stepper, step
 from autograd.stepping.page import document
 
@@ -82,7 +81,7 @@ class Play:
     def code(self) -> list[Piece]:
         return code(self.formula, backward=self.has_gradient)
 
-    @quiet  # the steps themselves show where a number stops being finite
+    @np.errstate(all="ignore")  # the steps themselves show where a number stops being finite
     def page(self, back: str = "") -> str:
         """The stepper's page, with a script that answers the page around it. `back`: the address of a link back."""
         stepper = self.stepper()

@@ -14,7 +14,6 @@ import numpy as np
 from ..derivatives import check_function, hvp, jvp
 from ..errors import DataError
 from ..plain import as_plain
-from ..set_back import without_collection
 from ..tree import unflatten
 from .backends import Runner, backend_name, builder_of
 from .closures import Outside
@@ -168,7 +167,6 @@ class _Entry:
         self._trace(owner, args, leaves)
         self.seconds = time.perf_counter() - begin
 
-    @without_collection
     def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
         first, outside = check_faithful(owner.f, args, leaves)
         owner.outside.reads_again(outside)

@@ -18,8 +18,6 @@ import numpy as np
 from ..engine import Value
 from ..errors import HandgradError, TraceError
 from ..plain import as_plain, copy_array
-from ..quiet import default_rng, ignoring
-from ..set_back import sets_back
 from .inputs import rebuild
 from .record import difference_of, same
 from .trace import Call, Origin, Traced, call
@@ -59,7 +57,7 @@ def _called_elsewhere(
     """One more call, at other numbers; if f is not defined there, with other real numbers only, or at the same."""
     only_real = [_moved(data, width, None) for data in leaves]
     for moved in ([_moved(data, width, seed) for data in leaves], only_real):
-        set_back = sets_back("_data", _parameters(args))
+        before = [(parameter, parameter._data) for parameter in _parameters(args)]
         try:
             _put(args, moved if parameters else leaves)
             return call(f, args, moved)
@@ -68,7 +66,8 @@ def _called_elsewhere(
         except (HandgradError, ArithmeticError, ValueError, LookupError):
             pass
         finally:
-            set_back()
+            for parameter, data in before:
+                parameter._data = data
     return call(f, args, leaves)
 
 
@@ -79,7 +78,7 @@ def _moved(data: Any, width: float, seed: int | None) -> Any:
         return data + width * _first_draw(seed or 0) * (2.0 * size + 1e-3)
     array = np.asarray(data)
     if array.dtype.kind == "f":
-        rng = default_rng(0 if seed is None else seed)
+        rng = np.random.default_rng(0 if seed is None else seed)
         sizes = np.where(np.isfinite(array), np.abs(array), 0.0)  # an infinity, or a NaN, stays where it is
         step = width * rng.uniform(0.5, 1.5, array.shape) * (sizes + (sizes.mean() if array.size else 0.0) + 1e-3)
         return as_plain(np.asarray(_added(array, step.astype(array.dtype))))
@@ -90,12 +89,12 @@ def _moved(data: Any, width: float, seed: int | None) -> Any:
     return np.where(array > 0, array - 1, array).astype(array.dtype)
 
 
-_added = ignoring("over")(np.add)
+_added = np.errstate(over="ignore")(np.add)
 
 
 @functools.cache
 def _first_draw(seed: int) -> float:
-    return float(default_rng(seed).uniform(0.5, 1.5))
+    return float(np.random.default_rng(seed).uniform(0.5, 1.5))
 
 
 def _parameters(args: Sequence[Any]) -> list[Value]:
@@ -142,8 +141,10 @@ def _check_ordinary(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence
 
 def fetched_aside(origins: Sequence[Origin], leaves: Sequence[Any]) -> list[Any]:
     """The data of all inputs for one call; generators that were drawn from are set back."""
-    set_back = sets_back("state", (origin.held.bit_generator for origin in origins if origin.kind == "drawn"))
+    generators = [origin.held.bit_generator for origin in origins if origin.kind == "drawn"]
+    before = [generator.state for generator in generators]
     try:
         return [origin.fetch(leaves) for origin in origins]
     finally:
-        set_back()
+        for generator, state in zip(generators, before):
+            generator.state = state

@@ -22,10 +22,9 @@ import numpy as np
 
 from ..engine import Value
 from ..graph import made_from
+from ..modes import enable_grad
 from ..op import OPS, Op, apply
 from ..plain import as_plain
-from ..quiet import quiet
-from ..recording import enable_grad
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 
@@ -43,7 +42,7 @@ def optimised(program: Program, example: Sequence[Any]) -> Program:
 Lowering = Callable[[Op], Callable[..., Any] | None]  # how an op reads in simpler ones; None: as it is
 
 
-@quiet
+@np.errstate(all="ignore")
 def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = attrgetter("lower")) -> Program:
     """Every op that has a lowering replaced by it. `example` is data for the inputs of the program."""
     builder = Builder(program)
@@ -362,7 +361,7 @@ def share(program: Program) -> Program:
     return renumbered(program.inputs, constants, code, outputs, program.types, names, slopes)
 
 
-@quiet
+@np.errstate(all="ignore")
 def fold(program: Program, largest: int = 1 << 16) -> Program:
     """What depends on constants alone, computed now; unless it is large and a constant is not."""
     constants = dict(program.constants)

@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from ..callers import user_line
 from ..engine import Value
 from ..errors import TraceError
+from ..modes import modes
 from ..op import OPS, Op
-from ..recording import _user_line, modes
 
 
 def refusal(how: str) -> TraceError:
     """The error for a line of the user's that decides something by a number. The tracer keeps it, as code that catches
     it (`except Exception`) would go on and decide otherwise than in an ordinary call.
     """
-    line = _user_line() or "unknown line"
+    line = user_line() or "unknown line"
     error = TraceError(
         f"{line}\nreads a number that depends on the inputs ({how}). What Python decides by it is decided once, "
         "when the call is traced. Write where(condition, a, b) for a branch, ops for arithmetic; or give what "

@@ -10,21 +10,20 @@ import bisect
 import contextlib
 import functools
 import re
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any
 
 import numpy as np
 
+from ..callers import user_line
 from ..derivatives import check_returned
 from ..engine import Value, contributions, counter, new
 from ..errors import BackwardError, TraceError
 from ..gradients import cotangent_for, run_hooks
 from ..graph import leaves as leaves_of
 from ..graph import made_from, reach_from
-from ..recording import _user_line, enable_grad, record_lines, trace_with
+from ..modes import enable_grad, record_lines, trace_with
 from ..tree import LEAF, flatten
 from .inputs import rebuild
 from .leaf_names import leaf_names
@@ -89,21 +88,21 @@ class Tracer:
         self.looked: list[str] = []
         self.refused: list[TraceError] = []
         self.start = next(counter)
-        self._drawn_from: list[Any] = []
-        self._states: list[Any] = []
-        # Gives every generator the state it had before this trace: the lists as they are then, in one call in C.
-        back = map(setattr, self._drawn_from, repeat("state"), self._states)
-        self.set_back: Callable[[], Any] = functools.partial(deque, back, 0)
+        self._drawn_from: list[tuple[Any, Any]] = []  # generators, and the state that each had before this trace
         self._reads: dict[Any, Value] = {}
 
     def drawn(self, draw: Callable[[Any], Any], generator: Any) -> Value:
         """Random numbers, as an input of the program; the generator is set back when the trace is done."""
-        if not any(known is generator.bit_generator for known in self._drawn_from):
-            self._states.append(generator.bit_generator.state)
-            self._drawn_from.append(generator.bit_generator)
+        if not any(known is generator.bit_generator for known, _ in self._drawn_from):
+            self._drawn_from.append((generator.bit_generator, generator.bit_generator.state))
         value = leaf(draw(generator), requires_grad=False)
         self.draws.append((value, draw, generator))
         return value
+
+    def set_back(self) -> None:
+        """Give every generator the state that it had before this trace."""
+        for generator, state in self._drawn_from:
+            generator.state = state
 
     @property
     def drawn_values(self) -> list[Value]:
@@ -117,7 +116,7 @@ class Tracer:
             return None
         if not how.startswith(LOOKS):
             raise refusal(how)
-        self.looked.append(f"{_user_line() or 'unknown line'} ({how})")
+        self.looked.append(f"{user_line() or 'unknown line'} ({how})")
         if how == ".data" and value._data.__class__ is float:
             return read_of(value, self._reads)
         return read_array(value, copy=how == ".numpy()") if how in (".data", ".numpy()") else None
@@ -199,7 +198,7 @@ def call(
         if "read-only" not in str(error):
             raise
         raise TraceError(
-            f"{_user_line(error)}\nedits the numbers of a Value in place, which a program would not do again. Write "
+            f"{user_line(error)}\nedits the numbers of a Value in place, which a program would not do again. Write "
             "where(condition, a, b), or concatenate parts."
         ) from error
     finally:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from autograd.drawing.groups import chooser, depth_of
 from autograd.engine import Value
 from autograd.graph import calls_around, leaves
+from autograd.modes import Scope, enable_grad
 from autograd.op import apply
-from autograd.quiet import quiet
-from autograd.recording import Scope, enable_grad
 from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def inside(step: Step) -> Stepper | None:
     return opened if len(opened) > (2 if backward else 1) else None
 
 
-@quiet
+@np.errstate(all="ignore")
 def _opened(step: Step, originals: dict[Value, Value]) -> Any:
     """The root of what a step does inside."""
     with enable_grad():

@@ -24,10 +24,9 @@ from autograd.engine import Value
 from autograd.formula.unfolding import with_inputs
 from autograd.gradients import edited_inputs
 from autograd.graph import topological
+from autograd.modes import enable_grad
 from autograd.op import apply
 from autograd.plain import copy_array
-from autograd.quiet import quiet
-from autograd.recording import enable_grad
 
 
 class Snapshot:
@@ -36,7 +35,7 @@ class Snapshot:
     `stale` are the leaves that were edited before it was taken; results that used them are computed anew.
     """
 
-    @quiet
+    @np.errstate(all="ignore")
     def __init__(self, root: Value) -> None:
         self._twins: dict[int, Any] = {}
         self.nodes = topological(root)

@@ -16,7 +16,7 @@ from autograd.formula.noise import without_noise
 from autograd.formula.walk import Walk
 from autograd.formula.writers.arithmetic import equals, equation
 from autograd.formula.writers.pieces import Number, Piece, plain_text, shown
-from autograd.recording import Scope
+from autograd.modes import Scope
 
 FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
 ORDINALS = ("first", "second", "third")

@@ -16,9 +16,8 @@ from autograd.formula.scalar_program import FORWARD
 from autograd.formula.scalar_tables import Table
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
+from autograd.modes import enable_grad
 from autograd.op import OPS, apply
-from autograd.quiet import quiet
-from autograd.recording import enable_grad
 
 TINY = 1e-30  # a bound below it guards against 0 and changes nothing else
 MOST_SHOWN = 64  # numbers of a plain array that a sheet prints
@@ -84,7 +83,7 @@ def _written(data: Any, decimals: int | None) -> Any:
     return np.round(data, decimals) + 0.0 if isinstance(data, np.ndarray) else round(float(data), decimals) + 0.0
 
 
-@quiet
+@np.errstate(all="ignore")
 def rebuilt(
     nodes: list[Value], numbers: Mapping[Value, Any], names: Names, leaves: Mapping[int, Any] | None = None,
     idle: Mapping[Value, Value] | None = None,

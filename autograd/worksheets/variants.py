@@ -16,7 +16,6 @@ from autograd.drawing.roles import Roles
 from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.graph import topological
-from autograd.quiet import default_rng
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank
 from autograd.worksheets.prepare import prepared, rebuilt
@@ -76,7 +75,7 @@ def _drafts(changed: list[Value], seed: int, first: int) -> Iterator[list[Draft]
     for number in range(first, first + CLASS):
         drafts = []
         for attempt in range(2 * TRIES):
-            rng = default_rng([seed, number, attempt])
+            rng = np.random.default_rng([seed, number, attempt])
             for _ in range(PATIENCE):
                 draft = {leaf: _drawn(leaf, rng, keeps_signs=attempt >= TRIES) for leaf in changed}
                 if _as_key(draft) not in seen:

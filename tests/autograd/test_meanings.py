@@ -6,9 +6,9 @@ import pytest
 import autograd as ag
 from autograd import OPS, Value, custom_op, grad, jvp, vjp
 from autograd.errors import DataError, ShapeError
+from autograd.modes import USUAL, modes, modes_in_use, scope
 from autograd.op import Op, nothing
 from autograd.ops import norm as norms
-from autograd.recording import USUAL, modes, modes_in_use, scope
 
 M = np.array([[1.0, 2.0], [3.0, 4.0]])
 
@@ -132,7 +132,7 @@ def test_a_scope_belongs_where_it_is_entered():
     with inner:
         again = y * 2
     paths = [v.scope.path for v in (x, deep, y, again)]
-    assert paths == ["b.a", "b.a.a", "b", "a"] and modes.now() is USUAL and not modes_in_use
+    assert paths == ["b.a", "b.a.a", "b", "a"] and modes.now is USUAL and not modes_in_use
 
 
 def test_nothing_is_kept_for_a_rule_that_cannot_come():

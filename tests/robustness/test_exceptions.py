@@ -8,7 +8,7 @@ import pytest
 
 import autograd as ag
 from autograd import Value, custom_op, no_grad
-from autograd.recording import USUAL, modes, modes_in_use
+from autograd.modes import USUAL, modes, modes_in_use
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_an_exception_in_a_rule_within_grad(fragile):
         ag.grad(lambda x: op(x) * x)(2.0)
     trouble.clear()
     assert ag.grad(lambda x: op(x) * x)(2.0) == 8.0
-    assert modes.now() is USUAL and not modes_in_use
+    assert modes.now is USUAL and not modes_in_use
 
 
 def test_an_exception_in_forward_changes_nothing():
@@ -120,7 +120,7 @@ def test_signals_at_any_moment_leave_the_engine_usable():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
     assert hit > 10
-    assert modes.now() is USUAL and not modes_in_use
+    assert modes.now is USUAL and not modes_in_use
     assert w.shape == (8, 8) and np.isfinite(w.data).all()
     w.data, w.grad = before, None
     loss = (ag.tanh(x @ w) ** 2).sum()

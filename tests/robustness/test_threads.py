@@ -8,7 +8,7 @@ import pytest
 
 import autograd as ag
 from autograd import Value, detect_nan, grad, no_grad, scope
-from autograd.recording import USUAL, modes, modes_in_use
+from autograd.modes import USUAL, modes, modes_in_use
 
 WORKERS = 8
 
@@ -67,7 +67,7 @@ def test_modes_belong_to_their_thread():
         return all(seen)
 
     assert all(together(work))
-    assert modes.now() is USUAL and not modes_in_use
+    assert modes.now is USUAL and not modes_in_use
 
 
 def test_scopes_belong_to_their_thread():
@@ -87,7 +87,7 @@ def test_an_error_in_one_thread_leaves_the_others_alone():
         return block(i, steps=10) == block(i, steps=10)
 
     assert all(together(work))
-    assert modes.now() is USUAL and not modes_in_use
+    assert modes.now is USUAL and not modes_in_use
 
 
 def test_stamps_are_never_given_twice():

@@ -10,7 +10,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from ...quiet import quiet
+import numpy as np
+
 from ..passes import drop_dead
 from ..program import Program
 from . import Runner
@@ -44,7 +45,8 @@ class _Runner(threading.local):
     """One set of buffers a thread: two calls at once must not write into the same."""
 
     def __init__(self, plan: Plan) -> None:
-        self.run = quiet(plan.function())  # as every compiled program: an overflow that a where() hides is no news
+        # As in every compiled program: an overflow that a where() hides is no news.
+        self.run = np.errstate(all="ignore")(plan.function())
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         return self.run(inputs)

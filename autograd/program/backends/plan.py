@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ...quiet import quiet
 from ..program import Program, is_weak
 
 SMALL = 512  # numbers, up to which a call costs more than its arithmetic
@@ -112,7 +111,7 @@ class Plan:
         self._buffers[spread].last = self._place
         return spread
 
-    @quiet
+    @np.errstate(all="ignore")
     def number(self, data: Any, dtype: Any) -> str:
         """A number as an array of no axes, which NumPy takes in half the time of a Python number."""
         key = (repr(data), np.dtype(dtype).str)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ....plain import as_plain
-from ....quiet import quiet
 from ...program import Instruction, Program, renumbered
 from .. import Runner
 from .ops import runs_in_c
@@ -50,7 +49,7 @@ def joined(program: Program, parts: Sequence[Part], runners: Iterator[Runner]) -
         return next(runners)
     steps = [(part, next(runners) if part.in_c else None) for part in parts]
 
-    @quiet
+    @np.errstate(all="ignore")
     def run(inputs: Sequence[Any]) -> list[Any]:
         registers = {**program.constants, **dict(zip(program.inputs, inputs, strict=True))}
         for part, in_c in steps:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ....quiet import quiet
 from ...program import Program, is_weak
 from .places import Place, Shape, whole
 
@@ -64,7 +63,7 @@ class Call:
     writes: tuple[int, ...]
 
 
-@quiet
+@np.errstate(all="ignore")
 def literal(data: Any, dtype: Dtype) -> str:
     """A number of a dtype as C writes it, to the bit."""
     number = np.asarray(data).astype(dtype).item()

@@ -1,15 +1,16 @@
-"""What is recorded while a graph is built: nothing (`no_grad`), module scopes, source lines, the first NaN.
+"""Modes: what is recorded while a graph is built. Nothing (`no_grad`), module scopes, source lines, the first NaN.
 
-Each mode belongs to its thread and ends with its `with` block, however that is left. An ordinary node only looks at
-`modes_in_use`; `apply_modes` runs only while some thread has a block open.
+    with no_grad(), record_lines():
+        y = f(x)
+
+Each mode belongs to its thread and ends with its `with` block. An ordinary node only looks at `modes_in_use`;
+`apply_modes` runs only while some thread has a block open.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,20 +18,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .attached import Attached
+from .callers import user_line
 from .errors import DataError, NonFiniteError
 
 if TYPE_CHECKING:
     from .engine import Value
-
-    class RLock:
-        def acquire(self, blocking: bool = True) -> bool: ...
-        def _is_owned(self) -> bool: ...
-        def __exit__(self, *error: object) -> None: ...
-else:
-    from _thread import RLock
-
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-_OURS = tuple(os.path.join(_HOME, package, "") for package in ("autograd", "nn"))
 
 
 class Scope:
@@ -59,103 +51,76 @@ class Scope:
         return f"<scope {self.path or '(root)'}: {self.kind}>"
 
 
-class Switches(NamedTuple):
-    """What is checked and recorded for each new node, apart from its note."""
+class Modes(NamedTuple):
+    """What is checked and recorded for each new node, and what is attached to it."""
 
     recording: bool = True
     lines: bool = False
     finite: bool = False
     tracer: Any = None  # what watches a call that is being compiled
+    note: Attached | None = None
 
 
-class Modes:
-    """The switches and the note for new nodes, inside one `with` block or module call.
-
-    `block` is None for a module call, which ends its modes itself; `around` are the modes outside.
-    """
-
-    __slots__ = ("around", "block", "note", "switches")
-
-    def __init__(self, around: Modes | None, block: Block | None, note: Attached | None, switches: Switches) -> None:
-        self.around, self.block, self.note, self.switches = around, block, note, switches
-
-
-ORDINARY = Switches()
-USUAL = Modes(None, None, None, ORDINARY)
-modes_in_use: set[int] = set()  # a mark for each thread that has, or had, a block open
+USUAL = Modes()
 
 
 class _Thread(threading.local):
-    """The modes of this thread. `innermost` may belong to blocks that were left already; `now()` does not."""
+    """The modes of this thread."""
 
-    def __init__(self) -> None:
-        self.innermost = USUAL
-        self.mark = _Mark()
+    now = USUAL
 
-    def now(self) -> Modes:
-        """The modes in force."""
-        here = self.innermost
-        while here.block is not None and not here.block._is_owned():
-            here = here.around or USUAL
-        self.innermost = here
-        if here is USUAL:
-            modes_in_use.discard(id(self.mark))
-        return here
+    recording = property(lambda self: self.now.recording)
+    lines = property(lambda self: self.now.lines)
+    finite = property(lambda self: self.now.finite)
+    tracer = property(lambda self: self.now.tracer)
+    note = property(lambda self: self.now.note)
 
-    recording = property(lambda self: self.now().switches.recording)
-    lines = property(lambda self: self.now().switches.lines)
-    finite = property(lambda self: self.now().switches.finite)
-    tracer = property(lambda self: self.now().switches.tracer)
-    note = property(lambda self: self.now().note)
-
-
-class _Mark:
-    """Takes a thread that has ended out of `modes_in_use`."""
-
-    def __del__(self, discard: Callable[[int], None] = modes_in_use.discard, of: Callable[[object], int] = id) -> None:
-        discard(of(self))  # bound above: when Python exits, a module's names are gone before its objects
+    def change(self, new: Modes) -> None:
+        """Put other modes in force."""
+        self.now = new
+        if new is USUAL:
+            modes_in_use.discard(threading.get_ident())
+        else:
+            modes_in_use.add(threading.get_ident())
 
 
 modes = _Thread()
+modes_in_use: set[int] = set()  # the threads that have a block open
 
 
-class Block(RLock):
-    """A `with` block that changes the modes. The block is itself a lock, and in force while its thread holds it.
+class ModeBlock:
+    """A `with` block that changes the modes. Also a decorator: `@no_grad()` above a function."""
 
-    Why a lock: `__exit__` written in Python can be interrupted (Ctrl-C) before its first line, and would then leave
-    recording off for good. The `__exit__` of Python's lock is written in C: if the block was entered, it is left.
-
-    Also a decorator: `@no_grad()` above a function.
-    """
+    around: Modes | None = None  # while the block is open: the modes outside
 
     def __init__(self, **changes: Any) -> None:
         self.changes = changes
 
     def __enter__(self) -> Any:
-        around = modes.now()
-        if self._is_owned() or not self.acquire(blocking=False):
+        if self.around is not None:
             raise RuntimeError("this block is open already; make a new one to enter it again: no_grad(), scope(name)")
-        here = self.inside(around)
-        result = here.note and here.note.scope
-        modes_in_use.add(id(modes.mark))
-        modes.innermost = here  # last: until here, an interrupt changes nothing; from here on, the block will be left
-        return result
+        self.around = modes.now
+        modes.change(self.inside(self.around))
+        return modes.note and modes.note.scope
+
+    def __exit__(self, *error: object) -> None:
+        around, self.around = self.around, None
+        modes.change(around or USUAL)
 
     def inside(self, around: Modes) -> Modes:
         """The modes in force inside."""
-        switches = around.switches._replace(**self.changes)
-        return Modes(around, self, around.note, ORDINARY if switches == ORDINARY else switches)
+        return around._replace(**self.changes)
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(f)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with Block(**self.changes):
+            with ModeBlock(**self.changes):
                 return f(*args, **kwargs)
 
         return wrapped
 
 
-def no_grad() -> Block:
+def no_grad() -> ModeBlock:
     """Compute without recording: results have no parents. For evaluation and for updates.
 
     >>> from autograd import Value, no_grad
@@ -165,15 +130,15 @@ def no_grad() -> Block:
     >>> b.parents
     ()
     """
-    return Block(recording=False)
+    return ModeBlock(recording=False)
 
 
-def enable_grad() -> Block:
+def enable_grad() -> ModeBlock:
     """Record again, also inside `no_grad`."""
-    return Block(recording=True)
+    return ModeBlock(recording=True)
 
 
-def detect_nan() -> Block:
+def detect_nan() -> ModeBlock:
     """Stop at the first NaN or infinity, forward or backward, and name the op and its inputs.
 
     >>> from autograd import Value, detect_nan
@@ -184,10 +149,10 @@ def detect_nan() -> Block:
         ...
     autograd.errors.NonFiniteError: mul made inf from x = 1e+200, x = 1e+200. Look at these inputs: ...
     """
-    return Block(finite=True)
+    return ModeBlock(finite=True)
 
 
-def record_lines() -> Block:
+def record_lines() -> ModeBlock:
     """Remember the source line that made each node, for drawings and the stepper.
 
     >>> from autograd import Value, record_lines
@@ -197,10 +162,10 @@ def record_lines() -> Block:
     >>> b.line
     '...:2: b = a * 2'
     """
-    return Block(lines=True)
+    return ModeBlock(lines=True)
 
 
-class scope(Block):
+class scope(ModeBlock):
     """Mark every node made inside as belonging to one call of a module, so that drawings can fold it.
 
     >>> from autograd import Value, scope
@@ -217,15 +182,15 @@ class scope(Block):
     def inside(self, around: Modes) -> Modes:
         name, kind, module = self.about
         here = Scope(name, kind, None if around.note is None else around.note.scope, module)
-        return Modes(around, self, Attached(None, here), around.switches)
+        return around._replace(note=Attached(None, here))
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError("a scope is a with block, not a decorator")
 
 
-def trace_with(tracer: Any) -> Block:
+def trace_with(tracer: Any) -> ModeBlock:
     """Let a tracer (`program/trace.py`) see which numbers are read and which are drawn at random."""
-    return Block(tracer=tracer)
+    return ModeBlock(tracer=tracer)
 
 
 def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
@@ -245,21 +210,15 @@ def notice_read(value: Any, how: str) -> Any:
 
 def apply_modes(node: Value) -> None:
     """Finish a new node according to the modes of this thread."""
-    here = modes.innermost
-    block = here.block
-    if here is USUAL or (block is not None and not block._is_owned()):
-        here = modes.now()
+    here = modes.now
     node._note = here.note
-    asked = here.switches
-    if asked is ORDINARY:
-        return
-    if asked.finite:
+    if here.finite:
         _check_finite(node)
-    if asked.lines:
-        node._note = (here.note or Attached()).but(line=_user_line())
-    if not asked.recording and asked.tracer is not None:  # a program computes it anew
+    if here.lines:
+        node._note = (here.note or Attached()).but(line=user_line())
+    if not here.recording and here.tracer is not None:  # a program computes it anew
         node.requires_grad = False
-    elif not asked.recording:
+    elif not here.recording:
         if _shares(node):  # a view such as p.T: as a leaf it may be edited, and p must not be
             node._data = node._data.copy()
         node.op, node.inputs = None, ()
@@ -277,7 +236,7 @@ class Running:
 
     def note(self, value: Value, how: str) -> None:
         if len(self.left) < self.MOST and value.requires_grad and how not in ("bool(v)", "in"):  # decisions
-            self.left.append((value, f"{how} in {_user_line()}"))
+            self.left.append((value, f"{how} in {user_line()}"))
 
 
 def check_attached(value: Any) -> None:
@@ -304,33 +263,6 @@ def _shares(node: Value) -> bool:
     if data.__class__ is not np.ndarray:
         return False
     return data.base is not None or any(data is getattr(x, "_data", x) for x in node.inputs)
-
-
-def _user_line(error: BaseException | None = None) -> str | None:
-    """The innermost source line outside autograd and nn, as "file.py:12: c = a * b"; of an error, where it was."""
-    import linecache
-
-    frame: Any = sys._getframe(1)
-    if error is not None:
-        at: Any = error.__traceback__
-        while at.tb_next is not None:
-            at = at.tb_next
-        frame = at.tb_frame
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame = frame.f_back
-    if frame is None:
-        return None
-    file, number = frame.f_code.co_filename, frame.f_lineno
-    return f"{os.path.basename(file)}:{number}: {linecache.getline(file, number).strip()}"
-
-
-def frames_of_ours() -> int:
-    """The `stacklevel` of a warning about the caller's code: how many calls deep we are in ours."""
-    depth = 1
-    frame: Any = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_OURS):
-        frame, depth = frame.f_back, depth + 1
-    return depth
 
 
 def _check_finite(node: Value) -> None:
