@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from autograd.drawing.paint.theme import MONO, SANS, variables_css
+from autograd.stepping.notebook import page_in
 from notebooks.lessons import lessons, promise_of, title_of
 from notebooks.mathml import FORMULA, mathml
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 EXERCISE = "application/vnd.handgrad.exercise"
-FRAME = re.compile(r'<iframe[^>]* title="([^"]*)" srcdoc="([^"]*)".*?</iframe>', re.S)
 FRAME_HEIGHT = 640
 SMALLEST = 0.62  # of its own size, that a drawing may shrink to
 
@@ -122,13 +122,12 @@ def _shown(data: Any, asked: str) -> str:
 
 def _html(text: str) -> str:
     """A stepper's frame without what stands in for it elsewhere; other HTML as it is."""
-    found = FRAME.search(text)
-    if found is None:
+    page = page_in(text)
+    if page is None:
         return f'<div class="wide">{text}</div>'
-    title, page = found.groups()
     return (
-        f'<div class="wide"><iframe sandbox="allow-scripts allow-forms" loading="lazy" title="{title}" '
-        f'height="{FRAME_HEIGHT}" srcdoc="{page}"></iframe></div>'
+        f'<div class="wide"><iframe sandbox="allow-scripts allow-forms" loading="lazy" title="stepper" '
+        f'height="{FRAME_HEIGHT}" srcdoc="{escape(page)}"></iframe></div>'
     )
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows: the page in a frame; behind it, for notebooks that allow no frames, a picture and a table.
+"""What a notebook shows: the page in a frame; where scripts or frames are not allowed, a table and a picture.
 
 `widget_class` makes the live one, which needs `anywidget`.
 """
@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import base64
 import functools
-from html import escape
+import gzip
+import re
+import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from autograd.drawing import draw
 from autograd.formula.text import xml
 from autograd.formula.writers.pieces import plain_text
-from autograd.stepping.picture import View
+from autograd.pages import asset
 from autograd.stepping.steps import BACKWARD, Step
 from autograd.stepping.terminal import WIDTH, described
 
@@ -21,34 +24,56 @@ if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 FRAME_HEIGHT = 640  # pixels
-MOST_ROWS = 60  # steps in the table
+MOST_ROWS, MOST_CARDS, MOST_PRINTED = 40, 40, 60  # steps in the table, cards in the image, steps as LaTeX
+IN_URL = {ord(character): f"%{ord(character):02X}" for character in '%#"&\n'}
+COMMENTS_AND_INDENTS = re.compile(r"^[ \t]*(//.*\n)?", re.M)  # of scripts and styles: a tenth of the compressed text
+STYLE = re.compile(r'<style>.*?</style>| class="[^"]*"', re.S)  # of an image; its light colours are attributes
+PACKED = re.compile(r'data-handgrad-page="([^"]*)"')
 COLUMNS = ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
 FORWARD_COLUMNS = ("step", "node", "in numbers")
 STYLES = {"strong": "font-weight:700", "muted": "opacity:.7", "gradient": "color:#D96300"}  # on light and on dark
 
 
-def frame(stepper: Stepper) -> str:
-    """The page in a sandboxed frame that covers its own fallback. Where frames are stripped, that is what stays."""
-    page = escape(stepper.html(), quote=True)
+def shown(stepper: Stepper) -> str:
+    """What stands in for the page, and a script that puts the page in its place, from its compressed text.
+
+    Where scripts or frames are not allowed, the script is left out or does nothing, and the rest reads well. The text
+    is an attribute of an element that every sanitiser knows, and so it is dropped there and not printed.
+    """
+    page = COMMENTS_AND_INDENTS.sub("", stepper.html())
+    packed = base64.b64encode(gzip.compress(page.encode(), mtime=0)).decode()
+    title, script = xml(stepper.title or "stepper"), asset("autograd.stepping.page", "in_notebook.js")
     return (
-        f'<div style="position:relative;height:{FRAME_HEIGHT}px;overflow:hidden">'
-        f'<iframe sandbox="allow-scripts" title="{xml(stepper.title or "stepper")}" srcdoc="{page}" '
-        'style="position:absolute;inset:0;width:100%;height:100%;border:1px solid #D3D8DF;border-radius:6px;'
-        f'background:#fff"></iframe>{fallback(stepper)}'
-        "<p>Static view: run the cell, or trust the notebook, to step through it.</p></div>"
+        f'<div>{fallback(stepper)}<b hidden data-handgrad-page="{packed}" data-title="{title}" '
+        f'data-height="{FRAME_HEIGHT}"></b></div><script>{script}</script>'
     )
+
+
+def page_in(html: str) -> str | None:
+    """The page that an output holds; None where it is no stepper's."""
+    found = PACKED.search(html)
+    return gzip.decompress(base64.b64decode(found[1])).decode() if found else None
 
 
 def fallback(stepper: Stepper) -> str:
-    """The graph as an image, numbered in backward order, and the steps as a plain table."""
-    svg = View(stepper).badged_svg()
-    image = base64.b64encode(svg.encode()).decode()
+    """What to do to see the page; the steps as a plain table; the graph as an image, in boxes that scroll."""
+    note = f" {xml(stepper.note)}." if stepper.note else ""
     title = xml(stepper.title or stepper.words.name(stepper.root))
-    note = f"<p>{xml(stepper.note)}</p>" if stepper.note else ""
+    svg, caption = _image(stepper)
+    url = "data:image/svg+xml," + STYLE.sub("", svg).translate(IN_URL)
     return (
-        f'<p><img alt="{title}: the graph with values and gradients; numbers give the order of the backward steps" '
-        f'src="data:image/svg+xml;base64,{image}" style="max-width:100%"></p>{note}{step_table(stepper)}'
+        f"<p><b>Static view of {title}: run the cell, or trust the notebook, to step through it.</b>{note}</p>"
+        f'<div style="max-height:{FRAME_HEIGHT}px;overflow:auto">{step_table(stepper)}'
+        f'<p><img alt="{title}: {caption}" src="{url}" style="max-width:100%"></p></div>'
     )
+
+
+def _image(stepper: Stepper) -> tuple[str, str]:
+    """The graph, and what it shows: numbered in backward order, or folded if it is large."""
+    if len(stepper.view.scene.cards) <= MOST_CARDS:
+        return stepper.view.badged_svg(), "the graph; numbers give the order of the backward steps"
+    names = {name: node for node in stepper.walk.nodes if (name := stepper.names.own_name(node))}
+    return draw(stepper.root, names=names, title=stepper.title).svg, "the graph, folded"
 
 
 def step_table(stepper: Stepper) -> str:
@@ -93,8 +118,18 @@ def _styled(text: str, style: str) -> str:
 
 
 def bundle(stepper: Stepper) -> dict[str, Any]:
-    """What the stepper hands a notebook."""
-    return {"text/html": frame(stepper), "text/plain": repr(stepper)}
+    """What the stepper hands a notebook; a terminal gets its line, and no page is made."""
+    if not _shows_html():
+        return {"text/plain": repr(stepper)}
+    texts = {"text/html": shown(stepper), "text/plain": repr(stepper)}
+    return texts if len(stepper) > MOST_PRINTED else texts | {"text/latex": stepper.latex()}
+
+
+def _shows_html() -> bool:
+    """Does what asks for a picture of an object show HTML? IPython in a terminal does not."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is None or "text/html" in shell.display_formatter.active_types
 
 
 @functools.cache

@@ -48,7 +48,7 @@ def write(stepper: Stepper, back: str = "") -> str:
             f"{count(len(stepper))} steps are too many for one page (at most {count(MOST_STEPS)}). Close modules with "
             "collapse=1, step an earlier value, or walk through it in the terminal."
         )
-    view, opened = View(stepper), openings(stepper)
+    view, opened = stepper.view, openings(stepper)
     live = build(stepper, opened.values())
     chosen = {"at": stepper.position, "smallest": CAPTION, "grammar": grammar.table()}
     parts = {

@@ -15,7 +15,7 @@ from autograd import OPS, Value, explain, step
 from autograd.engine import reach
 from autograd.errors import BackwardError, StaleDataError, StepError
 from autograd.graph import topological
-from autograd.stepping.notebook import frame, step_table
+from autograd.stepping.notebook import fallback, step_table
 from autograd.stepping.slides import slides
 from autograd.stepping.update import Updates
 from tests.sweep import slow_but, sweep
@@ -221,7 +221,7 @@ def test_a_stepper_is_a_snapshot():
     trained(data, w, model)
     assert later.note == "w, up.weight, up.bias and 2 more were edited since; these are the numbers from before"
     assert later.note in repr(later) and later.note in later.html() and later.note in str(later)
-    assert later.note in later.latex() and later.note in frame(later)
+    assert later.note in later.latex() and later.note in fallback(later)
     assert faces_of(later) == expected
     assert later[0].node.parents[0] is w and later.ledger(w)[0].parent is w
 

@@ -1,6 +1,5 @@
 """The stepper's other faces: text, keys in a terminal, the command line, notebooks, mathematics."""
 
-import base64
 import io
 import os
 import re
@@ -8,17 +7,21 @@ import select
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
 
 import autograd as ag
+import nn
 from autograd import Value, cli, step
 from autograd.errors import StepError
 from autograd.formula.text import columns
 from autograd.formula.writers.html import BREAK, MathML, grouped, math, symbol_mathml
 from autograd.formula.writers.latex import Latex
 from autograd.formula.writers.pieces import units
+from autograd.stepping.notebook import page_in
 from autograd.stepping.page.panel import Panels
 from autograd.stepping.picture import describe_step
 from autograd.stepping.terminal import Player, describe
@@ -464,23 +467,27 @@ def test_a_closed_pipe_is_no_error():
 
 
 @pytest.mark.slow
-def test_a_notebook_gets_a_frame_over_its_fallback():
-    bundle = step(example3_full_backprop.graph())._repr_mimebundle_()
+def test_a_notebook_gets_the_page_compressed_and_what_stands_in_for_it():
+    steps = step(example3_full_backprop.graph())
+    bundle = steps._repr_mimebundle_()
     html = bundle["text/html"]
-    assert html.count("<iframe") == 1 and 'sandbox="allow-scripts"' in html and "Stepper of" in bundle["text/plain"]
-    page = re.search(r'srcdoc="([^"]*)"', html)[1]
-    assert "&lt;!doctype html&gt;" in page
+    assert "Stepper of" in bundle["text/plain"] and bundle["text/latex"] == steps.latex()
+    page = page_in(html)
+    assert page.startswith("<!doctype html>") and bundle == step(example3_full_backprop.graph())._repr_mimebundle_()
+    lines = [[line.strip() for line in text.splitlines()] for text in (page, steps.html())]
+    whole = [[line for line in text if line and not line.startswith("//")] for text in lines]
+    assert whole[0] == whole[1]
 
 
 @pytest.mark.slow
 def test_the_fallback_reads_well_without_style_or_script():
     html = step(example3_full_backprop.graph())._repr_mimebundle_()["text/html"]
-    stripped = re.sub(r"<iframe.*?</iframe>", "", html, flags=re.S)
-    assert "<script" not in stripped and "run the cell, or trust the notebook" in stripped
+    stripped = re.sub(r"<script>.*?</script>|<b hidden.*?</b>", "", html, flags=re.S)
+    assert "<script" not in stripped and 0 < stripped.index("run the cell, or trust the notebook") < 100
     assert stripped.count("<th>") == 6 and '<td rowspan="2">14</td>' in stripped
     assert "<code>g @ WK.T</code>" in stripped
     assert "= [[0.00124867, −0.00371593], [0.00125753, −0.00377778]]" in stripped
-    image = base64.b64decode(re.search(r"data:image/svg\+xml;base64,([^\"]*)", stripped)[1]).decode()
+    image = unquote(re.search(r'data:image/svg\+xml,([^"]*)', stripped)[1])
     assert ET.fromstring(image).tag.endswith("svg") and image.count("<circle") == 14
 
 
@@ -578,3 +585,30 @@ def test_a_real_terminal():
         process.kill()
         process.wait()
         os.close(main)
+
+
+def output(root):
+    return sum(len(text.encode()) for text in step(root)._repr_mimebundle_().values())
+
+
+def test_a_notebooks_output_costs_what_its_numbers_cost():
+    """README's formula and its GPT; each output works alone, so that its code is in it."""
+    a, b, c, f = (Value(number, name=name) for number, name in zip((2.0, -3.0, 10.0, -2.0), "abcf"))
+    loss = (a * b + c) * f
+    loss.name = "L"
+    assert output(loss) <= 90_000
+
+
+@pytest.mark.slow
+def test_a_gpts_output_costs_what_its_numbers_cost():
+    gpt = nn.GPT(vocab_size=27, block_size=16, d_model=32, n_heads=4, n_layers=2, rng=0)
+    tokens = np.array([[5, 13, 13, 1, 0]])
+    assert output(nn.functional.cross_entropy(gpt(tokens[:, :-1]), tokens[:, 1:])) <= 1_500_000
+
+
+def test_a_terminal_gets_its_line_and_no_page_is_made(monkeypatch):
+    monkeypatch.setattr("autograd.stepping.stepper.Stepper.html", lambda stepper: pytest.fail("a page was made"))
+    steps, formatter = step(small()), SimpleNamespace(active_types=["text/plain"])
+    shell = SimpleNamespace(display_formatter=formatter)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert steps._repr_mimebundle_() == {"text/plain": repr(steps)}

@@ -370,10 +370,11 @@
   }
   addEventListener("hashchange", recall);
 
+  const leave = () => { document.activeElement.blur(); parent.postMessage({ handgradLeave: true }, "*"); };  // to a notebook's keys
   const actions = {
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
     End: () => jump(view.steps.length), " ": () => play(!timer), f: fit, F: fit, g: guessFirst, G: guessFirst,
-    Escape: () => view.from && openView(...view.from), e: () => hand?.next(), E: () => hand?.next(),
+    Escape: () => { if (view.from) openView(...view.from); else leave(); }, e: () => hand?.next(), E: () => hand?.next(),
     h: () => pointer?.toggle(), H: () => pointer?.toggle(), l: () => largeType(), L: () => largeType(),
   };
   addEventListener("keydown", event => {
