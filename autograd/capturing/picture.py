@@ -13,7 +13,7 @@ from ..drawing.drawing import Drawing, draw
 from ..drawing.scene import Block, Card, Edge, Row, Scene
 from ..engine import Value
 from ..formula.names import Names
-from ..formula.numbers import DIGITS, LARGEST_TABLE, cell, dimensions, rough, shows_entries
+from ..formula.numbers import DIGITS, DRAWN, cell, dimensions, rough, shows_entries
 from ..graph import topological
 from .report import differing, verdict, witnesses
 
@@ -129,7 +129,7 @@ def full_card(key: str, value: Value, gradient: Any, names: Names, word: str, ex
     if not value.shape:
         rows = (Row("value", cell(value.data).text, strong=True), Row("grad", cell(gradient).text, "grad", strong=True))
         return replace(card, rows=rows)
-    if not shows_entries(value.shape):
+    if not shows_entries(value.shape, DRAWN):
         rows = (Row("shape", dimensions(value.shape), "info"), Row("‖grad‖, both", rough(norm(gradient)), "grad"))
         return replace(card, rows=rows)
     grad = entries_block(gradient, DIGITS, "grad, both", "grad")
@@ -149,9 +149,9 @@ def role_of(value: Value, found: Comparison) -> str:
 
 def window(shape: tuple[int, ...], around: tuple[int, ...]) -> tuple[Any, ...]:
     """The part of an array that is shown: all of a small one, else the neighbourhood of an entry."""
-    if shows_entries(shape):
+    if shows_entries(shape, DRAWN):
         return ()
-    most = (1,) * len(shape[:-2]) + LARGEST_TABLE[-len(shape[-2:]) :]
+    most = (1,) * len(shape[:-2]) + DRAWN[:2][-len(shape[-2:]) :]
     parts: list[Any] = []
     for size, place, room in zip(shape, around, most):
         start = max(0, min(place - room // 2, size - room))

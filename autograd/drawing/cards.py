@@ -20,10 +20,12 @@ from autograd.errors import counted
 from autograd.formula.names import Names
 from autograd.formula.numbers import (
     DIGITS,
-    LONGEST_VECTOR,
+    DRAWN,
+    LIMITS,
     UNKNOWN,
     Cell,
     NumberTable,
+    Window,
     cell,
     count,
     dimensions,
@@ -63,7 +65,7 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
         rows = (_brief(node),)
     elif not np.ndim(node.data):
         rows = _scalar_rows(node, options.digits)
-    elif shows_entries(node.shape):
+    elif node.size and (options.stepping or shows_entries(node.shape, DRAWN)):
         blocks = _tables(node, options.digits)
     else:
         rows = _summary_rows(node)
@@ -75,7 +77,7 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
         "" if role == "result" else role,
         rows,
         blocks,
-        options.beside and (len(node.shape) < 3 or node.shape[-1] <= WIDEST_BESIDE),
+        options.beside and _stands_beside(node.shape, options),
         bad=bad,
         **(_spoken_parts(name, expression, role, node, options.digits) if tooltips else {}),
         tooltip=tooltip(node) if tooltips else {},
@@ -83,14 +85,21 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
     )
 
 
+def _stands_beside(shape: tuple[int, ...], options: Options) -> bool:
+    """Are the tables narrow enough for the gradient to stand beside the value?"""
+    most = WIDEST_BESIDE if len(shape) > 2 else DRAWN.columns
+    return not shape or shape[-1] <= most or (len(shape) < 3 and not options.stepping)
+
+
 def plain_card(key: str, operand: Any, names: Names, options: Options, part: str = "") -> Card:
     """A plain array (not a Value), as the small dashed card of a constant; `part` is what its op calls it."""
     array = np.asarray(operand)
     name, shown = names.own_name(operand), _shape_text(array)
     blocks: tuple[Block, ...] = ()
-    if array.ndim == 1 and 0 < array.size <= LONGEST_VECTOR:
+    limits = LIMITS if options.stepping else DRAWN
+    if array.ndim == 1 and 0 < array.size <= DRAWN.vector:
         shown = str(table(array, options.digits))
-    elif array.ndim > 1 and shows_entries(array.shape) and options.detail == "full":
+    elif array.ndim > 1 and shows_entries(array.shape, limits) and options.detail == "full":
         blocks = (entries_block(array, options.digits, "value", "value"),)
         name, shown = name or part or "array", ""
     elif part and not name:
@@ -164,8 +173,15 @@ def _terms(group: Group, names: Names) -> list[str]:
 
 
 def entries_block(array: Any, digits: int, caption: str, kind: str) -> Block:
-    """A small array entry by entry. Slices of one of rank 3 and up share their decimals and their power of ten."""
+    """A small array entry by entry, of a larger one a window. Slices of one of rank 3 and up share their decimals and
+    their power of ten."""
     array = np.asarray(array)
+    if not shows_entries(array.shape):
+        window = Window(array.shape)
+        numbers = table(window.of(array), digits, notation(array, digits))
+        down = tuple(map(str, window.rows)) if array.ndim > 1 else ()
+        return Block(f"{caption} {dimensions(array.shape)} {numbers.power}".strip(), numbers, kind, rows=down,
+                     columns=tuple(map(str, window.columns)), foot=window.note)  # fmt: skip
     slices = [f"[{', '.join(map(str, index))}]" for index in np.ndindex(array.shape[:-2])] if array.ndim > 2 else []
     flat = array.reshape(-1, array.shape[-1]) if slices else array
     far = far_off(flat)

@@ -26,7 +26,7 @@ from autograd.drawing.scene import Card, Edge, Frame, Scene
 from autograd.engine import Value, contributions
 from autograd.formula.name_sources import operands_of
 from autograd.formula.names import Names
-from autograd.formula.numbers import count, norm, shows_entries
+from autograd.formula.numbers import DRAWN, count, norm, shows_entries
 from autograd.formula.text import clipped
 from autograd.formula.unfolding import Unfolded
 from autograd.gradients import edited_inputs
@@ -103,7 +103,7 @@ class Reader:
     def _shows_tables(self) -> bool:
         """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
         return self.options.detail == "full" and any(
-            node.data.__class__ is not float and np.ndim(node.data) and shows_entries(node.shape)
+            node.data.__class__ is not float and np.ndim(node.data) and shows_entries(node.shape, DRAWN)
             for node in self.nodes
             if self.folded.shows(node)
         )

@@ -54,6 +54,9 @@ class Block:
     kind: str = "value"
     slices: tuple[str, ...] = ()
     roomy: int = 0  # characters that each column has room for, where its numbers may change
+    rows: tuple[str, ...] = ()  # of the window of a large array: the indices of its rows
+    columns: tuple[str, ...] = ()  # and columns
+    foot: str = ""  # and which they are: "rows 0–7 of 27"
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ SURE = 1e-14  # relative; tanh(16.07) is not 1
 ROUNDS = 80
 COLUMN_GROWTH = 3  # decimals that the numbers of a ledger may gain to be confirmed with equal decimals
 WIDEST, WIDEST_IN_LEDGER = 44, 48  # characters of a table that a panel has room for; a wider row is broken in two
+ROOM = 11  # of a column of a table that is wider than that, which then scrolls
 
 
 def width(value: Any, written: Notation | None) -> int:
@@ -194,7 +195,8 @@ class Digits:
         room = self._widths.get((key, written))
         if room is None:
             room = self._widths[key, written] = width(self.values[key], written)
-        return room <= (WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST)
+        columns = np.shape(self.values[key])[-1] if np.ndim(self.values[key]) > 1 else 0
+        return room <= max(ROOM * columns, WIDEST_IN_LEDGER if key in self._in_ledgers else WIDEST)
 
     def _is_exact(self, key: Any) -> bool:
         written = self.notations[key]

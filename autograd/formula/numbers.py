@@ -22,9 +22,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 DIGITS = 4
-LARGEST_TABLE = (4, 4)  # rows, columns shown in full
-LONGEST_VECTOR = 6
-MOST_SLICES = 4  # tables of an array of more axes
 ROUGH_DIGITS = 3  # norms and ranges
 PLAIN_RANGE = (Decimal("0.001"), 100_000)  # here the largest entry needs no power of ten
 READ_DIGITS = 13  # of a float64 that count; later ones are rounding errors, so that 0.1 * 0.1 prints 0.01
@@ -127,19 +124,72 @@ def notation(array: Any, digits: int = DIGITS) -> Notation:
     return _notation(numbers.ravel().tolist(), digits) if numbers.dtype.kind == "f" else Notation()
 
 
-def shows_entries(shape: tuple[int, ...]) -> bool:
-    """Is an array of this shape shown entry by entry: in one table, or in a few?"""
-    *outer, _, _ = (1, 1, *shape)
-    return is_small(shape[-2:]) and 0 < math.prod(outer) <= MOST_SLICES
+class Limits(NamedTuple):
+    """How much of an array is shown in full: rows and columns of a table, tables of a stack, numbers of a vector."""
+
+    rows: int
+    columns: int
+    slices: int
+    vector: int
 
 
-def is_small(shape: tuple[int, ...]) -> bool:
-    """Does it fit in one table?"""
-    if 0 in shape or len(shape) > 2:
-        return False
-    if len(shape) == 1:
-        return shape[0] <= LONGEST_VECTOR
-    return all(size <= most for size, most in zip(shape, LARGEST_TABLE))
+LIMITS = Limits(8, 8, 4, 8)  # of every step: on cards, in panels, on slides, as text, as LaTeX
+DRAWN = Limits(4, 4, 4, 6)  # of a drawing, which has a size to fit
+
+
+def shows_entries(shape: tuple[int, ...], limits: Limits = LIMITS) -> bool:
+    """Is an array of this shape shown entry by entry: in one table, or in a few? Else a `Window` of it is."""
+    *outer, rows, columns = (1, 1, *shape)
+    most = limits.vector if len(shape) == 1 else limits.columns
+    return 0 < rows <= limits.rows and 0 < columns <= most and 0 < math.prod(outer) <= limits.slices
+
+
+@dataclass(frozen=True)
+class Window:
+    """The part of a large array that is shown: some rows and columns of one of its tables.
+
+    >>> window = Window((4, 27), (2, 19))
+    >>> window.rows, window.columns, window.note
+    (range(0, 4), range(16, 24), 'rows 0–3, columns 16–23 of 27')
+    """
+
+    shape: tuple[int, ...]
+    around: tuple[int, ...] = ()  # the index of an entry that is in it
+
+    @property
+    def index(self) -> tuple[int, ...]:
+        return self.around or (0,) * len(self.shape)
+
+    @property
+    def rows(self) -> range:
+        return _some(LIMITS.rows, *self.shape[-2:-1], *self.index[-2:-1])
+
+    @property
+    def columns(self) -> range:
+        return _some(LIMITS.columns, self.shape[-1], self.index[-1])
+
+    @property
+    def note(self) -> str:
+        """Which part it is."""
+        table = f"table [{', '.join(map(str, self.index[:-2]))}] of {dimensions(self.shape[:-2])}, "
+        rows = f"{_which('row', self.rows, self.shape[-2])}, " if len(self.shape) > 1 else ""
+        return f"{table if len(self.shape) > 2 else ''}{rows}{_which('column', self.columns, self.shape[-1])}"
+
+    def of(self, array: Any) -> Any:
+        """Its numbers: a matrix."""
+        page = np.asarray(array)[self.index[:-2]]
+        return np.atleast_2d(page)[self.rows.start : self.rows.stop, self.columns.start : self.columns.stop]
+
+
+def _some(most: int, size: int = 1, place: int = 0) -> range:
+    """So many indices at most, those from a multiple of that, with `place` among them."""
+    start = place // most * most
+    return range(start, min(start + most, size))
+
+
+def _which(what: str, shown: range, size: int) -> str:
+    ends = f"{what}s {shown.start}–{shown.stop - 1}" if len(shown) > 1 else f"{what} {shown.start}"
+    return f"{ends} of {size}" if len(shown) < size else ends
 
 
 def table(array: Any, digits: int = DIGITS, written: Notation | None = None) -> NumberTable:

@@ -19,6 +19,7 @@ TABLE_ROW, STRONG_ROW, INFO_ROW = 17, 19, 17
 CAPTION_LINE = 16  # the caption above a table
 BRACKET = 7  # from a bracket to its first number
 SLICE_GAP, LABEL_GAP = 5, 6  # between slices, and from a slice's label to its bracket
+INDEX_LINE, FOOT_LINE = 15, 18  # the indices of columns above a window, and the words below it
 COLUMN_GAP, BLOCK_GAP, BELOW_GAP = 12, 16, 4
 TINT = 6  # the gradient's tint goes beyond its numbers
 HEADER_GAP = 14  # before the role word
@@ -123,7 +124,9 @@ def block_size(block: Block) -> Size:
         return Size(max(28.0, caption), CAPTION_LINE + TABLE_ROW)
     height = TABLE_ROW * max(1, len(block.table.rows)) + SLICE_GAP * max(0, len(block.slices) - 1)
     width = max(table_width(block.table), _roomy_width(block))
-    return Size(max(labels_width(block) + width, caption), CAPTION_LINE + height)
+    foot = sans_width(f"{block.foot} ‹ › ‹ ›", CAPTION) if block.foot else 0
+    more = INDEX_LINE * bool(block.columns) + FOOT_LINE * bool(block.foot)
+    return Size(max(labels_width(block) + width, caption, foot), CAPTION_LINE + height + more)
 
 
 def _roomy_width(block: Block) -> float:
@@ -132,8 +135,9 @@ def _roomy_width(block: Block) -> float:
 
 
 def labels_width(block: Block) -> float:
-    """The labels of slices stand left of their brackets."""
-    return max(sans_width(label, CAPTION) for label in block.slices) + LABEL_GAP if block.slices else 0.0
+    """The labels of slices, or the indices of rows, stand left of the brackets."""
+    labels = block.slices or block.rows
+    return max(sans_width(label, CAPTION) for label in labels) + LABEL_GAP if labels else 0.0
 
 
 def table_width(table: NumberTable) -> float:

@@ -4,6 +4,7 @@ a drawing."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from autograd.drawing.layout import measure
 from autograd.drawing.layout.geometry import Box
@@ -215,18 +216,26 @@ def _table(block: Block, table: NumberTable, left: float, right: float, top: flo
     character = mono_width("0")
     start = left + measure.labels_width(block)
     room = right - start
-    parts = [f'<g class="hg-table" data-left="{n(start)}" data-room="{n(room)}" data-kind="{block.kind}">']
+    kind = f'data-kind="{block.kind}"'
+    parts = [f'<g class="hg-table" data-left="{n(left)}" data-right="{n(start + room)}" data-top="{n(top)}" {kind}>']
     points, x = [], start + measure.BRACKET
     for before, after in table.columns:
         points.append(x + before * character)
         x += (before + after) * character + measure.COLUMN_GAP
+    if block.columns:
+        points_and_ends = zip(points, table.columns, block.columns)
+        parts += [caption(point + after * character, top + 24, label, "muted", anchor="end")
+                  for point, (_, after), label in points_and_ends]  # fmt: skip
+        top += measure.INDEX_LINE
     height = len(table.rows) // max(1, len(block.slices))
     for number, label in enumerate(block.slices or ("",)):
         rows = table.rows[number * height : (number + 1) * height]
         if label:
             parts.append(caption(left, top + 26, label, bracket))
         parts.append(_brackets(start, start + measure.table_width(table), top + 14, len(rows), bracket))
-        for row in rows:
+        for row, index in zip_longest(rows, block.rows):
+            if index:
+                parts.append(caption(left, top + 26, index, "muted"))
             for point, cell in zip(points, row):
                 end = point + (len(cell.text) - cell.before_point) * character
                 token = {"zero": "muted", "bad": "bad"}.get(cell.kind, "")
@@ -235,6 +244,8 @@ def _table(block: Block, table: NumberTable, left: float, right: float, top: flo
                 parts.append(text(end, top + 26, cell.text, token=token, anchor="end", weight=weight, more=more))
             top += measure.TABLE_ROW
         top += measure.SLICE_GAP
+    if block.foot:
+        parts.append(caption(left, top + 24, block.foot, "muted"))
     return "".join(parts) + "</g>"
 
 

@@ -16,12 +16,11 @@ from autograd.formula.numbers import (
     MINUS,
     Notation,
     NumberTable,
+    Window,
     cell,
-    dimensions,
     full,
     literal,
-    norm,
-    rough,
+    notation,
     table,
 )
 from autograd.formula.text import PRIME, clipped, xml
@@ -242,7 +241,7 @@ def number_html(number: Number, classes: str = "", changed_from: Any = None) -> 
 def value_html(
     value: Any, classes: str = "", changed_from: Any = None, bracketed: bool = False, written: Notation | None = None
 ) -> str:
-    """A number, bracketed tables, or a large array by its shape and size. Full digits in the tooltip."""
+    """A number, bracketed tables, or a window of a large array. Full digits in the tooltip."""
     if np.ndim(value) == 0:
         one = cell(value, written=written)
         zero = " hg-z" if one.kind == "zero" else " hg-bad" if one.kind == "bad" else ""
@@ -251,9 +250,13 @@ def value_html(
         raised = f"<small>×10<sup>{exponent}</sup></small>" if times else ""
         text = f"({mantissa}{raised})" if bracketed else f"{mantissa}{raised}"
         return f'<span class="hg-num {classes}{zero}" title="{xml(full(value))}">{text}</span>'
+    if not np.size(value):
+        return f'<span class="hg-num {classes}">[{"×".join(map(str, np.shape(value)))}]</span>'
     if not has_numbers(value):
-        size = f", norm {rough(norm(value))}" if np.size(value) else ""
-        return f'<span class="hg-num {classes}">[{dimensions(np.shape(value))}{size}]</span>'
+        window = Window(np.shape(value))
+        part, how = window.of(value), written or notation(value)
+        html = _table_html(table(part, written=how), part, classes, None, window)
+        return f'<span class="hg-window">{html}<small class="hg-foot">{window.note}</small></span>'
     before = [None] * len(pages(value)) if changed_from is None else [np.atleast_2d(old) for old in pages(changed_from)]
     tables = [
         _table_html(table(page, written=written), np.atleast_2d(page), classes, old)
@@ -262,8 +265,10 @@ def value_html(
     return tables[0] if np.ndim(one_page(value)) <= 2 else f'<span class="hg-pages">{"".join(tables)}</span>'
 
 
-def _table_html(whole: NumberTable, values: Any, classes: str, before: Any) -> str:
-    numbers = whole.within(WIDEST)
+def _table_html(
+    whole: NumberTable, values: Any, classes: str, before: Any, window: Window | None = None
+) -> str:
+    numbers = whole if window is not None else whole.within(WIDEST)
     places = iter(np.ndindex(values.shape))
     rows = []
     for line in numbers.rows:
@@ -276,6 +281,11 @@ def _table_html(whole: NumberTable, values: Any, classes: str, before: Any) -> s
             attribute = f' class="{" ".join(marks)}"' if marks else ""
             cells.append(f'<td{attribute} title="{xml(full(values[place]))}">{one.text}{pad}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
+    if window is not None:
+        heads = [f"<th>{j}</th>" for j in window.columns]
+        beside = [f"<th>{i}</th>" for i in window.rows] if len(window.shape) > 1 else [""]
+        rows = [row.replace("<tr>", f"<tr>{th}", 1) for row, th in zip(rows, beside)]
+        rows.insert(0, f"<tr>{'<th></th>' * (len(window.shape) > 1)}{''.join(heads)}</tr>")
     size = max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / max(numbers.characters, 1))
     small = f' style="font-size:{size:.1f}px"' if numbers.characters > ROOMY else ""
     broken = "" if numbers is whole else "hg-broken "

@@ -10,7 +10,18 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import FROM_SUPERSCRIPTS, MINUS, Notation, NumberTable, cell, dimensions, literal, table
+from autograd.formula.numbers import (
+    FROM_SUPERSCRIPTS,
+    MINUS,
+    Notation,
+    NumberTable,
+    Window,
+    cell,
+    dimensions,
+    literal,
+    notation,
+    table,
+)
 from autograd.formula.writers.arithmetic import Written
 from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
 from autograd.formula.writers.pieces import has_numbers, one_page, pages
@@ -150,8 +161,11 @@ def number_latex(value: Any, written: Notation | None = None) -> str:
     if np.ndim(value) == 0:
         return _cell_latex(cell(value, written=written).text)
     if not has_numbers(value):
-        shape = dimensions(np.shape(value)).replace("×", r" \times ")
-        return rf"\left[{shape}\right]"
+        window = Window(np.shape(value))
+        if not np.size(value):
+            return rf"\left[{dimensions(np.shape(value))}\right]".replace("×", r" \times ")
+        note = window.note.replace("–", "--")
+        return rf"{_matrix_latex(table(window.of(value), written=written or notation(value)))}_{{\text{{{note}}}}}"
     tables = [table(page, written=written) for page in pages(value)]
     if np.ndim(one_page(value)) <= 2:
         return _matrix_latex(tables[0])

@@ -14,7 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from autograd.formula.numbers import MINUS, Notation, NumberTable, cell, dimensions, shows_entries, table
+from autograd.formula.numbers import (
+    MINUS,
+    Notation,
+    NumberTable,
+    Window,
+    cell,
+    dimensions,
+    notation,
+    shows_entries,
+    table,
+)
 from autograd.formula.text import columns
 
 EQUALITY = "=≈→"  # a line too wide breaks before these first
@@ -179,6 +189,11 @@ def _picture(piece: Piece) -> Picture:
     if isinstance(piece, str):
         return [(piece, "")]
     page, style = one_page(piece.value), "gradient" if piece.is_gradient else ""
+    if not has_numbers(page) and np.size(page):
+        window = Window(np.shape(page))
+        lines = [*drawn(table(window.of(page), written=piece.written or notation(page))), f"({window.note})"]
+        wide = max(map(columns, lines))
+        return [(line + " " * (wide - columns(line)), style) for line in lines]
     if np.ndim(page) < 2 or not has_numbers(page):
         return [(piece.text, style)]
     tables = [[(row, style) for row in drawn(table(one, written=piece.written))] for one in pages(page)]
@@ -190,12 +205,14 @@ def _picture(piece: Piece) -> Picture:
 
 
 def _fitting(piece: Piece, width: int) -> Picture:
-    """A piece as it fits: of what is too wide, a vector takes two rows, and a stack of tables becomes its shape."""
+    """A piece as it fits: of what is too wide, a vector takes two rows, and the tables of a stack stand in a column."""
     picture = _picture(piece)
     if isinstance(piece, str) or np.ndim(one_page(piece.value)) in (0, 2) or _width([picture]) <= width:
         return picture
-    rows = [f"[{dimensions(np.shape(piece.value))}]"]
-    if np.ndim(piece.value) == 1:
+    if np.ndim(piece.value) > 1:
+        rows = [row for page in pages(piece.value) for row in drawn(table(page, written=piece.written))]
+        rows = [row.ljust(max(map(columns, rows))) for row in rows]
+    else:
         entries = piece.text.split(", ")
         half = (len(entries) + 1) // 2
         rows = [", ".join(entries[:half]) + ",", " " + ", ".join(entries[half:])]

@@ -9,12 +9,14 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from autograd.drawing.layout.geometry import Box
 from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import painter, theme
+from autograd.drawing.scene import Card
 from autograd.engine import Value
 from autograd.errors import StepError
 from autograd.formula import grammar
-from autograd.formula.numbers import count, short
+from autograd.formula.numbers import LIMITS, count, short
 from autograd.formula.text import xml
 from autograd.pages import asset, embedded, filled
 from autograd.stepping.folding import inside
@@ -32,6 +34,7 @@ SCRIPTS = (
     "numbers.js", "program.js", "typed.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
     "pointing.js", "camera.js", "states.js", "step.js",
 )  # fmt: skip
+TABLE = re.compile(r'(<g class="hg-table"[^>]*>).*?</g>')
 MOST_OPENED = 40  # steps that can be opened up
 EDGE_FACES = (
     "todo",
@@ -58,7 +61,7 @@ def write(stepper: Stepper, back: str = "") -> str:
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
         "data": bare(embedded(chosen | packed(views(view, opened, live)) | _program(live))),
-        "script": "".join(map(_file, SCRIPTS)),
+        "script": f"const limits = {embedded(LIMITS._asdict())};{''.join(map(_file, SCRIPTS))}",
         "fallback": step_table(stepper),
         "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",
     }
@@ -142,8 +145,8 @@ def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
     turned = [replace(card, role=other, word=other) for card in silent if other]
     return {
         "box": [round(number, 1) for number in (box.x, box.y, box.width, box.height)],
-        "faces": [_inner(painter.paint_card(card, box, "")) for card in silent],
-        "turned": [_inner(painter.paint_card(card, box, "")) for card in turned],
+        "faces": [_face(card, box, live if node is not None else None) for card in silent],
+        "turned": [_face(card, box, live) for card in turned],
         "role": silent[0].role,
         "says": [card.title for card in cards],
         "since": [face.since for face in track.faces],
@@ -152,6 +155,12 @@ def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
         "step": track.step,
         "numbers": [] if live is None else [_blocks(face, live) for face in track.faces],
     }
+
+
+def _face(card: Card, box: Box, live: Live | None) -> str:
+    """A card as markup; a live page writes the numbers of its tables."""
+    svg = _inner(painter.paint_card(card, box, ""))
+    return svg if live is None else TABLE.sub(r"\1</g>", svg)
 
 
 def _blocks(face: Face, live: Live) -> list[list[int]]:

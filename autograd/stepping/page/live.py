@@ -91,7 +91,8 @@ class Live:
         total = self.gradients[parent] = added if before is None else self.registers.new_block(added.shape)
         if send or before is not None:
             sums = {"added": added.number, "total": total.number, "before": _number(before)}
-            self.sends.append({"lines": [], "arrives": NONE} | send | sums)
+            to = {"to": self.value(parent).number}
+            self.sends.append({"lines": [], "arrives": NONE} | send | sums | to)
         return total
 
     def _note_modules(self, stepper: Stepper) -> None:

@@ -8,7 +8,7 @@ import pytest
 import autograd
 import nn
 from autograd import Value, draw, step
-from autograd.drawing.cards import shows_entries
+from autograd.drawing.cards import DRAWN, shows_entries
 from autograd.stepping.picture import View
 
 
@@ -34,7 +34,7 @@ def cube():
     ((1, 1, 1, 5), False), ((0, 2, 2), False), ((1, 1, 1, 1, 1), True),
 ])  # fmt: skip
 def test_which_arrays_are_shown_entry_by_entry(shape, shown):
-    assert shows_entries(shape) is shown
+    assert shows_entries(shape, DRAWN) is shown
     card = draw(Value(np.ones(shape), name="x") * 2.0).scene.cards[0]
     assert bool(card.blocks or card.rows[0].caption == "value") is shown
 

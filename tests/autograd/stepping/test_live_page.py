@@ -55,13 +55,14 @@ READERS = """(() => {
   const element = id => document.getElementById(id), click = id => element(id).click();
   const made = (name, html, space = 'http://www.w3.org/1999/xhtml') =>
     Object.assign(document.createElementNS(space, name), { innerHTML: html });
-  const texts = card => [...card.querySelectorAll('text')].map(one => one.textContent).join(' ');
+  const texts = card =>
+    [...card.querySelectorAll('text')].filter(one => !one.closest('.hg-turn')).map(one => one.textContent).join(' ');
   const textsIn = node => {
     const walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), found = [];
     while (walker.nextNode()) found.push(walker.currentNode);
     return found;
   };
-  const NOT_READ = '[hidden], form, .hg-open, .hg-loop, .hg-entries';
+  const NOT_READ = '[hidden], form, .hg-open, .hg-loop, .hg-entries, .hg-turn';
   function read(panel) {
     const skipped = new Set([...panel.querySelectorAll(NOT_READ)].flatMap(textsIn));
     return textsIn(panel).filter(text => !skipped.has(text)).map(text => text.data.trim()).filter(Boolean);

@@ -17,6 +17,7 @@ import autograd as ag
 import nn
 from autograd import Value, cli, step
 from autograd.errors import StepError
+from autograd.formula.numbers import table
 from autograd.formula.text import columns
 from autograd.formula.writers.html import BREAK, MathML, grouped, math, symbol_mathml
 from autograd.formula.writers.latex import Latex
@@ -138,10 +139,24 @@ def test_every_face_says_where_it_rounds():
     assert entries == [("=", "1.5"), ("≈", "1"), ("=", "0.75"), ("=", "0.6")]
 
 
-def test_large_arrays_show_their_shape():
-    x = Value(np.ones((5, 7)), name="x")
-    text = str(step((x * x).sum()))
-    assert "[5×7] ⊙ [5×7] = [5×7]" in text
+def test_arrays_up_to_8_by_8_are_shown_in_full():
+    """`· [3×5, norm 0.787]` hid most of a small model."""
+    for shape in (2, 5), (3, 5), (1, 8), (8,), (8, 8), (4, 8, 8), (2, 3, 4):
+        x = Value(np.arange(1.0, 1 + np.prod(shape)).reshape(shape) / 2, name="x")
+        steps = step((x * x).sum())
+        panel, drawn = Panels(steps).panel(steps[0]), "".join(map(steps.svg, range(len(steps))))
+        for text in str(steps), steps.latex(), panel, drawn:
+            assert "norm" not in text and "range" not in text, shape
+            cells = [cell.text for row in table(x.data.reshape(-1, shape[-1])).rows for cell in row]
+            assert all(cell in text for cell in cells), shape
+
+
+def test_a_larger_array_shows_a_window():
+    x = Value(np.arange(270.0).reshape(10, 27), name="x")
+    steps = step((x * 2.0).sum())
+    for text in str(steps), steps.latex().replace("--", "–"), Panels(steps).panel(steps[0]), steps.svg(0):
+        assert "rows 0–7 of 10, columns 0–7 of 27" in text and "norm" not in text
+        assert "196" in text and "197" not in text  # 7 · 27 + 7 is the last
 
 
 def test_only_gradients_are_orange():

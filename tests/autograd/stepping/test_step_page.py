@@ -181,6 +181,7 @@ def test_a_step_shows_rule_numbers_and_ledger(page):
     assert at.js("document.querySelectorAll('.hg-edge.hg-is-now').length") == 2
     assert "grad 2 of 3 paths" in at.js(RECEIVING)
     at.click(".hg-entries summary")
+    at.wait("document.querySelector('.hg-arith')")
     assert "0×0+1.768×10−4×0.1=0.00001768" in at.text(".hg-arith").replace("\n", "")
 
 

@@ -3,7 +3,7 @@
 // search of formula/digits.py, on the registers of the page.
 const digits = (() => {
   const MOST_DIGITS = 12, MOST_IN_COLUMNS = 8, MARGIN = 1e-6, JUST = 1e-10, SURE = 1e-14, ROUNDS = 80;
-  const WIDEST = 44, WIDEST_IN_LEDGER = 48, COLUMN_GROWTH = 3;
+  const WIDEST = 44, WIDEST_IN_LEDGER = 48, ROOM = 11, COLUMN_GROWTH = 3;
 
   const pagesOf = shape => {                   // the tables that an array is shown as
     const [rows, columns] = [1, 1, ...shape].slice(-2);
@@ -132,7 +132,8 @@ const digits = (() => {
     }
     fits(key, how) {
       const { shape, kind } = this.place(key), room = this.inLedgers.has(key) ? WIDEST_IN_LEDGER : WIDEST;
-      return widthOf(this.values.get(key), shape, how, kind) <= room;
+      const most = Math.max(room, shape.length > 1 ? ROOM * shape.at(-1) : 0);
+      return widthOf(this.values.get(key), shape, how, kind) <= most;
     }
     isExact(key) {
       const entries = this.values.get(key);

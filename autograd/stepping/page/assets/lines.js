@@ -4,15 +4,15 @@
 const lines = (() => {
   const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
   const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "^⊙", "+="];
-  const LARGEST = [4, 4], LONGEST_VECTOR = 6, MOST_SLICES = 4, ROUGH_DIGITS = 3;
+  const ROUGH_DIGITS = 3;
 
   const escaped = text => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const product = sizes => sizes.reduce((a, b) => a * b, 1);
   function shows(shape) {                      // entry by entry, in one table or a few
-    const last = shape.slice(-2), outer = product(shape.slice(0, -2));
+    const [rows, columns] = [1, 1, ...shape].slice(-2), outer = product(shape.slice(0, -2));
     if (!shape.length) return true;
-    if (shape.includes(0) || outer < 1 || outer > MOST_SLICES) return false;
-    return last.length === 1 ? last[0] <= LONGEST_VECTOR : last[0] <= LARGEST[0] && last[1] <= LARGEST[1];
+    if (rows < 1 || columns < 1 || outer < 1 || outer > limits.slices) return false;
+    return rows <= limits.rows && columns <= (shape.length > 1 ? limits.columns : limits.vector);
   }
   const rough = x => numbers.cell(x, numbers.notation([x], ROUGH_DIGITS)).text;
   function span(low, high) {                   // a range; its ends share one notation
@@ -27,11 +27,58 @@ const lines = (() => {
   // What is to be shown: entries with their shape, the registers they are in, and their notation.
   function quantity(page, registers, number, how, { offset = -1, turned = 0 } = {}) {
     const block = page.blocks[number];
-    if (offset >= 0) return { entries: [registers[block.start + offset]], at: [block.start + offset], shape: [], how, kind: block.kind };
+    const isMask = page.data.masked.includes(number);  // its −∞ stand there on purpose
+    if (offset >= 0) {
+      const at = block.start + offset;
+      return { entries: [registers[at]], at: [at], shape: [], how, kind: block.kind, isMask };
+    }
     let at = Array.from({ length: block.size }, (_, i) => block.start + i), shape = block.shape;
     if (turned && shape.length > 1) [at, shape] = transposed(at, shape);
-    return { entries: at.map(i => registers[i]), at, shape, how, kind: block.kind };
+    return { entries: at.map(i => registers[i]), at, shape, how, kind: block.kind, isMask, window: page.windowOf(number), turned };
   }
+  const markOf = (one, q, x) => (one.kind === "bad" && q.isMask && x === -Infinity ? "zero" : one.kind);
+
+  // --- windows: of a large array some rows and columns of one table, which the reader moves -------------------------
+
+  const windows = new Map();                   // by block: the table, the first row, the first column
+  function viewOf(q) {
+    const [rows, columns] = [1, ...q.shape].slice(-2), tables = product(q.shape.slice(0, -2));
+    let [table, row, column] = windows.get(q.window) ?? [0, 0, 0];
+    if (q.turned) [row, column] = [column, row];
+    table = Math.min(table, tables - 1);
+    const some = (from, size, most) => {
+      const first = Math.min(from, size - 1) - Math.min(from, size - 1) % most;
+      return Array.from({ length: Math.min(most, size - first) }, (_, i) => first + i);
+    };
+    const down = some(row, rows, limits.rows), across = some(column, columns, limits.columns);
+    const at = down.flatMap(i => across.map(j => (table * rows + i) * columns + j));
+    const which = (what, shown, size) => {
+      const ends = shown.length > 1 ? `${what}s ${shown[0]}–${shown.at(-1)}` : `${what} ${shown[0]}`;
+      return shown.length < size ? `${ends} of ${size}` : ends;
+    };
+    const axes = [["table", [table], tables], ["row", down, rows], ["column", across, columns]]
+      .map(([what, shown, size], axis) => ({
+        says: which(what, shown, size), moves: shown.length < size,
+        axis: q.turned && axis ? 3 - axis : axis, by: axis ? [0, limits.rows, limits.columns][axis] : 1,
+      })).filter((_, axis) => axis > 1 || (axis ? q.shape.length > 1 : tables > 1));
+    return { at, down: q.shape.length > 1 ? down : null, across, axes };
+  }
+  function turn(page, number, axis, by) {      // a window by so many tables, rows or columns, within the array
+    const { shape, size } = page.blocks[number], [rows, columns] = [1, ...shape].slice(-2);
+    const most = [size / (rows * columns), rows, columns], where = [...windows.get(number) ?? [0, 0, 0]];
+    where[axis] = Math.max(0, Math.min(most[axis] - 1, where[axis] + by));
+    windows.set(number, where);
+  }
+  function show(page, number, offset) {        // move the window so that an entry is in it
+    const { shape } = page.blocks[number], [rows, columns] = [1, ...shape].slice(-2);
+    windows.set(page.windowOf(number), [Math.floor(offset / (rows * columns)), Math.floor(offset / columns) % rows, offset % columns]);
+  }
+  const ARROWS = [["‹", -1], ["›", 1]];
+  const turner = (window, { axis, by }, sign) => {
+    const says = `${["table", "rows", "columns"][axis]} ${sign < 0 ? "before" : "after"}`;
+    return `class="hg-turn" data-window="${window}" data-axis="${axis}" data-by="${sign * by}" aria-label="${says}"`;
+  };
+
   function transposed(at, shape) {
     const [rows, columns] = shape.slice(-2), turned = [];
     for (let page = 0; page < at.length; page += rows * columns) {
@@ -66,33 +113,41 @@ const lines = (() => {
   function html(q, tint = "", { brackets = 0, before = null } = {}) {
     if (!q.shape.length) {
       const one = numbers.cell(q.entries[0], q.how, q.kind);
-      const mark = { zero: " hg-z", bad: " hg-bad" }[one.kind] || "";
+      const mark = { zero: " hg-z", bad: " hg-bad" }[markOf(one, q, q.entries[0])] || "";
       const text = isBracketed(one.text, brackets) ? `(${raised(one.text)})` : raised(one.text);
       return `<span class="hg-num ${tint}${mark}" data-r="${q.at[0]}" title="${q.entries[0]}">${text}</span>`;
     }
-    if (!shows(q.shape)) {
-      const size = q.entries.length ? `, norm ${rough(norm(q.entries))}` : "";
-      return `<span class="hg-num ${tint}">[${q.shape.join("×")}${size}]</span>`;
-    }
+    if (!q.entries.length) return `<span class="hg-num ${tint}">[${q.shape.join("×")}]</span>`;
+    if (!shows(q.shape)) return windowHtml(q, tint, before);
     const tables = pages(q).map(page => tableHtml(q, page, tint, before));
     return isStack(q.shape) ? `<span class="hg-pages">${tables.join("")}</span>` : tables[0];
   }
-  function tableHtml(q, { table: whole, first }, tint, before) {
-    const table = numbers.within(whole, digits.WIDEST), widths = numbers.columns(table), columns = widths.length;
+  function windowHtml(q, tint, before) {
+    const { at, down, across, axes } = viewOf(q), pick = list => at.map(i => list[i]);
+    const part = { ...q, entries: pick(q.entries), at: pick(q.at) };
+    const table = numbers.table(part.entries, across.length, q.how || numbers.notation(q.entries), q.kind);
+    const foot = axes.map(axis => axis.says + (axis.moves ? ARROWS.map(([text, sign]) =>
+      ` <button type="button" ${turner(q.window, axis, sign)}>${text}</button>`).join("") : "")).join(", ");
+    const html = tableHtml(part, { table, first: 0, down, across }, tint, before && pick(before));
+    return `<span class="hg-window">${html}<small class="hg-foot">${foot}</small></span>`;
+  }
+  function tableHtml(q, { table: whole, first, down, across }, tint, before) {
+    const table = across ? whole : numbers.within(whole, digits.WIDEST), widths = numbers.columns(table), columns = widths.length;
     const rows = table.rows.map((row, i) => row.map((one, j) => {
       const place = first + i * columns + j;
       if (!one.text) return "";                // a broken row ends here
-      const marks = { zero: ["hg-z"], bad: ["hg-bad"] }[one.kind] || [];
+      const marks = { zero: ["hg-z"], bad: ["hg-bad"] }[markOf(one, q, q.entries[place])] || [];
       if (before && before[place] !== q.entries[place]) marks.push("hg-ch");
       const point = one.text.split(".")[0].length;
       const pad = FIGURE_SPACE.repeat(widths[j][1] - (one.text.length - point));
       return `<td class="${marks.join(" ")}" data-r="${q.at[place]}" title="${q.entries[place]}">${one.text}${pad}</td>`;
-    }).join("")).map(row => `<tr>${row}</tr>`).join("");
+    }).join("")).map((row, i) => `<tr>${down ? `<th>${down[i]}</th>` : ""}${row}</tr>`).join("");
+    const heads = across ? `<tr>${down ? "<th></th>" : ""}${across.map(j => `<th>${j}</th>`).join("")}</tr>` : "";
     const characters = numbers.characters(table), size = Math.max(SMALLEST_SIZE, TABLE_SIZE * ROOMY / characters);
     const small = characters > ROOMY ? ` style="font-size:${size.toFixed(1)}px"` : "";
     const power = table.exponent ? `<small class="hg-e10">×10<sup>${String(table.exponent).replace("-", "−")}</sup></small>` : "";
     const classes = `hg-mx ${table === whole ? "" : "hg-broken "}${tint}`;
-    return `<span class="hg-q"><span class="${classes}"><table${small}><tbody>${rows}</tbody></table></span>${power}</span>`;
+    return `<span class="hg-q"><span class="${classes}"><table${small}><tbody>${heads}${rows}</tbody></table></span>${power}</span>`;
   }
   function raised(text) {
     const [mantissa, power] = text.split("×10");
@@ -265,6 +320,6 @@ const lines = (() => {
     for (const size of [...shape].reverse()) { index.unshift(offset % size); offset = Math.floor(offset / size); }
     return index.map(i => `[${i}]`).join("");
   }
-  return { Spelling, quantity, html, rough, norm, span, plain, shows, placeOf, pages };
+  return { Spelling, quantity, html, rough, norm, span, plain, shows, placeOf, pages, viewOf, turn, show, turner, ARROWS };
 })();
 if (typeof module !== "undefined") module.exports = lines;

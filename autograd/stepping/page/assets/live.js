@@ -155,7 +155,8 @@ const live = data => {
 
   // --- cards ---------------------------------------------------------------------------------------------------------
 
-  const CHARACTER = 13 * 0.608, COLUMN_GAP = 12, BRACKET = 7, NUMBER = 13;
+  const CHARACTER = 13 * 0.608, COLUMN_GAP = 12, BRACKET = 7, NUMBER = 13, ROW = 17, SLICE_GAP = 5, INDEX_LINE = 15;  // as in measure.py
+  const CAPTION_CHARACTER = 6.1;
   const isLeaf = new Map(leaves.map(leaf => [leaf.value, leaf]));
   const nameOf = new Map(Object.entries(names).flatMap(([name, [value]]) => [[value, name]]));
 
@@ -244,35 +245,65 @@ const live = data => {
     const wide = text.textContent.length * CHARACTER;
     text.style.fontSize = wide > room ? `${Math.max(8, NUMBER * room / wide)}px` : "";
   }
+  // A table on a card, in the room it has: columns aligned on the decimal point, smaller if need be; as Python paints it.
   function matrix(group, number, value) {
-    const { shape, kind } = page.blocks[number], entries = page.gradient(number);
-    const table = numbers.table(entries, shape.at(-1), undefined, kind);
-    const cells = table.rows.flat().map((cell, i) => (isMask(entries[i], number) ? { ...cell, kind: "zero" } : cell));
-    const texts = [...group.querySelectorAll("text[data-n]")];
-    const moved = texts.map((text, i) => write(text, cells[i])).some(Boolean);
-    texts.forEach((text, i) => mark(text, number, i, value, lines.placeOf(shape, i).slice(1, -1).replaceAll("][", ",")));
-    if (moved) place(group, table, texts);
-  }
-  function place(group, table, texts) {        // columns aligned on the decimal point; smaller if there is no room
-    const left = Number(group.dataset.left), room = Number(group.dataset.room), widths = numbers.columns(table);
-    const points = [];
-    let x = left + BRACKET;
+    const { shape, kind } = page.blocks[number], entries = page.gradient(number), isWhole = lines.shows(shape);
+    if (!entries.length) return;
+    const how = numbers.notationOfMost(entries), columns = shape.at(-1);
+    const all = Array.from(entries, (_, i) => i), view = isWhole ? { at: all } : lines.viewOf({ shape, window: value });
+    const shownAt = view.at, across = view.across?.length ?? columns;
+    const table = numbers.table(shownAt.map(i => entries[i]), across, how, kind, entries);
+    const tall = isWhole && shape.length > 2 ? shape.at(-2) : table.rows.length;
+    const labels = isWhole && shape.length > 2 ? table.rows.map((_, i) => (i % tall ? "" : `[${lines.placeOf(shape, i * columns)
+      .slice(1, -1).split("][").slice(0, -2).join(", ")}]`)) : view.down?.map(String) ?? [];
+    const wide = texts => Math.max(0, ...texts.map(text => text.length * CAPTION_CHARACTER));
+    const { left, right, top } = Object.fromEntries(Object.entries(group.dataset).map(([key, text]) => [key, Number(text)]));
+    const start = left + (labels.length ? wide(labels) + 6 : 0), widths = numbers.columns(table), points = [];
+    let x = start + BRACKET;
     for (const [before, after] of widths) { points.push(x + before * CHARACTER); x += (before + after) * CHARACTER + COLUMN_GAP; }
-    const right = x - COLUMN_GAP + BRACKET, width = right - left, columns = widths.length;
-    texts.forEach((text, i) => {
-      const content = text.textContent, point = content.split(".")[0].length;
-      text.setAttribute("x", points[i % columns] + (content.length - point) * CHARACTER);
-    });
-    for (const bracket of group.querySelectorAll("path")) {
-      const [, upper, lower] = bracket.getAttribute("d").match(/,([\d.]+)H[\d.]+V([\d.]+)/);
-      bracket.setAttribute("d", `M${left + 4},${upper}H${left}V${lower}H${left + 4}M${right - 4},${upper}H${right}V${lower}H${right - 4}`);
+    const end = x - COLUMN_GAP + BRACKET, hue = number === value ? "muted" : "grad";
+    const caption = (x, y, text, more = "") => `<text x="${x}" y="${y}" class="hg-cap" ${more}>${text}</text>`;
+    let y = top + 26, body = "";
+    if (view.across) {
+      view.across.forEach((j, k) => { body += caption(points[k] + widths[k][1] * CHARACTER, y - 2, j, 'text-anchor="end"'); });
+      y += INDEX_LINE;
     }
-    const scale = Math.min(1, room / width), top = Number(texts[0].getAttribute("y")), bottom = Number(texts.at(-1).getAttribute("y"));
-    const middle = (top + bottom) / 2 - 4;
-    group.setAttribute("transform", scale < 1 ? `translate(${left} ${middle}) scale(${scale}) translate(${-left} ${-middle})` : "");
-    const caption = group.parentNode.querySelector("text");
-    const power = table.exponent ? ` ${numbers.power(table.exponent)}` : "";
-    caption.textContent = caption.textContent.replace(/ ?×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+$/, "") + power;
+    table.rows.forEach((row, i) => {
+      if (i % tall === 0) {
+        const [upper, lower] = [y - 12, y - 13 + ROW * Math.min(tall, table.rows.length - i)];
+        body += `<path class="hg-s-${hue}" fill="none" stroke-width="1.2" d="M${start + 4},${upper}H${start}V${lower}H${start + 4}` +
+          `M${end - 4},${upper}H${end}V${lower}H${end - 4}"/>`;
+      }
+      if (labels[i]) body += caption(left, y, labels[i]);
+      row.forEach((cell, j) => {
+        const kind = isMask(entries[shownAt[i * across + j]], number) ? "zero" : cell.kind, point = cell.text.split(".")[0].length;
+        const look = { zero: ' class="hg-f-muted"', bad: ' class="hg-f-bad"' }[kind] ?? "";
+        const x = points[j] + (cell.text.length - point) * CHARACTER;
+        body += `<text data-n="" x="${x}" y="${y}" text-anchor="end"${look}>${cell.text}</text>`;
+      });
+      y += ROW + (labels.length && (i + 1) % tall === 0 && isWhole ? SLICE_GAP : 0);
+    });
+    const scale = Math.min(1, (right - left) / (end - left)), shift = `${left * (1 - scale)} ${(top + 26) * (1 - scale)}`;
+    const fitted = scale < 1 ? ` transform="translate(${shift}) scale(${scale})"` : "";
+    group.innerHTML = `<g${fitted}>${body}</g>` + (isWhole ? "" : foot(left, y + 4, value, view.axes));
+    [...group.querySelectorAll("[data-n]")].forEach((text, i) => {
+      mark(text, number, shownAt[i], value, lines.placeOf(shape, shownAt[i]).slice(1, -1).replaceAll("][", ","));
+    });
+    const above = group.parentNode.querySelector("text"), power = table.exponent ? ` ${numbers.power(table.exponent)}` : "";
+    above.textContent = above.textContent.replace(/ ?×10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+$/, "") + power;
+  }
+  function foot(x, y, window, axes) {          // which rows and columns these are, and where to turn to others
+    return axes.map((axis, i) => {
+      let text = `<text x="${x}" y="${y}" class="hg-cap">${axis.says}${i < axes.length - 1 ? "," : ""}</text>`;
+      x += axis.says.length * CAPTION_CHARACTER + 8;
+      for (const [sign, by] of axis.moves ? lines.ARROWS : []) {
+        text += `<g role="button" tabindex="0" ${lines.turner(window, axis, by)}>` +
+          `<rect x="${x - 4}" y="${y - 13}" width="18" height="17" rx="4"/><text x="${x + 5}" y="${y}">${sign}</text></g>`;
+        x += 21;
+      }
+      x += 4;
+      return text;
+    }).join("");
   }
 
   // --- the panel -------------------------------------------------------------------------------------------------------

@@ -61,11 +61,29 @@ const numbers = (() => {
     return { text: String(x).replace("-", MINUS), kind: x === 0 ? "zero" : "number" };
   }
 
+  // On cards entries that are so much larger than the others that they would take all their digits, as the −10⁹ of a
+  // mask, are written apart: those above this bound (see drawing/cards.py).
+  const FAR_SIZE = 5e3, FAR_RATIO = 1e3, MOSTLY = 0.01;
+  function farFrom(entries) {
+    const sizes = [...entries].map(Math.abs).filter(x => x > 0 && Number.isFinite(x)).sort((x, y) => x - y);
+    let bound = Infinity;
+    for (let i = 1; i < sizes.length; i++) if (sizes[i] >= FAR_SIZE && sizes[i] / sizes[i - 1] >= FAR_RATIO) bound = sizes[i - 1];
+    return bound;
+  }
+  const notationOfMost = entries => { const bound = farFrom(entries); return notation([...entries].filter(x => Math.abs(x) <= bound)); };
+  function farCell(x) {
+    const step = 10 ** Math.floor(Math.log10(Math.abs(x)) + MOSTLY), times = Math.round(x / step);
+    const isRound = Math.abs(x / step - times) < MOSTLY * Math.abs(x / step);
+    return { text: cell(isRound ? times * step : x).text.replace("1×", ""), kind: x < 0 ? "zero" : "number" };
+  }
+
   // --- tables --------------------------------------------------------------------------------------------------
 
   // Rows of cells that share their decimals and one power of ten.
-  function table(entries, width, how = notation(entries), kind = "") {
-    const cells = Array.from(entries, x => (kind ? plainCell(x, kind) : cellOf(x, how)));
+  function table(entries, width, how = notation(entries), kind = "", among = null) {
+    const bound = among && !kind ? farFrom(among) : Infinity;
+    const written = x => (Math.abs(x) > bound && Number.isFinite(x) ? farCell(x) : cellOf(x, how));
+    const cells = Array.from(entries, x => (kind ? plainCell(x, kind) : written(x)));
     const rows = [];
     for (let i = 0; i < cells.length; i += width) rows.push(cells.slice(i, i + width));
     return { rows, exponent: kind ? 0 : how.exponent };
@@ -98,7 +116,8 @@ const numbers = (() => {
     (Number.isFinite(y) && Math.abs(x - y) <= slack * Math.abs(y) + more);
 
   return {
-    DIGITS, EXACT, MINUS, ALMOST_ZERO, rounded, notation, unit, asPrinted, table, columns, characters, within, cell, power, close,
+    DIGITS, EXACT, MINUS, ALMOST_ZERO, rounded, notation, notationOfMost, unit, asPrinted, table, columns, characters, within,
+    cell, power, close,
   };
 })();
 if (typeof module !== "undefined") module.exports = numbers;

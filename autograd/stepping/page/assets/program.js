@@ -112,6 +112,12 @@ const program = (() => {
       return { code: line.code.subarray(from, to), pieces, uses: group.uses.map(find), terms: group.terms.map(find) };
     }
 
+    // The block by whose index an array is shown: of a gradient that of its value, so that they are seen together.
+    windowOf(number) {
+      this.ofValue ??= new Map(this.data.sends.flatMap(({ added, total, to }) => [[added, to], [total, to]]));
+      return this.ofValue.get(number) ?? number;
+    }
+
     read(number, values = this.values) {
       const { start, size } = this.blocks[number];
       return values.subarray(start, start + size);

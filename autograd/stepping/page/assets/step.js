@@ -148,6 +148,17 @@
     word.setAttribute("role", "button");
     word.setAttribute("aria-label", `${role}: ${role === "input" ? "data, stays in training" : "moves in training"}; press to switch`);
   }
+  // The arrows of a window, on cards and in the panel.
+  for (const kind of ["click", "keydown"]) for (const place of [stage, panel]) place.addEventListener(kind, event => {
+    const arrow = event.target.closest?.("[data-window]");
+    if (!arrow || (kind === "keydown" && (place === panel || (event.key !== "Enter" && event.key !== " ")))) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { window, axis, by } = arrow.dataset;
+    lines.turn(changing.page, Number(window), Number(axis), Number(by));
+    refresh();
+    place.querySelector(`[data-window="${window}"][data-axis="${axis}"][data-by="${by}"]`)?.focus();
+  }, true);
   for (const kind of ["click", "keydown"]) stage.addEventListener(kind, event => {
     const card = event.target.closest?.(".hg-role") && view.cards[event.target.closest(".hg-card").id.slice(`hg-v${viewNumber}-`.length)];
     if (!card || camera.dragged || (kind === "keydown" && event.key !== "Enter" && event.key !== " ")) return;
