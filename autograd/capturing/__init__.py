@@ -40,11 +40,11 @@ def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
         raise DataError(f"capture takes a module or a function, and its inputs; got {model!r:.60}{instead}")
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
     if torch is not None and hasattr(torch, "nn") and (jax is None or is_torch(torch, model, (inputs, keywords))):
-        from .torch import record
+        from .torch.record import record
 
         return record(model, inputs, keywords)
     if jax is not None:
-        from .jax import record as record_jax
+        from .jax.record import record as record_jax
 
         return record_jax(model, inputs, keywords)
     raise DataError(
@@ -61,6 +61,6 @@ def is_torch(torch: Any, model: Any, given: Any) -> bool:
         return True
     if any(isinstance(x, torch.Tensor) for x in flatten(given)[0]):
         return True
-    from .torch import modules_of
+    from .torch.record import modules_of
 
     return any(True for _ in modules_of(model))

@@ -1,18 +1,18 @@
-"""A second opinion: our backward pass compared with torch's, node by node, and a verdict on the first that differs.
+"""A second opinion: the library's backward pass compared with ours, call by call, and what its paths add up to.
 
-Both passes start from the same gradient of the result. A gradient depends only on those of the results its tensor went
-into, so in backward order the first that differs comes from one call whose results still agree: that call is named, and
-finite differences of it alone say whose gradient is wrong.
+    found = capture(model, x).compare()
+    found.ok, found.first, found.calls      # whether all agree; the wrong call nearest the loss; all that are wrong
+
+Calls are judged alone (`calls_judged`), then the sums at each place (`sums_judged`). Here both become Differences: with
+the module, the file and the line, and which argument of an autograd.Function it is.
 """
 
 from __future__ import annotations
 
-import ast
-import inspect
-import math
+import fnmatch
 import os
-import textwrap
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,25 +20,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ..check import Report, check_formula, check_grads
+from ..check import Report, check_grads
 from ..check.subject import cotangents
-from ..engine import Value, reach, walk
+from ..engine import Value, reach
 from ..errors import DataError
-from ..graph import reach_from
-from ..ops.elementwise import where
-from .left_out import LeftOut, left_out
-from .places import Place, libraries
+from .calls_judged import BOTH, HANDGRAD, KINK, LATER, UNCLEAR, Finding, pulled
+from .left_out import LeftOut, left_out, pattern
+from .places import Place, backward_line
 from .replaying import replay
-from .run import Call, Run
+from .run import Call, Cut, Run
+from .sums_judged import Gap, Pass
 
 if TYPE_CHECKING:
     from ..drawing import Drawing
 
 Array = np.ndarray[Any, Any]
-AGREES_ALONE = "where each call by itself agrees: a hook changes a gradient, or a saved tensor was changed"
 CUTS = {"torch": "a detach(), .data, .item() or no_grad()", "jax": "a stop_gradient"}  # what ends a gradient's way
 MOST_NAMED = 8  # leaves in a note
-HANDGRAD, BOTH, UNCLEAR = "handgrad", "both", "unclear"
+AGREES_ALONE = "made by itself, this call agrees: what it saved was changed, or was drawn again at random"
+HOOK = "hook"  # what a difference of a sum is called by
 
 
 class Passed(NamedTuple):
@@ -46,13 +46,13 @@ class Passed(NamedTuple):
     no gradient there, and is not compared."""
 
     value: Value
-    grad: Any  # ours
+    grad: Any
     compared: bool
 
 
 @dataclass(eq=False)
 class Difference:
-    """The first gradient that differs: of `value`, through the call `op`."""
+    """A gradient that differs: what the call `op` sends to `value`; of a hook, what arrives there."""
 
     op: str
     module: str
@@ -64,7 +64,9 @@ class Difference:
     call: Place | None = None  # where the model calls it; file and line are those of backward, if it has one
     path: str = ""
     wrong: str = UNCLEAR  # whose gradient differs from finite differences: "handgrad", "torch" or "jax", "both"
-    report: Report | None = field(default=None, repr=False)
+    argument: str | None = None  # of an autograd.Function: which argument of forward gets the wrong gradient
+    slopes: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)  # finite differences, by entry
+    pattern: list[str] = field(default_factory=list, repr=False)  # what the numbers look like
     left_out: LeftOut | None = None  # the terms that the wrong backward lacks, where it can be said
     way: list[Passed] = field(default_factory=list, repr=False)  # from the call's result on to L
 
@@ -82,12 +84,22 @@ class Comparison:
     library: str  # "torch" or "jax"
     compared: int
     gap: float  # the largest relative difference among the gradients that agree
-    first: Difference | None = None
+    calls: list[Difference] = field(default_factory=list)  # all that differ, nearest the loss first
     agreed: int = 0  # gradients before the first that differs
-    differ: int = 0
     forward_gap: float = 0.0
+    cuts: list[Cut] = field(default_factory=list)  # where the way of a gradient ends: file, line, how
     notes: list[str] = field(default_factory=list)
     run: Run | None = field(default=None, repr=False)
+
+    @property
+    def first(self) -> Difference | None:
+        """The wrong call nearest the loss."""
+        return self.calls[0] if self.calls else None
+
+    @property
+    def differ(self) -> int:
+        """How many gradients differ."""
+        return len({(d.value, d.op == HOOK) for d in self.calls})
 
     @property
     def ok(self) -> bool:
@@ -129,34 +141,169 @@ class Comparison:
         return in_a_notebook(self)
 
 
-def compare(run: Run) -> Comparison:
-    """Compare all gradients of a run, and find the first that differs."""
-    seeds = starting_gradients(run)
-    ours = our_gradients(seeds)
+def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | None = None) -> Comparison:
+    """Judge the calls of a run one by one, then the sums; see `Run.compare`."""
     recorder = run._recorder
-    theirs = recorder.gradients(run.roots, seeds)
-    alike = Alike(run, ours)
-    users = users_of(recorder.calls)
-    order = sorted(theirs, key=lambda v: users[v][0][0] if v in users else math.inf, reverse=True)
-    order = [v for v in order if v in ours or theirs[v] is not None]
-    differing = [v for v in order if not alike(v, ours.get(v), theirs[v])]
-    found = Comparison(run.title, recorder.library, len(order), alike.gap, differ=len(differing), forward_gap=run.gap)
-    found.notes += [*run.notes, *unreached(run, ours, theirs)]
+    chosen = [modules] if isinstance(modules, str) else modules
+    allow = [allow] if isinstance(allow, str) else allow
+    theirs = recorder.passed(run.roots, starting_gradients(run))
+    went = Pass(run, theirs, lambda call: chosen is None or any(inside(call, name) for name in chosen)).go()
+    found = Comparison(run.title, recorder.library, len(went.order), went.judge.gap, forward_gap=run.gap)
     found.run = run
-    if differing:
-        found.agreed = next(i for i, v in enumerate(order) if v is differing[0])
-        found.first = located(differing[0], users, ours, theirs, alike)
-    if found.first is None and recorder.compiled:
-        for call in tqdm(recorder.compiled[::-1], desc="compile", unit=" modules", leave=False, disable=None):
-            if found.first is None:
-                compare_compiled(call, found, ours, theirs, alike)
+    found.notes += [*run.notes, *unreached(run, theirs)]
+    found.cuts = cuts_of(run)
+    for item in went.found:
+        difference = gap_found(item, run) if isinstance(item, Gap) else call_found(item, theirs)
+        if isinstance(item, Finding):
+            went.call_of[difference] = item.call
+        if isinstance(item, Finding) and item.wrong == KINK:
+            found.notes.append(kink_note(difference, found.library))
+        elif any(is_allowed(difference, item, name) for name in allow):
+            found.notes.append(f"allowed: {difference.op} sends another gradient than the derivative"
+                               f"{at_line(difference)}")  # fmt: skip
+        else:
+            found.calls.append(difference)
+    if not found.calls:
+        compare_compiled(found, went, theirs)
+    if found.first is not None:
+        complete(found.first, went, theirs)
+        found.calls[0] = inside_checkpoint(went.call_of.get(found.first), found.first)
+        found.agreed = went.order.get(found.first.value, 0)
     return found
 
 
-def unreached(run: Run, ours: dict[Value, Any], theirs: dict[Value, Any]) -> list[str]:
+def inside(call: Call, name: str) -> bool:
+    """Whether a call belongs to a module of this name, which may have stars in it, or to what is in it."""
+    path = call.scope.path if call.scope is not None else ""
+    return fnmatch.fnmatchcase(path, name) or fnmatch.fnmatchcase(path, f"{name}.*")
+
+
+def is_allowed(difference: Difference, item: Finding | Gap, name: str) -> bool:
+    """Whether `allow` names a difference: its op or Function, its module by path or by class."""
+    if name in (difference.op, difference.name):
+        return True
+    if isinstance(item, Gap):
+        return False
+    scope = item.call.scope
+    return (bool(name) and inside(item.call, name)) or (
+        scope is not None and any(around.kind == name for around in scope.chain()))  # fmt: skip
+
+
+def call_found(found: Finding, theirs: Any) -> Difference:
+    """The words for a finding: module, lines, argument."""
+    call = found.call
+    place, argument = backward_line(call.function, argument_number(call, found.value))
+    recorder = theirs.recorder
+    is_hook, hook = recorder.hook_of(call)
+    place = hook if is_hook else place
+    place = place or call.place
+    module = call.scope.path if call.scope is not None else ""
+    op = HOOK if is_hook else call.name if call.parameters else call.name.partition(".")[0]
+    file, line = (None, None) if place is None else (place.file, place.line)
+    difference = Difference(op, module, file, line, found.ours, found.theirs, found.value, call.place,
+                            argument=argument, slopes=found.slopes)  # fmt: skip
+    difference.wrong = call.library if found.wrong == LATER else found.wrong
+    if is_hook:
+        difference.path = "a hook of the module changes the gradient"
+    elif found.wrong == LATER:
+        write = recorder.write_after(call)
+        difference.path = (f"made by itself, this call agrees: what it saved was written to afterwards, at {write}"
+                           if write else AGREES_ALONE)  # fmt: skip
+        if write is not None:
+            difference.file, difference.line = write.file, write.line
+    elif difference.wrong in (call.library, BOTH, HANDGRAD):
+        difference.pattern = pattern(difference.name, found.ours, found.theirs)
+    return difference
+
+
+def argument_number(call: Call, value: Value) -> int | None:
+    """Which argument of a Function a Value is."""
+    numbers = [n for n, x in zip(getattr(call, "carried", ()), call.inputs) if x is value]
+    return numbers[0] if numbers else None
+
+
+def gap_found(gap: Gap, run: Run) -> Difference:
+    """A sum that is another one than that of what was sent: a hook changed it, or something wrote to it."""
+    name, hook = gap.value.name or "input", run._recorder.hook_on(gap.value)
+    scope = gap.value.scope
+    difference = Difference(HOOK if hook else "sum", scope.path if scope else "", hook and hook.file,
+                            hook and hook.line, gap.sent, gap.arrived, gap.value, hook)  # fmt: skip
+    difference.path = ("a hook changes the gradient" if hook else
+                       "every call that sends to it agrees: a hook, or a path that was not recorded")  # fmt: skip
+    difference.pattern = pattern(name, gap.sent, gap.arrived)
+    difference.wrong = run._recorder.library
+    return difference
+
+
+def at_line(difference: Difference) -> str:
+    if difference.file is None:
+        return ""
+    return f" ({os.path.basename(difference.file)}:{difference.line})"
+
+
+def kink_note(difference: Difference, library: str) -> str:
+    """At a tie or a kink both gradients are slopes, of one side or the other."""
+    return (f"{difference.op}{at_line(difference)} is at a tie or a kink for {difference.name}: {library} and handgrad "
+            "take different sides, and both are right")  # fmt: skip
+
+
+def complete(first: Difference, went: Pass, theirs: Any) -> None:
+    """What is shown of the first difference alone: the way to the loss, which path it is, and the terms left out."""
+    call = went.call_of.get(first)
+    users = went.users.get(first.value, [])
+    if call is not None and len(users) > 1 and not first.path:
+        first.path = f"path {users.index(call) + 1} of {len(users)}"
+    if call is None:
+        return
+    grads = {v: went.gradient(v) for v in call.outputs}
+    first.way = way_on(call, went, theirs)
+    if first.wrong == call.library and not first.path.startswith("made by"):
+        first.left_out = left_out(call, first.value, {v: g for v, g in grads.items() if g is not None}, first.theirs)
+
+
+def way_on(call: Call, went: Pass, theirs: Any) -> list[Passed]:
+    """The shortest way from a result of a call on to where backward starts, both included."""
+    nodes = {node for root in theirs.seeds for node in reach(root)}
+    users: dict[Value, list[Value]] = {}
+    for node in nodes:
+        for x in node.parents:
+            users.setdefault(x, []).append(node)
+    results = [v for v in call.outputs if v in nodes]
+    came_from: dict[Value, Value | None] = dict.fromkeys(results)
+    waiting = deque(results)
+    way: list[Value] = results[:1]
+    while waiting:
+        node = waiting.popleft()
+        if node in theirs.seeds:
+            way = [node]
+            while (before := came_from[way[-1]]) is not None:
+                way.append(before)
+            way.reverse()
+            break
+        for user in users.get(node, ()):
+            if user not in came_from:
+                came_from[user] = node
+                waiting.append(user)
+    return [Passed(v, went.gradient(v), theirs.known(v)) for v in way]
+
+
+def cuts_of(run: Run) -> list[Cut]:
+    """Where a gradient ends on the way from the leaves to the results."""
+    recorder, seen = run._recorder, set()
+    waiting: list[Any] = [root for root, _ in run.roots]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            waiting += node.parents
+    return list(dict.fromkeys([*(cut for node, cut in recorder.cuts.items() if node in seen), *recorder.casts]))
+
+
+def unreached(run: Run, theirs: Any) -> list[str]:
     """A sentence about leaves that neither pass reaches: their gradients agree, and are often not what was meant."""
-    leaves = {name: v for name, v in {**run.parameters, **run.inputs}.items() if v in theirs and v not in ours}
-    names = [name for name, v in leaves.items() if theirs[v] is None or not np.any(theirs[v])]
+    reached = {x for root in theirs.seeds for node in reach(root) for x in (node, *node.parents)}
+    leaves = {name: v for name, v in {**run.parameters, **run.inputs}.items() if v.requires_grad and v not in reached}
+    names = [name for name, v in leaves.items() if (g := theirs.arrived(v)) is None or not np.any(g)]
     if not names:
         return []
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
@@ -164,21 +311,44 @@ def unreached(run: Run, ours: dict[Value, Any], theirs: dict[Value, Any]) -> lis
             f"and is there {CUTS[run._recorder.library]} on its way to the result?"]  # fmt: skip
 
 
-def compare_compiled(
-    call: Call, found: Comparison, ours: dict[Value, Any], theirs: dict[Value, Any], alike: Alike
-) -> None:
-    """Run a compiled module by itself, as compiled, and compare what it sends to each of its inputs and parameters."""
-    for value in dict.fromkeys(call.inputs):
-        sent, returned = pulled_through(call, value, ours), their_pull(call, value, theirs)
-        if returned is None:
+def compare_compiled(found: Comparison, went: Pass, theirs: Any) -> None:
+    """Run each compiled module by itself, as compiled, and compare what it sends to its inputs and parameters."""
+    compiled = found.run._recorder.compiled if found.run is not None else []
+    for call in tqdm(compiled[::-1], desc="compile", unit=" modules", leave=False, disable=None):
+        received = {v: theirs.arrived(v) for v in call.outputs}
+        try:
+            sent = call.alone(received)
+        except Exception:
             found.notes.append(f"{call.name} gave other results when it was run again: it was not compared")
-            return
-        found.compared += 1
-        if not alike(value, sent, returned):
-            found.first = described(call, value, sent, returned)
-            found.agreed, found.differ = found.compared - 1, 1
-            judge(found.first, call, ours, theirs)
-            return
+            continue
+        ours = pulled(call, received)
+        for value in dict.fromkeys(call.inputs):
+            there = sum(g for g, x in zip(sent, call.inputs) if x is value)
+            found.compared += 1
+            one = went.judge.found(call, value, received, ours.get(value), there)
+            if one is not None:
+                found.calls.append(call_found(one, theirs))
+                went.call_of[found.calls[-1]] = call
+                return
+
+
+def inside_checkpoint(call: Call | None, found: Difference) -> Difference:
+    """Where in a reentrant checkpoint a gradient goes wrong: what it runs, captured and compared by itself."""
+    if call is None or call.checkpointed is None:
+        return found
+    from . import capture
+
+    function, inputs = call.checkpointed
+    try:
+        inner = capture(function, *inputs).compare().first
+    except Exception:  # what cannot be run by itself is named as a whole
+        return found
+    if inner is None:
+        return found
+    around = call.scope.path if call.scope is not None else ""
+    inner.module = ".".join(part for part in (around, inner.module) if part)
+    inner.path = ", ".join(part for part in (inner.path, "inside of a checkpoint") if part)
+    return inner
 
 
 def starting_gradients(run: Run) -> dict[Value, Any]:
@@ -196,204 +366,6 @@ def starting_gradients(run: Run) -> dict[Value, Any]:
     return {v: np.asarray(u, v.dtype)[()] for v, u in zip(roots, weights)}
 
 
-def our_gradients(seeds: dict[Value, Any]) -> dict[Value, Any]:
-    """The gradient of every node that one reaches."""
-    nodes = {node for root in seeds for node in reach(root)}
-    order = sorted(nodes, key=lambda node: node.stamp, reverse=True)
-    grads: dict[Value, Any] = {v: float(g) if v.data.__class__ is float else g for v, g in seeds.items()}
-    shown: Any = tqdm(order, desc="backward", unit=" nodes", delay=2.0, leave=False, disable=None)
-    walked = dict(zip(order, walk(shown, grads)))
-    return {**grads, **{node: g for node, g in walked.items() if g is not None}}
-
-
-class Alike:
-    """Whether two gradients are the same but for rounding."""
-
-    def __init__(self, run: Run, ours: dict[Value, Any]) -> None:
-        kinds = {v.dtype for v in ours if v.dtype.kind == "f"}
-        eps = max((float(np.finfo(kind).eps) for kind in kinds), default=2.0**-52)
-        self.relative = math.sqrt(eps)
-        largest = max((float(np.max(np.abs(g), initial=0.0)) for g in ours.values()), default=0.0)
-        self.noise = 256 * eps * (largest if math.isfinite(largest) else 0.0)  # where terms cancel, rounding is left
-        self.gap = 0.0
-
-    def __call__(self, value: Value, ours: Any, theirs: Any) -> bool:
-        a, b = (np.zeros(value.shape) if g is None else np.asarray(g, dtype=np.float64) for g in (ours, theirs))
-        finite = np.isfinite(a) & np.isfinite(b)
-        if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-            return False
-        a, b = a[finite], b[finite]
-        apart = float(np.max(np.abs(a - b), initial=0.0))
-        scale = float(np.max(np.abs(a), initial=0.0)), float(np.max(np.abs(b), initial=0.0))
-        same = apart <= self.relative * max(scale) or apart <= self.noise
-        if same and apart > self.noise:
-            self.gap = max(self.gap, apart / max(scale))
-        return same
-
-
-def users_of(calls: list[Any]) -> dict[Value, list[tuple[int, Any]]]:
-    """The calls that each Value went into, the oldest first, with their places in the run."""
-    users: dict[Value, list[tuple[int, Any]]] = {}
-    for place, call in enumerate(calls):
-        for value in dict.fromkeys(call.inputs):
-            users.setdefault(value, []).append((place, call))
-    return users
-
-
-# --- the first that differs -----------------------------------------------------------------------------------
-
-
-def located(
-    value: Value, users: dict[Value, Any], ours: dict[Value, Any], theirs: dict[Value, Any], alike: Alike
-) -> Difference:
-    """Which of the calls that a Value went into sends the gradient that differs, and whose gradient is wrong."""
-    calls = [call for _, call in reversed(users.get(value, []))]
-    untried = []
-    for number, call in enumerate(calls, 1):
-        sent, returned = pulled_through(call, value, ours), their_pull(call, value, theirs)
-        if returned is None:
-            untried.append(call)
-        elif not alike(value, sent, returned):
-            found = described(call, value, sent, returned)
-            found.path = f"path {number} of {len(calls)}" if len(calls) > 1 else ""
-            judge(found, call, ours, theirs)
-            return inside_checkpoint(call, found)
-    suspects = untried or calls or [None]
-    found = described(suspects[0], value, ours.get(value), theirs[value])
-    if not untried:
-        found.path = AGREES_ALONE
-    elif len(calls) == 1:
-        judge(found, calls[0], ours, theirs)
-        found = inside_checkpoint(calls[0], found)
-    return found
-
-
-def inside_checkpoint(call: Call, found: Difference) -> Difference:
-    """Where in a reentrant checkpoint a gradient goes wrong: what it runs, captured and compared by itself."""
-    if call.checkpointed is None:
-        return found
-    from . import capture
-
-    function, inputs = call.checkpointed
-    try:
-        inner = capture(function, *inputs).compare().first
-    except Exception:  # what cannot be run by itself is named as a whole
-        return found
-    if inner is None:
-        return found
-    around = call.scope.path if call.scope is not None else ""
-    inner.module = ".".join(part for part in (around, inner.module) if part)
-    inner.path = ", ".join(part for part in (inner.path, "inside of a checkpoint") if part)
-    return inner
-
-
-def described(call: Call | None, value: Value, sent: Any, returned: Any) -> Difference:
-    sent = np.zeros(value.shape) if sent is None else sent
-    returned = np.zeros(value.shape) if returned is None else returned
-    if call is None:
-        return Difference("result", "", None, None, sent, returned, value)
-    place = backward_place(call.function) or call.place
-    module = call.scope.path if call.scope is not None else ""
-    file, line = (None, None) if place is None else (place.file, place.line)
-    op = call.name if call.parameters else call.name.partition(".")[0]
-    return Difference(op, module, file, line, sent, returned, value, call.place)
-
-
-def backward_place(function: Any) -> Place | None:
-    """The line of an autograd.Function that returns its gradients: the last `return` of `backward`."""
-    if function is None:
-        return None
-    try:
-        lines, start = inspect.getsourcelines(function.backward)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-        file = inspect.getsourcefile(function.backward)
-    except SyntaxError:  # a lambda in the middle of a statement
-        tree, file = ast.Module([], []), inspect.getsourcefile(function.backward)
-    except (OSError, TypeError):  # typed at a prompt, or made in C
-        return None
-    if file is None or file.startswith(libraries()):
-        return None
-    returns = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return)]
-    return Place(file, start + max(returns, default=1) - 1)
-
-
-def pulled_through(call: Call, value: Value, ours: dict[Value, Any]) -> Any:
-    """What our rules send to a Value through one call."""
-    given = set(call.inputs)
-    seeds = {v: ours[v] for v in call.outputs if v in ours and v not in given}
-    order, wanted = reach_from(seeds, call.inputs)
-    grads = dict(seeds)
-    walk(order, grads, wanted)
-    return grads.get(value)
-
-
-def their_pull(call: Call, value: Value, theirs: dict[Value, Any]) -> Any:
-    """What the library sends to a Value through one call, made by itself; None if that is not the same call."""
-    try:
-        return call.pulled_again(value, theirs)
-    except Exception:  # a call that cannot be made twice: its inputs have changed since, or it draws at random
-        return None
-
-
-def steps_of(call: Call, value: Value, theirs: dict[Value, Any]) -> Any:
-    """The recorded steps of one call as a function of one of its inputs: Σ gradient · result.
-
-    What gets no gradient is left out: a masked score is -inf, and 0 times that is NaN.
-    """
-    outputs = [v for v in dict.fromkeys(call.outputs) if theirs.get(v) is not None]
-    again = replay(outputs, call.inputs)
-
-    def f(x: Any) -> Any:
-        total = 0.0
-        for result, v in zip(again({value: x}), outputs):
-            total = total + (where(theirs[v] != 0, result, 0.0) * theirs[v]).sum()
-        return total
-
-    f.__name__ = call.name
-    return f
-
-
-def judge(found: Difference, call: Call, ours: dict[Value, Any], theirs: dict[Value, Any]) -> None:
-    """Ask finite differences of the call's own steps whose gradient is wrong, and what it leaves out."""
-    found.way = [Passed(v, ours.get(v), theirs.get(v) is not None) for v in way_on(call, ours)]
-    f = steps_of(call, found.value, theirs)
-    data = Value(np.asarray(found.value.data, np.float64)[()], name=found.name)
-    returned = np.asarray(found.theirs, np.float64)
-    try:
-        found.report = check_formula(f, lambda x: returned, data)
-        own = check_grads(f, data)
-    except Exception:  # the two runs differ: then neither is called wrong
-        return
-    theirs_wrong, ours_wrong = found.report.verdict == "wrong", own.verdict == "wrong"
-    verdicts = {(True, True): BOTH, (True, False): call.library, (False, True): HANDGRAD}
-    found.wrong = verdicts.get((theirs_wrong, ours_wrong), UNCLEAR)
-    if found.wrong == call.library:
-        found.left_out = left_out(call, found.value, ours, found.theirs)
-
-
-def way_on(call: Call, ours: dict[Value, Any]) -> list[Value]:
-    """The shortest way from a result of a call on to where backward starts, both included."""
-    results = [v for v in call.outputs if v in ours]
-    users: dict[Value, list[Value]] = {}
-    for node in ours:
-        for x in node.parents:
-            users.setdefault(x, []).append(node)
-    came_from: dict[Value, Value | None] = dict.fromkeys(results)
-    waiting = deque(results)
-    while waiting:
-        node = waiting.popleft()
-        if node not in users:
-            way = [node]
-            while (before := came_from[way[-1]]) is not None:
-                way.append(before)
-            return way[::-1]
-        for user in users[node]:
-            if user not in came_from:
-                came_from[user] = node
-                waiting.append(user)
-    return results[:1]
-
-
 # --- finite differences of everything -------------------------------------------------------------------------
 
 
@@ -401,7 +373,8 @@ def check(run: Run, seed: int = 0) -> Report:
     """check_grads of the recorded run as a function of all its leaves."""
     seeds = starting_gradients(run)
     leaves = [v for v in (*run.inputs.values(), *run.parameters.values()) if v.requires_grad]
-    leaves = [v for v in dict.fromkeys(leaves) if v in our_gradients(seeds)]
+    reached = {x for root in seeds for node in reach(root) for x in node.parents}
+    leaves = [v for v in dict.fromkeys(leaves) if v in reached]
     again = replay(list(seeds), leaves)
 
     def f(*sources: Any) -> Any:

@@ -72,6 +72,46 @@ def left_out(call: Call, value: Value, ours: Mapping[Value, Any], theirs: Any) -
     return None
 
 
+def pattern(name: str, ours: Array, theirs: Array) -> list[str]:
+    """What a wrong gradient is, read off its numbers: a factor, a zero, another order."""
+    if not np.isfinite(theirs).all():
+        return [f"{name}: not finite where it should be"] if np.isfinite(ours).all() else []
+    if not np.any(theirs):
+        return [f"{name}: no gradient arrives, yet the result depends on it"]
+    if not np.isfinite(ours).all():
+        return []
+    squares = float(np.sum(ours * ours))
+    ratio = float(np.sum(ours * theirs)) / squares if squares else 0.0
+    if abs(ratio - 1) < 1e-4:
+        off = float(np.max(np.abs(theirs - ours))) / float(np.max(np.abs(ours)))
+        return [f"{name}: right to about {max(1, round(-math.log10(off)))} digits only: is a part of it computed in a "
+                "coarser precision?"] if 0 < off < 1e-4 else []  # fmt: skip
+    if ratio and nearly(ratio * ours, theirs):
+        usual = {-1.0: "the sign is flipped", 2.0: "twice too large: a path counted twice, or a factor ½ forgotten",
+                 0.5: "half of what it should be: one of two paths is lost, or a factor 2"}  # fmt: skip
+        known = next((says for r, says in usual.items() if abs(ratio - r) < 1e-3), None)
+        sizes = sorted({*ours.shape, ours.size} - {0, 1, 2})
+        too = [f"too large by {n}, a size of its axes: a sum where a mean belongs" for n in sizes if near_1(ratio / n)]
+        too += [f"too small by {n}, a size of its axes: a mean where a sum belongs" for n in sizes if near_1(ratio * n)]
+        return [f"{name}: {(known or (too or [f'every entry is off by the factor {ratio:.6g}'])[0])}"]
+    for a, b in itertools.combinations(range(ours.ndim), 2):
+        if ours.shape[a] == ours.shape[b] and nearly(np.swapaxes(ours, a, b), theirs):
+            return [f"{name}: transposed: axes {a} and {b} of the gradient are exchanged"]
+    gap = theirs - ours
+    if gap.size > 2 and nearly(np.full_like(gap, gap.flat[0]), gap):
+        return [f"{name}: off by {gap.flat[0]:.6g} everywhere: a term is missing, such as a mean or a bias"]
+    return []
+
+
+def nearly(a: Array, b: Array) -> bool:
+    """The same to four digits, beside the largest."""
+    return bool(np.max(np.abs(a - b), initial=0.0) <= 1e-4 * np.max(np.abs(b), initial=0.0))
+
+
+def near_1(ratio: float) -> bool:
+    return abs(ratio - 1) < 1e-4
+
+
 def edges_towards(value: Value, seeds: Mapping[Value, Any], stop: list[Value]) -> list[Edge]:
     """The edges of a call along which something reaches a Value, those nearest to it first."""
     order, wanted = reach_from(seeds, stop)

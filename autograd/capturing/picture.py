@@ -11,7 +11,7 @@ import numpy as np
 from ..drawing.cards import entries_block, norm
 from ..drawing.drawing import Drawing, draw
 from ..drawing.scene import Block, Card, Edge, Row, Scene
-from ..engine import Value
+from ..engine import Value, reach, walk
 from ..formula.names import Names
 from ..formula.numbers import DIGITS, DRAWN, cell, dimensions, rough, shows_entries
 from ..graph import topological
@@ -31,7 +31,7 @@ def drawing(found: Comparison) -> Drawing:
 
 def whole(found: Comparison) -> Drawing:
     """A model that agrees, folded, with our gradients."""
-    from .compare import our_gradients, starting_gradients
+    from .compare import starting_gradients
 
     assert found.run is not None
     seeds = starting_gradients(found.run)
@@ -44,6 +44,14 @@ def whole(found: Comparison) -> Drawing:
     finally:
         for node, gradient in before.items():
             node.grad = gradient
+
+
+def our_gradients(seeds: dict[Value, Any]) -> dict[Value, Any]:
+    """The gradient of every node that one reaches."""
+    order = sorted({node for root in seeds for node in reach(root)}, key=lambda node: node.stamp, reverse=True)
+    grads: dict[Value, Any] = {v: float(g) if v.data.__class__ is float else g for v, g in seeds.items()}
+    walked = dict(zip(order, walk(order, grads)))
+    return {**grads, **{node: g for node, g in walked.items() if g is not None}}
 
 
 def scene_of(found: Comparison) -> Scene:

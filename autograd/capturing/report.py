@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,8 @@ SAYS = {
     "both": ("both gradients of {op} are wrong", "neither agrees with finite differences: is the call deterministic?"),
     "unclear": ("the two gradients of {op} differ", "finite differences do not decide: a kink, or numbers too coarse"),
 }  # fmt: skip
-SAME = 1e-6  # of the largest entry: nearer ones are not counted as different
+MOST_NAMED, MOST_CUTS = 4, 8  # wrong calls, and cuts, that a report lists
+SAME = 1e-3  # of the largest difference: smaller ones are not counted
 
 
 def verdict(found: Comparison) -> tuple[str, str]:
@@ -32,6 +34,15 @@ def verdict(found: Comparison) -> tuple[str, str]:
     if first is None:
         return (f"{found.library}'s backward agrees with handgrad's",
                 f"{found.compared} gradients compared, all agree ({largest_gap(found)})")  # fmt: skip
+    if first.op == "hook":
+        where = f"module {first.module or 'of the model'}" if "module" in first.path else f"∂L/∂{first.name}"
+        return f"a hook changes {where}", "each call is right by itself, what arrives is not what they sent"
+    if first.op == "sum":
+        return (f"∂L/∂{first.name} is not the sum of what was sent to it",
+                "each call is right by itself: a hook, or a path that was not recorded")  # fmt: skip
+    if first.path.startswith("made by itself"):
+        return (f"{found.library}'s backward of {first.op} used other numbers than its forward",
+                "made by itself, the same call agrees with handgrad: what it saved was changed")  # fmt: skip
     whose = "theirs" if first.wrong == found.library else first.wrong
     headline, reason = (words.format(op=first.op, library=found.library) for words in SAYS[whose])
     return headline, reason
@@ -45,6 +56,8 @@ def facts(found: Comparison) -> list[tuple[str, str]]:
     else:
         path = f", {first.path}" if first.path else ""
         said = [("first differs", f"∂L/∂{first.name} through {first.op}{path}")]
+        if first.argument:
+            said.append(("argument", f"{first.argument} of {first.op}.forward"))
         if first.module:
             said.append(("module", first.module))
         place = line_of(first)
@@ -54,6 +67,10 @@ def facts(found: Comparison) -> list[tuple[str, str]]:
             said.append(("called at", f"{first.call}: {first.call.text}"))
         said.append(("before it", f"{found.agreed} gradients, all agree"))
         said.append(("in all", f"{found.differ} of {found.compared} differ"))
+        others = [f"{d.op}{f' in {d.module}' if d.module else ''}" for d in found.calls[1:]]
+        if others:
+            more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+            said.append(("also wrong", ", ".join(others[:MOST_NAMED]) + more))
     return [*said, ("forward gap", f"{found.forward_gap:.1e}")]
 
 
@@ -76,6 +93,13 @@ class Witnesses:
     differing: int
 
     @property
+    def digits(self) -> int:
+        """Enough for the two gradients to look different."""
+        (_, ours), (_, theirs) = self.rows[-2:]
+        apart = abs(ours - theirs) / max(abs(ours), abs(theirs), 1e-300)
+        return 6 if not 0 < apart < 1e-4 else min(17, 2 - math.floor(math.log10(apart)))
+
+    @property
     def entry(self) -> str:
         """`[0][1]`."""
         return "".join(f"[{i}]" for i in self.index)
@@ -95,18 +119,18 @@ def witnesses(found: Comparison) -> Witnesses | None:
         return None
     ours, theirs = np.asarray(first.ours, dtype=np.float64), np.asarray(first.theirs, dtype=np.float64)
     apart = np.abs(ours - theirs)
-    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(np.where(np.isnan(apart), np.inf, apart))), apart.shape))
+    worst = np.unravel_index(int(np.argmax(np.where(np.isnan(apart), np.inf, apart))), apart.shape)
+    at = next(iter(first.slopes), tuple(int(i) for i in worst))
     rows = [("handgrad", float(ours[at])), (found.library, float(theirs[at]))]
-    for entry in first.report.entries if first.report is not None else ():
-        if entry.index == at:
-            rows.insert(0, ("finite differences", entry.difference))
+    if at in first.slopes:
+        rows.insert(0, ("finite differences", first.slopes[at]))
     return Witnesses(at, rows, ours.size, int(np.count_nonzero(differing(ours, theirs))))
 
 
 def differing(ours: Any, theirs: Any) -> Any:
     """Which entries of two gradients are not the same."""
     apart = np.abs(np.asarray(ours, dtype=np.float64) - theirs)
-    return ~(apart <= SAME * np.max(np.abs(theirs), initial=1e-300))
+    return ~(apart <= SAME * np.max(apart, initial=0.0, where=np.isfinite(apart)))
 
 
 def explained(found: Comparison) -> list[str]:
@@ -118,7 +142,7 @@ def explained(found: Comparison) -> list[str]:
         where = line_of(first)
         who = f"line {where.line}" if where is not None else f"{found.library}'s backward"
         return [f"{who} {first.left_out.sentence}", *quick_sign(found)]
-    return [*(first.report.diagnosis if first.report is not None else ()), *quick_sign(found)]
+    return [*first.pattern, *quick_sign(found)]
 
 
 def quick_sign(found: Comparison) -> list[str]:
@@ -160,6 +184,8 @@ def comparison_text(found: Comparison) -> str:
         seen = witnesses(found)
         if seen is not None:
             lines.append(f"  entry {seen.entry}, {seen.counted}" if seen.counted else "  its only entry")
-            lines += [f"    {who:<19}{number: .6g}" for who, number in seen.rows]
+            lines += [f"    {who:<19}{number: .{seen.digits}g}" for who, number in seen.rows]
         lines += [f"  {line}" for line in explained(found)] + [gap]
-    return "\n".join(lines + [f"  {note}" for note in found.notes])
+    cuts = [f"  a gradient ends  {cut}" for cut in found.cuts[:MOST_CUTS]]
+    more = [f"  and ends at {len(found.cuts) - MOST_CUTS} more places"] if len(found.cuts) > MOST_CUTS else []
+    return "\n".join(lines + cuts + more + [f"  {note}" for note in found.notes])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from ..check import Report
     from .compare import Comparison
 
-SAME_NUMBERS = 1e-3  # results that are further apart, relative to the largest number, are not of the same call
 COMPLEX = (
     "capture follows real numbers only; here a complex array carries a gradient. Write rotary embeddings with sin and "
     "cos, and transforms with real matrices."
@@ -38,6 +39,20 @@ class Parameter(Value):
     __slots__ = ()
 
 
+@dataclass(frozen=True)
+class Cut:
+    """A place where the way of a gradient ends."""
+
+    file: str | None
+    line: int | None
+    how: str  # "detach()", ".data", "no_grad", "a cast to int64", "stop_gradient"
+    text: str = ""
+
+    def __str__(self) -> str:
+        where = f"{os.path.basename(self.file)}:{self.line}: {self.text}" if self.file else "an unknown line"
+        return f"{self.how} at {where}"
+
+
 @dataclass(eq=False)
 class Call:
     """One call that the model made, kept so that its library can make it again by itself."""
@@ -53,9 +68,12 @@ class Call:
     outputs: list[Value] = field(default_factory=list)
     function: Any = None  # what holds a backward that the user wrote
     parameters: list[Any] = field(default_factory=list)  # of a module: tensors whose Values are the last of the inputs
+    unit: float = 2.0**-53  # the rounding unit of the coarsest precision in it
+    began: int = 0  # its nodes have later stamps
+    opaque: bool = False  # an op of the library's own: there is no second opinion on it
 
-    def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
-        """What the library sends to an input for these gradients of the outputs."""
+    def alone(self, received: dict[Value, Any]) -> list[Any]:
+        """What the library sends to each input for these gradients of the outputs, making the call by itself."""
         raise NotImplementedError
 
 
@@ -139,11 +157,15 @@ class Run:
         """What `function` was called with in the run: the numbers of the parameters and of the inputs, by name."""
         return {n: v.data for n, v in self.parameters.items()}, {n: v.data for n, v in self.inputs.items()}
 
-    def compare(self) -> Comparison:
-        """Compare our backward pass with torch's, node by node in backward order, and say where they first differ."""
+    def compare(self, allow: Sequence[str] = (), modules: Sequence[str] | str | None = None) -> Comparison:
+        """Judge each call of the library's backward pass alone, then what the paths add up to.
+
+        allow     modules, ops or autograd.Functions whose gradients are meant to differ from the derivative
+        modules   judge only the calls of these modules and of what is in them: "h.0", "*.ln_1"
+        """
         from .compare import compare
 
-        return compare(self)
+        return compare(self, allow, modules)
 
     def check(self, seed: int = 0) -> Report:
         """Compare our gradients of parameters and inputs with finite differences of the recorded run."""
@@ -166,15 +188,20 @@ class Run:
         return f"<{str(self).splitlines()[0]}>"
 
 
-def gap_between(ours: Any, theirs: Any) -> float:
-    """The largest difference, relative to the largest number; NaNs and infinities must stand at the same places."""
-    ours = np.asarray(ours)
+def near(ours: Any, theirs: Any, unit: float, inputs: Sequence[Any] = ()) -> tuple[bool, float]:
+    """Whether two results are of the same call, and the gap: beside the largest number of the result, or that went in.
+
+    Rounding may be all that is left of a result (a row that sums to 0): then it is small beside the inputs.
+    """
     finite = np.isfinite(theirs)
     if not finite.all():
         if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
-            return np.inf
+            return False, math.inf
         ours, theirs = ours[finite], theirs[finite]
     if not theirs.size:
-        return 0.0
+        return True, 0.0
+    apart, most = float(np.max(np.abs(ours - theirs))), max(1e-3, math.sqrt(unit))
     scale = float(np.max(np.abs(theirs)))
-    return float(np.max(np.abs(ours - theirs))) / (scale or 1.0)
+    if apart > most * scale:
+        scale = max(scale, *(float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x))) for x in inputs), 0.0)
+    return apart <= most * scale, apart / (scale or 1.0)

@@ -118,8 +118,9 @@ def softplus(x, beta=1, threshold=20):
 
 @aten("elu")
 def elu(x, alpha=1.0, scale=1.0, input_scale=1.0):
-    below = alpha * ag.expm1(input_scale * ag.minimum(x, 0.0))
-    out = ag.where(x > 0, x, below)
+    """At 0 it has the slope of the part below, as in torch: 1 for elu."""
+    above = x > 0
+    out = ag.where(above, x, alpha * ag.expm1(input_scale * ag.where(above, 0.0, x)))
     return out if scale == 1.0 else scale * out
 
 

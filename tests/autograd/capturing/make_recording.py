@@ -57,7 +57,7 @@ def recorded(call):
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
-    from autograd.capturing.tensors import functional_twin, name_of, tensors_in
+    from autograd.capturing.torch.tensors import functional_twin, name_of, tensors_in
 
     function, args, kwargs = call.again
     if getattr(function, "namespace", "") != "aten":

@@ -30,8 +30,9 @@ def test_a_cast_to_float32_inside_a_float64_model():
         return (narrow.double() * x).sum()
 
     run = assert_same_run(f, torch.randn(3, 4), torch.randn(4), forward=1e-6, backward=1e-6)
-    assert {str(n.dtype) for n in run.nodes} == {"float32", "float64"}
     assert run.compare().ok
+    narrow = next(n for n in run.nodes if n.name == "narrow")
+    assert np.array_equal(narrow.data, narrow.data.astype(np.float32))  # torch's numbers, as they were rounded
 
 
 @pytest.mark.parametrize("queries, keys", [(2, 5), (5, 2), (4, 4)])
@@ -532,28 +533,15 @@ def test_state_that_is_written_and_then_used(make, given):
 # --- what stays outside -------------------------------------------------------------------------------------
 
 
-def within_autocast(x):
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        return (x @ x).sum()
-
-
 def test_what_stays_outside_is_said_in_a_sentence():
     x = torch.randn(4)
     with pytest.raises(DataError, match="complex"):
         ag.capture(lambda x: torch.view_as_complex(x.view(2, 2)).abs().sum(), x)
-    with pytest.raises(DataError, match="bfloat16"):
-        ag.capture(nn.Linear(4, 2).bfloat16(), x.bfloat16())
-    with pytest.raises(DataError, match="bfloat16"):
-        ag.capture(lambda x: x.bfloat16().sum().double(), x)
     with pytest.raises(DataError, match="real numbers only") as caught:
         ag.capture(lambda x: (torch.view_as_complex(x.view(2, 2)) * torch.tensor(1j)).abs().sum(), x)
     assert "test_traps.py" in caught.value.__notes__[0]
     with pytest.raises(DataError, match="dense"):
         ag.capture(lambda x: x.to_sparse().sum(), x)
-    with pytest.raises(DataError, match="bfloat16"):
-        ag.capture(within_autocast, torch.randn(4, 4).float())
-    with pytest.raises(DataError, match="autocast"), torch.autocast("cpu"):
-        ag.capture(nn.Linear(4, 2), x)
     with pytest.raises(DataError, match="module or a function"):
         ag.capture(3, x)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ..op import Op
-from .run import opaque_name
-from .tensors import as_tensor
+from ...op import Op
+from ..run import opaque_name
+from .tensors import as_array, as_tensor
 
 
 def opaque_op(name: str, function: Callable[..., Any]) -> Op:
@@ -20,7 +20,7 @@ def opaque_op(name: str, function: Callable[..., Any]) -> Op:
 
     def forward(*arrays: Any) -> Any:
         with torch.inference_mode(False), torch.no_grad():  # `enable_grad` does nothing in inference mode
-            return function(*map(as_tensor, arrays)).numpy(force=True)[()]
+            return as_array(function(*map(as_tensor, arrays)))[()]
 
     def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
         return tuple(_pull(name, function, i)(g, *xs) for i in range(len(xs)))
@@ -38,7 +38,9 @@ def _pull(name: str, function: Callable[..., Any], i: int) -> Op:
             out = function(*xs[:i], x, *xs[i + 1 :])
             if not out.requires_grad:
                 return torch.zeros_like(x)
-            (dx,) = torch.autograd.grad(out, x, g.reshape(out.shape), create_graph=True, allow_unused=True)
+            (dx,) = torch.autograd.grad(
+                out, x, g.reshape(out.shape).to(out.dtype), create_graph=True, allow_unused=True
+            )
         return torch.zeros_like(x) if dx is None else dx
 
     return opaque_op(f"pull_{name}", pull)

@@ -14,8 +14,8 @@ import numpy as np
 
 import autograd as ag
 
-from ..engine import Value
-from ..op import rank_of, shape_of
+from ...engine import Value
+from ...op import rank_of, shape_of
 
 LAX: dict[str, Callable[..., Any]] = {}
 
@@ -77,7 +77,7 @@ def clamp(low, x, high, **_):
 
 @lax("convert_element_type")
 def convert(x, new_dtype, **_):
-    return x if np.dtype(new_dtype) == x.dtype else ag.astype(x, np.dtype(new_dtype).name)
+    return x if np.dtype(new_dtype).kind in "fV" else ag.astype(x, np.dtype(new_dtype).name)
 
 
 @lax("copy", "copy_p", "reduce_precision", "optimization_barrier")

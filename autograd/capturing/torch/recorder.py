@@ -18,16 +18,20 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map
 
-from ..engine import Value
-from ..errors import DataError, HandgradError
-from ..modes import Scope
-from .aten import NotMapped, rule_for
+from ...attached import counter
+from ...engine import Value
+from ...errors import DataError, HandgradError
+from ...modes import Scope
+from ...op import OPS
+from ...plain import as_plain
+from ..aten import NotMapped, rule_for
+from ..places import Namer, Noted, Place, libraries, place_of, user_frame, written_at
+from ..run import COMPLEX, Cut, Parameter, near
+from .backward import TorchPass
 from .calls import TorchCall, as_function
 from .followed import Followed
 from .memory import Memory
 from .opaque import opaque_op
-from .places import Namer, Noted, libraries, place_of, user_frame
-from .run import COMPLEX, SAME_NUMBERS, Parameter, gap_between
 from .state import KeptState
 from .tensors import (
     COMPOSITE,
@@ -39,15 +43,13 @@ from .tensors import (
     needs_results,
     result_number,
     seeded,
+    storage_of,
     tensors_in,
+    unit_of,
     written_tensors,
 )
-from .torch_backward import torch_gradients
 
 LIBRARIES = libraries()
-REFUSED = {
-    torch.bfloat16: "bfloat16, which NumPy does not have", torch.float16: "float16, too coarse to compare gradients in",
-}  # fmt: skip
 
 
 class Recorder(TorchDispatchMode):
@@ -61,7 +63,9 @@ class Recorder(TorchDispatchMode):
         self.memory = Memory(as_array)
         self.namer = Namer()
         self.leaves: dict[str, Value] = {}
-        self.edges: dict[Value, Any] = {}  # torch's place for the gradient of a Value
+        self.edges: dict[Value, list[Any]] = {}  # torch's places for the gradient of a Value, if it has any
+        self.units: dict[Value, float] = {}  # the rounding unit of what torch holds for a Value
+        self.coarsest = 0.0  # that of the results since the Function being called began
         self.calls: list[TorchCall] = []
         self.compiled: list[TorchCall] = []  # of modules that torch.compile made
         self.opaque: list[str] = []
@@ -70,30 +74,57 @@ class Recorder(TorchDispatchMode):
         self.scopes: list[Scope] = []
         self.inside = 0  # how deep in an autograd.Function or a decomposition: there torch records nothing, but we do
         self.keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
-        self.started = (torch.zeros(1, requires_grad=True) * 1).grad_fn._sequence_nr()
+        self.started = self.latest = (torch.zeros(1, requires_grad=True) * 1).grad_fn._sequence_nr()
         self.met_inside: dict[Value, None] = {}  # the leaves that the Function being called has used
         self._constants: dict[int, tuple[Any, int, Any]] = {}  # tensors without a gradient: version, numbers
         self.followed = Followed()
+        self.casts: list[Cut] = []  # to whole numbers
+        self.writes: list[tuple[int, int, Place | None]] = []  # to memory that a gradient flows through
+        self.hooked: dict[Value, Place | None] = {}  # tensors with a hook, and the line that registered it
         self.ticks: Any = None  # a progress bar
         self.refused: DataError | None = None  # why the run was not gone on with
         self.frame: Any = None  # the user's line that the latest call is on
 
-    def gradients(self, roots: list[tuple[Value, Any]], seeds: dict[Value, Any]) -> dict[Value, Any]:
-        """torch's own gradient of every Value that it has a place for."""
-        values = list(self.edges)
+    def passed(self, roots: list[tuple[Value, Any]], seeds: dict[Value, Any]) -> TorchPass:
+        """torch's own backward pass: what each call received and sent on."""
         with self.kept.as_left():
-            return dict(zip(values, torch_gradients(roots, seeds, [self.edges[v] for v in values])))
+            return TorchPass(self, roots, seeds)
+
+    @property
+    def cuts(self) -> dict[Value, Cut]:
+        """The nodes at which a gradient ends."""
+        return self.followed.cuts
+
+    def hook_on(self, value: Value) -> Place | None:
+        """The line that registered a hook on the tensor of a Value; of one from before the run, where it is written."""
+        return self.hooked.get(value)
+
+    def hook_of(self, call: TorchCall) -> tuple[bool, Place | None]:
+        """Whether a call stands for a module's backward hooks, and where the first of them is written."""
+        if call.name != "BackwardHookFunction":
+            return False, None
+        path = call.scope.path if call.scope is not None else ""
+        modules = [m for m, known in self.modules.items() if known == path]
+        hooks = [h for m in modules for h in (*m._backward_hooks.values(), *m._backward_pre_hooks.values())]
+        return True, next((written_at(h) for h in hooks), None)
+
+    def write_after(self, call: TorchCall) -> Place | None:
+        """The first line that wrote to memory of a call after it was made."""
+        return next((place for began, key, place in self.writes if began > call.began and key in call.storages), None)
 
     # --- leaves ---------------------------------------------------------------------------------------------
 
     def add_leaf(self, tensor: Any, name: str, kind: type[Value] = Value) -> Value:
         """A tensor that gradients end in."""
-        refuse_coarse(tensor, name)
         value = kind(as_array(tensor), name=name, requires_grad=tensor.requires_grad)
         self.memory.set(tensor, value)
         self.leaves[name] = value
+        if tensor.is_floating_point():
+            self.units[value] = unit_of(tensor.dtype)
         if tensor.requires_grad:
-            self.edges[value] = edge_of(tensor)
+            self.edges[value] = [edge_of(tensor)]
+        for hook in (tensor._backward_hooks or {}).values():
+            self.hooked[value] = written_at(hook)
         return value
 
     # --- one operator ---------------------------------------------------------------------------------------
@@ -110,9 +141,11 @@ class Recorder(TorchDispatchMode):
             self.ticks.update()
         with self.as_usual():
             tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
+            began = next(counter)
             written = written_tensors(func, args, kwargs)
             for t in written:
                 self.kept.before_write(t)
+                self._note_write(t, began)
             carried = any(map(self.carries, tensors)) and (self.inside or torch.is_grad_enabled())
             if not carried:
                 return self._plain(func, args, kwargs, tensors, written)
@@ -122,28 +155,29 @@ class Recorder(TorchDispatchMode):
             with self:  # one level down: its parts come back here
                 return func._op_dk(COMPOSITE, *args, **kwargs)
         with self.as_usual():
-            call = self.open_call(name_of(func), func, args, kwargs)
+            call = self.open_call(name_of(func), func, args, kwargs, began)
             before = self._before(args, kwargs, written) if written and ours is None else (args, kwargs)
             drawn = torch.get_rng_state() if torch.Tag.nondeterministic_seeded in func.tags else None
             out = func(*args, **kwargs)
             results = tensors_in(out)
             for x in results:
-                refuse_coarse(x)
                 refuse_sparse(x)
             if not written:
-                self._follow(results, ours)
+                self._follow(func, results, ours)
+            if name_of(func) == "_to_copy" and not (self.inside or any(x.is_floating_point() for x in results)):
+                self.casts += [self._cut(f"a cast to {str(results[0].dtype).removeprefix('torch.')}")]
             if not self.inside and not any(x.requires_grad for x in (*results, *written)):
                 self._hide(written)
                 return out
             if needs_results(func):
                 ours = self._by_rule(func, args, {**kwargs, "results": tuple(map(as_array, results))})
-            ours = self._checked(func, ours, results)
+            ours = self._checked(func, ours, results, call, began)
         if ours is None:
-            ours = (
-                (None if written else self._by_memory(results, tensors))
-                or self._decomposed(func, before, results)
-                or self._opaque(func, before, results, drawn)
+            ours = (None if written else self._by_memory(results, tensors)) or self._decomposed(
+                func, before, results, call
             )
+        if ours is None:
+            ours = self._opaque(func, before, results, call, drawn)
         with self.as_usual():
             self._close(call, results, ours, written)
         return out
@@ -176,19 +210,37 @@ class Recorder(TorchDispatchMode):
         out = func(*args, **kwargs)
         self._hide(written)
         if not written and not needs_results(func) and any(map(self._decides, tensors)):
-            self._follow(tensors_in(out), self._by_rule(func, args, kwargs))
+            self._follow(func, tensors_in(out), self._by_rule(func, args, kwargs))
         return out
+
+    def _note_write(self, tensor: Any, began: int) -> None:
+        """A write to memory that some call may have saved for its backward."""
+        if self.memory.touched(tensor):
+            self.writes.append((began, storage_of(tensor), place_of(user_frame(LIBRARIES))))
+
+    def _cut(self, name: str) -> Cut:
+        """A gradient ends on the user's line that is running. torch calls `.data` detach, too."""
+        place = place_of(user_frame(LIBRARIES))
+        text = place.text if place is not None else ""
+        if name in ("detach", "detach_"):
+            name = ".data" if ".data" in text and "detach" not in text else "detach()"
+        elif not torch.is_grad_enabled():
+            name = "no_grad"
+        return Cut(None, None, name) if place is None else Cut(place.file, place.line, name, text)
 
     def _decides(self, tensor: Any) -> bool:
         """Whether a tensor's numbers change with those of the leaves: it is one of our Values, or follows from one."""
         return self.followed.get(tensor) is not None or (tensor.requires_grad and self.memory.touched(tensor))
 
-    def _follow(self, results: list[Any], ours: tuple[Any, ...] | None) -> None:
-        """Keep the nodes of results that no gradient reaches."""
+    def _follow(self, func: Any, results: list[Any], ours: tuple[Any, ...] | None) -> None:
+        """Keep the nodes of results that no gradient reaches; those of real numbers are where it ends."""
+        cut = None
         for tensor, value in zip(results, ours or ()):
             carried = isinstance(value, Value) and value.requires_grad if self.inside else tensor.requires_grad
             if tensor.dtype is torch.bool or not carried:
-                self.followed.add(tensor, value)
+                if cut is None and isinstance(value, Value) and value.requires_grad and not self.inside:
+                    cut = self._cut(name_of(func))
+                self.followed.add(tensor, value, cut)
 
     def _before(self, args: Any, kwargs: Any, written: list[Any]) -> Any:
         """The arguments of a call that writes, as they are before it."""
@@ -219,12 +271,16 @@ class Recorder(TorchDispatchMode):
                 self.memory.set(tensor, value)
             if self.inside and value.op is None:
                 self.met_inside[value] = None
-            placed = value in self.edges or not value.requires_grad or self.memory.tangled(tensor)
-            if not placed and tensor.requires_grad and not self.inside and torch.is_grad_enabled():
-                self.edges[value] = edge_of(tensor)
+            if tensor.requires_grad and not self.inside and torch.is_grad_enabled():
+                self.place(value, tensor)
             return value
         followed = self.followed.get(tensor)
         return self.constant(tensor) if followed is None else followed
+
+    def place(self, value: Value, tensor: Any) -> None:
+        """Note where torch has the gradient of a Value: a gradient taken inside of the model makes several places."""
+        if value.requires_grad and value not in self.edges and not self.memory.tangled(tensor):
+            self.edges[value] = [edge_of(tensor)]
 
     def constant(self, tensor: Any) -> Any:
         """The numbers of a tensor as they are now."""
@@ -251,6 +307,8 @@ class Recorder(TorchDispatchMode):
         rule = rule_for(name_of(func)) if func.namespace == "aten" else None
         if rule is None:
             return None
+        if name_of(func) == "rms_norm" and len(args) < 4:  # its eps is that of torch's precision, not of ours
+            kwargs = {**kwargs, "eps": kwargs.get("eps") or torch.finfo(args[0].dtype).eps}
         ours, trouble = self._applied(rule, *tree_map(self._operand, (args, kwargs)))
         tensors = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, torch.Tensor)]
         if ours is None and any(self.followed.get(x) is not None for x in tensors):
@@ -275,14 +333,12 @@ class Recorder(TorchDispatchMode):
         if isinstance(x, torch.Tensor):
             return self.value_of(x) if follow or self.carries(x) else self.constant(x)
         if isinstance(x, torch.dtype):
-            return str(x).removeprefix("torch.")
+            return "float64" if x.is_floating_point else str(x).removeprefix("torch.")
         return x
 
-    def _checked(self, func: Any, ours: Any, results: list[Any]) -> tuple[Any, ...] | None:
-        """Our results, if they are torch's: as many, of the same shapes, with the same numbers but for rounding."""
-        if ours is None:
-            return None
-        if len(ours) != len(results):
+    def _checked(self, func: Any, ours: Any, results: list[Any], call: TorchCall, began: int) -> tuple[Any, ...] | None:
+        """Our results with torch's own numbers, from which the run goes on; None if they are not of the same call."""
+        if ours is None or len(ours) != len(results):
             return None
         settled: list[Any] = []
         for value, tensor in zip(ours, results, strict=True):
@@ -294,16 +350,23 @@ class Recorder(TorchDispatchMode):
             if data.shape != theirs.shape:
                 self.notes.append(f"{name_of(func)}: left to torch: shape {data.shape}, torch has {theirs.shape}")
                 return None
-            if isinstance(value, Value) and data.dtype != theirs.dtype:
-                with self.noted():
-                    value = value.astype(theirs.dtype)
-            gap = gap_between(data, theirs)
-            if not gap <= SAME_NUMBERS:
+            same, gap = near(data, theirs, unit_of(tensor.dtype), [v.data for v in call.inputs])
+            if not same:
                 self.notes.append(f"{name_of(func)}: left to torch: our numbers differ by {gap:.1g}")
                 return None
             self.gap = max(self.gap, gap)
-            settled.append(value)
+            settled.append(self._with_numbers(value, theirs, began) if isinstance(value, Value) else theirs)
         return tuple(settled)
+
+    def _with_numbers(self, value: Value, theirs: Any, began: int) -> Value:
+        """A result with torch's numbers. What was there before the call keeps its own: a cast to it is a step."""
+        if value.stamp < began:
+            if np.array_equal(value._data, theirs, equal_nan=True):
+                return value
+            with self.noted():
+                value = OPS["alias"](value)
+        value._data = as_plain(theirs)
+        return value
 
     def _by_memory(self, results: list[Any], tensors: list[Any]) -> tuple[Any, ...] | None:
         """Results that only look at memory we know (`as_strided`): parts of the arguments or others, by place."""
@@ -313,13 +376,15 @@ class Recorder(TorchDispatchMode):
             ours = tuple(self.memory.get(result, of=tensors) for result in results)
         return ours if all(isinstance(value, Value) for value in ours) else None
 
-    def _decomposed(self, func: Any, arguments: tuple[Any, Any], results: list[Any]) -> tuple[Any, ...] | None:
+    def _decomposed(
+        self, func: Any, arguments: tuple[Any, Any], results: list[Any], call: TorchCall
+    ) -> tuple[Any, ...] | None:
         """The same call by torch's own decomposition, recorded by us alone; None where it has none that helps."""
         functional = functional_twin(func)
         parts = torch._decomp.decomposition_table.get(functional)
         if parts is None or torch.Tag.nondeterministic_seeded in func.tags:
             return None
-        before = len(self.opaque), len(self.calls)
+        before, began = (len(self.opaque), len(self.calls)), next(counter)
         self.inside += 1
         try:
             with self, torch.no_grad():
@@ -333,11 +398,13 @@ class Recorder(TorchDispatchMode):
         if len(self.opaque) > before[0] or not ours:  # its parts are no clearer than the whole
             del self.opaque[before[0] :], self.calls[before[1] :]
             return None
-        return self._checked(func, ours, results)
+        return self._checked(func, ours, results, call, began)
 
-    def _opaque(self, func: Any, arguments: tuple[Any, Any], results: list[Any], drawn: Any = None) -> tuple[Any, ...]:
+    def _opaque(
+        self, func: Any, arguments: tuple[Any, Any], results: list[Any], call: TorchCall, drawn: Any = None
+    ) -> tuple[Any, ...]:
         """The call as one node of torch's for each of its results. One that draws numbers draws the same each time."""
-        name = name_of(func).partition(".")[0].strip("_")
+        name, call.opaque = name_of(func).partition(".")[0].strip("_"), True
         function, inputs = as_function(functional_twin(func), *arguments, self)
         if drawn is not None:
             function = functools.partial(seeded, function, drawn)
@@ -349,6 +416,7 @@ class Recorder(TorchDispatchMode):
             op = opaque_op(name, functools.partial(result_number, function, i))
             with self.noted():
                 values.append(op(*inputs))
+            values[-1]._data = as_plain(as_array(tensor))
             self.opaque.append(op.name)
         return tuple(values)
 
@@ -363,12 +431,15 @@ class Recorder(TorchDispatchMode):
         """The module call that is running."""
         return self.scopes[-1] if self.scopes else None
 
-    def open_call(self, name: str, function: Any, args: Any, kwargs: Any) -> TorchCall:
+    def open_call(self, name: str, function: Any, args: Any, kwargs: Any, began: int) -> TorchCall:
         flat = tree_flatten((args, kwargs))[0]
         carried = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor) and self.carries(x)]
         inputs = [self.value_of(flat[i]) for i in carried]
-        again = function, args, kwargs
-        return TorchCall(name, self.scope, place_of(self.frame), inputs, again, carried=carried)
+        came = [edge_of(flat[i]) if flat[i].requires_grad and not self.inside else None for i in carried]
+        unit = max((unit_of(flat[i].dtype) for i in carried), default=0.0)
+        again, storages = (function, args, kwargs), {storage_of(x) for x in flat if isinstance(x, torch.Tensor)}
+        return TorchCall(name, self.scope, place_of(self.frame), inputs, again, carried=carried, came=came,
+                         since=self.latest, unit=unit, began=began, storages=storages)  # fmt: skip
 
     def _close(self, call: TorchCall, results: list[Any], ours: tuple[Any, ...], written: list[Any]) -> None:
         """Remember which Values the results stand for, and where torch keeps their gradients."""
@@ -396,21 +467,18 @@ class Recorder(TorchDispatchMode):
             return
         call.outputs.append(value)
         call.numbers.append(number)
-        if tensor.requires_grad and not self.inside and not self.memory.tangled(tensor):
-            self.edges.setdefault(value, edge_of(tensor))
+        call.storages.add(storage_of(tensor))
+        unit = self.units[value] = unit_of(tensor.dtype)
+        call.unit, self.coarsest = max(call.unit, unit), max(self.coarsest, unit)
+        if tensor.requires_grad and not self.inside:
+            edge = edge_of(tensor)
+            call.went.append(edge)
+            self.latest = max(self.latest, edge.node._sequence_nr())
+            if not self.memory.tangled(tensor):
+                self.edges.setdefault(value, [edge])
 
 
 def refuse_sparse(tensor: Any) -> None:
     """Memory is followed entry by entry, which a sparse tensor does not have."""
     if tensor.layout is not torch.strided and tensor.requires_grad:
         raise DataError("capture follows dense tensors; here a sparse one carries a gradient. Write x.to_dense().")
-
-
-def refuse_coarse(tensor: Any, name: str = "") -> None:
-    """A gradient is followed in precisions that NumPy has and that leave something to compare."""
-    if tensor.dtype in REFUSED and tensor.requires_grad:
-        who = f"{name} is" if name else "here is a tensor of"
-        raise DataError(
-            f"capture computes in float32 and float64; {who} {REFUSED[tensor.dtype]}. Write model.double() and leave "
-            "autocast and casts to it out."
-        )

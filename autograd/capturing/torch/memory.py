@@ -16,7 +16,7 @@ import numpy as np
 
 import autograd as ag
 
-from ..engine import Value
+from ...engine import Value
 
 Array = np.ndarray[Any, Any]
 

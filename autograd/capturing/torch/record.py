@@ -12,12 +12,11 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 from tqdm import tqdm
 
-from ..engine import Value
-from ..errors import DataError
+from ...engine import Value
+from ..places import argument_names, failing_place
+from ..run import Parameter, Run
 from .hooks import watching
-from .places import argument_names, failing_place
 from .recorder import LIBRARIES, Recorder
-from .run import Parameter, Run
 from .state import KeptState
 from .tensors import edge_of
 
@@ -26,7 +25,6 @@ WRAPPERS = ("_orig_mod", "_checkpoint_wrapped_module")  # what torch.compile and
 
 def record(model: Any, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> Run:
     """Run the model once and record it."""
-    refuse_autocast()
     roots = dict(modules_of(model))
     paths = {m: clean(f"{root}.{path}".strip(".")) for root, r in roots.items() for path, m in r.named_modules()}
     kept = KeptState(torch, paths)
@@ -82,11 +80,6 @@ def without_onednn() -> Iterator[None]:
         yield
     finally:
         torch._C._set_mkldnn_enabled(was_on)
-
-
-def refuse_autocast() -> None:
-    if torch.is_autocast_enabled("cpu"):
-        raise DataError("capture computes in float32 and float64, but autocast is on. Leave `torch.autocast` out.")
 
 
 def modules_of(model: Any) -> Iterator[tuple[str, Any]]:

@@ -8,14 +8,29 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten
 
-from .aten import rule_for
+from ..aten import rule_for
 
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
 def as_array(tensor: Any) -> Any:
-    """A tensor's numbers, copied."""
-    return np.array(tensor.detach().numpy(force=True))
+    """A tensor's numbers, copied; real ones in float64, where those of every precision are exact."""
+    tensor = tensor.detach()
+    if not tensor.is_floating_point():
+        return np.array(tensor.numpy(force=True))
+    return np.array(tensor.to(torch.float64).numpy(force=True))
+
+
+def in_float64(x: Any) -> Any:
+    """An argument of a call in float64: a real tensor, or the name of a precision."""
+    if isinstance(x, torch.Tensor):
+        return x.detach().to(torch.float64) if x.is_floating_point() else x
+    return torch.float64 if isinstance(x, torch.dtype) and x.is_floating_point else x
+
+
+def unit_of(kind: Any) -> float:
+    """The rounding unit of a precision: half the gap between 1 and the next number."""
+    return torch.finfo(kind).eps / 2
 
 
 def as_tensor(x: Any) -> Any:
@@ -27,6 +42,11 @@ def name_of(func: Any) -> str:
     """ "add.Tensor" for aten.add.Tensor; the default overload has no name of its own."""
     name = func.__name__
     return name.removesuffix(".default")
+
+
+def storage_of(tensor: Any) -> int:
+    """A number for the memory that a tensor looks at."""
+    return tensor.untyped_storage()._cdata if tensor.layout is torch.strided else id(tensor)
 
 
 def edge_of(tensor: Any) -> Any:

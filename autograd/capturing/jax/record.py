@@ -12,15 +12,17 @@ import numpy as np
 
 import autograd as ag
 
-from ..engine import Value
-from ..errors import DataError, HandgradError
-from ..modes import Scope
-from ..op import Op
+from ...attached import counter
+from ...engine import Value
+from ...errors import DataError, HandgradError
+from ...modes import Scope
+from ...op import Op
+from ...plain import as_plain
+from ..places import Namer, Noted, argument_names
+from ..run import COMPLEX, Call, Cut, Parameter, Run, near, opaque_name
 from .jaxpr import Flat, Step, is_real
 from .lax import LAX
-from .places import Namer, Noted, argument_names
 from .recognise import call_of, groups, recognised
-from .run import COMPLEX, SAME_NUMBERS, Call, Parameter, Run, gap_between, opaque_name
 
 MOVES = ("gather", "dynamic_slice")  # each result is an entry of the first operand
 
@@ -30,12 +32,31 @@ class JaxCall(Call):
 
     library = "jax"
 
-    def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
-        out, pull = jax.vjp(self.again, *(jnp.asarray(v.data) for v in self.inputs))
-        starts = [jnp.zeros_like(o) if grads.get(v) is None else jnp.asarray(grads[v], o.dtype)
+    kinds: list[Any]  # the precision of each input
+
+    def alone(self, received: dict[Value, Any]) -> list[Any]:
+        given = [jnp.asarray(v.data, kind) for v, kind in zip(self.inputs, self.kinds)]
+        out, pull = jax.vjp(self.again, *given)
+        starts = [jnp.zeros_like(o) if received.get(v) is None else jnp.asarray(received[v], o.dtype)
                   for o, v in zip(out, self.outputs)]  # fmt: skip
-        sent = pull(starts)
-        return sum(np.asarray(g) for g, v in zip(sent, self.inputs) if v is value)
+        return [in_float64(g) for g in pull(starts)]
+
+
+class JaxPass:
+    """JAX's own backward pass: what arrives at every Value. What each call sends is asked of it where it is needed."""
+
+    def __init__(self, recorder: JaxRecorder, grads: dict[Value, Any], seeds: dict[Value, Any]) -> None:
+        self.recorder, self.grads, self.seeds = recorder, grads, seeds
+        self.within: dict[Value, Any] = {}
+
+    def known(self, value: Value) -> bool:
+        return value in self.grads
+
+    def arrived(self, value: Value) -> Any:
+        return self.grads.get(value)
+
+    def sent(self, call: JaxCall) -> list[Any]:
+        return []
 
 
 class JaxRecorder:
@@ -51,6 +72,9 @@ class JaxRecorder:
         self.opaque: list[str] = []
         self.notes: list[str] = []
         self.gap = 0.0
+        self.units: dict[Value, float] = {}
+        self.cuts: dict[Value, Cut] = {}
+        self.casts: list[Cut] = []
         self.scopes: dict[str, Scope] = {}
         self.namer = Namer()
 
@@ -80,38 +104,40 @@ class JaxRecorder:
         key = call_of(group[0])
         assert key is not None
         inputs = [values[i] for i in needed]
+        began = next(counter)
         with self._noted(group[-1]):
-            found = recognised(key[-1], inputs, group, flat, flat.data[outs[0]])
+            found = recognised(key[-1], inputs, group, flat, outs[0])
         if found is None:
             return False
-        values[outs[0]] = found
+        values[outs[0]] = self._with_numbers(found, flat.data[outs[0]], inputs)
         if outer:
-            again = replayed(group, flat, needed, outs)
-            self._add(JaxCall(key[-1], self._scope(group[-1]), group[-1].place, inputs, again, [found]), group[-1])
+            self._close(key[-1], group, flat, needed, [(outs[0], values[outs[0]])], began)
         return True
 
     def _step(self, step: Step, flat: Flat, values: dict[int, Value], outer: bool) -> None:
         """One step. What no gradient reaches JAX has computed already."""
-        if step.name == "stop_gradient" or not any(i in values for i in step.inputs):
+        if not any(i in values for i in step.inputs):
+            return
+        if step.name == "stop_gradient":
+            if step.direct and step.place is not None:
+                self.casts.append(Cut(step.place.file, step.place.line, "stop_gradient", step.place.text))
             return
         if any(jnp.issubdtype(jnp.result_type(flat.data[slot]), jnp.complexfloating) for slot in step.outputs):
             raise DataError(COMPLEX)
         if not any(is_real(flat.data[slot]) for slot in step.outputs):
             return
-        operands = [values.get(i, np.asarray(flat.data[i])) for i in step.inputs]
+        began = next(counter)
+        operands = [values.get(i, in_float64(flat.data[i])) for i in step.inputs]
         made = self._made(step, operands, flat)
         carried = list(dict.fromkeys(i for i in step.inputs if i in values))
         outputs = []
         for slot, value in zip(step.outputs, made, strict=True):
             if isinstance(value, Value) and value.requires_grad:
                 values[slot] = value
-                outputs.append((slot, value))
+                if not any(value is x for x in operands):  # else it only looks at its input, and is no step
+                    outputs.append((slot, value))
         if outer and outputs:
-            inputs = [values[i] for i in carried]
-            again = replayed([step], flat, carried, [slot for slot, _ in outputs])
-            call = JaxCall(step.name, self._scope(step), step.place, inputs, again, [v for _, v in outputs])
-            call.function = None if step.rule is None else SimpleNamespace(backward=unwrapped(step.rule))
-            self._add(call, step)
+            self._close(step.name, [step], flat, carried, outputs, began)
 
     @np.errstate(all="ignore")
     def _made(self, step: Step, operands: list[Any], flat: Flat) -> Any:
@@ -144,13 +170,17 @@ class JaxRecorder:
             return None
         for value, slot in zip(made, step.outputs, strict=True):
             if isinstance(value, Value):
-                theirs = np.asarray(flat.data[slot])
-                gap = gap_between(value.data, theirs) if value.shape == theirs.shape else np.inf
-                if not gap <= SAME_NUMBERS:
+                theirs = in_float64(flat.data[slot])
+                sizes = [x.data for x in operands if isinstance(x, Value)]
+                same, gap = value.shape == theirs.shape, 0.0
+                if same:
+                    same, gap = near(np.asarray(value.data), theirs, unit_of(flat.data[slot]), sizes)
+                if not same:
                     self.notes.append(f"{step.name}: left to JAX: our numbers differ")
                     return None
                 self.gap = max(self.gap, gap)
-        return made
+        return [self._with_numbers(value, flat.data[slot], operands) if isinstance(value, Value) else value
+                for value, slot in zip(made, step.outputs)]  # fmt: skip
 
     def _inside(self, step: Step, operands: list[Any], flat: Flat) -> list[Any]:
         """A function with a rule of its own: what it computes, differentiated by us."""
@@ -159,7 +189,7 @@ class JaxRecorder:
         closed = step.inner
         results = inner.jaxpr(closed.jaxpr, closed.consts, given)
         values = {slot: x for slot, x in zip(given, operands, strict=True) if isinstance(x, Value)}
-        whole = recognised(step.name, list(values.values()), inner.steps, inner, inner.data[results[0]])
+        whole = recognised(step.name, list(values.values()), inner.steps, inner, results[0])
         if whole is not None and len(results) == 1:
             return [whole]
         self.build(inner, values, results, outer=False)
@@ -180,12 +210,39 @@ class JaxRecorder:
                 out = step.run(*(next(given) if x is None else x for x in held))
                 return out[number] if isinstance(out, list | tuple) else out
 
-            op = opaque_op(name, one)
+            given = [flat.data[i].dtype for x, i in zip(operands, step.inputs) if isinstance(x, Value)]
+            op = opaque_op(name, one, given)
             made.append(op(*(x for x in operands if isinstance(x, Value))))
+            made[-1]._data = as_plain(in_float64(flat.data[slot]))
             self.opaque.append(op.name)
         return made
 
     # --- bookkeeping ----------------------------------------------------------------------------------------
+
+    def _with_numbers(self, value: Value, theirs: Any, inputs: list[Any]) -> Value:
+        """A result with JAX's own numbers, from which the run goes on."""
+        theirs = in_float64(theirs)
+        if any(value is x for x in inputs) or value.op is None:
+            if np.array_equal(value.data, theirs, equal_nan=True):
+                return value
+            value = ag.alias(value)
+        value._data = as_plain(theirs)
+        return value
+
+    def _close(
+        self, name: str, steps: list[Step], flat: Flat, inputs: list[int], outputs: list[tuple[int, Value]], began: int
+    ) -> None:
+        """Keep one call: some steps, from some slots to others."""
+        last, slots = steps[-1], [*inputs, *(slot for slot, _ in outputs)]
+        call = JaxCall(name, self._scope(last), last.place, [self.values[i] for i in inputs],
+                       replayed(steps, flat, inputs, [slot for slot, _ in outputs]), [v for _, v in outputs],
+                       unit=max(unit_of(flat.data[i]) for i in slots), began=began)  # fmt: skip
+        call.kinds = [flat.data[i].dtype for i in inputs]
+        call.opaque = any(v.op is not None and v.op.name in self.opaque for v in call.outputs)
+        call.function = None if last.rule is None else SimpleNamespace(backward=unwrapped(last.rule))
+        for slot, value in outputs:
+            self.units[value] = unit_of(flat.data[slot])
+        self._add(call, last)
 
     def _add(self, call: JaxCall, step: Step) -> None:
         self.calls.append(call)
@@ -207,7 +264,16 @@ class JaxRecorder:
 
     # --- JAX's own gradients --------------------------------------------------------------------------------
 
-    def gradients(self, roots: list[tuple[Value, int]], seeds: dict[Value, Any]) -> dict[Value, Any]:
+    def hook_on(self, value: Value) -> None:
+        """JAX has no hooks."""
+
+    def hook_of(self, call: JaxCall) -> tuple[bool, None]:
+        return False, None
+
+    def write_after(self, call: JaxCall) -> None:
+        """JAX's arrays never change."""
+
+    def passed(self, roots: list[tuple[Value, int]], seeds: dict[Value, Any]) -> JaxPass:
         """JAX's gradient of every Value: the run once more, with a zero added to each result, and pulled back."""
         places: dict[Value, int] = {}
         for slot, value in self.values.items():
@@ -231,27 +297,43 @@ class JaxRecorder:
         def pulled(zeros: list[Any], weights: list[Any]) -> Any:
             return jax.vjp(run, zeros)[1](weights)
 
-        zeros = [jnp.zeros(v.shape, v.dtype) for v in names]
-        (grads,) = jax.jit(pulled)(zeros, [jnp.asarray(seeds[v], v.dtype) for v in starts])  # else each step compiles
-        return {v: np.asarray(g) for v, g in zip(names, grads)}
+        zeros = [jnp.zeros_like(self.flat.data[places[v]]) for v in names]
+        weights = [jnp.asarray(seeds[v], self.flat.data[slot].dtype) for v, slot in starts.items()]
+        (grads,) = jax.jit(pulled)(zeros, weights)  # else each step compiles
+        return JaxPass(self, {v: in_float64(g) for v, g in zip(names, grads)},
+                       {v: in_float64(w) for v, w in zip(starts, weights)})  # fmt: skip
 
     @property
-    def leaves(self) -> list[int]:
-        """The slots of leaves."""
-        return [slot for slot, value in self.values.items() if value.op is None]
+    def leaves(self) -> dict[int, Value]:
+        """The leaves, by slot."""
+        return {slot: value for slot, value in self.values.items() if value.op is None}
 
 
-def opaque_op(name: str, function: Callable[..., Any]) -> Op:
-    """An op that JAX computes, with its gradient, around a function of JAX's arrays."""
+def in_float64(x: Any) -> Any:
+    """An array of JAX as NumPy's; real numbers in float64, where those of every precision are exact."""
+    return np.array(x, np.float64) if is_real(x) else np.asarray(x)
+
+
+def unit_of(x: Any) -> float:
+    """The rounding unit of an array's precision."""
+    return float(jnp.finfo(x.dtype).eps) / 2 if is_real(x) else 0.0
+
+
+def opaque_op(name: str, function: Callable[..., Any], kinds: list[Any]) -> Op:
+    """An op that JAX computes, with its gradient, around a function of JAX's arrays of some precisions."""
 
     def forward(*arrays: Any) -> Any:
-        return np.array(function(*arrays))[()]
+        return in_float64(function(*map(jnp.asarray, arrays, kinds)))[()]
 
     def vjp(g: Any, out: Any, *xs: Any) -> tuple[Any, ...]:
         def pull(i: int) -> Callable[..., Any]:
-            return lambda g, *xs: jax.vjp(function, *xs)[1](g)[i]
+            def one(g: Any, *xs: Any) -> Any:
+                made, back = jax.vjp(function, *xs)
+                return back(g.astype(made.dtype))[i]
 
-        return tuple(opaque_op(f"pull_{name}", pull(i))(g, *xs) for i in range(len(xs)))
+            return one
+
+        return tuple(opaque_op(f"pull_{name}", pull(i), [kinds[0], *kinds])(g, *xs) for i in range(len(xs)))
 
     doc, name = f"JAX's {name}, by JAX's own rule.", opaque_name("jax", name)
     return Op(name, f"{name}(*xs)", forward=forward, vjp=vjp, register=False, doc=doc)
@@ -361,7 +443,8 @@ def named_leaves(
         parts = [str(getattr(step, "key", getattr(step, "idx", getattr(step, "name", step)))) for step in rest]
         parts = parts[:-1] if len(parts) > 1 and parts[-1] == "value" else parts  # of a Variable of flax.nnx
         name = ".".join(parts if len(nests) == 1 else [argument, *parts]) if rest else argument
-        value = (Parameter if rest else Value)(np.asarray(x), name=name)
+        value = (Parameter if rest else Value)(in_float64(x), name=name)
         (parameters if rest else named)[name] = value
         recorder.values[slot] = value
+        recorder.units[value] = unit_of(jnp.asarray(x))
     return parameters, named

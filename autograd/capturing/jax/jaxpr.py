@@ -9,7 +9,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from .places import OURS, Place, libraries
+from ..places import OURS, Place, libraries
 
 INLINED = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat2": "jaxpr",
            "checkpoint": "jaxpr", "remat": "jaxpr", "custom_lin": "jaxpr", "xla_call": "call_jaxpr"}  # fmt: skip
@@ -29,6 +29,7 @@ class Step:
     scope: str = ""
     calls: tuple[tuple[str, int], ...] = ()  # the functions it was called in and their lines, outermost first
     inner: Any = None  # of a function with a rule of its own: the jaxpr of what it computes
+    direct: bool = False  # the user's line calls it itself, and no function of JAX's
     rule: Any = None  # and the function that is that rule
 
 
@@ -79,6 +80,8 @@ class Flat:
             return self._scan(params, given)
         about = {"params": params, "place": place_of(eqn), "scope": scope_of(eqn),
                  "calls": calls_of(eqn)}  # fmt: skip
+        if name == "stop_gradient":
+            about["direct"] = is_direct(eqn)
         if name in CUSTOM:
             closed = params.get("call_jaxpr") or params["fun_jaxpr"]
             about |= {"inner": closed, "rule": params.get("bwd") or params.get("jvp_jaxpr_fun")}
@@ -128,6 +131,13 @@ def place_of(eqn: Any) -> Place | None:
         if not frame.file_name.startswith((OURS, "<frozen", *theirs)):
             return Place(frame.file_name, frame.line_num)
     return None
+
+
+def is_direct(eqn: Any) -> bool:
+    """Whether a user's line calls a primitive's own function: JAX's softmax has a stop_gradient that is no cut."""
+    traceback, theirs = eqn.source_info.traceback, libraries()
+    frames = [f for f in (() if traceback is None else traceback.frames) if f.function_name != eqn.primitive.name]
+    return bool(frames) and not frames[0].file_name.startswith((OURS, "<frozen", *theirs))
 
 
 def scope_of(eqn: Any) -> str:

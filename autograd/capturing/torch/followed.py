@@ -1,6 +1,7 @@
 """Tensors that no gradient reaches, but whose numbers change with those of the leaves: `x > 0`, `x.detach()`.
 
-They are nodes of the recorded run too, so that it chooses anew when it is run on other numbers.
+They are nodes of the recorded run too, so that it chooses again when it is run on other numbers; and where one of them
+is on the way to the loss, the way of a gradient was cut.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine import Value
-from ..op import OPS
-from .run import SAME_NUMBERS, gap_between
-from .tensors import as_array
+from ...engine import Value
+from ...op import OPS
+from ..run import Cut, near
+from .tensors import as_array, unit_of
 
 
 class Followed:
@@ -21,6 +22,7 @@ class Followed:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Any, Any, Value]] = {}  # a tensor (its id stays its own), its numbers, node
+        self.cuts: dict[Value, Cut] = {}  # the nodes at which a gradient ends
 
     def get(self, tensor: Any) -> Value | None:
         """The node of a tensor, or None. Its numbers are looked at: torch counts no writes through `.data`."""
@@ -29,7 +31,7 @@ class Followed:
         _, before, value = self._known[id(tensor)]
         return value if np.array_equal(before, as_array(tensor), equal_nan=True) else None
 
-    def add(self, tensor: Any, value: Any) -> None:
+    def add(self, tensor: Any, value: Any, cut: Cut | None = None) -> None:
         """Follow a tensor, if its node has the same numbers. Whole numbers (places, sizes) rules have to know."""
         theirs = as_array(tensor)
         if not isinstance(value, Value) or value.shape != theirs.shape or value.dtype != theirs.dtype:
@@ -37,7 +39,10 @@ class Followed:
         if tensor.dtype is torch.bool:
             same = np.array_equal(value.data, theirs)
         else:
-            same = tensor.is_floating_point() and gap_between(value.data, theirs) <= SAME_NUMBERS
+            same = tensor.is_floating_point() and near(value.data, theirs, unit_of(tensor.dtype))[0]
         if same:
-            value = OPS["detached"](value) if value.requires_grad else value
+            if value.requires_grad:
+                value = OPS["detached"](value)
+                if cut is not None:
+                    self.cuts[value] = cut
             self._known[id(tensor)] = tensor, theirs, value

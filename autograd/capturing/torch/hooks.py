@@ -11,11 +11,12 @@ import torch
 
 import autograd as ag
 
-from ..engine import Value
-from ..modes import Scope
+from ...attached import counter
+from ...engine import Value
+from ...modes import Scope
+from ..places import place_of, user_frame
 from .calls import TorchCall, as_function
 from .opaque import opaque_op
-from .places import user_frame
 from .recorder import LIBRARIES, Recorder
 from .tensors import result_number, tensors_in
 
@@ -42,11 +43,22 @@ def watching(recorder: Recorder) -> Iterator[None]:
     def watched(cls: Any, *args: Any, **kwargs: Any) -> Any:
         return watched_function(recorder, cls, BASE.__dict__["apply"].__get__(None, cls), args, kwargs)
 
+    register = torch.Tensor.register_hook
+
+    def register_noted(tensor: Any, hook: Any) -> Any:
+        with recorder.aside():
+            value = recorder.value_of(tensor) if recorder.carries(tensor) else None
+            if isinstance(value, Value):
+                recorder.hooked[value] = place_of(user_frame(LIBRARIES))
+        return register(tensor, hook)
+
     try:
         WATCHED.apply = classmethod(watched)
+        torch.Tensor.register_hook = register_noted
         yield
     finally:
         del WATCHED.apply
+        torch.Tensor.register_hook = register
         for hook in hooks:
             hook.remove()
 
@@ -57,14 +69,16 @@ def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs
     if recorder.inside or not torch.is_grad_enabled() or not any(map(recorder.carries, tensors)):
         return apply(*args, **kwargs)
     frame = recorder.frame = user_frame(LIBRARIES)
-    call = recorder.open_call(cls.__name__, apply, args, kwargs)
+    call = recorder.open_call(cls.__name__, apply, args, kwargs, next(counter))
     call.function = cls
     recorder.met_inside.clear()
+    recorder.coarsest = 0.0
     recorder.inside += 1
     try:
         out = apply(*args, **kwargs)
     finally:
         recorder.inside -= 1
+    call.unit = max(call.unit, recorder.coarsest)
     given = set(call.inputs)
     call.inputs += [v for v in recorder.met_inside if v not in given]  # a checkpoint is not given its parameters
     results = tensors_in(out)
@@ -74,8 +88,9 @@ def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs
             value = recorder.memory.get(tensor) if tensor.requires_grad else None
             if tensor.requires_grad and not isinstance(value, Value):
                 value = unseen(recorder, cls, apply, args, kwargs, number)
+                call.opaque = True
                 recorder.memory.set(tensor, value)
-            elif isinstance(value, Value) and value in set(call.inputs):  # it returned an input: a step of its own
+            elif isinstance(value, Value) and value in given:  # it returned an input: a step of its own
                 with recorder.noted():
                     value = ag.alias(value)
                 recorder.memory.set(tensor, value)
@@ -120,7 +135,7 @@ def watch_compiled(recorder: Recorder, module: Any) -> Iterator[Any]:
         kind = type(module._orig_mod).__name__
         with recorder.aside():
             recorder.frame = user_frame(LIBRARIES)
-            call = recorder.open_call(f"compile({kind})", module, args, kwargs)
+            call = recorder.open_call(f"compile({kind})", module, args, kwargs, next(counter))
             call.scope = Scope(recorder.modules[module], kind)
             call.parameters = [p for p in module.parameters() if p.requires_grad]
             call.inputs += [recorder.value_of(p) for p in call.parameters]

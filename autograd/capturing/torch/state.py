@@ -23,7 +23,7 @@ class KeptState:
         self._buffers = [(t, t.detach().clone()) for m in self._modules for t in m._buffers.values() if t is not None]
         self._written: dict[int, tuple[Any, Any]] = {}
         self._left: list[tuple[Any, Any]] = []
-        self._random = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+        self._random = self._random_left = self._generators()
         self._parameters = {
             t.untyped_storage()._cdata: t for m in self._modules for t in m._parameters.values() if t is not None
         }
@@ -36,6 +36,7 @@ class KeptState:
 
     def restore(self) -> None:
         """Put everything back."""
+        self._random_left = self._generators()
         for table, before in self._tables:
             table.clear()
             table.update(before)
@@ -48,20 +49,31 @@ class KeptState:
                 tensor.requires_grad_(flag)
         for module, training in self._modes:
             module.training = training
-        theirs, numpys, torchs = self._random
+        self._set_generators(self._random)
+
+    def _generators(self) -> tuple[Any, ...]:
+        """The states of the random generators of Python, NumPy and torch."""
+        return random.getstate(), np.random.get_state(), self._torch.get_rng_state()  # noqa: NPY002
+
+    def _set_generators(self, states: tuple[Any, ...]) -> None:
+        theirs, numpys, torchs = states
         random.setstate(theirs)
         np.random.set_state(numpys)  # noqa: NPY002
         self._torch.set_rng_state(torchs)
 
     @contextlib.contextmanager
     def as_left(self) -> Iterator[None]:
-        """The numbers that the run left in what it wrote to: torch's backward pass reads them. Then those of now."""
+        """The numbers that the run left in what it wrote to, and the random generators as it left them: torch's
+        backward pass reads both. Then those of now."""
+        generators = self._generators()
         now = [(tensor, tensor.detach().clone()) for tensor, _ in self._left]
         try:
             for tensor, left in self._left:
                 tensor.data.copy_(left)
+            self._set_generators(self._random_left)
             yield
         finally:
+            self._set_generators(generators)
             for tensor, before in now:
                 tensor.data.copy_(before)
 

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from ..engine import Value
-from .run import SAME_NUMBERS, Call, gap_between
-from .tensors import as_array, tensors_in
+from ...engine import Value
+from ..run import Call, near
+from .tensors import as_array, in_float64, tensors_in
 
 
 @dataclass(eq=False)
@@ -22,6 +22,10 @@ class TorchCall(Call):
 
     carried: list[int] = field(default_factory=list)  # which of the arguments, flattened, the inputs are
     numbers: list[int] = field(default_factory=list)  # which of the call's results each output is
+    came: list[Any] = field(default_factory=list)  # torch's place of each carried argument, when the call was made
+    went: list[Any] = field(default_factory=list)  # and of each output
+    storages: set[int] = field(default_factory=set)  # the memory of its arguments and results
+    since: int = -1  # nodes of torch's graph that this call made have larger numbers
 
     @property
     def checkpointed(self) -> tuple[Any, tuple[Any, ...]] | None:
@@ -31,31 +35,37 @@ class TorchCall(Call):
         function, _, *inputs = self.again[1]
         return function, tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
 
-    def pulled_again(self, value: Value, grads: dict[Value, Any]) -> Any:
-        """What torch sends to an input for these gradients of the outputs, by making the call once more by itself."""
+    def alone(self, received: dict[Value, Any], exact: bool = True) -> list[Any]:
+        """What torch sends to each input when it makes this call by itself, at the numbers of the run.
+
+        `exact`: in float64, so that what is left of a difference is no rounding. Raises where it is not the same call.
+        """
         function, args, kwargs = self.again
         flat, structure = tree_flatten((args, kwargs))
-        leaves = {i: x.detach().clone().requires_grad_() for i, x in enumerate(flat) if i in self.carried}
-        for i, leaf in leaves.items():
-            flat[i] = leaf if self.parameters else leaf.clone()  # an operator may write to it, but not to a leaf
+        exact = exact and not self.parameters
+        if exact:
+            flat = [in_float64(x) for x in flat]
+        leaves = {}
+        for i, value in zip(self.carried, self.inputs):
+            kind = torch.float64 if exact else flat[i].dtype
+            leaves[i] = torch.tensor(np.asarray(value.data), dtype=kind, requires_grad=True)
+            flat[i] = leaves[i] if self.parameters else leaves[i].clone()  # an operator may write to it, not to a leaf
         args, kwargs = tree_unflatten(flat, structure)
         with torch.enable_grad():
-            out = function(*args, **kwargs)
-        results = tensors_in(out)
-        pairs = [(results[n], v) for n, v in zip(self.numbers, self.outputs) if grads.get(v) is not None]
-        for tensor, v in pairs:
-            if not gap_between(np.asarray(v.data), as_array(tensor)) <= SAME_NUMBERS:
-                raise ValueError("another result than in the run")
+            results = tensors_in(function(*args, **kwargs))
+        pairs = [(results[n], v) for n, v in zip(self.numbers, self.outputs) if received.get(v) is not None]
+        sizes = [v.data for v in self.inputs]
+        if not all(near(np.asarray(v.data), as_array(t), self.unit, sizes)[0] for t, v in pairs):
+            raise ValueError("another result than in the run")
         sent = torch.autograd.grad(
             [t for t, _ in pairs], [*leaves.values(), *self.parameters],
-            [torch.tensor(np.asarray(grads[v])) for _, v in pairs], allow_unused=True,
+            [torch.tensor(np.asarray(received[v]), dtype=t.dtype) for t, v in pairs], allow_unused=True,
         )  # fmt: skip
-        found = [g for g, v in zip(sent, self.inputs) if v is value and g is not None]
-        return sum(g.numpy(force=True) for g in found) if found else np.zeros(value.shape)
+        return [np.zeros(v.shape) if g is None else as_array(g) for g, v in zip(sent, self.inputs)]
 
 
 def as_function(function: Any, args: Any, kwargs: Any, recorder: Any) -> tuple[Any, list[Value]]:
-    """A call as a function of its tensors with a gradient alone, and their Values."""
+    """A call as a function of its tensors with a gradient alone, in the precision they had, and their Values."""
     flat, structure = tree_flatten((args, kwargs))
     carried = [i for i, x in enumerate(flat) if isinstance(x, torch.Tensor) and recorder.carries(x)]
     held = [x.detach().clone() if isinstance(x, torch.Tensor) else x for x in flat]
@@ -64,7 +74,7 @@ def as_function(function: Any, args: Any, kwargs: Any, recorder: Any) -> tuple[A
     def call(*tensors: Any) -> Any:
         filled = list(held)
         for i, tensor in zip(carried, tensors, strict=True):
-            filled[i] = tensor
+            filled[i] = tensor.to(held[i].dtype)
         args, kwargs = tree_unflatten(filled, structure)
         return function(*args, **kwargs)
 

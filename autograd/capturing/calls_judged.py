@@ -1,0 +1,303 @@
+"""Calls judged: what a call sends back is compared with our rule, at the library's own inputs, result and gradient.
+
+    judge = Judge()
+    judge.found(call, value, received, theirs)      # None, or a Finding: torch's backward of this call is wrong
+
+Our side computes in float64, where numbers of every precision are exact. So only the library's rounding in this one
+call is left, and it is held against what was added up there: against how far our own gradient moves when each number
+that enters the call is moved by one rounding unit. Where the two still differ, the library makes the call again in
+float64: a difference that then goes was rounding. Finite differences of the call have the last word.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..engine import Value, by_stamp, walk
+from ..plain import as_plain
+from .replaying import applied_again
+from .run import Call
+
+Array = np.ndarray[Any, Any]
+Received = dict[Value, Any]  # the gradient that arrived at each result of a call
+
+LARGE = 256.0  # rounding units that may lie between right gradients
+SMALL = 4.0  # in a coarse precision nearer ones agree, and beyond this the call is made again in float64
+MOST = 1000.0  # a difference of more units is never rounding
+DRAWS = 3  # times that the numbers of a call are moved
+TRIED = 8  # entries that finite differences look at, where the first ones are at a kink
+EXACT = 2.0**-53
+SUBNORMAL = {2.0**-53: 5e-324, 2.0**-24: 1.4e-45, 2.0**-8: 9.2e-41, 2.0**-11: 6e-8}  # the smallest, by rounding unit
+HANDGRAD, BOTH, UNCLEAR, KINK, LATER = "handgrad", "both", "unclear", "kink", "later"
+
+
+@dataclass
+class Finding:
+    """What one call sends to one of its inputs, where the library's gradient is not ours."""
+
+    call: Call
+    value: Value
+    ours: Array
+    theirs: Array
+    wrong: str  # whose gradient it is: the library's name, "handgrad", "both"; "kink", "later", "unclear"
+    slopes: dict[tuple[int, ...], float] = field(default_factory=dict)  # finite differences, by entry
+    index: tuple[int, ...] = ()  # the entry to show
+
+
+class Judge:
+    """Compares calls; random numbers come from a seed of its own."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(0)
+        self.gap = 0.0  # the largest relative difference among gradients that agree
+
+    def found(self, call: Call, value: Value, received: Received, ours: Any, theirs: Any) -> Finding | None:
+        """What is wrong with the gradient that a call sends to a Value; None if it is right."""
+        ours, theirs = (np.zeros(value.shape) if g is None else np.asarray(g, np.float64) for g in (ours, theirs))
+        if self.agree(ours, theirs, call.unit):
+            return None
+        sizes, jumps = self.sizes(call, value, received, ours)
+        apart = distance(ours, theirs)
+        room = units(call.unit) * sizes + units_smallest(call.unit)
+        if (apart <= room).all() and not (jumps & (apart > MOST * call.unit * typical(ours))).any():
+            return None
+        found = Finding(call, value, ours, theirs, UNCLEAR)
+        alone = made_alone(call, value, received)
+        if alone is not None:
+            rest = distance(ours, alone)
+            same = (rest <= np.maximum(LARGE * EXACT * sizes, apart / 64)).all() and not np.isinf(rest).any()
+            if same and call.unit > EXACT and (apart <= MOST * call.unit * sizes).all():
+                return None
+            if (same and call.unit == EXACT) or (same and not (apart <= MOST * call.unit * sizes).all()):
+                found.wrong = LATER
+        elif (apart <= LARGE * call.unit * sizes).all() and not jumps.any():
+            return None
+        self.decide(found, received, jumps)
+        return found
+
+    def agree(self, ours: Array, theirs: Array, unit: float) -> bool:
+        """Whether two gradients are the same but for rounding, beside their own entries, rows and columns."""
+        apart = distance(ours, theirs)
+        if (apart <= units(unit) * np.abs(ours)).all():
+            return True
+        return bool((apart <= units(unit) * typical(ours) + units_smallest(unit)).all())
+
+    # --- what was added up ----------------------------------------------------------------------------------
+
+    def sizes(self, call: Call, value: Value, received: Received, ours: Array) -> tuple[Array, Array]:
+        """How large what was added up is, entry by entry: how far our gradient moves for one unit in each number.
+
+        Second: where it jumps, however small the move. There is a tie or a kink.
+        """
+        step = max(2 * call.unit, 2.0**-36)
+        moved = [self.moved(call, value, received, ours, step) for _ in range(DRAWS)]
+        near = np.maximum.reduce([self.moved(call, value, received, ours, step / 64) for _ in range(DRAWS)])
+        size = np.sqrt(sum(m * m for m in moved) / DRAWS)
+        jumps = near > np.maximum(size / 8, 2.0**-12 * np.max(np.abs(ours), initial=0.0))
+        return np.maximum(typical(size / step), typical(ours)), jumps
+
+    @np.errstate(all="ignore")
+    def moved(self, call: Call, value: Value, received: Received, ours: Array, step: float) -> Array:
+        """How far our gradient moves when each number of the call is moved by a random sign times this.
+
+        The steps run again on the way, so that a tie is decided otherwise.
+        """
+
+        def nudged(data: Any) -> Any:
+            return as_plain(np.asarray(data) * (1 + step * self.rng.choice((-1.0, 1.0), np.shape(data))))
+
+        nodes = [*dict.fromkeys([*call.inputs, *steps_of(call)])]
+        kept = [node._data for node in nodes]
+        inputs = set(call.inputs)
+        try:
+            for node in nodes:
+                if node.op is not None and node not in inputs:
+                    node._data = node.op.compute(*(x._data if isinstance(x, Value) else x for x in node.inputs))
+                if node.requires_grad:
+                    node._data = nudged(node._data)
+            there = pulled(call, {v: None if g is None else nudged(g) for v, g in received.items()}, [value]).get(value)
+        finally:
+            for node, data in zip(nodes, kept):
+                node._data = data
+        away = np.abs(np.asarray(0.0 if there is None else there) - ours)
+        return np.where(np.isfinite(away), away, 0.0)
+
+    # --- finite differences -----------------------------------------------------------------------------------
+
+    def decide(self, found: Finding, received: Received, jumps: Array) -> None:
+        """Ask finite differences of the call whose gradient is wrong, entry by entry, the worst first."""
+        apart = distance(found.ours, found.theirs).reshape(-1)
+        differing = np.flatnonzero(apart > 1e-6 * np.max(apart, where=np.isfinite(apart), initial=0.0))
+        worst = differing[np.argsort(-apart[differing], kind="stable")][: TRIED // 2]
+        others = self.rng.permutation(differing)[: TRIED // 2]
+        later = found.wrong == LATER
+        for number, place in enumerate(dict.fromkeys([*worst.tolist(), *others.tolist()])):
+            index = tuple(int(i) for i in np.unravel_index(place, found.ours.shape))
+            slope, verdict = self.entry(found, received, index, bool(jumps[index]))
+            if number == 0 or verdict not in (KINK, UNCLEAR):
+                found.index, found.wrong = index, verdict
+                found.slopes = {index: slope}
+            if verdict != KINK:
+                break
+        if later and found.wrong == found.call.library:
+            found.wrong = LATER
+
+    def entry(self, found: Finding, received: Received, index: tuple[int, ...], jumps: bool) -> tuple[float, str]:
+        """The finite difference of one entry, and whose gradient it makes wrong there.
+
+        At a kink both are right that lie between the slopes of its sides; at a tie (our gradient `jumps` to that of
+        another entry) all that another entry could have.
+        """
+        ours, theirs = float(found.ours[index]), float(found.theirs[index])
+        try:
+            slope, error, sides = slopes_of(found.call, found.value, received, index)
+        except Exception:  # the call's steps cannot be run again
+            return math.nan, UNCLEAR
+        if not math.isfinite(slope):
+            return slope, KINK
+        apart = abs(ours - theirs)
+        if not math.isfinite(apart):
+            apart = max(abs(slope), 1.0)
+        if sides is not None:
+            low, high = sorted(sides)
+            slack = 1e-3 * (high - low)
+            between = all(low - slack <= g <= high + slack for g in (ours, theirs))
+            if between or (jumps and abs(theirs) <= 1.001 * np.max(np.abs(found.ours))):
+                return slope, KINK
+        if error > 0.2 * apart:
+            return slope, UNCLEAR
+        off = [not abs(slope - g) <= max(0.3 * apart, error) for g in (ours, theirs)]
+        return slope, {(True, True): BOTH, (False, True): found.call.library, (True, False): HANDGRAD}.get(
+            (off[0], off[1]), UNCLEAR)  # fmt: skip
+
+
+def units(unit: float) -> float:
+    """How far apart right gradients may be, relative to what was added up."""
+    return unit * (SMALL if unit > EXACT else LARGE)
+
+
+def units_smallest(unit: float) -> float:
+    """And where numbers of a precision end."""
+    return SMALL * SUBNORMAL.get(unit, 0.0)
+
+
+def distance(ours: Array, theirs: Array) -> Array:
+    """How far apart, entry by entry; infinite where only one of the two is finite, or they are different infinities."""
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    with_infinities = ~(np.isfinite(ours) & np.isfinite(theirs))
+    if not with_infinities.any():
+        return np.abs(ours - theirs)
+    apart = np.abs(np.where(with_infinities, 0.0, ours) - np.where(with_infinities, 0.0, theirs))
+    return np.where(same, 0.0, np.where(with_infinities, np.inf, apart))
+
+
+def typical(g: Array) -> Array:
+    """Each entry's size, or that of a usual one in its row and its column: sums of like terms err alike."""
+    sizes = np.abs(g)
+    if g.ndim < 2 or not g.size:
+        return sizes
+    flat = sizes.reshape(-1, g.shape[-1])
+    flat = np.where(np.isfinite(flat), flat, 0.0)
+    rows = np.sqrt(np.einsum("ij,ij->i", flat, flat) / flat.shape[1])
+    columns = np.sqrt(np.einsum("ij,ij->j", flat, flat) / flat.shape[0])
+    return np.maximum(sizes, np.minimum(rows[:, None], columns).reshape(g.shape))
+
+
+def made_alone(call: Call, value: Value, received: Received) -> Array | None:
+    """What the library sends to a Value when it makes the call once more in float64; None where it cannot."""
+    try:
+        sent = call.alone(received)
+    except Exception:  # it draws at random, knows no float64, or its inputs have changed
+        return None
+    return sum((g for g, v in zip(sent, call.inputs) if v is value), np.zeros(value.shape))
+
+
+# --- the steps of a call --------------------------------------------------------------------------------------
+
+
+def steps_of(call: Call) -> list[Value]:
+    """The nodes that a call made between its inputs and its results, oldest first."""
+    return between(call.inputs, call.outputs, call.began)
+
+
+def between(inputs: Sequence[Value], outputs: Sequence[Value], began: int = 0) -> list[Value]:
+    """The nodes between some Values, oldest first; none that was made before the stamp `began`."""
+    ends = set(inputs)
+    found: dict[Value, None] = {}
+    waiting = list(outputs)
+    while waiting:
+        node = waiting.pop()
+        if node not in found and node not in ends and node.op is not None and node.stamp >= began:
+            found[node] = None
+            waiting += node.parents
+    return sorted(found, key=by_stamp)
+
+
+@np.errstate(all="ignore")
+def pulled(call: Call, received: Received, wanted: Sequence[Value] | None = None) -> dict[Value, Any]:
+    """What our rules send to the inputs of a call for these gradients of its results."""
+    return pulled_through(steps_of(call), received, call.inputs if wanted is None else wanted)
+
+
+def pulled_through(nodes: Sequence[Value], received: Received, wanted: Sequence[Value]) -> dict[Value, Any]:
+    """What the rules of some nodes, oldest first, send to the Values that are wanted."""
+    steps = [node for node in nodes if node.requires_grad]
+    towards = set(wanted)
+    for node in steps:
+        if any(x in towards for x in node.parents):
+            towards.add(node)
+    grads = {v: as_plain(np.asarray(g)) for v, g in received.items() if g is not None and v in towards}
+    walk([node for node in reversed(steps) if node in towards], grads, towards)
+    return grads
+
+
+@np.errstate(all="ignore")
+def slopes_of(
+    call: Call, value: Value, received: Received, index: tuple[int, ...]
+) -> tuple[float, float, tuple[float, float] | None]:
+    """Of Σ gradient · result of a call along one entry: the slope, its error, and at a kink the slopes of its sides.
+
+    Central differences at five step sizes, extrapolated to 0 (Ridders); the best of all is taken.
+    """
+    steps, results = steps_of(call), [v for v in call.outputs if received.get(v) is not None]
+    at = np.asarray(value.data, np.float64)
+
+    def f(t: float) -> list[Array]:
+        moved = np.array(at)
+        moved[index] += t
+        made: dict[Any, Any] = {value: Value(moved[()], requires_grad=False)}
+        for node in steps:
+            made[node] = applied_again(node, made)
+        return [np.asarray(made[v].data) for v in results]
+
+    weights = [np.asarray(received[v]) for v in results]
+
+    def rise(high: list[Array], low: list[Array], run: float) -> float:
+        """What gets no gradient is left out: a masked score is -inf, and 0 times that is NaN."""
+        return float(sum(np.sum((h - lo)[w != 0] * w[w != 0]) for h, lo, w in zip(high, low, weights))) / run
+
+    size = abs(float(at[index])) or float(np.max(np.abs(at), initial=0.0, where=np.isfinite(at))) or 1.0
+    ladder: list[list[float]] = []
+    gaps: list[float] = []  # between the slopes of both sides: in a smooth function they shrink with the step
+    best, error, here = math.nan, math.inf, f(0.0)
+    for k in range(5):
+        h = size * 2.0 ** (-4 - 3 * k)
+        up, down = f(h), f(-h)
+        row, sides = [rise(up, down, 2 * h)], (rise(here, down, h), rise(up, here, h))
+        gaps.append(abs(sides[0] - sides[1]))
+        for i, before in enumerate(ladder[-1] if ladder else ()):
+            row.append(row[i] + (row[i] - before) / (64.0 ** (i + 1) - 1))
+            off = max(abs(row[-1] - row[i]), abs(row[-1] - before))
+            if off < error:
+                best, error = row[-1], off
+        ladder.append(row)
+    rises = [abs(row[0]) for row in ladder]
+    if rises[-1] > 6 * rises[-2] > 36 * rises[-3] and rises[-1] * h > 1e-6 * max(map(np.max, map(np.abs, weights))):
+        return math.inf, math.inf, sides  # it grows as the step shrinks: f jumps here, or is infinitely steep
+    smooth = gaps[-1] < 0.5 * gaps[-2] or gaps[-1] > 3 * gaps[-2] or gaps[-1] <= 1e-9 * max(map(abs, sides))
+    return best, error, None if smooth else sides
