@@ -3,7 +3,6 @@
     a, b = Value(2.0), Value(-3.0)
     loss = a * b + a**2     # each operator makes a node: its data, its op, its inputs
     loss.backward()         # reach collects the nodes, walk sends gradients from results to inputs, write sets .grad
-    a.grad, b.grad          # (1.0, 2.0)
 
 What an op computes, and its rule, stand in its block: `op.py`, then `ops/arithmetic.py`. `gradients.py` fits a gradient
 to its input and refuses; `attached.py` has names, hooks and copies. Nodes hold no closures and no cycles.
@@ -21,14 +20,13 @@ from typing import Any
 import numpy as np
 
 from . import gradients
-from .array_like import ArrayLike
+from .array_like import ArrayLike, ndarray
 from .attached import Attached, Node, counter, name_or_label
 from .gradients import conform
 from .modes import apply_modes, check_finite_gradient, modes, modes_in_use, notice_read
 from .op import OPS, Op, nothing
 from .plain import as_data, as_operand, as_operands, as_plain, as_wide, is_mask
 
-ndarray = np.ndarray
 new = object.__new__
 by_stamp = attrgetter("stamp")
 writing = threading.Lock()  # two threads may train the same parameters
@@ -102,8 +100,7 @@ def binary(name: str) -> tuple[Callable[[Value, Any], Value], Callable[[Value, A
         node.op = op
         node.inputs = (self, other)
         node.stamp = next(counter)
-        node.grad = None
-        node._note = None
+        node.grad = node._note = None
         node.requires_grad = needs and op.vjp is not nothing
         if modes_in_use:
             apply_modes(node)
@@ -169,7 +166,6 @@ class Value(Node, ArrayLike):
     __neg__, __abs__ = unary("neg"), unary("abs")
     __iadd__ = __isub__ = __imul__ = __itruediv__ = gradients.refuse_descent
 
-
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Value:
         """Run an op on inputs some of which are Values."""
@@ -211,8 +207,7 @@ class Value(Node, ArrayLike):
         """
         grads = {self: gradients.cotangent_for(self, grad)}
         order = reach(self)
-        results = walk(order, grads)
-        write(order, results, grads)
+        write(order, walk(order, grads), grads)
 
 
 # --- the backward pass ----------------------------------------------------------------------------------------

@@ -14,9 +14,7 @@ try:
 except ImportError as error:
     raise ImportError("plots need matplotlib: pip install 'handgrad[plot]'") from error
 
-from autograd.drawing.paint.theme import light
-
-COLOURS = [light(token) for token in ("parameter-line", "input-line", "bad", "ink")]  # orange is for gradients
+COLOURS = ["#0B5CAD", "#0A6B66", "#B0003A", "#1A1D23"]  # those of drawings, where orange is for gradients
 DASHES = ["-", "--", ":", "-."]  # nothing by colour alone
 
 
