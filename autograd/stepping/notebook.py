@@ -13,6 +13,8 @@ import sys
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from autograd.drawing import draw
 from autograd.formula.text import xml
 from autograd.formula.writers.pieces import plain_text
@@ -132,9 +134,23 @@ def _shows_html() -> bool:
     return shell is None or "text/html" in shell.display_formatter.active_types
 
 
+def leaves_of(stepper: Stepper) -> list[list[Any]]:
+    """The name and the numbers of each leaf that a page can change."""
+    found = [node for node in stepper.walk.nodes if node.op is None and np.asarray(node.data).dtype.kind == "f"]
+    return [[stepper.words.name(leaf), np.asarray(leaf.data, dtype=float).tolist()] for leaf in found]
+
+
+def _cell_events() -> Any:
+    """What tells that a cell of Jupyter has run; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "events", None)
+
+
 @functools.cache
 def widget_class() -> Any:
-    """The class of live views: `widget.position` follows the reader, and moves the page when it is set."""
+    """The class of live views. Whoever changes something sends a message, and nobody asks again and again: the page
+    tells its position and its edits, the stepper its position, and Jupyter that a cell has run."""
     try:
         import anywidget
         import traitlets
@@ -145,16 +161,22 @@ def widget_class() -> Any:
         ) from missing
 
     class StepperWidget(anywidget.AnyWidget):
-        """A stepper that a notebook shows live."""
+        """A stepper that a notebook shows live: its position and its leaves' numbers are those of Python, both ways."""
 
         _esm = files("autograd.stepping.page").joinpath("assets", "step_widget.js").read_text(encoding="utf-8")
         page = traitlets.Unicode().tag(sync=True)
         position = traitlets.Int(0).tag(sync=True)
+        leaves: Any = traitlets.List().tag(sync=True)  # [name, numbers] of each leaf, as the page has them
+        start: Any = traitlets.List().tag(sync=True)  # the same when the page was made
         height = traitlets.Int(FRAME_HEIGHT).tag(sync=True)
 
         def __init__(self, stepper: Stepper, **options: Any) -> None:
-            super().__init__(page=stepper.html(), position=stepper.position, **options)
-            self.stepper = stepper
+            numbers = leaves_of(stepper)
+            super().__init__(page=stepper.html(), position=stepper.position, leaves=numbers, start=numbers, **options)
+            self.stepper, self._every = stepper, [stepper]  # with those that were made of other numbers before
+            stepper.watchers.append(self._follow)
+            if events := _cell_events():
+                events.register("post_run_cell", self._cell_ran)
 
         @traitlets.validate("position")
         def _within(self, proposal: Any) -> int:
@@ -163,18 +185,62 @@ def widget_class() -> Any:
 
         @traitlets.observe("position")
         def _move(self, change: Any) -> None:
-            if hasattr(self, "stepper"):
-                self.stepper.position = change["new"]
+            for one in getattr(self, "_every", ()):
+                if one.position != change["new"]:
+                    one.position = change["new"]
+
+        @traitlets.observe("leaves")
+        def _change(self, change: Any) -> None:
+            if not hasattr(self, "stepper"):
+                return
+            for name, numbers in change["new"]:
+                leaf = self.stepper.node(name)
+                new = np.asarray(numbers, dtype=leaf.dtype).reshape(leaf.shape)
+                if not np.array_equal(leaf.data, new):
+                    leaf.data = new if leaf.shape else new.item()
+            self.refresh()
+
+        def _follow(self, position: int) -> None:
+            self.position = position
+
+        def _cell_ran(self, result: Any = None) -> None:
+            self.refresh()
+
+        def refresh(self) -> None:
+            """Compute anew if leaves were edited, and show that: after each cell, and when the page changes one."""
+            if self.stepper.snapshot.edited:
+                self.stepper = self.stepper.anew()
+                self.stepper.watchers.append(self._follow)
+                self._every.append(self.stepper)
+                numbers = dict(leaves_of(self.stepper))
+                self.leaves = [[name, numbers[name]] for name, _ in self.start]
+
+        def close(self) -> None:
+            if (events := _cell_events()) and self._cell_ran in events.callbacks["post_run_cell"]:
+                events.unregister("post_run_cell", self._cell_ran)
+            super().close()
 
         @property
         def step(self) -> Step | None:
             """The step that is shown; None at the start."""
             return self.stepper.current
 
+        def next(self) -> Step:
+            """Do one step, here and on the page."""
+            return self.stepper.next()
+
+        def back(self) -> Step:
+            """Undo one step, here and on the page."""
+            return self.stepper.back()
+
         def goto(self, place: Any, kind: str | None = None) -> Step:
             """Move the page to a step, by index, node or name."""
-            found = self.stepper.goto(place, kind)
-            self.position = self.stepper.position
-            return found
+            return self.stepper.goto(place, kind)
+
+        def _repr_mimebundle_(self, **options: Any) -> Any:
+            """The live view, and the static page for who opens the notebook later."""
+            made = super()._repr_mimebundle_(**options)
+            live, metadata = made if isinstance(made, tuple) else (made, {})
+            return {**bundle(self.stepper), **{kind: x for kind, x in (live or {}).items() if "view" in kind}}, metadata
 
     return StepperWidget

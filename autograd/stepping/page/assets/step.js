@@ -238,7 +238,16 @@
     }
     camera.aim();
     outside(step ? `${label} · ${view.title}` : view.title);
-    if (parent !== window) parent.postMessage({ handgrad: position, view: viewNumber }, "*");
+    tellHost();
+  }
+
+  let toldOfChange = false;
+  function tellHost() {                        // where the page is, and the leaves' numbers, if some were changed
+    if (parent === window) return;
+    const told = { handgrad: position, view: viewNumber }, isChanged = changing?.isChanged ?? false;
+    if (isChanged || toldOfChange) told.leaves = data.live.leaves.map(({ name }) => [name, window.handgrad.get(name)]);
+    toldOfChange = isChanged;
+    parent.postMessage(told, "*");
   }
 
   function said(step) {                     // for somebody who cannot see it; Python's sentence has Python's numbers
@@ -434,9 +443,14 @@
   });
   addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
 
-  // A host (a notebook's widget) hears where the page is, and may move it.
+  // A host (a notebook's widget) hears where the page is and what was changed, and may move it and change it.
   addEventListener("message", event => {
-    const asked = event.source === parent && parent !== window ? event.data?.handgradGoto : undefined;
+    if (event.source !== parent || parent === window) return;
+    const asked = event.data?.handgradGoto;
+    if (changing && event.data?.handgradLeaves) {
+      for (const [name, value] of event.data.handgradLeaves) changing.set(name, value);
+      refresh();
+    }
     if (Number.isInteger(asked) && asked !== position) viewNumber === 0 ? jump(asked) : openView(0, asked);
   });
   // What can be seen of an element, as text: a formula as it is read aloud, arithmetic on one line, a table row by row.

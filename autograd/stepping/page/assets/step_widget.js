@@ -1,28 +1,37 @@
-// The live face in a notebook: the stepper's page in a frame, its position kept equal to Python's.
+// The live face in a notebook: the stepper's page in a frame, its position and its leaves' numbers kept equal to Python's.
 function render({ model, el }) {
   const frame = document.createElement("iframe");
   frame.setAttribute("sandbox", "allow-scripts");
   frame.title = "stepper";
-  frame.style.cssText = `width:100%;height:${model.get("height")}px;border:1px solid #D3D8DF;border-radius:6px;background:#fff`;
+  const size = `display:block;box-sizing:border-box;width:100%;height:${model.get("height")}px`;
+  frame.style.cssText = `${size};border:1px solid #8886;border-radius:6px`;
   frame.srcdoc = model.get("page");
-  const tell = () => frame.contentWindow?.postMessage({ handgradGoto: model.get("position") }, "*");
-  let isReady = false;                         // a page that loads knows nothing of where Python went meanwhile
+  const tell = what => frame.contentWindow?.postMessage(what, "*");
+  const move = () => tell({ handgradGoto: model.get("position") });
+  const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+  let isReady = false, shown = model.get("start");  // a page that loads knows nothing of what Python did meanwhile
+  const change = () => {
+    if (isReady && !same(model.get("leaves"), shown)) tell({ handgradLeaves: shown = model.get("leaves") });
+  };
   const hear = event => {
-    if (event.source !== frame.contentWindow || event.data?.view !== 0) return;
-    if (event.data.handgrad === model.get("position")) { isReady = true; return; }
-    if (!isReady) { isReady = true; tell(); return; }
-    model.set("position", event.data.handgrad);
+    if (event.source !== frame.contentWindow) return;
+    if (event.data?.handgradLeave) el.closest("[tabindex]")?.focus();
+    if (event.data?.view !== 0) return;
+    const { handgrad: position, leaves } = event.data;
+    if (!isReady) { isReady = true; change(); move(); return; }
+    if (leaves && !same(leaves, shown)) model.set("leaves", shown = leaves);
+    else if (position === model.get("position")) return;
+    model.set("position", position);
     model.save_changes();
   };
-  const turn = () => { isReady = false; frame.srcdoc = model.get("page"); };
+  const turn = () => { isReady = false; shown = model.get("start"); frame.srcdoc = model.get("page"); };
   window.addEventListener("message", hear);
-  model.on("change:position", tell);
-  model.on("change:page", turn);
+  const heard = { "change:position": move, "change:leaves": change, "change:page": turn };
+  for (const [event, act] of Object.entries(heard)) model.on(event, act);
   el.append(frame);
   return () => {
     window.removeEventListener("message", hear);
-    model.off("change:position", tell);
-    model.off("change:page", turn);
+    for (const [event, act] of Object.entries(heard)) model.off(event, act);
   };
 }
 export default { render };
