@@ -78,7 +78,7 @@ step(L, title="A scalar by hand")
 
 # %% [markdown]
 # Stepping left no trace: no gradient is set yet. `backward()` does the same walk and keeps the results.
-# It *adds* them to what is there: the first two lines let you run the cell again.
+# It *adds* them to what is there, so the first two lines empty that first.
 
 # %%
 for v in (a, b, c, f):

@@ -59,7 +59,7 @@ gradient["a"] += gradient["L"]
 gradient["x"] += gradient["a"] * 3.0  # too early: b has not sent anything to a yet
 gradient["a"] += gradient["b"] * x.data  # b = a * x
 gradient["x"] += gradient["b"] * a.data
-x.zero_grad()  # backward() adds to what is there, if you run this cell again
+x.zero_grad()  # backward() adds to what is there
 L.backward()
 print("too early:", gradient["x"], "  right:", x.grad)
 

@@ -54,7 +54,7 @@ step(L, title="A linear layer")
 
 # %%
 for v in (X, W, b):
-    v.zero_grad()  # backward() adds to what is there, if you run this cell again
+    v.zero_grad()  # backward() adds to what is there
 L.backward()
 for row in Y.grad:
     print("from a row:", row)

@@ -35,7 +35,7 @@ loss.name = "loss"
 step(loss, collapse=1, title="One training step of a GPT")
 
 # %%
-model.zero_grad()  # backward() adds to what is there, if you run this cell again
+model.zero_grad()  # backward() adds to what is there
 loss.backward()
 draw(loss, collapse=1, flow=True)
 

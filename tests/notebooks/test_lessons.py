@@ -196,7 +196,9 @@ def kernel(prices):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", LESSONS, ids=IDS)
+@pytest.mark.parametrize(
+    "path", [LESSONS[0], *(pytest.param(path, marks=pytest.mark.nightly) for path in LESSONS[1:])], ids=IDS
+)
 @pytest.mark.filterwarnings("ignore")  # Jupyter's own
 def test_each_runs_in_a_kernel_and_becomes_a_page(path, pages, browser, kernel):
     """One page a lesson: nothing fetched, nothing off the edge, dark where it should be, each figure once."""
