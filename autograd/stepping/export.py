@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 from autograd.drawing.paint.images import film, image, pdf
 from autograd.files import check_ending, save_by_ending, write_whole
-from autograd.stepping.slides import slides
+from autograd.stepping.slides import reading_time, slides
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
-SECONDS = 2.5  # that a film shows each step
 NUMBERED = re.compile(r"(.*?)(\d+)")  # the name of a first picture: 0001, step-01
 
 
@@ -27,7 +26,7 @@ def save(stepper: Stepper, path: Path) -> Path:
         ".txt": lambda: f"{stepper}\n",
         ".tex": lambda: stepper.latex(document=True),
         ".pdf": lambda: pdf(slides(stepper)),
-        ".gif": lambda: film(slides(stepper), SECONDS),
+        ".gif": lambda: film(slides(stepper), [reading_time(one) for one in stepper]),
     }
     pictures: dict[str, Callable[[str], bytes]] = {".svg": str.encode, ".png": lambda svg: image(svg, "png")}
     if kind in (*pictures, ".pdf", ".gif") and not len(stepper):

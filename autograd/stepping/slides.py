@@ -39,6 +39,7 @@ ROW = 1.32  # a row of text, in terms of its type
 BETWEEN = 0.45  # the space between two parts, in rows
 SHARES = (0.58, 0.5, 0.42, 0.34, 0.26)  # of the room that the picture of one step may have
 WHOLE = 0.46  # and the picture of the whole graph, where it is readable there
+FIRST_LOOK, PER_ROW, LONGEST_LOOK = 1.5, 0.4, 8.0  # seconds of a film
 LARGEST_SCALE = 1.6  # of a picture: a few cards need not fill a wall
 BRACKETS = {"⎡": "top left", "⎢": "left", "⎣": "bottom left", "⎤": "top right", "⎥": "right", "⎦": "bottom right"}
 WORDS = re.compile("[{0}]|(?:[^{0} ]| (?=[^{0} ]))+| +".format("".join(BRACKETS)))  # a bracket, words, spaces
@@ -66,6 +67,12 @@ class Layout:
 def slides(stepper: Stepper) -> Iterator[str]:
     """One slide a step."""
     return (slide(stepper, step) for step in stepper)
+
+
+def reading_time(step: Step) -> float:
+    """For how many seconds a film shows a step: longer, the more there is to read."""
+    rows = sum(len(part) for part in body(step, WIDTH // READABLE))
+    return min(FIRST_LOOK + PER_ROW * rows, LONGEST_LOOK)
 
 
 def slide(stepper: Stepper, step: Step) -> str:

@@ -35,8 +35,8 @@ def pdf(svgs: Iterable[str]) -> bytes:
     return _made(list(svgs), "pdf", "light", 1)
 
 
-def film(svgs: Iterable[str], seconds: float) -> bytes:
-    """Pictures of one size as an animated GIF that shows each for so many seconds and repeats."""
+def film(svgs: Iterable[str], seconds: Sequence[float]) -> bytes:
+    """Pictures of one size as an animated GIF that shows each for its number of seconds and repeats."""
     try:
         from PIL import Image
     except ImportError:
@@ -54,7 +54,7 @@ def film(svgs: Iterable[str], seconds: float) -> bytes:
             frame = whole.crop((0, top, width, top + height))
             frames.append(frame.quantize(256, dither=Image.Dither.NONE))
     made = io.BytesIO()
-    duration = [round(1000 * seconds)] * len(frames)
+    duration = [round(1000 * each) for each in seconds]
     duration[-1] *= 3  # a pause before it repeats
     frames[0].save(made, "gif", save_all=True, append_images=frames[1:], duration=duration, loop=0, optimize=True)
     return made.getvalue()

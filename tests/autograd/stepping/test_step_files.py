@@ -123,10 +123,12 @@ def test_a_gif_moves(tool, tmp_path):
     pil = pytest.importorskip("PIL.Image")
     with pil.open(step(small_graph()).save(tmp_path / "steps.gif")) as film:
         assert film.n_frames == 8 and film.size == (1280, 720) and film.info["loop"] == 0
-        seen = []
+        seen, seconds = [], []
         for number in range(8):
             film.seek(number)
             seen.append(film.convert("RGB").tobytes())
+            seconds.append(film.info["duration"] / 1000)
+        assert 1.5 < seconds[0] < max(seconds[4:7]) < 8  # a short line is shown for a shorter time
         assert len(set(seen)) == 8 and film.convert("RGB").getpixel((3, 3)) == (255, 255, 255)
 
 
