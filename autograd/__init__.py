@@ -8,6 +8,7 @@
 0.8
 """
 
+import builtins as _builtins
 from typing import Any as _Any
 
 from . import errors as errors
@@ -34,7 +35,8 @@ from .version import __version__ as __version__
 
 backward = Value.backward
 
-globals().update(OPS, **_FUNCTIONS)  # exp, softmax, ...: one function per op of the table
+_CALLED = {name: op for name, op in OPS.items() if not op.inner} | _FUNCTIONS  # exp, softmax, ...: a function per op
+globals().update(_CALLED)
 
 # Readers of the graph are imported when they are asked for, so that `import autograd` stays light.
 _LAZY = {
@@ -44,11 +46,12 @@ _LAZY = {
     "worksheet": "worksheets", "grade": "worksheets", "variants": "worksheets",
 }  # fmt: skip
 
-__all__ = sorted([
+_NAMES = sorted([
     "Expr", "GradientError", "Op", "OPS", "Value", "backward", "detect_nan", "errors", "grad", "hessian", "hvp",
     "jacobian", "jvp", "name", "no_grad", "record_lines", "scope", "value_and_grad", "vjp",
-    *{*OPS, *_FUNCTIONS}, *_LAZY,
+    *_CALLED, *_LAZY,
 ])  # fmt: skip
+__all__ = [name for name in _NAMES if not hasattr(_builtins, name)]  # `from autograd import *` leaves max, sum, round
 
 
 def __getattr__(wanted: str) -> _Any:
@@ -61,4 +64,4 @@ def __getattr__(wanted: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return _NAMES

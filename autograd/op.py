@@ -96,6 +96,7 @@ class Op:
     pairwise    of a reduction, the op of two inputs that it repeats: `maximum` for `max`
     view        True for an op that only moves numbers: each entry of the result is an entry of its input
     loss        True for an op whose result is there to be made small
+    inner       True for an op that rules and programs call, and people do not: it is no name of the package
     unfolds     of an op that exists for speed or safety: readers see its definition instead, in "rules" only, or also
                 in place of its node ("graph")
     look        how formulas show it, if not as it reads: "root", "transpose", "placed" ..., or another expression,
@@ -122,6 +123,7 @@ class Op:
         pairwise: Op | None = None,
         view: bool = False,
         loss: bool = False,
+        inner: bool = False,
         unfolds: str = "",
         look: str = "",
         about: About | None = None,
@@ -140,7 +142,7 @@ class Op:
         self.numpy = numpy if isinstance(numpy, tuple) else (numpy,)
         self.batch = batch
         self.pack = pack
-        self.pairwise, self.view, self.loss = pairwise, view, loss
+        self.pairwise, self.view, self.loss, self.inner = pairwise, view, loss, inner
         self.unfolds = unfolds
         self.look = look
         self.about = about or About()

@@ -1,5 +1,6 @@
 """The public names are exactly what `__all__` says, sorted."""
 
+import builtins
 import inspect
 import pkgutil
 from importlib import import_module
@@ -23,7 +24,7 @@ def test_nothing_public_is_left_out(package):
         name for name, member in vars(module).items()
         if not name.startswith("_") and not inspect.ismodule(member)
     }  # fmt: skip
-    assert not visible - set(module.__all__)
+    assert visible <= {*module.__all__, *dir(builtins)} and {*module.__all__} <= {*dir(module)}
 
 
 @packages
@@ -62,3 +63,21 @@ def test_every_op_says_what_it_is():
     ops = import_module("autograd").OPS
     silent = [op.name for op in ops.values() if op.__doc__ == f"`{op.reads}`"]  # what an op without a doc= says
     assert not silent
+
+
+def test_a_star_import_leaves_the_builtins_alone():
+    names = {}
+    exec("from autograd import *", names)
+    assert names["Value"] and not [name for name in dir(builtins) if name in names and name != "__doc__"]
+    assert max(1, 2) == 2 and {"max", "sum", "abs", "round", "compile"} <= {*dir(import_module("autograd"))}
+
+
+def test_what_is_listed_is_what_a_person_calls():
+    """Tab after a name: no op that only rules call, nothing that is written as an operator, nothing of the engine's."""
+    ag = import_module("autograd")
+    inner = {name for name, op in ag.OPS.items() if op.inner}
+    assert {"max_pick", "norm_pull", "product_of_others", "softmax_pull", "take_rows"} <= inner
+    listed = {name for name in dir(ag.Value(2.0)) if not name.startswith("_")}
+    assert not listed & (inner | {"touch", "stamp", "add", "mul", "div", "less", "getitem", "neg"})
+    assert {"data", "grad", "backward", "detach", "name", "shape", "T", "exp", "sum", "softmax", "reshape"} <= listed
+    assert len(listed) <= 155 and not inner & {*dir(ag)}

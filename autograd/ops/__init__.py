@@ -73,6 +73,19 @@ for _method, _special in {
 
 setattr(Value, "dot", linear.numpy_dot)  # noqa: B010 (Value.dot is not declared)
 
+_UNLISTED = {
+    "neg", "equal", "not_equal", "getitem", "floor_divide", "mod", "touch", "stamp", "label",
+    *(name for name in OPERATORS.values() if name != "matmul"), *(op.name for op in OPS.values() if op.inner),
+}  # fmt: skip
+
+
+def _listed(value: Value) -> list[str]:
+    """Tab after a Value: what a person calls, without what is written as an operator and what only rules call."""
+    return sorted({*object.__dir__(value)} - _UNLISTED)
+
+
+setattr(Value, "__dir__", _listed)  # noqa: B010 (Value.__dir__ is not declared)
+
 answers(np.square)(lambda x: x**2)
 answers(np.reciprocal)(lambda x: 1.0 / x)
 answers(np.real, np.conjugate, np.positive, np.real_if_close)(lambda x: x)  # a Value is real

@@ -88,7 +88,7 @@ power_slope = Op("power_slope", "power_slope(x, y)",
                  lower=lambda x, y: y * power(x, y - 1.0) if y.__class__ in (int, float) and y else OPS["where"](
                      equal(y, 0), 0.0, y * power(x, OPS["where"](equal(y, 0), 1.0, y - 1.0))),
                  samples=NONZERO, batch="align",
-                 doc="The derivative of `x ** y` with respect to x.")
+                 doc="The derivative of `x ** y` with respect to x.", inner=True)
 
 
 def _exponent_slope(x, y):
@@ -112,7 +112,7 @@ exponent_slope = Op("exponent_slope", "exponent_slope(x, y)",
                     definition=lambda x, y: x**y * OPS["log"](x), unfolds="graph",
                     lower=_exponent_slope_lowered,
                     samples=NONZERO, batch="align",
-                    doc="The derivative of `x ** y` with respect to y.")
+                    doc="The derivative of `x ** y` with respect to y.", inner=True)
 
 
 COMPARED = samples(". .", "2,3 3")

@@ -336,7 +336,8 @@ put_along_axis = Op("put_along_axis", "put_along_axis(x, indices, size=size, axi
                     lower=_put_along_lowered,
                     written=as_written(_put_along_axis, "put_along_axis"),
                     samples=[Sample("2,2", _ORDER, size=3), Sample("2,2", _ORDER, size=3, axis=0)], batch="align",
-                    doc="Zeros, `size` of them along the axis, with x added at the indices; undoes take_along_axis.")
+                    doc="Zeros, `size` of them along the axis, with x added at the indices; undoes take_along_axis.",
+                    inner=True)
 
 
 @function(np.sort, method=True)

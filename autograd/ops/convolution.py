@@ -299,4 +299,5 @@ conv_weight = Op("conv_weight", "conv_weight(x, y, window=window, stride=stride,
                  samples=[Sample("2,3,5 2,4,4", settings={"window": (2,)}),
                           Sample("1,2,4,4 1,4,2,2", settings={"window": (2, 2), "stride": 2, "groups": 2}),
                           Sample("1,2,4,4 1,3,4,4", settings={"window": (3, 3), "padding": 1})],
-                 doc="What a convolution sends to its weights: x as each entry of the window saw it, times y, summed.")
+                 doc="What a convolution sends to its weights: x as each entry of the window saw it, times y, summed.",
+                 inner=True)

@@ -43,4 +43,4 @@ linear_rows = Op("linear_rows", "linear_rows(x, weight, bias)", normalize=_norma
                  definition=lambda x, weight, bias=None: x @ weight.mT if bias is None else x @ weight.mT + bias,
                  samples=[Sample("2,3 4,3 4"), Sample("3 4,3 4"), Sample("5,2,3 4,3 4"), Sample("2,3 4,3", None)],
                  lower=True, batch=_batched,
-                 doc="`x @ weight.mT + bias`: weight is (out, in), as torch's Linear keeps it.")
+                 doc="`x @ weight.mT + bias`: weight is (out, in), as torch's Linear keeps it.", inner=True)

@@ -128,7 +128,8 @@ left_singular_vectors = Op("left_singular_vectors", normalize=_matrix("left_sing
                            vjp=(_left_vjp,),
                            written="def left_singular_vectors(x):\n    return np.linalg.svd(x, full_matrices=False)[0]",
                            samples=MATRICES, batch="align",
-                           doc="The directions that a matrix stretches to, as columns, with the signs of LAPACK.")
+                           doc="The directions that a matrix stretches to, as columns, with the signs of LAPACK.",
+                           inner=True)
 
 right_singular_vectors = Op("right_singular_vectors", normalize=_matrix("right_singular_vectors"),
                             forward=lambda x: np.matrix_transpose(_svd(x)[2]),
@@ -136,7 +137,8 @@ right_singular_vectors = Op("right_singular_vectors", normalize=_matrix("right_s
                             written="def right_singular_vectors(x):\n"
                                     "    return np.matrix_transpose(np.linalg.svd(x, full_matrices=False)[2])",
                             samples=MATRICES, batch="align",
-                            doc="The directions that a matrix stretches, as columns, with the signs of LAPACK.")
+                            doc="The directions that a matrix stretches, as columns, with the signs of LAPACK.",
+                            inner=True)
 
 SVDResult = namedtuple("SVDResult", "U S Vh")
 

@@ -111,7 +111,7 @@ softmax_pull = Op("softmax_pull", "softmax_pull(d, p, axis=axis)",
                   definition=_softmax_pull_defined, unfolds="graph",
                   lower=lambda d, p, axis: d * p - p * _dot_along(d, p, axis),
                   samples=[Sample("2,3 2,3"), Sample("2,3 2,3", axis=0)], batch="align",
-                  doc="What softmax sends back: d is the gradient that arrives, p the probabilities.")
+                  doc="What softmax sends back: d is the gradient that arrives, p the probabilities.", inner=True)
 
 
 def _log_softmax(x, *, axis):

@@ -122,4 +122,4 @@ gelu_slope = Op("gelu_slope", "gelu_slope(x, approximate=approximate)", normaliz
                 forward=_gelu_slope,
                 vjp=by_definition(_gelu_slope_defined),
                 definition=_gelu_slope_defined, lower=_gelu_slope_lowered, unfolds="graph",
-                samples=GELU, batch="align", doc="The derivative of gelu.")
+                samples=GELU, batch="align", doc="The derivative of gelu.", inner=True)

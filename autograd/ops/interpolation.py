@@ -122,4 +122,5 @@ interpolate_back = Op("interpolate_back", "interpolate_back(x, size=size, mode=m
                       definition=_interpolate_back_defined, lower=True, batch=_batched,
                       samples=[Sample("1,2,6", settings={"size": 3}),
                                Sample("1,1,4,5", settings={"size": (3, 2), "mode": "linear"})],
-                      doc="Each number shared out over the old places it was made from: what interpolate sends back.")
+                      doc="Each number shared out over the old places it was made from: what interpolate sends back.",
+                      inner=True)

@@ -178,19 +178,20 @@ cofactors = Op("cofactors", normalize=square("cofactors"),
                        "    sign = np.linalg.det(u) * np.linalg.det(vh)\n"
                        "    return sign[..., None, None] * ((u * others[..., None, :]) @ vh)",
                samples=SQUARE, batch="align",
-               doc="For each number, the signed determinant without its row and column: the derivative of det.")
+               doc="For each number, the signed determinant without its row and column: the derivative of det.",
+               inner=True)
 
 logabsdet = Op("logabsdet", normalize=square("logabsdet"),
                forward=lambda x: np.linalg.slogdet(x)[1],
                vjp=(lambda g, out, x: expand_dims(g, (-2, -1)) * inv(x).mT,),
                definition=lambda x: log(abs_(det(x))),
                written="def logabsdet(x):\n    return np.linalg.slogdet(x)[1]",
-               samples=SQUARE, batch="align", doc="`log(abs(det(x)))`, without overflow.")
+               samples=SQUARE, batch="align", doc="`log(abs(det(x)))`, without overflow.", inner=True)
 
 signdet = Op("signdet", "signdet(x)", normalize=square("signdet"),
              forward=lambda x: np.linalg.slogdet(x)[0],
              vjp=nothing, written="def signdet(x):\n    return np.linalg.slogdet(x)[0]",
-             samples=SQUARE, batch="align", doc="The sign of the determinant; no gradient flows.")
+             samples=SQUARE, batch="align", doc="The sign of the determinant; no gradient flows.", inner=True)
 
 SlogdetResult = namedtuple("SlogdetResult", "sign logabsdet")
 

@@ -174,4 +174,5 @@ norm_pull = Op("norm_pull", "norm_pull(h, rows, spread, centre=centre)",
                vjp=by_definition(_norm_pull_defined),
                definition=_norm_pull_defined, lower=True, unfolds="graph",
                samples=[Sample("2,3 2,3 2,1", low=0.5), Sample("2,3 2,3 2,1", low=0.5, centre=False)], batch="align",
-               doc="What a normalised row sends back: h minus its mean and its part along the row, over the spread.")
+               doc="What a normalised row sends back: h minus its mean and its part along the row, over the spread.",
+               inner=True)

@@ -98,7 +98,8 @@ def _winners_in_ops(x, window, stride=None, padding=0, dilation=1):
 max_winners = Op("max_winners", "max_winners(x, window=window, stride=stride, padding=padding, dilation=dilation)",
                  normalize=_normalize_max, forward=_winners, vjp=nothing,
                  lower=_winners_in_ops, batch=_batched, samples=POOLED,
-                 doc="(batch, channels, window, *places): where in its window the largest number stands, as True.")
+                 doc="(batch, channels, window, *places): where in its window the largest number stands, as True.",
+                 inner=True)
 
 
 def _normalize_unpool_max(y, winners, window, stride=None, padding=0, dilation=1, size=None):
@@ -140,7 +141,8 @@ max_unpool = Op("max_unpool", "max_unpool(y, winners, window=window, stride=stri
                 definition=_max_unpool_defined, lower=True, batch=_batched,
                 samples=[Sample("1,2,3", _WON, settings={"window": 2, "size": 6}),
                          Sample("1,2,3", _WON, settings={"window": 2, "stride": 1, "size": 4})],
-                doc="Each number of y sent to where the largest of its window stood: what max_pool sends back.")
+                doc="Each number of y sent to where the largest of its window stood: what max_pool sends back.",
+                inner=True)
 
 max_pick = Op("max_pick", "max_pick(y, winners, window=window, stride=stride, padding=padding, dilation=dilation)",
               normalize=lambda y, winners, window, stride=None, padding=0, dilation=1: (
@@ -153,7 +155,7 @@ max_pick = Op("max_pick", "max_pick(y, winners, window=window, stride=stride, pa
               lower=True, batch=_batched,
               samples=[Sample("1,2,6", _WON, settings={"window": 2}),
                        Sample("1,2,4", _WON, settings={"window": 2, "stride": 1})],
-              doc="The numbers of y at the places where the largest of each window stood.")
+              doc="The numbers of y at the places where the largest of each window stood.", inner=True)
 
 # --- the mean -----------------------------------------------------------------------------------------------
 
@@ -209,4 +211,4 @@ avg_unpool = Op("avg_unpool", "avg_unpool(x, window=window, stride=stride, paddi
                 samples=[Sample("1,2,3", settings={"window": 2, "size": (6,)}),
                          Sample("1,2,2,2", settings={"window": 2, "size": (5, 4)}),
                          Sample("1,2,5,5", settings={"window": (3, 2), "stride": 1, "padding": 1, "size": (5, 4)})],
-                doc="Each number shared evenly over its window: what average pooling sends back.")
+                doc="Each number shared evenly over its window: what average pooling sends back.", inner=True)

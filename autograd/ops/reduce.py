@@ -156,7 +156,7 @@ over = Op("over", "x / y",
                lambda g, out, x, y: -over(g * out, y)),
           definition=_over_defined, lower=True,
           samples=NONZERO, batch="align",
-          doc="`x / y`, and 0 where y is 0: the flat choice at the tip of a cone.")
+          doc="`x / y`, and 0 where y is 0: the flat choice at the tip of a cone.", inner=True)
 
 
 norm = Op("norm", "norm(x, axis=axis, keepdims=keepdims)", normalize=reduction("norm"),
@@ -237,7 +237,7 @@ product_of_others = Op("product_of_others", "product_of_others(x, axis=axis)",
                  definition=_others_defined, lower=_others_lowered,
                  samples=[Sample("4"), Sample("2,3", axis=0), Sample("2,3,2", axis=(0, 2)), Sample("2,3")],
                  batch="align",
-                 doc="For each number, the product of all others: the derivative of prod, also at 0.")
+                 doc="For each number, the product of all others: the derivative of prod, also at 0.", inner=True)
 
 # --- extremes -----------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ take_rows = Op("take_rows", "take_rows(x, ids)",
                written="def take_rows(x, ids):\n    return x[ids]",
                samples=[Sample("3,2", _IDS), Sample("3", _IDS), Sample("3,2,2", _IDS.reshape(2, 2))],
                batch=lambda op, n, x, ids: x[:, ids[0]],  # ids are never moved: all rows of the batch have the same
-               doc="The rows of x at some ids, whole numbers from 0 up: an embedding.")
+               doc="The rows of x at some ids, whole numbers from 0 up: an embedding.", inner=True)
 
 put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
               normalize=lambda x, ids, rows: ((x, ids), {"rows": int(rows)}),
@@ -100,7 +100,7 @@ put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
               samples=[Sample("4,2", _IDS, rows=3), Sample("4", _IDS, rows=4),
                        Sample("2,2,3", _IDS.reshape(2, 2), rows=3)],
               batch=lambda op, n, x, ids: np.moveaxis(_put_rows(np.moveaxis(x, 0, -1), ids[0], **op.settings), -1, 0),
-              doc="Zeros, with each row of x added at its id: what undoes take_rows.")
+              doc="Zeros, with each row of x added at its id: what undoes take_rows.", inner=True)
 
 within = Op("within", "within(ids, low=low, high=high, also=also)",
             normalize=lambda ids, low, high, also=None: ((ids,), {"low": int(low), "high": int(high), "also": also}),
@@ -110,7 +110,8 @@ within = Op("within", "within(ids, low=low, high=high, also=also)",
                     "    return ids",
             samples=[Sample(_IDS, settings={"low": 0, "high": 2}),
                      Sample(_IDS, settings={"low": 1, "high": 2, "also": 0})],
-            doc="Whole numbers as they are, if all lie from low to high (or are `also`); else an error. For programs.")
+            doc="Whole numbers as they are, if all lie from low to high (or are `also`); else an error. For programs.",
+            inner=True)
 
 
 def _check_within(ids, low, high, also):

@@ -18,11 +18,11 @@ alias = Op("alias", "x",
            vjp=lambda g, out, x: (g,),
            lower=lambda x: x,
            samples=[Sample("2,3"), Sample(".")], batch="align", view=True, look="same",
-           doc="x itself, as a node of its own: where an inner derivative starts.")
+           doc="x itself, as a node of its own: where an inner derivative starts.", inner=True)
 
 detached = Op("detached", forward=lambda x: x, vjp=nothing, lower=lambda x: x,
               samples=[Sample("2,3"), Sample(".")], batch="align", view=True, look="same",
-              doc="x itself, but no gradient flows: what `detach()` is in a program.")
+              doc="x itself, but no gradient flows: what `detach()` is in a program.", inner=True)
 
 copy = Op("copy", forward=lambda x: np.array(x),
           vjp=lambda g, out, x: (g,), lower=lambda x: x,
@@ -230,7 +230,7 @@ sum_to = Op("sum_to", "sum_to(x, shape)",
             samples=[Sample("2,3", settings={"shape": (3,)}), Sample("4,2,3", settings={"shape": (2, 1)}),
                      Sample("2,3", settings={"shape": ()})],
             definition=_sum_to_defined, unfolds="graph", batch=_batched_sum_to,
-            doc="What undoes broadcasting: the sum over the axes it added.")
+            doc="What undoes broadcasting: the sum over the axes it added.", inner=True)
 
 moveaxis = Op("moveaxis", "moveaxis(x, source, destination)",
               normalize=lambda x, source, destination: ((x,), {
@@ -328,4 +328,4 @@ scatter = Op("scatter", "scatter(x, index, shape)",
                      "    np.add.at(out, index, x)  # an entry that was picked twice gets both\n    return out",
              samples=[Sample("3", settings={"index": 0, "shape": (2, 3)}),
                       Sample("3,3", settings={"index": np.array([0, 1, 1]), "shape": (2, 3)})],
-             look="placed", doc="Zeros, with x added at the index: what undoes picking.")
+             look="placed", doc="Zeros, with x added at the index: what undoes picking.", inner=True)

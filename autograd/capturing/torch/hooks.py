@@ -92,7 +92,7 @@ def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs
                 recorder.memory.set(tensor, value)
             elif isinstance(value, Value) and value in given:  # it returned an input: a step of its own
                 with recorder.noted():
-                    value = ag.alias(value)
+                    value = ag.OPS["alias"](value)
                 recorder.memory.set(tensor, value)
             values.append(value)
             recorder.add_output(call, number, tensor, value)

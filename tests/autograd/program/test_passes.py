@@ -161,7 +161,7 @@ def test_drop_dead_leaves_out_what_nobody_needs():
 
 
 def test_drop_dead_keeps_a_check_of_ids():
-    program, _ = forward(lambda i: ag.within(i, 0, 3), np.array([1, 2]))
+    program, _ = forward(lambda i: ag.OPS["within"](i, 0, 3), np.array([1, 2]))
     kept = drop_dead(program.but(outputs=program.inputs))
     assert ops_of(kept) == ["within"]
 
@@ -247,7 +247,7 @@ def test_names_survive_opening():
     def f(x):
         h = ag.softmax(x)
         h.name = "weights"
-        flat = ag.alias(h)
+        flat = ag.OPS["alias"](h)
         flat.name = "flat"
         return (h * flat * x).sum()
 
