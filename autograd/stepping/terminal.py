@@ -31,6 +31,12 @@ KEYS = {
     "n": "next", " ": "next", "\r": "next", "\n": "next", "l": "next", "b": "back", "p": "back", "h": "back",
     "g": "goto", "w": "why", "?": "why", "o": "open", "q": "quit", "\x03": "quit", "\x04": "quit", "": "quit",
 }  # fmt: skip
+WHOLE_KEY = re.compile(
+    rb"[\x00-\x1a\x1c-\x7f]?"  # a character
+    rb"|[\xc0-\xdf].|[\xe0-\xef]..|[\xf0-\xf7]..."  # of several bytes
+    rb"|\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z]|[^\[O])",  # an arrow or the like; one with Alt
+    re.DOTALL,
+)
 BAR = 40  # characters of the progress bar
 COLOURS = {"strong": 1, "muted": 2, "gradient": 33}  # codes of a terminal
 
@@ -250,23 +256,24 @@ def key_pressed() -> str:
     before = termios.tcgetattr(number)
     try:
         tty.setcbreak(number, termios.TCSADRAIN)  # keys typed ahead count
-        key = os.read(number, 1).decode(errors="ignore")
-        if key == "\x1b":
-            key += _rest_of_key(number)
-        return key
+        first = os.read(number, 1)
+        return (first + _rest_of_key(number, first)).decode(errors="replace")
     finally:
         termios.tcsetattr(number, termios.TCSADRAIN, before)
 
 
-def _rest_of_key(number: int) -> str:
-    """What has been typed already, without waiting for more."""
+def _rest_of_key(number: int, key: bytes) -> bytes:
+    """What belongs to a key and has been typed already, without waiting for more; the next keys stay unread."""
+    rest = b""
     try:
         os.set_blocking(number, False)
-        return os.read(number, 8).decode(errors="ignore")
+        while not WHOLE_KEY.fullmatch(key + rest) and (more := os.read(number, 1)):
+            rest += more
     except BlockingIOError:
-        return ""
+        pass
     finally:
         os.set_blocking(number, True)
+    return rest
 
 
 def _windows_key() -> str:

@@ -571,7 +571,7 @@ def test_a_step_in_one_sentence():
 
 @pytest.mark.slow
 def test_a_real_terminal():
-    """The command line in a pseudo-terminal: two keys forward, one back, quit."""
+    """The command line in a pseudo-terminal: keys forward, one back, three at once, quit."""
     pty = pytest.importorskip("pty")
     main, terminal = pty.openpty()
     command = [sys.executable, "-m", "autograd", "step", "example3"]
@@ -594,6 +594,10 @@ def test_a_real_terminal():
         read_until("Forward 2 of 14")
         os.write(main, b"\x1b[D")
         assert "\x1b[1m" in read_until("Forward 1 of 14")
+        os.write(main, b"\x1b[C\x1b[C\x1b[C")  # keys that arrive together are all done
+        read_until("Forward 4 of 14")
+        os.write(main, "én".encode())  # what is no key is no end either
+        read_until("Forward 5 of 14")
         os.write(main, b"q")
         assert process.wait(30) == 0
     finally:
