@@ -93,8 +93,8 @@ def _lessons() -> str:
                      f"<small>{escape(promise_of(path))}</small>"
                      f'<small class="missing">{missing}make lessons</small></a>')
     return f"""<div class="heading" id="lessons"><h2>Lessons</h2></div>
-<p class="lead">From one multiplication to a GPT, number by number, with exercises. 1 to 3 are the rules, 4 to 10
-the worked examples below, 11 to 13 lead to a GPT, 14 to 16 are tools.
+<p class="lead">From one multiplication to a GPT, number by number, with exercises. 1 to 7 go from a product to
+a network that learns, 8 to 15 through the worked examples below, 16 to 20 to a GPT that writes; 21 to 23 are tools.
 <span id="lessons-how">As pages they take a minute to make: run <code>make lessons</code>, then open this page
 again.</span> To work in them, with JupyterLab: <code>make notebooks</code>.</p>
 <details id="lessons-list"><summary>all {len(cards)} titles</summary>
