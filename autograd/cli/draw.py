@@ -24,9 +24,11 @@ def register(subparsers: Subparsers) -> None:
                              "defaults to start from); or example3, cat_sleeps, ...")  # fmt: skip
     parser.add_argument("-o", "--output", default="graph.svg", metavar="PATH",
                         help=".svg .png .pdf .html .dot .mmd (default: graph.svg)")  # fmt: skip
+    parser.add_argument("--fit", type=as_fit, default="auto", metavar="BOX",
+                        help="slide, page, column, 800x600, auto (a slide or a page) or none")  # fmt: skip
     add_collapse(parser, "fold modules: 1, blocks.*, LayerNorm; or none")
     parser.add_argument("--direction", choices=("TB", "LR"), help="top to bottom or left to right")
-    parser.add_argument("--detail", choices=("full", "brief"), default="full")
+    parser.add_argument("--detail", choices=("full", "brief"))
     parser.add_argument("--edges", choices=("rule", "numbers"), help="what to write on the edges")
     parser.add_argument("--flow", action="store_true", help="edges as wide as the gradient along them")
     parser.add_argument("--inputs", action="append", default=[], metavar="NAME", help="a leaf to show as an input")
@@ -42,8 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
     root, names = root_of(arguments.what, backward=True)
     with explained():
         drawing = draw(
-            root, collapse=arguments.collapse, direction=arguments.direction, detail=arguments.detail,
-            edges=arguments.edges, flow=arguments.flow, inputs=arguments.inputs, max_nodes=arguments.max_nodes,
+            root, fit=arguments.fit, collapse=False if arguments.collapse == [False] else arguments.collapse,
+            direction=arguments.direction, detail=arguments.detail, edges=arguments.edges,
+            flow=arguments.flow, inputs=arguments.inputs, max_nodes=arguments.max_nodes,
             digits=arguments.digits, names=names,
         )  # fmt: skip
         path = drawing.save(arguments.output, theme=arguments.theme)
@@ -63,6 +66,16 @@ def as_collapse(part: str) -> bool | int | str:
     if part == FOLD_NOTHING:
         return False
     return int(part) if part.isdigit() else part
+
+
+def as_fit(box: str) -> str | tuple[float, float] | None:
+    """`800x600` is a box in pixels, `none` folds nothing for room."""
+    sides = box.lower().replace("×", "x").split("x")
+    if len(sides) == 2 and all(side.isdigit() and int(side) for side in sides):
+        return float(sides[0]), float(sides[1])
+    if box not in ("auto", "slide", "page", "column", FOLD_NOTHING):
+        raise argparse.ArgumentTypeError(f"{box!r} is no box: auto, slide, page, column, none, or 800x600")
+    return None if box == FOLD_NOTHING else box
 
 
 def typed(option: str, value: Any) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from autograd.drawing.folding.rows import size_text
 from autograd.drawing.groups import Group
 from autograd.drawing.options import Options
-from autograd.drawing.scene import Block, Card, Row
+from autograd.drawing.scene import WIDEST_NUMBER, Block, Card, Row
 from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.names import Names
@@ -46,6 +47,7 @@ MOST_ENTRIES = 100  # of an array that a tooltip shows in full
 SPELLED_TERMS = 3  # of a folded sum
 WIDEST_BESIDE = 3  # columns of slices up to which the gradient stands beside the value
 NORM = "‖grad‖"
+MOST_BARS = 40
 
 
 # --- kinds of cards -----------------------------------------------------------------------------------------
@@ -56,15 +58,15 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
     name, expression = names.own_name(node), names.expression(node)
     if node.op is None and not name:
         name = short(node.data, options.digits) if not np.ndim(node.data) else f"array {dimensions(node.shape)}"
-    bad = not _finite(_unmasked(node)) or not _finite(node.grad)
+    bad = not finite(node)
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
     if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
         pass  # a view has the numbers of its operand: a pill is enough
     elif options.detail == "brief":
-        rows = (_brief(node),)
+        rows = (brief_row(node),)
     elif not np.ndim(node.data):
-        rows = _scalar_rows(node, options.digits)
+        rows = _scalar_rows(node, options.digits, 0 if role == "input" else WIDEST_NUMBER)
     elif node.size and (options.stepping or shows_entries(node.shape, DRAWN)):
         blocks = _tables(node, options.digits)
     else:
@@ -99,7 +101,7 @@ def plain_card(key: str, operand: Any, names: Names, options: Options, part: str
     limits = LIMITS if options.stepping else DRAWN
     if array.ndim == 1 and 0 < array.size <= DRAWN.vector:
         shown = str(table(array, options.digits))
-    elif array.ndim > 1 and shows_entries(array.shape, limits) and options.detail == "full":
+    elif array.ndim > 1 and shows_entries(array.shape, limits) and options.detail != "brief":
         blocks = (entries_block(array, options.digits, "value", "value"),)
         name, shown = name or part or "array", ""
     elif part and not name:
@@ -112,25 +114,33 @@ def plain_card(key: str, operand: Any, names: Names, options: Options, part: str
     )
 
 
-def module_card(group: Group, parameters_of: Callable[[Group], Sequence[Value]], options: Options) -> Card:
+def module_card(
+    group: Group, parameters_of: Callable[[Group], Sequence[Value]], options: Options, times: int | None = None
+) -> Card:
     """A folded module: how many parameters, what comes out, how large a gradient is. The gradient is that of its
     parameters; while stepping, or if it has none, that of its outputs."""
     assert group.scope is not None
     kind = group.scope.kind if group.scope.kind != group.name else ""
     parameters = parameters_of(group)
-    rows = [Row("parameters", count(sum(np.size(leaf.data) for leaf in parameters)), "info")] if parameters else []
-    if options.detail == "full":
-        rows.append(Row("out", _shapes_text(group.outputs), "info"))
+    numbers = sum(np.size(leaf.data) for leaf in parameters)
+    each = len(group.copies) if group.title and times is None and len(group.copies) > 1 else 1
+    own = {sum(np.size(leaf.data) for leaf in parameters_of(copy)) for copy in group.copies} if each > 1 else set()
+    rows = []
+    if parameters:
+        rows = [Row("parameters", f"{count(min(own))} each" if len(own) == 1 else count(numbers), "info")]
+    if options.detail != "brief":
+        shown = group.copies[0].outputs if each > 1 else group.outputs
+        rows.append(Row("out", _shapes_text(shown) + " each" * (each > 1), "info"))
         rows += _range_rows(group.outputs)
     rows.append(_module_norm_row(group, parameters_of if parameters and not options.stepping else None))
     nodes = [*group.members, *group.absorbed]
-    bad = not all(_finite(_unmasked(node)) and _finite(node.grad) for node in nodes)
-    times = f" times {len(group.copies)}" if group.copies else ""
-    says, numbers = f"{group.name} {kind}, module{times}", ", ".join(f"{row.caption} {row.text}" for row in rows)
+    bad = not all(finite(node) for node in nodes)
+    repeated = f" times {len(group.copies)}" if group.copies else ""
+    says, told = f"{group.name} {kind}, module{repeated}", ", ".join(f"{row.caption} {row.text}" for row in rows)
     tooltip = {"holds": f"{count(len(nodes))} nodes"}
-    copies = max(1, len(group.copies))
+    copies = times or (1 if group.title else max(1, len(group.copies)))
     return Card(
-        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, says=says, says_value=numbers,
+        group.key, "module", group.name, kind, rows=tuple(rows), copies=copies, bad=bad, says=says, says_value=told,
         tooltip=tooltip,
     )  # fmt: skip
 
@@ -233,12 +243,12 @@ def _wants_gradient(node: Value) -> bool:
     return node.requires_grad or node.grad is not None
 
 
-def _scalar_rows(node: Value, digits: int) -> tuple[Row, ...]:
+def _scalar_rows(node: Value, digits: int, room: int) -> tuple[Row, ...]:
     value, gradient = cell(node.data, digits), node.grad
-    rows = (Row("value", value.text, strong=True, bad=value.kind == "bad"),)
+    rows = (Row("value", value.text, strong=True, bad=value.kind == "bad", roomy=room),)
     if not _wants_gradient(node):
         return rows
-    return (*rows, gradient_row(None if gradient is None else cell(gradient, digits)))
+    return (*rows, replace(gradient_row(None if gradient is None else cell(gradient, digits)), roomy=room))
 
 
 def _tables(node: Value, digits: int) -> tuple[Block, ...]:
@@ -259,8 +269,9 @@ def _summary_rows(node: Value) -> tuple[Row, ...]:
     return (Row("shape", _shape_text(node.data), "info"), *_range_rows([node]), *norms)
 
 
-def _brief(node: Value) -> Row:
-    what = dimensions(node.shape) if np.ndim(node.data) else short(node.data, 3)
+def brief_row(node: Value) -> Row:
+    """One line of numbers."""
+    what = size_text(node) if np.ndim(node.data) else short(node.data, 3)
     if not _wants_gradient(node):
         return Row(what, "", "info")
     gradient, word = node.grad, "‖g‖" if np.ndim(node.data) else "g"
@@ -330,7 +341,8 @@ def _module_norm_row(group: Group, parameters_of: Callable[[Group], Sequence[Val
     if len(known) < len(sizes):
         return _norm_row([], whose)
     ends = span(min(known), max(known)) if min(known) != max(known) else rough(known[0])
-    return Row(f"{NORM} {whose}", ends, "grad", bad=not all(map(math.isfinite, known)), bars=_bars(known))
+    bars = _bars(known) if min(known) != max(known) and len(known) <= MOST_BARS else ()
+    return Row(f"{NORM} {whose}", ends, "grad", bad=not all(map(math.isfinite, known)), bars=bars)
 
 
 def _bars(sizes: list[float]) -> tuple[float, ...]:
@@ -383,6 +395,11 @@ def _finite(data: Any) -> bool:
     if data.__class__ is float:
         return math.isfinite(data)
     return _all_finite(data)
+
+
+def finite(node: Value) -> bool:
+    """Are its value and its gradient finite, but for a mask?"""
+    return _finite(_unmasked(node)) and _finite(node.grad)
 
 
 @np.errstate(all="ignore")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from autograd.drawing import export, page
+from autograd.drawing.folding.fit import READABLE, boxes_of, fitted, opens_all, scale_of
 from autograd.drawing.groups import Collapse, Spelling, in_python
 from autograd.drawing.layout.arrange import arrange
 from autograd.drawing.layout.geometry import Placement
@@ -23,16 +24,14 @@ from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.text import xml
 
-SLIDE = (1240, 590)  # pixels that a slide leaves for a drawing
-READABLE = 0.7  # of full size; below it, numbers are too small to read in a lecture
-
 
 def draw(
     root: Value | Sequence[Value],
     *,
+    fit: str | tuple[float, float] | None = "auto",
     collapse: Collapse = None,
     direction: str | None = None,
-    detail: str = "full",
+    detail: str | None = None,
     edges: str | None = None,
     max_nodes: int = MAX_NODES,
     names: Mapping[str, Any] | None = None,
@@ -52,13 +51,16 @@ def draw(
     """A picture of the graph that ends in `root`, or in several roots: one card per value, with its expression, value
     and gradient.
 
+    fit         the box in which names and numbers must be readable: "slide", "page", "column", (width, height) in
+                pixels, "auto" (a slide or a page, whichever is clearer), or None, which folds nothing for room. A
+                picture that does not fit is folded until it does: what repeats is shown once, operands and parameters
+                go into the cards that use them, modules close
     collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
-                ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False never folds;
-                by default the modules of a long model fold, so that it fits on a page, unless `edges` or a
-                `max_nodes` of more than 300 ask for what is in them
+                ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False folds nothing. Nor
+                does a drawing with `edges`, `chains=False` or a `max_nodes` of more than 300, unless `fit` is given
     direction   "TB" or "LR" (or `rankdir`, as in Graphviz); by default top to bottom when tables are shown, else left
                 to right
-    detail      "full", or "brief" for slides: name, expression and the gradient's size
+    detail      "full", or "brief": name, expression and one line of numbers; by default full where there is room
     edges       "rule" writes the op's own rule on each edge, "numbers" the arithmetic of the last backward
     max_nodes   above so many cards the drawing folds by itself, and says so
     names       more names, such as `locals()`
@@ -86,20 +88,22 @@ def draw(
     refuse_words(unknown)
     options = Options(
         collapse, direction or rankdir, detail, edges, max_nodes, names, flow, inputs, parameters, chains, digits,
-        title, backward,
+        title, backward, None if fit == "auto" and opens_all(collapse, edges, max_nodes, chains) else fit,
     )  # fmt: skip
-    return Drawing(Reader(root, options), engine, theme, format)
+    reader, scene, placed = fitted(root, options, engine)
+    return Drawing(scene, reader, placed, engine, theme, format)
 
 
 class Drawing:
     """A drawn graph. In a notebook it shows itself; `save` writes it by extension."""
 
     def __init__(
-        self, source: Reader | Scene, engine: str | None = None, theme: str | Mapping[str, str] = "auto",
-        format: str = "svg",
+        self, scene: Scene, reader: Reader | None = None, placed: Placement | None = None, engine: str | None = None,
+        theme: str | Mapping[str, str] = "auto", format: str = "svg",
     ) -> None:  # fmt: skip
-        self.reader = source if isinstance(source, Reader) else None
-        self.scene = source.scene() if isinstance(source, Reader) else source
+        self.scene, self.reader = scene, reader
+        if placed is not None:
+            self.placement = placed
         self.engine, self.theme, self.format = engine, checked_theme(theme), format
 
     @functools.cached_property
@@ -173,21 +177,22 @@ class Drawing:
         return [line for line in (*notes, self.placement.hint, self._advice(spelled, part)) if line]
 
     def _advice(self, spelled: Spelling, part: str) -> str:
-        width, height = self.placement.width, self.placement.height
-        fit = min(SLIDE[0] / max(width, 1), SLIDE[1] / max(height, 1))
-        if fit >= READABLE:
+        placed, chosen = self.placement, self.reader.options if self.reader is not None else Options()
+        boxes = boxes_of("auto" if chosen.fit is None else chosen.fit)
+        if (scale := scale_of(placed, boxes)) >= READABLE:
             return ""
         options = []
         if self.reader is not None:
-            chosen = self.reader.options
-            if chosen.detail == "full" and len(self.scene.cards) <= 20:
+            if chosen.fit is None and chosen.collapse is not False:
+                options.append(spelled("fit", "auto"))
+            if chosen.detail != "brief" and len(self.scene.cards) <= 20:
                 options.append(spelled("detail", "brief"))
             if self.has_modules and self.scene.frames and not chosen.collapse:
                 options.append(spelled("collapse", 1))
         options.append(f"a smaller part: {part}")
         return (
-            f"{width:.0f}×{height:.0f} px: on a slide its numbers would be {13 * fit:.0f} px high. "
-            f"What helps: {', or '.join(options)}"
+            f"{placed.width:.0f}×{placed.height:.0f} px: on a slide or a page its numbers would be {13 * scale:.0f} px "
+            f"high. What helps: {', or '.join(options)}"
         )
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

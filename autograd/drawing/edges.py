@@ -23,6 +23,7 @@ from autograd.formula.text import PRIME
 from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import plain_text, shown
 from autograd.gradients import edited_inputs
+from autograd.repeats import Repeat
 
 WIDEST, DECADE, THINNEST = 10.0, 1.7, 1.5  # pixels: the largest norm, one power of ten less, the least
 NO_GRADIENT = "no gradient yet: call backward() first"
@@ -40,6 +41,7 @@ class Edges:
     def __init__(self, nodes: Sequence[Value], folded: Folded, names: Names, options: Options, tooltips: bool) -> None:
         self._folded, self._names, self._options, self._tooltips = folded, names, options, tooltips
         self._nodes = nodes
+        self._inside: dict[Repeat, set[Value]] = {}  # the nodes of each repeat
         self.arrays: dict[str, Any] = {}
         self.parts: dict[str, str] = {}
         self._keys: dict[int, str] = {}  # of the arrays, by their id
@@ -75,6 +77,9 @@ class Edges:
     def _add(self, node: Value) -> None:
         """One edge per operand; between folded cards one for all, whose flow is that of all together."""
         head = self._folded.key_of[node]
+        if not self._folded.stands(node):
+            self._add_copy(node, head)
+            return
         tails = [self.tail(node, x) for x in operands_of(node)]
         if all(tail in (None, head) for tail in tails):
             return
@@ -99,11 +104,31 @@ class Edges:
             elif is_input and sent[index] is not None and (so_far := self._sizes.get(key, 0.0)) is not None:
                 self._sizes[key] = math.hypot(so_far, norm(sent[index]))
 
+    def _add_copy(self, node: Value, head: str) -> None:
+        """The edges of a node that another stands for: only those that the other does not have, such as what comes from
+        the piece before."""
+        for index, x in enumerate(node.inputs):
+            if not isinstance(x, Value) or (tail := self._folded.key_of[x]) == head:
+                continue
+            folded = head in self._folded.groups or tail in self._folded.groups
+            if (place := (tail, head, -1 if folded else index)) not in self._drawn:
+                back = any(x in self._made_in(run) for run in self._folded.runs_around(self._standing(node)))
+                style = "round" if back else "plain"
+                self._drawn[place] = Edge(f"e{len(self._drawn)}", tail, head, style=style)
+
+    def _standing(self, node: Value) -> Value:
+        return node if self._folded.fold is None else self._folded.fold.representative[node]
+
+    def _made_in(self, run: Repeat) -> set[Value]:
+        if run not in self._inside:
+            self._inside[run] = {node for row in run.rows for node in row}
+        return self._inside[run]
+
     def _labels_of(self, node: Value, sent: list[Any]) -> list[Label | None]:
         if self._options.edges == "rule" and node.requires_grad:
             parts = zip(self._names.rule_on_edges(node), node.inputs)
             return [part if isinstance(x, Value) and x.requires_grad else None for part, x in parts]
-        if self._options.edges == "numbers":
+        if self._options.edges == "numbers" and len(self._folded.members(node)) == 1:
             return [
                 None if part is None else Label(_arithmetic(node, index, part, self._options.digits))
                 for index, part in enumerate(sent)

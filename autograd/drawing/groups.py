@@ -1,16 +1,17 @@
-"""Which nodes share a card: modules that collapse, blocks that repeat, scalar sums, and what is left out.
+"""Which nodes share a card: modules that collapse, pieces that repeat, scalar sums, and what is left out.
 
-`fold(nodes, options)` gives a `Folded`: every node's card key, and the groups among them. Nothing here knows how
-a card looks.
+`fold(nodes, options, keep, rung)` gives a `Folded`: every node's card key, and the groups among them. Nothing here
+knows how a card looks.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import functools
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,15 @@ from autograd.engine import Value
 from autograd.formula.numbers import count
 from autograd.modes import Scope
 from autograd.ops.arithmetic import add, mul
+from autograd.repeats import Fold, Repeat
 
 if TYPE_CHECKING:
     from autograd.drawing.options import Options
 
 SHORTEST_CHAIN = 4  # unnamed additions in a row that fold into one sum
 CHAINS_FROM = 30  # nodes from which sums fold by themselves
-LONGEST_OPEN = 20  # cards from end to end; a longer drawing is a strip that no page shows, so its modules fold
-LONGEST_FOLDED = 12  # and they fold from the inside out, until it is no longer than this
+WRITTEN = ("sum", "expr")  # groups whose card spells out what they hold
+SUBSCRIPTS = {"i": "ᵢ", "j": "ⱼ", "k": "ₖ", "l": "ₗ", "m": "ₘ", "n": "ₙ"}
 
 Spelling = Callable[[str, Any], str]  # an option and its value (None: any) as the caller types them
 Collapse = Any  # None, a depth, a name or pattern, several of these, or a predicate on scopes
@@ -35,7 +37,8 @@ Collapse = Any  # None, a depth, a name or pattern, several of these, or a predi
 
 @dataclass
 class Group:
-    """Nodes that share one card. `kind`: "module", "sum" (its last node is the result) or "rest" (left out)."""
+    """Nodes that share one card. `kind`: "module", "sum" or "expr" (the last node is the result, written with the
+    others in it), or "rest" (left out)."""
 
     key: str
     kind: str
@@ -44,6 +47,7 @@ class Group:
     outputs: list[Value] = field(default_factory=list)  # of a module: members that others use, or the root
     absorbed: list[Value] = field(default_factory=list)  # leaves used nowhere else
     copies: list[Group] = field(default_factory=list)  # the modules that repeat, in order
+    title: str = ""  # in place of its module's name
 
     @property
     def result(self) -> Value:
@@ -56,8 +60,8 @@ class Group:
 
     @property
     def name(self) -> str:
-        if self.scope is None:
-            return ""
+        if self.scope is None or self.title:
+            return self.title
         if not self.copies:
             return self.scope.path or self.scope.kind
         first, last = (_numbered(copy.scope) for copy in (self.copies[0], self.copies[-1]))
@@ -86,24 +90,59 @@ class FoldNote:
 @dataclass
 class Folded:
     """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded by itself. `users` are
-    the nodes made from each node."""
+    the nodes made from each node. Where pieces are folded, `fold` says which node stands for which, and `times` how
+    often a card stands for a whole piece."""
 
     nodes: list[Value]
     users: dict[Value, list[Value]]
     key_of: dict[Value, str]
     groups: dict[str, Group] = field(default_factory=dict)
     note: FoldNote | None = None
+    fold: Fold | None = None
+    times: dict[str, int] = field(default_factory=dict)
+
+    def stands(self, node: Value) -> bool:
+        """Is it drawn, for itself or for others too?"""
+        return self.fold is None or self.fold.representative[node] is node
+
+    def members(self, node: Value) -> list[Value]:
+        """All that a node stands for, in order."""
+        return [node] if self.fold is None else self.fold.members[self.fold.representative[node]]
+
+    def count_times(self, runs: Iterable[Repeat]) -> None:
+        """Which cards stand for all of a piece, and for how many."""
+        self.times.clear()
+        for run in runs:
+            keys = {self.key_of[node] for node in run.rows[0]}
+            if len(keys) == 1:
+                (key,) = keys
+                self.times[key] = self.times.get(key, 1) * len(run)
+
+    def runs(self) -> list[Repeat]:
+        return [] if self.fold is None else self.fold.runs
+
+    def runs_around(self, node: Value) -> list[Repeat]:
+        """The folded repeats that a node stands in, outer first."""
+        return self._around.get(node, [])
+
+    @functools.cached_property
+    def _around(self) -> dict[Value, list[Repeat]]:
+        around: dict[Value, list[Repeat]] = defaultdict(list)
+        for run in self.runs():
+            for node in run.rows[0]:
+                around[node].append(run)
+        return around
 
     def shows(self, node: Value) -> bool:
         """Does the node have a card that spells its expression out?"""
         group = self.groups.get(self.key_of[node])
-        return group is None or (group.kind == "sum" and node is group.result)
+        return self.stands(node) if group is None else group.kind in WRITTEN and node is group.result
 
     def stand_ins(self) -> dict[Value, str]:
         """How other expressions refer to a result hidden in a module, or to an unnamed one that is left out."""
         found = {}
         for group in self.groups.values():
-            for node in group.members if group.kind != "sum" else ():
+            for node in group.members if group.kind not in WRITTEN else ():
                 if group.kind == "module" or not node.name:
                     found[node] = group.name or "…"
         return found
@@ -112,57 +151,33 @@ class Folded:
     def size(self) -> int:
         return len(set(self.key_of.values()))
 
-    @property
-    def length(self) -> int:
-        """Cards on the longest way from a leaf to the result."""
-        reached: dict[str, int] = {}
-        for node in self.nodes:
-            key = self.key_of[node]
-            before = (reached[self.key_of[x]] for x in node.parents if self.key_of[x] != key)
-            reached[key] = max(reached.get(key, 1), 1 + max(before, default=0))
-        return max(reached.values())
+
+@dataclass(frozen=True)
+class Rung:
+    """How far a drawing is folded: repeats; modules, by depth; operands and parameters written into the cards that use
+    them; the ends of the computation alone."""
+
+    repeats: bool = False
+    collapse: Collapse = None
+    tucked: bool = False
+    ends: int = 0
 
 
-def fold(nodes: list[Value], options: Options, keep: Callable[[Value], bool]) -> Folded:
+OPEN = Rung()
+
+
+def fold(nodes: list[Value], options: Options, keep: Callable[[Value], bool], rung: Rung, found: Fold | None) -> Folded:
     """The cards of a graph, oldest node first. Leaves for which `keep` holds stay visible."""
-    chains, max_nodes = options.chains, options.max_nodes
-    users = _users(nodes)
-
-    def folded_by(collapse: Collapse) -> Folded:
-        folded = _collapse(nodes, users, chooser(collapse), keep, repeats=not options.stepping)
-        if chains or (chains is None and folded.size > min(CHAINS_FROM, max_nodes)):
-            _fold_sums(folded)
-        return folded
-
-    folded = folded_by(options.collapse)
-    if options.collapse is None:
-        folded = _readable(folded, folded_by, max_nodes, shorten=not options.may_be_long)
-    if folded.size <= max_nodes:
-        return folded
-    hidden = _leave_out(folded, max_nodes)
-    if hidden:
+    chosen = chooser(rung.collapse if options.collapse is None else options.collapse)
+    if rung.repeats and found is not None:
+        folded = _quotient(nodes, found, chosen, keep)
+    else:
+        folded = _collapse(nodes, _users(nodes), chosen, keep, repeats=not options.stepping)
+    if options.chains or (options.chains is None and folded.size > min(CHAINS_FROM, options.max_nodes)):
+        _fold_sums(folded)
+    most = min(options.max_nodes, rung.ends or options.max_nodes)
+    if (rung.ends or options.collapse is not None) and folded.size > most and (hidden := _leave_out(folded, most)):
         folded.note = FoldNote(len(nodes), hidden=hidden, options=(("max_nodes", len(nodes), "draws them all"),))
-    return folded
-
-
-def _readable(opened: Folded, folded_by: Callable[[int], Folded], max_nodes: int, shorten: bool) -> Folded:
-    """What a drawing shows where the caller has not said what to fold: every module open while that fits on a page,
-    else as many as do, inner ones folded first."""
-    deepest = _deepest(opened.nodes)
-    too_many = opened.size > max_nodes
-    if not deepest or not (too_many or (shorten and opened.length > LONGEST_OPEN)):
-        return opened
-    fitting = [(depth, folded) for depth in range(deepest, 0, -1) if (folded := folded_by(depth)).size <= max_nodes]
-    short = [(depth, folded) for depth, folded in fitting if folded.length <= LONGEST_FOLDED]
-    if not fitting or not (short or too_many or fitting[-1][1].length <= opened.length / 2):
-        return opened  # folding would hide much and help little
-    depth, folded = short[0] if short else fitting[-1]
-    options: list[tuple[str, Any, str]] = [("collapse", None, "opens them")]
-    if not too_many:
-        options = [("collapse", False, "opens them all")]
-        if depth < deepest:
-            options.append(("collapse", depth + 1, "only the outermost"))
-    folded.note = FoldNote(len(opened.nodes), shown=folded.size, options=tuple(options))
     return folded
 
 
@@ -170,7 +185,7 @@ def every_module(nodes: list[Value], keep: Callable[[Value], bool]) -> list[Grou
     """A group for each call that could fold, at any depth, and one (key `x…`) for each run of copies."""
     users = _users(nodes)
     found: list[Group] = []
-    for depth in range(1, _deepest(nodes) + 1):
+    for depth in range(1, deepest(nodes) + 1):
         for group in _collapse(nodes, users, chooser(depth), keep).groups.values():
             found += [replace(group, key=group.page_key), *group.copies]
     return found
@@ -212,7 +227,7 @@ def chooser(collapse: Collapse) -> Callable[[Scope], bool]:
     )
 
 
-def _deepest(nodes: Iterable[Value]) -> int:
+def deepest(nodes: Iterable[Value]) -> int:
     scopes = {id(node.scope): node.scope for node in nodes if node.scope is not None}
     return max((depth_of(scope) for scope in scopes.values()), default=0)
 
@@ -250,6 +265,67 @@ def _collapse(
     if repeats:
         _fold_repeats(folded)
     return folded
+
+
+def _quotient(
+    nodes: list[Value], found: Fold, chosen: Callable[[Scope], bool], keep: Callable[[Value], bool]
+) -> Folded:
+    """Every node on the card of the one that stands for it; calls that are chosen, in one group with their copies."""
+    key_of = {node: f"n{index}" for index, node in enumerate(nodes)}
+    folded = Folded(nodes, _users(nodes), key_of, fold=found)
+    groups, numbers = folded.groups, _call_numbers(nodes)
+    copies: dict[str, dict[int, Group]] = defaultdict(dict)
+    for node in nodes:
+        first = found.representative[node]
+        if node.op is None or first.scope is None or node.scope is None:
+            key_of[node] = key_of[first]
+            continue
+        around, its = (list(reversed(list(one.scope.chain()))) for one in (first, node) if one.scope is not None)
+        depth = next((depth for depth, scope in enumerate(around) if chosen(scope)), None)
+        if depth is None:
+            key_of[node] = key_of[first]
+            continue
+        key = key_of[node] = f"m{numbers[around[depth].serial]}"
+        groups.setdefault(key, Group(key, "module", [], around[depth])).members.append(node)
+        copy = copies[key].setdefault(its[depth].serial, Group(key, "module", [], its[depth]))
+        copy.members.append(node)
+    for leaf in nodes:
+        keys = {key_of[user] for member in found.members[found.representative[leaf]] for user in folded.users[member]} \
+            if leaf.op is None and not keep(leaf) else ()  # fmt: skip
+        if len(keys) == 1 and (only := next(iter(keys))) in groups:
+            groups[only].absorbed.append(leaf)
+            key_of[leaf] = only
+    folded.count_times(found.runs)
+    for key, group in groups.items():
+        group.outputs = _outputs(group.members, folded.users)
+        if len(copies[key]) > 1:
+            group.copies = list(copies[key].values())
+            group.title = class_name([copy.scope.path for copy in group.copies if copy.scope], folded.times.get(key, 1))
+            for copy in group.copies:
+                copy.outputs = _outputs(copy.members, folded.users)
+    return folded
+
+
+def class_name(names: Sequence[str], times: int = 1) -> str:
+    """One name for several that differ in their numbers: `xᵢ` for x0 and x1, `blocks[i].norm` for blocks.0.norm and its
+    like; with `times` the last number as a range, `neurons[0…15]`."""
+    parts = [re.split(r"(\d+)", name) for name in dict.fromkeys(names)]
+    first = parts[0]
+    if len(parts) == 1 or len({len(part) for part in parts}) > 1:
+        return "".join(first)
+    varying = [at for at in range(1, len(first), 2) if len({part[at] for part in parts}) > 1]
+    letters = iter("ijklmn")
+    for at in varying:
+        numbers = sorted({int(part[at]) for part in parts})
+        is_range = times > 1 and at == varying[-1]
+        text = f"{numbers[0]}…{numbers[-1]}" if is_range else next(letters, "n")
+        before = first[at - 1]
+        if before.endswith("."):
+            first[at - 1], text = before[:-1], f"[{text}]"
+        elif not before.endswith("["):
+            text = f"[{text}]" if is_range else SUBSCRIPTS.get(text, text)
+        first[at] = text
+    return "".join(first)
 
 
 def _call_numbers(nodes: Iterable[Value]) -> dict[int, int]:

@@ -15,7 +15,7 @@ from autograd.graph import calls_around
 from autograd.modes import Scope
 
 EDGES = (None, "rule", "numbers")
-DETAILS = ("full", "brief")
+DETAILS = (None, "full", "brief")
 DIRECTIONS = (None, "TB", "LR")
 MAX_NODES = 300
 MOST_LISTED = 12  # names in a message
@@ -27,7 +27,7 @@ class Options:
 
     collapse: Collapse = None
     direction: str | None = None
-    detail: str = "full"
+    detail: str | None = None
     edges: str | None = None
     max_nodes: int = MAX_NODES
     names: Mapping[str, Any] | None = None
@@ -38,6 +38,7 @@ class Options:
     digits: int = 4
     title: str = ""
     backward: bool = True
+    fit: Any = None
     stepping: bool = False  # for a stepper: copies keep a card each, and modules show the gradient that arrives
 
     def __post_init__(self) -> None:
@@ -46,7 +47,7 @@ class Options:
             object.__setattr__(self, "direction", self.direction.upper())
         for field, allowed in (("edges", EDGES), ("detail", DETAILS), ("direction", DIRECTIONS)):
             if getattr(self, field) not in allowed:
-                choices = ", ".join(map(repr, allowed))
+                choices = ", ".join(map(repr, allowed[field == "detail" :]))
                 raise ValueError(f"draw: {field} is one of {choices}; got {getattr(self, field)!r}")
         if not isinstance(self.max_nodes, int) or self.max_nodes < 2:
             raise ValueError(f"draw: max_nodes is a whole number of at least 2; got {self.max_nodes!r}")
@@ -137,8 +138,8 @@ INSTEAD = {  # words of other programs, and what to write here
     "params": "parameters", "grad": "backward",
     "roots": "draw([a, b])", "filename": "draw(…).save(…)",
 }  # fmt: skip
-OPTIONS = ("backward", "chains", "collapse", "detail", "digits", "direction", "edges", "engine", "flow", "format",
-           "inputs", "max_nodes", "names", "parameters", "rankdir", "theme", "title")  # fmt: skip
+OPTIONS = ("backward", "chains", "collapse", "detail", "digits", "direction", "edges", "engine", "fit", "flow",
+           "format", "inputs", "max_nodes", "names", "parameters", "rankdir", "theme", "title")  # fmt: skip
 
 
 def refuse_words(unknown: Mapping[str, Any]) -> None:

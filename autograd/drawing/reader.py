@@ -15,14 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import module_card, plain_card, rest_card, sum_card, value_card
+from autograd.drawing.cards import brief_row, finite, module_card, plain_card, rest_card, sum_card, value_card
 from autograd.drawing.edges import Edges
-from autograd.drawing.groups import Collapse, Group, Spelling, chooser, every_module, fold, in_python
+from autograd.drawing.folding.rows import ends, fold_rows, parameter_row
+from autograd.drawing.folding.tuck import tuck
+from autograd.drawing.folding.words import NUMBER, accumulates, call_classes, is_summed
+from autograd.drawing.groups import OPEN, Collapse, Folded, Group, Rung, Spelling, class_name, every_module, fold
+from autograd.drawing.groups import chooser as chooser
+from autograd.drawing.groups import in_python as in_python
 from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
 from autograd.drawing.layout.measure import measure
 from autograd.drawing.options import Options, refuse_unknown
 from autograd.drawing.roles import Roles
-from autograd.drawing.scene import Card, Edge, Frame, Scene
+from autograd.drawing.scene import Card, Edge, Frame, Row, Scene
 from autograd.engine import Value, contributions
 from autograd.formula.name_sources import operands_of
 from autograd.formula.names import Names
@@ -33,6 +38,7 @@ from autograd.gradients import edited_inputs
 from autograd.graph import calls_around, topological
 from autograd.modes import Scope, enable_grad
 from autograd.op import Op, apply
+from autograd.repeats import Repeat, Section, Structure, pattern
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 TOLD_UP_TO = 1000  # cards that say on hover what they show; beyond it a file gets too large
@@ -53,31 +59,72 @@ class Reader:
     """
 
     def __init__(
-        self, root: Value | Sequence[Value], options: Options, names: Names | None = None, thorough: bool = False
-    ) -> None:
-        self.source, self.options = root, options
+        self, root: Value | Sequence[Value], options: Options, names: Names | None = None, thorough: bool = False,
+        rung: Rung = OPEN, base: Reader | None = None,
+    ) -> None:  # fmt: skip
+        self.source, self.rung = root, rung
+        self.options = replace(options, detail="brief") if rung.tucked else options
+        if base is not None and base.rung.collapse == rung.collapse:
+            for attribute in ("nodes", "roots", "edited", "role", "structure", "_own_names"):
+                setattr(self, attribute, getattr(base, attribute))
+        else:
+            self._read(root, names, thorough)
+
+    def _read(self, root: Value | Sequence[Value], names: Names | None, thorough: bool) -> None:
+        """The graph itself: its nodes, with fused ops opened, and what they are called."""
+        options = self.options
+        collapse = self.rung.collapse if options.collapse is None else options.collapse
         several = [root] if isinstance(root, Value) else list(_checked(root))
         with enable_grad():
             joint = several[0] if len(several) == 1 else apply(_JOINT, tuple(several))
-        opened = Unfolded(joint, _folded_by(options.collapse) if not thorough else lambda node: False).root
+        opened = Unfolded(joint, _folded_by(collapse) if not thorough else lambda node: False).root
         self.nodes = topological(opened)
         self.roots = [opened]
         if len(several) > 1:
             self.nodes.pop()
             self.roots = list(dict.fromkeys(opened.parents))
-        self.names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
-        refuse_unknown(self.nodes, self.names, options.collapse, options.inputs, options.parameters)
+        self._own_names = names or Names(self.nodes, options.names, nest=len(self.nodes) <= NESTED_UP_TO)
+        refuse_unknown(self.nodes, self._own_names, options.collapse, options.inputs, options.parameters)
         self.edited = {leaf: None for node in self.nodes for leaf in edited_inputs(node)}  # in order of use
-        self.role = Roles(self.nodes, self.names, options.inputs, options.parameters, self.roots)
-        self.folded = fold(self.nodes, options, self._stays)
-        self.names.stand_in(self.folded.stand_ins())
-        self.names.read(filter(self.folded.shows, self.nodes))
+        self.role = Roles(self.nodes, self._own_names, options.inputs, options.parameters, self.roots)
+        self.structure: Structure | None = None
+
+    @functools.cached_property
+    def folded(self) -> Folded:
+        """Which nodes share a card."""
+        found = None
+        if self.rung.repeats:
+            self.structure = self.structure or Structure(self.nodes, self._label)
+            found = self.structure.folded()
+        return fold(self.nodes, self.options, self._stays, self.rung, found)
+
+    @functools.cached_property
+    def _words(self) -> tuple[Names, dict[Value, list[float]]]:
+        """What the cards are called, and the plain numbers that differ behind one card. Short operands and parameters
+        then go into the cards that use them, if they are to."""
+        folded, names = self.folded, self._own_names if self.options.stepping else self._own_names.anew()
+        names.stand_in(folded.stand_ins())
+        varying = call_classes(folded, names, self.role)
+        names.read(filter(folded.shows, self.nodes))
+        if self.rung.tucked:
+            tuck(folded, names, self.role, set(self.roots))
+        return names, varying
+
+    @property
+    def names(self) -> Names:
+        return self._words[0]
+
+    def _label(self, node: Value) -> str:
+        """What tells nodes apart that must not fold together: names without their numbers, and the roles of leaves."""
+        name = pattern(self._own_names.own_name(node))
+        return f"{self.role(node)} {name}" if node.op is None and name else name
 
     def scene(self) -> Scene:
         """The picture as data."""
+        names = self.names
         tooltips = self.folded.size <= TOLD_UP_TO
         tables = self._shows_tables()
-        edges = self.edges = Edges(self.nodes, self.folded, self.names, self.options, tooltips)
+        edges = self.edges = Edges(self.nodes, self.folded, names, self.options, tooltips)
         cards = self._cards(tooltips)
         direction = self.options.direction or ("TB" if tables or _is_strip(cards, edges.edges) else "LR")
         cards += [
@@ -102,7 +149,7 @@ class Reader:
 
     def _shows_tables(self) -> bool:
         """Will a card show an array entry by entry? Tables are wide, so they go below one another."""
-        return self.options.detail == "full" and any(
+        return self.options.detail != "brief" and any(
             node.data.__class__ is not float and np.ndim(node.data) and shows_entries(node.shape, DRAWN)
             for node in self.nodes
             if self.folded.shows(node)
@@ -133,7 +180,7 @@ class Reader:
         cards: dict[str, Card] = {}
         for node in self.nodes:
             key = self.folded.key_of[node]
-            if key not in cards:
+            if key not in cards and self.folded.stands(node):
                 cards[key] = self._card(key, node, tooltips)
         return list(cards.values())
 
@@ -144,16 +191,54 @@ class Reader:
     def _whole_card(self, key: str, node: Value, tooltips: bool) -> Card:
         group = self.folded.groups.get(key)
         if group is None:
-            card = value_card(key, node, self.names, self.role(node), self.options, tooltips)
-            return _marked_edited(card) if node in self.edited else card
+            card = value_card(key, node, self.names, self._role_of(node), self.options, tooltips)
+            card = _marked_edited(card) if node in self.edited else card
+            return card if len(self.folded.members(node)) == 1 else self._fold_card(card, node)
+        if group.kind == "expr":
+            return self._tucked_card(key, group, tooltips)
         if group.kind == "sum":
             return sum_card(group, self.names, self.role(group.result), self.options, tooltips)
         if group.kind == "rest":
             return rest_card(group)
         return self.module_card(group)
 
+    def _role_of(self, node: Value) -> str:
+        """Its role, or that of a root that it stands for."""
+        members = set(self.folded.members(node))
+        return next((self.role(root) for root in self.roots if root in members), self.role(node))
+
+    def _fold_card(self, card: Card, node: Value) -> Card:
+        """The card of a node that stands for several: their numbers, and how many they are."""
+        members = self.folded.members(node)
+        runs = self.folded.runs_around(node)
+        in_a_row = len(runs) == 1 and self._is_in_a_row(runs[0])
+        brief = self.options.detail == "brief"
+        total = accumulates(self.folded, members) is not None
+        asks = any(member.requires_grad or member.grad is not None for member in members)
+        rows = fold_rows(members, in_a_row, total, brief, asks)
+        if node in self._words[1]:
+            rows.append(Row(NUMBER, ends(self._words[1][node], False), "info"))
+        times = self.folded.times.get(card.key, len(members) if node.op is None else 1)
+        bad = any(row.bad for row in rows)
+        how = "in a row" if in_a_row and times > 1 else card.word
+        says = f"{card.name or card.expression}, {count(len(members))} of them{' in a row' if in_a_row else ''}"
+        numbers = ", ".join(f"{row.caption} {row.text}".strip() for row in rows)
+        tooltip = {"holds": f"{count(len(members))} nodes"}
+        return replace(card, rows=tuple(rows), blocks=(), copies=times, bad=bad, word=card.word or how, says=says,
+                       says_value=numbers, says_gradient="", tooltip=tooltip)  # fmt: skip
+
+    def _tucked_card(self, key: str, group: Group, tooltips: bool) -> Card:
+        """A card with its parameters as rows, and one line of numbers."""
+        node = group.members[-1]
+        whole = value_card(key, node, self.names, self._role_of(node), self.options, tooltips)
+        if len(self.folded.members(node)) > 1:
+            whole = self._fold_card(whole, node)
+        parameters = [parameter_row(self.folded.members(leaf), self.names.name(leaf)) for leaf in group.absorbed]
+        bad = whole.bad or any(not finite(member) for part in group.members for member in self.folded.members(part))
+        return replace(whole, rows=(*parameters, *(whole.rows or (brief_row(node),))), bad=bad)
+
     def module_card(self, group: Group) -> Card:
-        return module_card(group, self.parameters_of, self.options)
+        return module_card(group, self.parameters_of, self.options, self.folded.times.get(group.key))
 
     def parameters_of(self, group: Group) -> list[Value]:
         """The parameters a module uses, also those it shares."""
@@ -214,15 +299,53 @@ class Reader:
         """A frame for every open call that made two cards or more: round one op it would say nothing."""
         members: dict[int, dict[str, None]] = {}
         scopes = {}
-        for node in self.nodes:
+        for node in filter(self.folded.stands, self.nodes):
             key = self.folded.key_of[node]
             for one in self._open_calls(node, key):
                 scopes[one.serial] = one
                 members.setdefault(one.serial, {})[key] = None
         members = {serial: keys for serial, keys in members.items() if scopes[serial].name and len(keys) > 1}
-        self._add_leaves(members)
-        return [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
-                for serial, keys in members.items()]  # fmt: skip
+        runs = self._run_frames()
+        self._add_leaves(members, {})
+        self._add_leaves(dict(enumerate(runs.values())), dict(enumerate(runs)))
+        repeated = [
+            Frame(f"r{index}", self._run_name(run), self._run_kind(run), tuple(keys), len(run), self._order_of(run))
+            for index, (run, keys) in enumerate(runs.items())
+        ]
+        known = {frozenset(frame.members) for frame in repeated}
+        return repeated + [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
+                           for serial, keys in members.items() if frozenset(keys) not in known]  # fmt: skip
+
+    def _run_frames(self) -> dict[Repeat, dict[str, None]]:
+        """The cards of the first piece of each folded repeat that is more than one card."""
+        found = {}
+        for run in self.folded.runs():
+            keys = dict.fromkeys(self.folded.key_of[node] for node in run.rows[0])
+            if len(keys) > 1:
+                found[run] = keys
+        return found
+
+    def _run_name(self, run: Repeat) -> str:
+        """What a piece is: the call it is made of, or the last result in it that has a name."""
+        firsts = [piece[0] for piece in run.pieces if len(piece) == 1 and isinstance(piece[0], Section)]
+        if firsts:
+            return class_name([one.scope.path for one in firsts])
+        named = [node for node in run.rows[0] if self.names.own_name(node) and not self.names.is_made_up(node)]
+        return self.names.own_name(named[-1]) if named else "step" if self._is_in_a_row(run) else "each"
+
+    def _order_of(self, run: Repeat) -> str:
+        """How its pieces follow one another."""
+        if not run.carried:
+            return "side by side"
+        return "in a row" if self._is_in_a_row(run) else "summed"
+
+    def _is_in_a_row(self, run: Repeat) -> bool:
+        """Does a piece depend on the one before, but for a running sum?"""
+        return bool(run.carried) and not is_summed(self.folded, run)
+
+    def _run_kind(self, run: Repeat) -> str:
+        piece = run.pieces[0]
+        return piece[0].scope.kind if len(piece) == 1 and isinstance(piece[0], Section) else ""
 
     def _open_calls(self, node: Value, key: str) -> list[Scope]:
         """The calls around a card that are not folded into it, innermost first."""
@@ -231,24 +354,32 @@ class Reader:
             return calls_around(node)
         return list(group.scope.parent.chain()) if group.scope is not None and group.scope.parent is not None else []
 
-    def _add_leaves(self, members: dict[int, dict[str, None]]) -> None:
-        """A parameter or plain array used inside one call only stands inside its frame."""
+    def _add_leaves(self, members: dict[int, dict[str, None]], runs: dict[int, Repeat]) -> None:
+        """A parameter or plain array used inside one call only stands inside its frame; of a repeat's, also an input,
+        unless the first piece alone uses it, such as the state that a loop starts from."""
         users: dict[str, set[str]] = {}
-        for node in self.nodes:
+        for node in filter(self.folded.stands, self.nodes):
             for x in operands_of(node):
                 tail = self.edges.tail(node, x)
-                if tail is not None and (not isinstance(x, Value) or (x.op is None and not self._stays(x))):
+                if tail is not None and (not isinstance(x, Value) or (x.op is None and (runs or not self._stays(x)))):
                     users.setdefault(tail, set()).add(self.folded.key_of[node])
-        for keys in members.values():
+        for serial, keys in members.items():
             inside = set(keys)
-            keys.update(dict.fromkeys(tail for tail, heads in users.items() if heads <= inside))
+            starts = self._starts(runs[serial]) if serial in runs else set()
+            keys.update(dict.fromkeys(tail for tail, heads in users.items() if heads <= inside and tail not in starts))
+
+    def _starts(self, run: Repeat) -> set[str]:
+        """The cards of leaves that only the first piece reads."""
+        first, later = ({self.folded.key_of[x] for row in rows for node in row for x in node.parents if x.op is None}
+                        for rows in (run.rows[:1], run.rows[1:]))  # fmt: skip
+        return first - later
 
     def _rows(self) -> list[tuple[str, ...]]:
         """Results of the same op on the same input, equally far from the leaves, share a rank: Q, K, V."""
         rank: dict[Value, int] = {}
         alike: dict[tuple[str, int, int], list[str]] = {}
-        for node in self.nodes:
-            rank[node] = 1 + max((rank[x] for x in node.parents), default=-1)
+        for node in filter(self.folded.stands, self.nodes):
+            rank[node] = 1 + max((rank.get(x, -1) for x in node.parents), default=-1)
             key = self.folded.key_of[node]
             if node.op is not None and key not in self.folded.groups and len(node.parents) > 1:
                 alike.setdefault((node.op.name, id(node.inputs[0]), rank[node]), []).append(key)

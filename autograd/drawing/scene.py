@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from autograd.formula.names import LONGEST_LABEL
-from autograd.formula.numbers import NumberTable
+from autograd.formula.numbers import NumberTable, count
 from autograd.formula.text import abridged, clipped, visible
 
 LONGEST_EXPRESSION = 34
+WIDEST_NUMBER = 9  # characters of a number with four digits, `−0.001234`
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,9 @@ class Card:
 class Edge:
     """From an operand's card (`tail`) to its result's card (`head`).
 
-    `style` is "plain"; when stepping "todo", "done" or "now"; with flow asked for "flow", "none" (no
-    gradient asked for), "zero" or "bad". `flow` is the width in pixels of the gradient's under-stroke.
+    `style` is "plain", or "round" for a value that a later piece reads, against the flow; when stepping "todo", "done"
+    or "now"; with flow asked for "flow", "none" (no gradient asked for), "zero" or "bad". `flow` is the width in pixels
+    of the gradient's under-stroke.
     """
 
     key: str
@@ -147,16 +149,19 @@ class Edge:
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame round the cards of one module call."""
+    """A frame round the cards of one module call, or of the first of so many `copies` of a piece."""
 
     key: str
     name: str
     kind: str = ""
     members: tuple[str, ...] = ()
+    copies: int = 1
+    order: str = ""  # of the copies: "in a row", "side by side", "summed"
 
     @property
     def shown_label(self) -> str:
-        return "  ".join(clipped(visible(text)) for text in (self.name, self.kind) if text)
+        how = f"×{count(self.copies)} {self.order}" if self.copies > 1 else ""
+        return "  ".join(clipped(visible(text)) for text in (self.name, self.kind, how) if text)
 
 
 @dataclass(frozen=True)

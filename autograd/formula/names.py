@@ -7,6 +7,7 @@ expression (`d * f − a`) while that stays short; otherwise it gets a name of i
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -81,6 +82,8 @@ class Names:
         self._made_up = (f"t{number}" for number in itertools.count(1))
         self._invented: set[int] = set()  # ids of the nodes that have such a name
         self._patterns: dict[Any, Any] = {}
+        self._spelled: set[int] = set()  # ids of nodes whose expression somebody else wrote
+        self._numbers: dict[tuple[int, int], str] = {}  # plain numbers that have names, by node and place
         self._collect(list(nodes), {} if given is None else given, twin)
 
     # --- names -------------------------------------------------------------------------------------------------
@@ -105,6 +108,32 @@ class Names:
         """Call results by these texts that are hidden inside something else, such as a folded module."""
         for node, text in texts.items():
             self._stand_ins.setdefault(id(node), text)
+
+    def anew(self) -> Names:
+        """The same names, with nothing read and no name made up yet."""
+        twin = copy.copy(self)
+        twin._names = {key: name for key, name in self._names.items() if key not in self._invented}
+        twin._texts, twin._stand_ins, twin._invented, twin._patterns, twin._numbers = {}, {}, set(), {}, {}
+        twin._spelled = set()
+        twin._made_up = (f"t{number}" for number in itertools.count(1))
+        twin._taken = set(self._given)
+        return twin
+
+    def call(self, x: Value, name: str, made_up: bool = False) -> None:
+        """Give a node a name, in place of its own."""
+        self._names[id(x)] = name
+        self._taken.add(name)
+        if made_up:
+            self._invented.add(id(x))
+
+    def spell(self, node: Value, text: str) -> None:
+        """Write a node's expression in these words, where it stands for several."""
+        self._texts[id(node)] = text
+        self._spelled.add(id(node))
+
+    def call_number(self, node: Value, place: int, name: str) -> None:
+        """Give a plain number a name where one formula stands for several nodes, whose numbers differ."""
+        self._numbers[id(node), place] = name
 
     def read(self, nodes: Iterable[Value]) -> None:
         """Read all nodes that will be shown, in order: unnamed ones get their names before the first is written."""
@@ -142,12 +171,18 @@ class Names:
     def formula(self, node: Value) -> Expr:
         """How the node was made, as a formula of its operands."""
         assert node.op is not None
-        return Expr.applied(node.op, [self.operand(x, node) for x in node.inputs], node.data)
+        parts = [self.operand(x, node) for x in node.inputs]
+        for place, x in enumerate(node.inputs) if self._numbers else ():
+            if name := self._numbers.get((id(node), place)):
+                parts[place] = Expr(name, x)
+        return Expr.applied(node.op, parts, node.data)
 
     def operand(self, x: Any, node: Value) -> Expr:
         """An operand of `node` in a formula: a symbol, a short formula in its place, or a plain number."""
         if isinstance(x, Value):
             if self.nestable(x):
+                if id(x) in self._spelled:
+                    return Expr(self.expression(x), x.data, node=x)
                 return Expr(self.expression(x), x.data, node=x, formula=self.formula(x), inline=True)
             return Expr(self.operand_name(x, node), x.data, node=x)
         if isinstance(x, np.ndarray) and x.ndim:

@@ -61,6 +61,8 @@ def _disorder(placed: Placement, problem: Problem) -> int:
     """How often edges cross, and, which is worse, how many operands stand in another order than in their expression."""
     operands: dict[str, dict[str, float]] = defaultdict(dict)
     for arc in problem.arcs:
+        if arc.free:
+            continue
         x, y = placed.boxes[arc.tail].centre
         operands[arc.head][arc.tail] = x if problem.direction == "TB" else y
     pairs = (pair for places in operands.values() for pair in itertools.combinations(places.values(), 2))
@@ -74,7 +76,7 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
     Clusters keep other cards out, but bend edges and push inputs aside, so as few as possible: the smallest crowded
     module first, a few times.
     """
-    clustered: list[Frame] = []
+    clustered = [frame for frame in scene.frames if frame.copies > 1]
     tried = []
     for _ in range(CLUSTER_TRIES):
         solved = _solve(replace(problem, clusters=[frame.members for frame in clustered]), engine)
@@ -88,13 +90,13 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
         clustered += [min(more, key=lambda frame: len(frame.members))] if few else more
     _, _, solved, borders, crowded = min(tried, key=lambda attempt: attempt[:2])
     # A frame for some copies of a module and not for others misleads.
-    hidden = {_sort_of_module(frame) for frame in crowded}
+    hidden = {_sort_of_module(frame) for frame in crowded if frame.copies == 1}
     shown = {frame.key for frame in scene.frames if _sort_of_module(frame) not in hidden}
     return solved, {key: border for key, border in borders.items() if key in shown}
 
 
 def _sort_of_module(frame: Frame) -> tuple[str, int]:
-    return frame.kind or frame.name, frame.name.count(".")
+    return frame.kind or frame.name, frame.name.count(".") if frame.copies == 1 else -1
 
 
 def _arcs(scene: Scene) -> list[Arc]:
@@ -122,7 +124,7 @@ def _arcs(scene: Scene) -> list[Arc]:
             above_parameters = edge.head in with_parameters and (role == "input" or bool(enters))
         length = 1 + bool(above_parameters) + bool(enters and leaves)  # two frames' margins take a rank
         label = Size(mono_width(edge.shown_label, LABEL_SIZE) + 8, LABEL_HEIGHT) if edge.label else None
-        arcs.append(Arc(edge.key, edge.tail, edge.head, weight, length, label))
+        arcs.append(Arc(edge.key, edge.tail, edge.head, weight, length, label, edge.style == "round"))
     return arcs
 
 
@@ -142,7 +144,7 @@ def _is_too_large(problem: Problem) -> bool:
     if len(problem.sizes) > GRAPHVIZ_MOST:
         return True
     ranks = layered.ranks_of(problem)
-    passed = sum(ranks[arc.head] - ranks[arc.tail] for arc in problem.arcs)
+    passed = sum(ranks[arc.head] - ranks[arc.tail] for arc in problem.arcs if not arc.free)
     return passed * (1 + any(arc.label for arc in problem.arcs)) > GRAPHVIZ_LONGEST
 
 

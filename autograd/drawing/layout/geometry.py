@@ -100,7 +100,8 @@ def crossings(curves: Iterable[Curve]) -> int:
 
 @dataclass(frozen=True)
 class Arc:
-    """An edge as a layout engine sees it. `label` is the room its text needs."""
+    """An edge as a layout engine sees it. `label` is the room its text needs; a `free` one runs against the flow and
+    moves no card."""
 
     key: str
     tail: str
@@ -108,6 +109,7 @@ class Arc:
     weight: int = 1
     min_length: int = 1
     label: Size | None = None
+    free: bool = False
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ def layout_dot(problem: Problem) -> str:
     ends = 2 * ARROW.width if problem.direction == "LR" else 0  # left to right, a label lies along its edge
     for arc in problem.arcs:
         room = {"label": _empty_label(arc.label.width + ends, arc.label.height)} if arc.label else {}
-        graph.edge(arc.tail, arc.head, id=arc.key, weight=str(arc.weight), minlen=str(arc.min_length), **room)
+        held = {"constraint": "false"} if arc.free else {"weight": str(arc.weight), "minlen": str(arc.min_length)}
+        graph.edge(arc.tail, arc.head, id=arc.key, **held, **room)
     _add_clusters(graph, problem)
     return str(graph.source)
 

@@ -12,7 +12,7 @@ import itertools
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from autograd.drawing.layout.geometry import Arc, Box, Curve, Placement, Point, Problem
 from autograd.drawing.layout.measure import Size
@@ -22,6 +22,7 @@ SWEEPS = 4
 _place = operator.attrgetter("place")
 WAY_POINTS_PER_CARD, WAY_POINTS = 4, 25_000  # more than this on average and in all, and long edges go straight
 TIP = 9.0  # room for an arrowhead
+BACK = 36.0  # beside the cards that an edge against the flow passes
 LABEL_END = 18.0  # of an edge, visible on either side of its label
 
 
@@ -58,6 +59,8 @@ class _Block:
 def solve(problem: Problem) -> Placement:
     """Places the boxes; `clusters` are ignored."""
     sideways = problem.direction == "LR"
+    free = [arc for arc in problem.arcs if arc.free]
+    problem = replace(problem, arcs=[arc for arc in problem.arcs if not arc.free])
     spots = {key: _Spot(key, *_across(size, sideways)) for key, size in problem.sizes.items()}
     for key, rank in ranks_of(problem).items():
         spots[key].rank = rank
@@ -79,9 +82,20 @@ def solve(problem: Problem) -> Placement:
         )
         if arc.label:
             labels[arc.key] = _turn(_middle(curve), sideways)
+    curves |= {arc.key: _back(boxes[arc.tail], boxes[arc.head], sideways) for arc in free}
     right = max((box.right for box in boxes.values()), default=0.0)
     bottom = max((box.bottom for box in boxes.values()), default=0.0)
     return Placement(boxes, curves, labels, width=right, height=bottom, engine="layered")
+
+
+def _back(tail: Box, head: Box, sideways: bool) -> Curve:
+    """Against the flow, round the side of the cards."""
+    if sideways:
+        tail, head = (Box(box.y, box.x, box.height, box.width) for box in (tail, head))
+    start, end = (tail.right, tail.centre[1]), (head.right, head.centre[1])
+    beside = max(tail.right, head.right) + BACK
+    points = [start, (beside, start[1]), (beside, end[1]), (end[0] + TIP, end[1])]
+    return Curve(tuple(_turn(point, sideways) for point in points), _turn(start, sideways), _turn(end, sideways))
 
 
 def _across(size: Size, sideways: bool) -> tuple[float, float]:
@@ -92,8 +106,9 @@ def ranks_of(problem: Problem) -> dict[str, int]:
     """The rank of each box: the longest path from the leaves; then every leaf moves next to its first use."""
     incoming, outgoing = defaultdict(list), defaultdict(list)
     for arc in problem.arcs:
-        incoming[arc.head].append(arc)
-        outgoing[arc.tail].append(arc)
+        if not arc.free:
+            incoming[arc.head].append(arc)
+            outgoing[arc.tail].append(arc)
     ranks = dict.fromkeys(problem.sizes, 0)
     waiting = {key: len(incoming[key]) for key in ranks}
     ready = [key for key, count in waiting.items() if not count]

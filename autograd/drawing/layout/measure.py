@@ -14,7 +14,7 @@ HEADER = 27  # from the card's top to its body
 SECOND_LINE = 16  # more, when the expression has a line of its own
 SPINE = 5  # a parameter's solid left edge
 CORNER = 13  # an input's cut corner
-NUMBER, INFO, CAPTION, PILL_TEXT, COPIES_TEXT = 13, 12, 11.5, 12, 15  # font sizes; captions are the smallest
+NUMBER, INFO, CAPTION, PILL_TEXT, COPIES_TEXT = 13, 13, 11.5, 13, 15  # font sizes; captions are the smallest
 TABLE_ROW, STRONG_ROW, INFO_ROW = 17, 19, 17
 CAPTION_LINE = 16  # the caption above a table
 BRACKET = 7  # from a bracket to its first number
@@ -104,9 +104,9 @@ def body_size(card: Card) -> Size:
 
 
 def row_width(row: Row) -> float:
-    caption = sans_width(row.caption, CAPTION)
     size = NUMBER if row.strong else INFO
-    return caption + CAPTION_GAP + bars_width(row) + max(mono_width(row.text, size), row.roomy * size * MONO_ADVANCE)
+    text = max(mono_width(row.text, size), row.roomy * size * MONO_ADVANCE)
+    return sans_width(row.caption, CAPTION) + CAPTION_GAP + bars_width(row) + text
 
 
 def bars_width(row: Row) -> float:

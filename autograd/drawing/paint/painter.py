@@ -29,6 +29,7 @@ EDGE_STYLES = {  # token, width, dashes, where the arrowhead is, its length
     "none": ("line", 1.4, "2 4", "head", 8),
     "zero": ("grad-line", 1.6, "1 5", "head", 8),
     "bad": ("bad", 4.0, "", "head", 10),
+    "round": ("change", 1.4, "5 3", "head", 8),
     "wrong": ("bad", 3.0, "", "tail", 12),
     "todo": ("hair", 1.4, "", "head", 8),
     "done": ("grad-line", 1.6, "", "tail", 8),

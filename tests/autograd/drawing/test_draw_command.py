@@ -188,7 +188,7 @@ def test_a_wrong_example_is_offered_only_what_draw_takes(file, capsys):
 
 
 def test_advice_is_given_as_it_is_typed_here(tmp_path, capsys):
-    assert main(["draw", "3", "-o", str(tmp_path / "out.svg")]) == 0
+    assert main(["draw", "3", "--fit", "slide", "--collapse", "none", "-o", str(tmp_path / "out.svg")]) == 0
     assert "--detail brief, or --collapse 1, or a smaller part: an earlier value: FILE.py" in capsys.readouterr().out
 
 
@@ -196,15 +196,26 @@ def test_a_folded_model_says_how_to_open_it_from_here(tmp_path, capsys):
     output = ["-o", str(tmp_path / "out.svg")]
     assert main(["draw", "6", *output]) == 0
     told = capsys.readouterr().out
-    assert ": 7 cards," in told and "--collapse none opens them all, --collapse 2 only the outermost" in told
+    assert "--collapse none opens them all" in told and ": 64 cards," not in told
     assert main(["draw", "6", "--collapse", "none", *output]) == 0
     assert ": 64 cards," in capsys.readouterr().out
 
 
 def test_what_is_left_out_is_told_as_it_is_typed_here(file, tmp_path, capsys):
     file.write_text("from autograd import Value\ny = Value(1.0)\nfor _ in range(20):\n    y = y.tanh()\n")
-    assert main(["draw", "mine.py", "--max-nodes", "8", "-o", str(tmp_path / "out.svg")]) == 0
+    given = ["--max-nodes", "8", "--collapse", "none", "-o", str(tmp_path / "out.svg")]
+    assert main(["draw", "mine.py", *given]) == 0
     assert "21 nodes, 16 of them left out; --max-nodes 21 draws them all" in capsys.readouterr().out
+
+
+def test_a_box_of_ones_own(file, tmp_path, capsys):
+    file.write_text("from autograd import Value\ny = Value(1.0)\nfor i in range(9):\n    y = (y * 2 + i).tanh()\n")
+    output = ["-o", str(tmp_path / "out.svg")]
+    for box in ("800x600", "slide", "column", "none"):
+        assert main(["draw", "mine.py", "--fit", box, *output]) == 0
+    with pytest.raises(SystemExit):
+        main(["draw", "mine.py", "--fit", "poster", *output])
+    assert "'poster' is no box: auto, slide, page, column, none, or 800x600" in capsys.readouterr().err
 
 
 def test_help_says_which_value_is_drawn(capsys):

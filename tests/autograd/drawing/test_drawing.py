@@ -2,6 +2,7 @@
 
 import math
 import re
+from functools import reduce
 from xml.etree import ElementTree
 
 import numpy as np
@@ -672,8 +673,10 @@ def test_it_shows_itself_in_a_notebook():
 
 def test_advice_says_which_option_helps_on_a_slide():
     assert draw(scalar_graph()).advice == ""
-    advice = draw(attention()).advice
-    assert 'detail="brief"' in advice and "collapse=1" in advice
+    assert draw(attention()).advice == ""
+    assert 'detail="brief"' in draw(attention(), fit=(300, 300), collapse=False).advice
+    long = reduce(lambda x, i: autograd.sin(x) * (i + 1.5), range(40), Value(0.5, name="x"))
+    assert 'fit="auto"' in draw(long, fit=None).advice
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

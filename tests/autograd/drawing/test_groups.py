@@ -70,25 +70,25 @@ def test_what_a_folded_module_hides_is_not_opened(gpt):
 
 def test_by_name_by_pattern_by_kind_and_by_predicate(gpt):
     loss, _, given = gpt
-    by_name = draw(loss, collapse="blocks.0", names=given)
+    by_name = draw(loss, collapse="blocks.0", names=given, fit=None)
     assert [card.name for card in by_name.scene.cards if card.role == "module" and card.rows] == ["blocks.0"]
-    by_kind = draw(loss, collapse="LayerNorm", names=given)
+    by_kind = draw(loss, collapse="LayerNorm", names=given, fit=None)
     assert {"norm", "blocks.3.norm1"} <= set(names(by_kind))
-    several = draw(loss, collapse=["blocks.*", "head"], names=given)
+    several = draw(loss, collapse=["blocks.*", "head"], names=given, fit=None)
     assert {"blocks[0…3]", "head"} <= set(names(several))
-    deep = draw(loss, collapse=lambda scope: scope.path.endswith("attention"), names=given)
+    deep = draw(loss, collapse=lambda scope: scope.path.endswith("attention"), names=given, fit=None)
     assert sum(name.endswith(".attention") for name in names(deep)) == 4
 
 
 def test_depth_opens_one_level_at_a_time(gpt):
     loss, _, _ = gpt
-    sizes = [len(draw(loss, collapse=depth).scene.cards) for depth in (1, 2, 3, 4)]
+    sizes = [len(draw(loss, collapse=depth, fit=None).scene.cards) for depth in (1, 2, 3, 4)]
     assert sizes == sorted(sizes) and sizes[0] < sizes[1] < sizes[2]
 
 
 def test_open_modules_are_framed_and_folded_ones_are_not(gpt):
     loss, _, given = gpt
-    drawing = draw(loss, collapse=2, names=given)
+    drawing = draw(loss, collapse=2, names=given, fit=None)
     frames = {scope.name for scope in drawing.scene.frames}
     assert "blocks.0" in frames and "blocks.0.attention" not in frames
 
@@ -101,16 +101,15 @@ def test_above_max_nodes_it_folds_by_itself_and_says_so(gpt):
     assert drawing.scene.notes[0] in drawing.svg
 
 
-def test_a_long_model_folds_until_it_fits_on_a_page_and_says_how_to_open_it(gpt):
+def test_a_model_shows_one_of_its_blocks_and_how_often_it_comes(gpt):
     loss, _, given = gpt
     drawing = draw(loss, names=given)
-    assert names(drawing) == names(draw(loss, collapse=1, names=given))
-    assert drawing.placement.width < 600
+    frame = next(frame for frame in drawing.scene.frames if frame.copies > 1)
+    assert frame.shown_label == "blocks[i]  TransformerBlock  ×4 in a row"
     (note,) = drawing.scene.notes
-    assert note == (f"{len(drawing.reader.nodes)} nodes, shown folded to 6; "
-                    "collapse=False opens them all, collapse=2 only the outermost")  # fmt: skip
-    assert note.partition(", ")[0] in drawing.svg and drawing.scene.direction == "TB"
-    assert "collapse" not in drawing.advice  # nothing is open that it could fold
+    assert note == f"{len(drawing.reader.nodes)} nodes, shown folded to {len(drawing.scene.cards)}; " \
+                   "collapse=False opens them all"  # fmt: skip
+    assert note in drawing.svg and not drawing.advice
 
 
 @pytest.mark.slow
@@ -122,26 +121,17 @@ def test_a_long_model_stays_open_for_who_asks_for_what_is_inside(gpt):
         assert len(draw(loss, **options).scene.cards) == everything
 
 
-def test_a_model_inside_another_folds_to_its_parts(gpt):
+def test_a_model_inside_another_is_called_by_its_whole_path(gpt):
     _, model, given = gpt
     with autograd.scope("reader"):
         out = model(given["ids"])
-    shown = names(draw(nn.functional.cross_entropy(out, given["targets"])))
-    assert "reader.blocks[0…3]" in shown and "reader.head" in shown
+    frames = draw(nn.functional.cross_entropy(out, given["targets"])).scene.frames
+    assert "reader.blocks[i]" in {frame.name for frame in frames}
 
 
-def test_a_short_model_stays_open_however_many_cards_it_has():
+def test_without_a_size_to_fit_a_short_model_stays_open():
     out = nn.MLP(3, [4, 4, 1], rng=0)([1.0, 2.0, 3.0])
-    assert len(draw(out).scene.cards) == len(draw(out, collapse=False).scene.cards) > 40
-
-
-def test_a_long_graph_whose_modules_are_a_small_part_of_it_stays_open():
-    x = Value(0.5, name="x")
-    with autograd.scope("start"):
-        x = x.tanh() * 2.0
-    for _ in range(30):
-        x = x.sin()
-    assert len(draw(x).scene.cards) == 33 and not draw(x).scene.notes
+    assert len(draw(out, fit=None).scene.cards) == len(draw(out, collapse=False).scene.cards) > 40
 
 
 def test_a_long_graph_folds_to_its_outermost_modules_where_that_halves_it():
@@ -227,7 +217,7 @@ def test_without_modules_it_shows_both_ends_and_counts_the_rest():
     y = x
     for _ in range(500):
         y = y * 1.01 + 0.1
-    drawing = draw(y, max_nodes=50)
+    drawing = draw(y, max_nodes=50, collapse=False)
     assert len(drawing.scene.cards) <= 50
     assert any(card.expression.endswith("nodes not shown") for card in drawing.scene.cards)
     assert "left out" in drawing.scene.notes[0] and "max_nodes=1001" in drawing.scene.notes[0]
@@ -243,8 +233,8 @@ def test_depth_is_no_limit():
 
 
 @pytest.mark.slow
-def test_a_large_graph_expands_in_seconds_and_few_bytes():
-    """The aims are benchmarked; here only that nothing is quadratic, and that bytes stay few."""
+def test_a_large_graph_expands_in_seconds():
+    """The aims are benchmarked; here only that nothing is quadratic."""
     layer = [Value(float(i)) for i in range(20)]
     for _ in range(100):
         layer = [layer[i] * layer[i - 1] + 0.1 for i in range(20)]
@@ -253,7 +243,6 @@ def test_a_large_graph_expands_in_seconds_and_few_bytes():
     drawing = draw(root, max_nodes=10**6, chains=False)
     svg = drawing.svg
     assert drawing.placement.engine == "layered" and time.process_time() - begin < 20
-    assert len(svg.encode()) / len(drawing.scene.cards) < 300
     from xml.etree import ElementTree
 
     ElementTree.fromstring(svg)

@@ -1,0 +1,96 @@
+"""What a card is called that stands for several: `xᵢ`, `x * cᵢ`, `E[i]`, `Σ wᵢ * xᵢ`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from autograd.drawing.groups import Folded, class_name
+from autograd.engine import Value
+from autograd.formula.names import Names
+from autograd.formula.numbers import MINUS
+from autograd.formula.writers.writer import PRODUCT, SUM
+from autograd.repeats import Repeat
+
+LETTERS = {"parameter": "wvuabc", "input": "xzspqr"}  # for leaves without names, by their role
+NUMBER = "cᵢ"
+ATOMIC = re.compile(r"[\w.]+").fullmatch
+
+
+def call_classes(folded: Folded, names: Names, role: Callable[[Value], str]) -> dict[Value, list[float]]:
+    """Gives every node that stands for several a name or a formula that is true of all. Returns the plain numbers that
+    differ between them, by node."""
+    if folded.fold is None:
+        return {}
+    letters = {kind: iter(text) for kind, text in LETTERS.items()}
+    several = {first: members for first, members in folded.fold.members.items() if len(members) > 1}
+    taken: set[str] = set()
+    for first, members in several.items():
+        own = [name for name in map(names.own_name, members) if name]
+        if first.op is None and len(own) < len(members):
+            names.call(first, f"{next(letters[role(first)], 't')}ᵢ", made_up=True)
+        elif own:
+            name = class_name(own)
+            spellings = (name.replace("ᵢ", letter) for letter in "ᵢⱼₖₗₘ")
+            names.call(first, next((spelling for spelling in spellings if spelling not in taken), name))
+            taken.add(names.own_name(first))
+    varying = {}
+    for first, members in several.items():
+        for place, x in enumerate(first.inputs):
+            plain = [node.inputs[place] for node in members]
+            if x is not None and not any(isinstance(one, Value) or np.ndim(one) for one in plain):
+                numbers = [float(one) for one in plain]
+                if min(numbers) != max(numbers):
+                    names.call_number(first, place, NUMBER)
+                    varying[first] = numbers
+    for first, members in several.items():
+        if text := _index(first, members, names) or _sum(folded, first, members, names):
+            names.spell(first, text)
+    return varying
+
+
+def is_summed(folded: Folded, run: Repeat) -> bool:
+    """Is all that its pieces hand on a running sum?"""
+    return all(accumulates(folded, folded.members(run.rows[0][place])) is not None for place in run.carried)
+
+
+def accumulates(folded: Folded, members: list[Value]) -> int | None:
+    """The place of the operand that a running sum adds or subtracts, `loss + part`; None if these nodes are none, or
+    are read by more than the next of them."""
+    if len(members) < 2 or members[1].op is None or members[1].op.name not in ("add", "sub"):
+        return None
+    inside = set(members)
+    for node in members:
+        users = folded.users[node]
+        if any(user in inside for user in users) and len(users) > 1:
+            return None
+    where = [place for place, x in enumerate(members[1].inputs) if x is members[0]]
+    is_sum = len(where) == 1 and (members[1].op.name == "add" or where[0] == 0)
+    return 1 - where[0] if is_sum else None
+
+
+def _sum(folded: Folded, first: Value, members: list[Value], names: Names) -> str:
+    """`b + Σ wᵢ * xᵢ`"""
+    place = accumulates(folded, members)
+    if place is None or first.op is None:
+        return ""
+    sign = "" if first.op.name == "add" else MINUS
+    terms = f"Σ {names.written(names.operand(first.inputs[place], first), as_rule=False, outer=PRODUCT)}"
+    start = first.inputs[1 - place]
+    if not isinstance(start, Value) and not np.any(start):
+        return sign + terms
+    return f"{names.written(names.operand(start, first), as_rule=False, outer=SUM)} {sign or '+'} {terms}"
+
+
+def _index(first: Value, members: list[Value], names: Names) -> str:
+    """`E[i]` where each reads another entry."""
+    if first.op is None or "index" not in first.op.settings:
+        return ""
+    indices: list[Any] = [node.op.settings["index"] for node in members if node.op is not None]
+    if all(repr(index) == repr(indices[0]) for index in indices):
+        return ""
+    name = names.operand_name(first.inputs[0], first)
+    return f"{name if ATOMIC(name) else f'({name})'}[{'i' if len(indices[0]) == 1 else 'i, …'}]"
