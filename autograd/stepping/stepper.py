@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,6 +171,12 @@ class Stepper(Cursor):
         entries = Ledger(self._every_received.get(twin, ()))
         entries.twin, entries.words, entries.total = twin, self.words, self.walk.incoming.get(twin)
         return entries
+
+    def entry(self, node: Value | str, index: Sequence[int], kind: str = "value") -> str:
+        """The line that made one entry of a node, with numbers; with kind "grad" the lines of its gradient."""
+        from autograd.stepping import entries
+
+        return entries.entry(self, node, index, kind)
 
     @functools.cached_property
     def received(self) -> dict[Value, list[Contribution]]:

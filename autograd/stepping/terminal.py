@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # columns of a text that goes to no terminal in particular
 INDENT = "    "
-HELP = "→ or n next · ← or b back · g go to · w why · o open · Home End · q quit"
+HELP = "→ or n next · ← or b back · g go to · e entry · w why · o open · Home End · q quit"
 ESCAPES = {
     "[C": "next", "[D": "back", "[H": "start", "[F": "end", "[1~": "start", "[4~": "end", "OC": "next", "OD": "back",
 }  # fmt: skip
 KEYS = {
     "n": "next", " ": "next", "\r": "next", "\n": "next", "l": "next", "b": "back", "p": "back", "h": "back",
-    "g": "goto", "w": "why", "?": "why", "o": "open", "q": "quit", "\x03": "quit", "\x04": "quit", "": "quit",
+    "g": "goto", "e": "entry", "w": "why", "?": "why", "o": "open",
+    "q": "quit", "\x03": "quit", "\x04": "quit", "": "quit",
 }  # fmt: skip
 WHOLE_KEY = re.compile(
     rb"[\x00-\x1a\x1c-\x7f]?"  # a character
@@ -187,6 +188,20 @@ class Player:
         place = self.ask("go to (name or number): ").strip()
         if place:
             self.stepper.goto(typed_place(self.stepper, place))
+
+    def do_entry(self) -> None:
+        """`Q 0 1`: the line of one entry and of its gradient; without a name, of what the step is about."""
+        asked = self.ask("entry (such as Q 0 1): ").strip()
+        found = re.fullmatch(r"(.*?)[\s\[(]*((?:-?\d+[\s,]*)*)[\])]?", asked)
+        current = self.stepper.current
+        if not asked or found is None:
+            return
+        node = found[1] or (current.twin if current is not None else self.stepper.root)
+        index = list(map(int, re.findall(r"-?\d+", found[2])))
+        lines = [self.stepper.entry(node, index)]
+        if self.stepper.walk.incoming.get(self.stepper.twin(self.stepper.node(node))) is not None:
+            lines.append(self.stepper.entry(node, index, "grad"))
+        self.note = "\n".join(lines)
 
     def do_why(self) -> None:
         step = self.stepper.current

@@ -29,10 +29,17 @@ from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import Step
 
 _file = functools.partial(asset, "autograd.stepping.page")
+
+
+def _script(name: str) -> str:
+    """A script without its comments and indentation, which a reader of the page does not see."""
+    return re.sub(r"(?m)^ *(//.*\n)?|  +// .*$", "", _file(name))
+
+
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
     "numbers.js", "program.js", "typed.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
-    "pointing.js", "camera.js", "states.js", "step.js",
+    "pointing.js", "entries.js", "camera.js", "states.js", "step.js",
 )  # fmt: skip
 TABLE = re.compile(r'(<g class="hg-table"[^>]*>).*?</g>')
 MOST_OPENED = 40  # steps that can be opened up
@@ -61,7 +68,7 @@ def write(stepper: Stepper, back: str = "") -> str:
         "style": f".hg{{{theme.variables(theme.LIGHT)}}}{theme.css()}{_file('step.css')}",
         "graph": view.svg(len(stepper), prefix="hg-v0"),
         "data": bare(embedded(chosen | packed(views(view, opened, live)) | _program(live))),
-        "script": f"const limits = {embedded(LIMITS._asdict())};{''.join(map(_file, SCRIPTS))}",
+        "script": f"const limits = {embedded(LIMITS._asdict())};{''.join(map(_script, SCRIPTS))}",
         "fallback": step_table(stepper),
         "keys": "" if isinstance(live, str) else "<kbd>E</kbd> change a number <kbd>H</kbd> tint",
     }

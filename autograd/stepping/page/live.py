@@ -203,7 +203,8 @@ class Live:
     def _made(self, node: Value) -> dict[str, Any]:
         """What a page says of a node whose value is a NaN or an infinity."""
         parents = [self.value(x).number for x in dict.fromkeys(node.parents)]
-        known = {"name": name_of(node), "named": int(bool(node.name)), "value": self.value(node).number}
+        known = {"name": name_of(node), "named": int(bool(node.name)), "value": self.value(node).number,
+                 "called": self.words.name(node)}  # fmt: skip
         if node.op is None:
             return known | {"from": parents}
         return known | {"from": parents, "op": node.op.name, "remedy": node.op.about.bad or ANY_REMEDY}

@@ -62,7 +62,7 @@ def test_every_page_script_is_without_faults():
 
 def test_every_script_is_used():
     here = {path.name for path in ASSETS.iterdir() if path.name.endswith(".js")}
-    assert here == {*SCRIPTS, "step_widget.js"}
+    assert here == {*SCRIPTS, "step_widget.js", "in_notebook.js"}
 
 
 def test_underlines_are_written_for_safari_too():

@@ -2,7 +2,7 @@
 // Numbers and lines of arithmetic as HTML, as formula/writers/html.py writes them. Every entry carries its register, so that
 // pointing at one can light up those it was computed from.
 const lines = (() => {
-  const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, LONGEST_ENTRY = 120, FIGURE_SPACE = "\u2007";
+  const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, MOST_LISTED = 65, MOST_IN_A_ROW = 5, FIGURE_SPACE = "\u2007";
   const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "^⊙", "+="];
   const ROUGH_DIGITS = 3;
 
@@ -158,6 +158,17 @@ const lines = (() => {
 
   // --- lines: texts and quantities ------------------------------------------------------------------------------
 
+  function termsOf(pieces) {                   // parted before each plus that is in no bracket
+    const found = [[]];
+    let depth = 0;
+    for (const piece of pieces) {
+      const text = typeof piece === "string" ? piece : "";
+      if (!depth && /^ [+−] /.test(text)) found.push([]);
+      depth += text.split("(").length - text.split(")").length;
+      found.at(-1).push(piece);
+    }
+    return found;
+  }
   // Pieces parted at the spaces of the texts, except after an operator: what no line end may part.
   function units(pieces) {
     const found = [];
@@ -277,29 +288,35 @@ const lines = (() => {
         result: own, uses: entry.uses.map(key), code: entry.code,
         terms: entry.terms.length ? [...entry.terms.map(key), own] : [],
       };
-      const search = this.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);
+      const search = line.shown && this.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);
       if (!search.confirms(scalar)) return { left: [], sign: "=", result };
       const left = filled(this.page, this.registers, entry.pieces, (one, at) => search.notations.get(`${one}.${at}`));
       return { left, sign: search.sign(scalar), result: { ...result, how: search.notations.get(scalar.result) } };
     }
-    entryHtml(number, offset) {
+    entryText(number, offset) {                // `= 1 × 2 + 3 × 4 = 14`
+      const { left, sign, result } = this.entry(number, offset), [mark, q] = equals(sign, result);
+      return left.length ? `= ${left.map(pieceText).join("")} ${mark} ${plain(q)}` : `${mark} ${plain(q)}`;
+    }
+    entryHtml(number, offset, place = placeOf(this.page.blocks[this.page.data.lines[number].result].shape, offset)) {
       const line = this.page.data.lines[number], { left, sign, result } = this.entry(number, offset);
-      if (!left.length || left.map(pieceText).join("").length + 3 > LONGEST_ENTRY) return "";
-      const tint = line.gradient ? "hg-gr hg-new" : "hg-new";
-      const place = placeOf(this.page.blocks[line.result].shape, offset);
+      const tint = line.gradient ? "hg-gr hg-new" : "hg-new", terms = termsOf(left);
+      if (terms.length > MOST_IN_A_ROW) {        // a long sum, one term below the other
+        const rows = terms.map(term => `<div class="hg-term">${grouped(term)}</div>`).join("");
+        return `<div class="hg-line hg-arith hg-terms"><i>${place}</i>${rows}${answer(sign, result, tint)}</div>`;
+      }
       return `<div class="hg-line hg-arith"><i>${place}</i>${grouped(left)}${answer(sign, result, tint)}</div>`;
     }
-    // All entries, folded; the one with the largest result, or `first`, is shown first.
+    // The entry with the largest result, or `first`, then others, folded.
     entries(number, first = -1) {
       const line = this.page.data.lines[number], { start, size, shape } = this.page.blocks[line.result];
       if (first < 0) {                         // of those equal up to rounding errors the first
         const sizes = [...this.registers.slice(start, start + size)].map(Math.abs), most = Math.max(...sizes);
         first = Math.max(0, sizes.findIndex(x => x >= most * (1 - 1e-6)));
       }
-      const order = [first, ...Array.from({ length: size }, (_, i) => i).filter(i => i !== first)];
+      const order = [first, ...Array.from({ length: size }, (_, i) => i).filter(i => i !== first)].slice(0, MOST_LISTED);
       const all = order.map(offset => this.entryHtml(number, offset));
-      if (!all.every(Boolean)) return "";
-      const rest = size > 1 ? `<details><summary>all ${size} entries</summary>${all.slice(1).join("")}</details>` : "";
+      const says = size > all.length ? `${all.length - 1} more` : `all ${size} entries`;
+      const rest = size > 1 ? `<details><summary>${says}</summary>${all.slice(1).join("")}</details>` : "";
       return `<summary>one entry: ${placeOf(shape, first)}</summary>${all[0]}${rest}`;
     }
   }

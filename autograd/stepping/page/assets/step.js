@@ -19,6 +19,7 @@
   let timer = 0;
   const changing = live(data);            // null: the numbers stay as they are
   const trainer = changing && training(changing, refresh);
+  const asked = changing && entriesOf(changing, data.views);
   const numberOf = changing && typed(data.grammar).number;
   const hand = changing && editor(changing, refresh, numberOf, change), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
@@ -221,6 +222,7 @@
       }
       hand.paint();
       pointer.prepare();
+      asked.offer(panel, step, refresh);
     }
     if (data.fixed && !step) panel.append(note(`The numbers of this page are fixed: ${data.fixed}.`));
     [...panel.querySelectorAll("details")].forEach((one, i) => { if (open[i]) one.open = true; });
@@ -284,6 +286,7 @@
     if (to === position && !hidden) return;
     hidden = quiz && to > position;
     position = to;
+    asked?.forget();
     camera.release();
     render();
   }
@@ -325,26 +328,10 @@
     const slack = Math.max(.005 * Math.abs(answer), Math.min(.5 * 10 ** (exponent - decimals), .05 * Math.abs(answer)));
     const right = Object.is(answer, guess) || Math.abs(guess - answer) <= slack;
     if (!form.dataset.judged) { score.asked++; score.right += right; form.dataset.judged = "yes"; }
-    output.textContent = right ? "right" : hint(form, guess, answer, slack);
+    const at = [...panel.querySelectorAll(".hg-guess")].indexOf(form);
+    output.textContent = right ? "right" : hintOf(changing, view.steps[position - 1].numbers, at, form, guess, answer, slack);
     $("hg-score").textContent = `${score.right} of ${score.asked} right at the first try`;
     if (right) { hidden = false; veil(); paint(); buttons(); }
-  }
-  // What a wrong guess may come from: the slips that worksheets know, tried on the numbers of the step.
-  function hint(form, guess, answer, slack) {
-    const is = x => Number.isFinite(x) && Math.abs(guess - x) <= Math.max(slack, 0.005 * Math.abs(x));
-    if (is(-answer)) return "the sign is the other way";
-    const { arrives = -1, gives = -1, sends = [], of } = view.steps[position - 1].numbers ?? {};
-    const [added, total] = sends[[...panel.querySelectorAll(".hg-guess")].indexOf(form)] ?? [];
-    const at = block => changing?.page.values[changing.page.blocks[block].start];
-    if (gives < 0 && added !== undefined && changing.page.blocks[added].size === 1) {
-      if (total !== added && is(at(total))) return "that is the total with the paths before; what does this path add?";
-      if (is(at(arrives))) return "that is the gradient that arrives; multiply it by the op’s own slope";
-      if (is(answer / at(arrives))) return "that is the op’s own slope; multiply it by the gradient that arrives";
-      if (is(at(of))) return "that is a value; what was asked is a gradient";
-    }
-    for (const [slip, x] of changing?.isChanged ? [] : JSON.parse(form.dataset.slips ?? "[]")) if (is(x)) return slip;
-    const tens = Math.log10(Math.abs(guess / answer));
-    return Math.abs(tens - Math.round(tens)) < 0.002 && Math.round(tens) ? "the digits are right, the decimal point is not" : "not yet";
   }
   function buttons() {
     const upcoming = view.steps[position], updates = canUpdate(), next = $("hg-next");
@@ -481,6 +468,7 @@
     grad: name => numbersOf().nested(changing.blockOf(name)[1]),
     set: (name, value) => { numbersOf().set(name, value); refresh(); },
     reset: () => numbersOf() && change("reset"),
+    entry: (name, index, kind) => { numbersOf().blockOf(name); return asked.text(name, index, kind); },
     undo: () => numbersOf() && change("undo"),
     redo: () => numbersOf() && change("redo"),
     update: eta => { numbersOf().remember(); numbersOf().update(eta); refresh(); },
