@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .errors import DataError, ShapeError
-from .modes import check_attached, notice_read
+from .modes import check_attached, modes, notice_read
 from .numpy_calls import BY_NUMPY, answer_to, called
+from .op import OPS
 from .plain import MASKED, as_operand
 
 ndarray = np.ndarray
@@ -75,8 +76,10 @@ class ArrayLike:
     def item(self, *index: Any) -> float:
         """The one number it holds, as a Python float; or the one at an index, or at a place in order."""
         if not index:
-            return float(self._only("item()"))
-        return float(self.numpy().item(*index))
+            found = self._only("item()")
+            return found if hasattr(found, "__apply__") else float(found)
+        found = self.numpy().item(*index)
+        return found if hasattr(found, "__apply__") else float(found)
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as an array, copied."""
@@ -85,8 +88,8 @@ class ArrayLike:
 
     def tolist(self) -> Any:
         """The data as nested lists of Python floats; a scalar as one float."""
-        notice_read(self, ".tolist()")
-        return np.asarray(self._data).tolist()
+        traced = notice_read(self, ".tolist()")
+        return traced if traced is not None else np.asarray(self._data).tolist()
 
     def __float__(self) -> float:
         number = float(self._only("float(v)"))
@@ -111,10 +114,12 @@ class ArrayLike:
                 f"{who} needs exactly one number; {self._called()} has shape {self.shape}. Pick one, v[i], or write "
                 "v.data for all of them, (v.data > 0).all() for a truth."
             )
-        notice_read(self, who)
-        return np.asarray(self._data).item()
+        traced = notice_read(self, who)
+        return np.asarray(self._data).item() if traced is None else traced
 
     def __contains__(self, item: Any) -> bool:
+        if modes.tracer is not None:
+            return bool(OPS["any"](OPS["equal"](self, item)))
         notice_read(self, "in")
         return getattr(item, "_data", item) in np.asarray(self._data)
 
@@ -135,6 +140,7 @@ class ArrayLike:
         )
 
     def __repr__(self) -> str:
+        notice_read(self, "text")
         data = self._data
         if isinstance(data, ndarray):
             text = np.array2string(data, precision=4, separator=", ", threshold=24, prefix="Value(")
@@ -153,6 +159,8 @@ class ArrayLike:
         return f"{type(self).__name__}({text})"
 
     def __format__(self, spec: str) -> str:
+        if spec and notice_read(self, "text") is None and modes.tracer is not None:
+            return format(float(self._data), spec)
         return format(self._only("format(v)"), spec) if spec else str(self)
 
     def _check_written(self, frame: FrameType) -> None:

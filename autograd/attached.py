@@ -49,6 +49,13 @@ class Attached:
         return Attached(**{"name": self.name, "scope": self.scope, "line": self.line, "hooks": self.hooks} | changes)
 
 
+def _exit(node: Node, how: str) -> Any:
+    """What a call that is traced for a program gets in place of a copy of this node; else None."""
+    from .modes import modes_in_use, notice_read
+
+    return notice_read(node, how) if modes_in_use else None
+
+
 class Node:
     """The slots of a Value; the part of it that reads and sets what is attached, and that copies."""
 
@@ -123,6 +130,8 @@ class Node:
 
     def __copy__(self) -> Any:
         """A leaf's copy is a new leaf; a result's copy is another node with the same parents."""
+        if (traced := _exit(self, "copy")) is not None:
+            return traced
         twin = object.__new__(type(self))
         for slot in Node.__slots__:
             setattr(twin, slot, getattr(self, slot))
@@ -135,6 +144,8 @@ class Node:
         """A copy of the whole graph behind a node; `memo` keeps what is shared with other copies shared."""
         from .graph import topological
 
+        if (traced := _exit(self, "copy")) is not None:
+            return traced
         for node in topological(cast("Value", self)):  # oldest first: a copy's inputs are there already
             if id(node) not in memo:
                 twin = memo[id(node)] = node.__copy__()
@@ -148,6 +159,7 @@ class Node:
         """What pickle stores of a node: a leaf alone; a result with its graph, in which each leaf stays an object."""
         from .graph import topological
 
+        _exit(self, "pickle")
         if self.op is None:
             return _leaf, _fields(self)
         nodes = topological(cast("Value", self))

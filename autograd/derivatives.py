@@ -191,7 +191,8 @@ class Trace:
             returned = self._run(f, args, settings or {})
         self.outs, self.out_structure = flatten(returned)
         check_returned(f, returned, self.outs)
-        self.taped = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
+        nested = any(isinstance(x, Value) for x in flatten(list(xs))[0]) or self._meets_outer_sources()
+        self.taped = nested or modes.tracer is not None  # a program computes derivatives, too
 
     def _run(self, f: Callable[..., Any], args: list[Any], settings: dict[str, Any]) -> Any:
         self.run = Running(self.sources)

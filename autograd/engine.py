@@ -143,9 +143,10 @@ class Value(Node, ArrayLike):
         name = name_or_label(name, label)
         if not isinstance(requires_grad, (bool, np.bool_)):
             raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
-        self._data = as_data(data)
+        traced = modes.tracer.value_of(data) if modes_in_use and modes.tracer is not None else None
+        self._data = as_data(data) if traced is None else traced._data
         self.grad = None
-        self.op, self.inputs = None, ()
+        self.op, self.inputs = (None, ()) if traced is None else (OPS["alias"], (traced,))
         self.stamp = next(counter)
         self._note = None if name is None else Attached(name)
         self.requires_grad = requires_grad
@@ -175,6 +176,8 @@ class Value(Node, ArrayLike):
             if isinstance(x, Value):
                 plain.append(x._data)
                 needs = needs or x.requires_grad
+            elif hasattr(x, "__apply__"):  # a number of a call that is traced
+                return x.__apply__(op, inputs)
             else:
                 plain.append(x)
                 raw = raw or not (x is None or x.__class__ is ndarray or x.__class__ is float)
@@ -191,13 +194,15 @@ class Value(Node, ArrayLike):
 
     @data.setter
     def data(self, new: Any) -> None:
+        if modes_in_use and modes.tracer is not None and modes.tracer.write(self, new):
+            return
         self._data = gradients.data_for(self, new)
         self.touch()
 
     def detach(self) -> Value:
         """A leaf with a copy of the data, through which no gradient flows."""
-        if modes_in_use and modes.tracer is not None:
-            return OPS["detached"](self)  # a program computes it anew
+        if modes_in_use and (traced := notice_read(self, "detach()")) is not None:
+            return traced
         return Value(self._data, name=self.name, requires_grad=False)
 
     def backward(self, grad: Any = None) -> None:
@@ -205,6 +210,8 @@ class Value(Node, ArrayLike):
 
         `grad` is the gradient to start from, 1 for a scalar. A pass that is interrupted leaves every `grad` as it was.
         """
+        if modes_in_use:
+            notice_read(self, "backward()")
         grads = {self: gradients.cotangent_for(self, grad)}
         order = reach(self)
         write(order, walk(order, grads), grads)

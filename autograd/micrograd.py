@@ -18,6 +18,7 @@ import numpy as np
 
 from . import engine
 from .engine import contributions, counter
+from .modes import notice_read
 from .op import OPS, Op
 from .ops import OPERATORS
 from .plain import as_data
@@ -73,13 +74,14 @@ class Value(engine.Value):
     @property
     def data(self) -> Any:
         """The number. It can be set: a leaf's at any time, a result's before anything else is computed."""
-        return self._data
+        return engine.Value.data.fget(self)  # type: ignore[attr-defined]
 
     @data.setter
     def data(self, new: Any) -> None:
         if self.op is None or next(counter) > self.stamp + 1:  # a result is no longer the newest node: refused
             engine.Value.data.fset(self, new)  # type: ignore[attr-defined]
         else:
+            notice_read(self, "edit")
             self._data = as_data(new)
             self.touch()
 

@@ -198,14 +198,31 @@ def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
     return draw(generator) if modes.tracer is None else modes.tracer.drawn(draw, generator)
 
 
-def notice_read(value: Any, how: str) -> Any:
-    """Note that a Value's numbers are read as plain ones: a program cannot follow, and a derivative ends there.
+open_tracers: list[Any] = []  # of all threads: one that f starts has none of its own
 
-    Returns the number in a form that a tracer can follow; None without a tracer, or where it cannot.
+
+def notice_read(value: Any, how: str) -> Any:
+    """Note that a Value's numbers are read as plain ones: a derivative ends there.
+
+    Returns what a call that is traced for a program gets in their place (`program/exits.py`); else None.
     """
-    for run in list(running.values()):
-        run.note(value, how)
-    return None if modes.tracer is None else modes.tracer.read(value, how)
+    if how not in ("text", "detach()", "copy"):
+        for run in list(running.values()):
+            run.note(value, how)
+    tracer = modes.tracer
+    if tracer is None:
+        for other in open_tracers:
+            other.check_stranger(value, how)
+        return None
+    return tracer.leave(value, how)
+
+
+def plain_data(x: Any, how: str) -> Any:
+    """The data of a Value where plain numbers are wanted; anything else as it is."""
+    if not hasattr(x, "_data"):
+        return x
+    traced = notice_read(x, how)
+    return x._data if traced is None else traced
 
 
 def apply_modes(node: Value) -> None:
@@ -216,7 +233,9 @@ def apply_modes(node: Value) -> None:
         _check_finite(node)
     if here.lines:
         node._note = (here.note or Attached()).but(line=user_line())
-    if not here.recording and here.tracer is not None:  # a program computes it anew
+        if here.tracer is not None:
+            here.tracer.made(node)
+    if not here.recording and (here.tracer is not None or open_tracers):  # a program computes it anew
         node.requires_grad = False
     elif not here.recording:
         if _shares(node):  # a view such as p.T: as a leaf it may be edited, and p must not be

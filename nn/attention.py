@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
+from autograd.modes import plain_data
 
 from . import functional as F
 from . import init
@@ -41,7 +42,7 @@ class KeyValues:
 
     def extend(self, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Add those of new tokens (plain numbers: no gradient flows through a cache); give all so far."""
-        k, v = getattr(k, "_data", k), getattr(v, "_data", v)
+        k, v = plain_data(k, ".data"), plain_data(v, ".data")
         self.keys = k if self.keys is None else np.concatenate([self.keys, k], axis=-2)
         self.values = v if self.values is None else np.concatenate([self.values, v], axis=-2)
         return self.keys, self.values

@@ -15,7 +15,7 @@ import numpy as np
 import autograd as ag
 from autograd import gelu, layer_norm, linear, log_softmax, relu, rms_norm, sigmoid, silu, softmax, tanh
 from autograd.errors import AxisError, DataError, ShapeError
-from autograd.modes import drawn
+from autograd.modes import drawn, plain_data
 from autograd.ops.rows import is_whole
 from autograd.plain import as_array
 
@@ -250,16 +250,16 @@ def _weighted(
 ) -> Array:
     """The cross entropy of whole numbers with a weight for each class."""
     losses = ag.cross_entropy(logits, targets, reduction="none", ignore_index=ignore_index)
-    targets = np.asarray(getattr(targets, "_data", targets))
-    counted = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
-    weights = ag.where(counted, weight[np.where(counted, targets, 0).astype(np.intp)], 0.0)
+    targets = targets if is_whole(targets) else np.asarray(plain_data(targets, "np.asarray(v)")).astype(np.intp)
+    counted = np.ones(targets.shape, bool) if ignore_index is None else ag.not_equal(targets, ignore_index)
+    weights = ag.where(counted, ag.take(weight, ag.where(counted, targets, 0)), 0.0)
     losses = weights * losses
     if label_smoothing:
         rest = -ag.sum(weight * log_softmax(logits), axis=-1) / np.shape(logits)[-1]
         losses = (1.0 - label_smoothing) * losses + label_smoothing * ag.where(counted, rest, 0.0)
     if reduction != "mean":
         return reduced(losses, reduction)
-    return ag.sum(losses) / (ag.sum(weights) if counted.any() else 1.0)
+    return ag.sum(losses) / (ag.where(ag.any(counted), ag.sum(weights), 1.0))
 
 
 def _class_weights(weight: Any, logits: Array) -> Any:
@@ -343,7 +343,8 @@ def reduced(losses: Array, reduction: str) -> Array:
 
 def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
     """Whole numbers from 0 to n - 1, as an integer array."""
-    given, ids = ids, np.asarray(getattr(as_array(ids), "_data", ids))
+    given = as_array(ids)
+    ids = np.asarray(given._data if is_whole(given) else plain_data(given, "np.asarray(v)"))
     if (ids.dtype.kind == "f" and ids.size and np.array_equal(ids, np.floor(ids))) or not ids.size:
         ids = ids.astype(np.intp)
     if ids.dtype.kind not in "iu":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from autograd.errors import DataError
+from autograd.modes import plain_data
 from autograd.ops.rows import is_whole
 
 from . import functional as F
@@ -130,7 +131,7 @@ class GPT(Module):
     def forward(self, ids: Any, cache: Sequence[KeyValues] | None = None) -> Any:
         """The logits of the token after each of the ids; with a cache, the ids follow those of earlier calls."""
         start = len(cache[0]) if cache else 0
-        ids = ids if is_whole(ids) else np.asarray(getattr(ids, "_data", ids))
+        ids = ids if is_whole(ids) else np.asarray(plain_data(ids, "np.asarray(v)"))
         if ids.ndim < 1 or start + ids.shape[-1] > self.block_size:
             after = f" after {start} tokens" if start else ""
             self._refuse(

@@ -10,7 +10,7 @@ import operator
 import numpy as np
 
 from ..errors import AxisError, DataError, ShapeError
-from ..modes import notice_read
+from ..modes import plain_data
 from ..op import rank_of, shape_of
 from ..plain import as_array
 
@@ -87,8 +87,8 @@ def _index_part(part):
     if isinstance(part, np.ndarray):
         as_array(part)  # no masked array, which has a `_data` too
     elif hasattr(part, "_data"):  # a Value, such as the mask `v > 0`
-        notice_read(part, "an index")
-        part = part._data
+        kind = "mask" if part.dtype.kind == "b" else "an array of places" if part.ndim else "an index"
+        part = plain_data(part, kind)
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
     if isinstance(part, list):

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ..errors import ShapeError
+from ..modes import plain_data
 from ..numpy_calls import answers
 from ..op import About, Op, Slip, nothing
 from ..plain import ndarray
@@ -290,7 +291,7 @@ where = Op("where", forward=_where,
 @answers(np.where)
 def _numpy_where(condition, x=None, y=None):
     if x is None and y is None:  # the places where the condition holds
-        return np.nonzero(getattr(condition, "_data", condition))
+        return np.nonzero(plain_data(condition, "np.nonzero"))
     if x is None or y is None:
         raise ValueError("np.where: give both x and y, or neither for the places where the condition holds")
     return where(condition, x, y)

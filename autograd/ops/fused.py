@@ -6,6 +6,7 @@ So are those of `norm.py`, `attention.py` and `heads.py`.
 import numpy as np
 
 from ..errors import DataError, ShapeError
+from ..modes import plain_data
 from ..op import About, Op, Slip, let, nothing, rank_of, shape_of
 from ..plain import as_array
 from ..samples import Sample
@@ -230,7 +231,8 @@ linear = Op("linear", "linear(x, weight, bias)", normalize=lambda x, weight, bia
 
 
 def _normalize_cross_entropy(logits, targets, reduction="mean", ignore_index=None, label_smoothing=0.0):
-    given, targets = targets, np.asarray(getattr(as_array(targets), "_data", targets))
+    given = as_array(targets)
+    targets = np.asarray(given._data if is_whole(given) else plain_data(given, "np.asarray(v)"))
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f'cross_entropy: reduction is "mean", "sum" or "none"; got {reduction!r}')
     if targets.dtype.kind == "f" and np.all(targets == np.floor(targets)) and np.isfinite(targets).all():

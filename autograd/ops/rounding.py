@@ -5,8 +5,9 @@ import operator
 import numpy as np
 
 from ..errors import DataError
+from ..modes import plain_data
 from ..numpy_calls import answers
-from ..op import Op, nothing
+from ..op import Op, dtype_of, nothing
 from ..samples import Sample, samples
 from ._functions import function
 from .arithmetic import COMPARED, equal, not_equal
@@ -91,7 +92,7 @@ logical_not = Op("logical_not", "logical_not(x)", forward=np.logical_not, vjp=no
 def _check_truths(sign, *inputs):
     """`&`, `|`, `^` and `~` are for comparisons: `(x > 0) & (x < 1)`."""
     for x in inputs:
-        if np.asarray(getattr(x, "_data", x)).dtype.kind != "b":
+        if dtype_of(x).kind != "b":
             got = " ".join(repr(x).split())
             raise DataError(f"{sign} is for truths, as in (x > 0) & ~(y > 0); got numbers: {got:.60}. Mind the "
                             "brackets, or write logical_and, logical_or, logical_not.")
@@ -120,4 +121,4 @@ BITWISE = {
 @function(np.nonzero, method=True)
 def nonzero(x):
     """The places of the numbers that are not 0: an array of indices for each axis, plain, to index with."""
-    return np.nonzero(getattr(x, "_data", x))
+    return np.nonzero(plain_data(x, "np.nonzero"))

@@ -3,8 +3,8 @@
 import numpy as np
 
 from ..errors import AxisError, DataError
-from ..modes import notice_read
-from ..op import Op, nothing, rank_of, shape_of
+from ..modes import plain_data
+from ..op import Op, dtype_of, nothing, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function
@@ -17,8 +17,26 @@ def is_whole(x):
 
 
 def pick(x, index):
-    """`x[index]` on a Value: `getitem`, or `take_rows` where the index is a Value of whole numbers itself."""
-    return take(x, index, axis=0) if is_whole(index) else getitem(x, index)
+    """`x[index]` on a Value: `getitem`, or `take_rows` where a part of the index is a Value of whole numbers."""
+    if is_whole(index):
+        return take(x, index, axis=0)
+    if index.__class__ is not tuple or not any(is_whole(part) and part.ndim for part in index):
+        return getitem(x, index)
+    places = [n for n, part in enumerate(index) if is_whole(part) and part.ndim]
+    if len(places) == 1 and all(isinstance(part, slice) and part == slice(None) for part in index[: places[0]]):
+        rest = index[places[0] + 1 :]  # x[:, ids], x[:, ids, 1:]
+        if all(part is Ellipsis or isinstance(part, slice) for part in rest):
+            taken = take(x, index[places[0]], axis=places[0])
+            lead = (slice(None),) * (places[0] + rank_of(index[places[0]]))
+            return getitem(taken, (*lead, *rest)) if rest else taken
+    arrays = [part for part in index if is_whole(part) or isinstance(part, np.ndarray | int)]
+    if len(arrays) == len(index) <= rank_of(x) and all(dtype_of(part).kind in "iu" for part in arrays):
+        sizes = shape_of(x)[: len(index)]  # x[np.arange(n), ids]: one place in a long row of entries
+        place = 0
+        for part, size in zip(arrays, sizes):
+            place = place * size + within(part, 0, size - 1)
+        return take_rows(x.reshape(-1, *shape_of(x)[len(index) :]), place)
+    return getitem(x, index)
 
 
 @function(np.take, method=True)
@@ -40,10 +58,7 @@ def take(x, indices, axis=None, mode="raise"):
         taken = take_rows(moveaxis(x, axis, 0), indices)
         lead = tuple(range(rank_of(indices)))
         return moveaxis(taken, lead, tuple(axis + i for i in lead))
-    if hasattr(indices, "_data"):
-        notice_read(indices, "an index")
-        indices = indices._data
-    indices = np.asarray(indices)
+    indices = np.asarray(plain_data(indices, "mask"))
     if indices.dtype == bool or not indices.size:  # as in NumPy, True is 1 here, and no mask
         indices = indices.astype(int)
     indices = _inside_axis(indices, shape_of(x)[axis], mode)

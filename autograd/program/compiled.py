@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..derivatives import check_function, hvp, jvp
-from ..errors import DataError
-from ..plain import as_plain
-from ..tree import unflatten
+from ..errors import DataError, TraceError
+from ..modes import modes
+from ..tree import flatten, unflatten
 from .backends import Runner, backend_name, builder_of
-from .closures import Outside
-from .faithful import check_faithful, fetched_aside
-from .inputs import Names, mirrored, quick_inputs, rebuild, take_apart
-from .leaf_names import kinds_of_leaves, parameter_names, split_leaves
-from .passes import drop_dead, fold, optimised
-from .program import Program, renumbered
-from .reroll import Rolled, reroll
+from .exits import leaf
+from .inputs import is_leaf, rebuild, take_apart
+from .leaf_names import parameter_names, split_leaves
+from .numbers import Number, unwrapped
+from .program import Program
 from .source import source_of
-from .trace import Origin, Traced, trace
+from .trace import Origin, gradient_values
+from .versions import MOST, Family, Version, states_of
 
-_CACHE_LIMIT = 64  # programs kept per function
-_LINES_LIMIT = 5000  # ops, up to which source lines are recorded, for the names in them
+_CACHE_LIMIT = 64  # kinds of inputs, each with its programs, kept per function
 
 
 def compile(
@@ -72,10 +68,10 @@ class Compiled:
             raise TypeError("batch= says what is split over devices; say how many there are, devices=8")
         if devices is not None and self.backend != "jax":
             raise ValueError(f"devices= needs backend='jax', which knows of devices; got {self.backend!r}")
-        self.outside = Outside(f)
-        self._entries: dict[Any, _Entry] = {}
-        self._lock = threading.Lock()
-        self._last: _Entry | None = None
+        self._families: dict[Any, list[Family]] = {}
+        self._lock = threading.RLock()
+        self._last: Version | None = None
+        self._constants: dict[str, None] = {}
         functools.update_wrapper(self, f, updated=())
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
@@ -86,13 +82,43 @@ class Compiled:
                 f"a compiled function takes its inputs by their places, as its gradients have them; got {name}=. Write "
                 f"g(x, {name}), or fix it before: compile(functools.partial(f, {name}=...))"
             )
-        entry = self._last
-        given = None if entry is None else entry.quick_inputs(inputs)
-        if entry is None or given is None:
-            leaves, key = self._take_apart(inputs)
-            self._last = entry = self._entries.get(key) or self._traced(inputs, leaves, key)
-            given = [origin.fetch(leaves) for origin in entry.origins]
-        return entry.nested(entry.run(given))
+        if modes.tracer is not None:
+            return self._inside(inputs)
+        version = self._last
+        given = None if version is None else version.quick_inputs(inputs)
+        if version is None or given is None:
+            version, leaves = self._version(inputs)
+            given = [origin.fetch(leaves) for origin in version.origins] if version.is_plain else None
+        if version.is_plain:
+            return version.nested(version.run(given))  # type: ignore[arg-type]
+        return self._decided(version, inputs, given)
+
+    def _decided(self, version: Version, inputs: Sequence[Any], given: list[Any] | None) -> Any:
+        """A call of a function that decides by its inputs: the version whose decisions are those of this call."""
+        family, leaves = version.family, None
+        tried: list[Version] = []
+        while True:
+            before = states_of(version.origins)
+            if given is None:
+                leaves = take_apart(inputs)[0] if leaves is None else leaves
+                given = version.fetched(leaves)
+            found, decided = version.attempt(given)
+            if found is not None:
+                self._last = version
+                return version.finish(found)
+            for generator, state in before:
+                generator.state = state
+            tried.append(version)
+            assert family is not None
+            alike = [v for v in family.versions if v not in tried and v.outcomes[: len(decided)] == decided]
+            given = None
+            if alike:
+                version = alike[0]
+                continue
+            leaves = take_apart(inputs)[0] if leaves is None else leaves
+            with self._lock:
+                self._last = version = self._added(family, inputs, leaves)
+            return version.finish(version.run(version.fetched(leaves)))
 
     def program(self, *inputs: Any) -> Program:
         """The program for such inputs, after all passes; for those of the last call, if none are given."""
@@ -126,17 +152,95 @@ class Compiled:
         """
         return self._entry(()).notes()
 
-    def _entry(self, inputs: Sequence[Any]) -> _Entry:
+    @property
+    def constants(self) -> list[str]:
+        """What the programs hold fixed from outside: numbers that reach an op, and what is not looked at again.
+
+        >>> rate = 0.1
+        >>> g = compile(lambda x: x * rate)
+        >>> g(2.0), g.constants
+        ((0.2, (0.1,)), ['rate = 0.1, ...'])
+        """
+        return list(self._constants)
+
+    def _entry(self, inputs: Sequence[Any]) -> Version:
         if inputs:
-            leaves, key = self._take_apart(inputs)
-            return self._entries.get(key) or self._traced(inputs, leaves, key)
+            return self._version(inputs)[0]
         if self._last is None:
             raise DataError("there is no program yet: call the compiled function once, so that the shapes are known")
         return self._last
 
-    def _take_apart(self, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+    def _version(self, inputs: Sequence[Any]) -> tuple[Version, list[Any]]:
+        """A version for such inputs, and their leaves."""
         leaves, key = take_apart(inputs)
-        return leaves, (key, self.outside.key())
+        with self._lock:
+            families = self._families.setdefault(key, [])
+            family = next((family for family in families if family.fits()), None)
+            if family is None:
+                version = self._traced(inputs, leaves)
+                family = version.family = Family(version.outside, [version])
+                families.append(family)
+                if len(self._families) + len(families) > _CACHE_LIMIT:
+                    oldest = next(iter(self._families))
+                    self._families[oldest].pop(0)
+                    if not self._families[oldest]:
+                        del self._families[oldest]
+            self._last = family.versions[-1]
+            return self._last, leaves
+
+    def _versions(self) -> list[Version]:
+        """All programs that there are."""
+        return [version for families in self._families.values() for family in families for version in family.versions]
+
+    def _traced(self, inputs: Sequence[Any], leaves: list[Any]) -> Version:
+        version = Version(self.f, inputs, leaves, self.gradients, self._build)
+        if self.devices is not None and not version.is_plain:
+            raise TraceError("with devices= a function may not decide by its inputs, nor change numbers outside")
+        self._constants |= dict.fromkeys(version.constants)
+        return version
+
+    def _added(self, family: Family, inputs: Sequence[Any], leaves: list[Any]) -> Version:
+        """One more version: a decision came out as in none of the others."""
+        if len(family.versions) >= MOST:
+            lines = Counter(line for version in family.versions for line in version.lines)
+            raise TraceError(
+                f"{lines.most_common(1)[0][0]}\ndecides by the inputs in more than {MOST} ways, each of which needs a "
+                "program of its own. Write where(condition, a, b) for a branch."
+            )
+        version = self._traced(inputs, leaves)
+        version.family = family
+        family.versions.append(version)
+        return version
+
+    def _inside(self, inputs: Sequence[Any]) -> Any:
+        """A call inside of a function that is traced: the ops of f, and of its gradients, as part of that program."""
+        sources: list[Any] = []
+
+        def source(x: Any) -> Any:
+            value = unwrapped(x)
+            sources.append(leaf(x) if not hasattr(value, "op") else modes.tracer.alias(value))
+            return sources[-1]
+
+        args = [rebuild(x, source, lambda module: sources.extend(module.parameters())) for x in inputs]
+        returned = self.f(*args)
+        if not self.gradients:
+            return returned
+        real = [x for x in sources if x.dtype.kind == "f" and x.requires_grad]
+        slopes = dict(zip(real, gradient_values(unwrapped(returned), real)))
+        flat, structure = flatten(returned)
+        detached = unflatten(structure, [Number(modes.tracer.detached(unwrapped(x))) for x in flat])
+        rest = iter([Number(slopes[x]) if x in slopes else None for x in sources])
+
+        def mirrored(x: Any) -> Any:
+            if isinstance(x, dict):
+                return {key: mirrored(part) for key, part in x.items()}
+            if isinstance(x, (list, tuple)):
+                return type(x)(map(mirrored, x))
+            if hasattr(x, "named_parameters"):
+                return {path: next(rest) for path, _ in x.named_parameters()}
+            return next(rest) if is_leaf(x) or isinstance(x, Number) else None
+
+        return detached, tuple(mirrored(x) for x in inputs)
 
     def _build(self, program: Program, origins: Sequence[Origin], args: Sequence[Any]) -> Runner:
         if self.devices is None:
@@ -144,114 +248,6 @@ class Compiled:
         split = split_leaves(self.f, args, self.batch)
         return self._builder(program, self.devices, [o.kind == "given" and split[o.place] for o in origins])
 
-    def _traced(self, inputs: Sequence[Any], leaves: list[Any], key: Any) -> _Entry:
-        with self._lock:
-            if key not in self._entries:
-                if len(self._entries) >= _CACHE_LIMIT:
-                    self._entries.pop(next(iter(self._entries)))
-                entry = _Entry(self, inputs, leaves)
-                key = (key[0], self.outside.key())  # f may have put something into a dict that it reads
-                self._entries[key] = entry
-            return self._entries[key]
-
     def __repr__(self) -> str:
         name = getattr(self.f, "__name__", type(self.f).__name__)
-        return f"<compiled {name}, backend {self.backend!r}, {len(self._entries)} program(s)>"
-
-
-class _Entry:
-    """One program of a compiled function, for inputs of one structure."""
-
-    def __init__(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
-        begin = time.perf_counter()
-        self._trace(owner, args, leaves)
-        self.seconds = time.perf_counter() - begin
-
-    def _trace(self, owner: Compiled, args: Sequence[Any], leaves: list[Any]) -> None:
-        first, outside = check_faithful(owner.f, args, leaves)
-        owner.outside.reads_again(outside)
-        forward = fold(drop_dead(with_outside(first, outside).program))
-        self.rolled, self.roll_note = reroll(forward, kinds_of_leaves(args))
-        self.gradients = owner.gradients
-        self.args = rebuild(list(args), lambda x: 0.0, lambda module: None)  # the nest alone, without its arrays
-        if self.rolled is None:
-            lines = len(first.program) <= _LINES_LIMIT
-            self.traced = with_outside(trace(owner.f, args, leaves, owner.gradients, lines=lines), outside)
-            self.places = self._places(self.traced.differentiated)
-        else:
-            self.traced = self._roll(with_outside(first, outside), self.rolled, leaves)
-        self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves))
-        self.run: Runner = owner._build(self.program, self.traced.origins, args)
-        self.origins = self.traced.origins
-        self.quick_inputs = quick_inputs(args, owner.outside.lines, self.origins, getattr(self.run, "reader", None))
-        self.nested = self._nest(args)
-
-    def notes(self) -> list[str]:
-        """What became of the function."""
-        kinds = [origin.kind for origin in self.origins]
-        said = [f"traced and made ready in {self.seconds:.2g} s: {len(self.program):,} instructions"]
-        if self.roll_note:
-            said.append(self.roll_note)
-        for kind, what in (("captured", "read from outside"), ("drawn", "drawn at random")):
-            if kind in kinds:
-                said.append(f"{kinds.count(kind):,} arrays or numbers are {what}, anew at each call")
-        return said
-
-    def _places(self, differentiated: Sequence[bool]) -> list[str]:
-        """For each leaf, the text of its gradient among the results r, of which the first is the value."""
-        places = iter(range(1, len(differentiated) + 1))
-        return [self._result(next(places)) if wanted else "None" for wanted in differentiated]
-
-    def _result(self, n: int) -> str:
-        """The text of result n: an array as it is, a number as the engine keeps it."""
-        program = self.traced.program
-        return f"r[{n}]" if program.types[program.outputs[n]][0] else f"plain(r[{n}])"
-
-    def _roll(self, first: Traced, rolled: Rolled, leaves: list[Any]) -> Traced:
-        """Trace the function of vectors that scalar code became, and find each scalar's gradient in theirs."""
-        data = fetched_aside(first.origins, leaves)
-        alone = [np.ndim(data[pack[0]]) > 0 for pack in rolled.packs]  # an array, and not scalars packed together
-        vectors = [data[p[0]] if a else np.array([data[n] for n in p]) for p, a in zip(rolled.packs, alone)]
-        traced = trace(lambda *xs: unflatten(first.structure, rolled.call(*xs)), vectors, vectors, self.gradients)
-        self.places = ["None"] * len(leaves)
-        for k, pack in enumerate(rolled.packs):
-            own = [first.origins[n] for n in pack]
-            traced.origins[k] = own[0] if alone[k] else Origin("packed", held=own)
-            for j, origin in enumerate(own):
-                if origin.kind == "given" and self.gradients:
-                    self.places[origin.place] = f"r[{k + 1}]" if alone[k] else f"l{k}[{j}]"
-        return traced
-
-    def _nest(self, args: Sequence[Any]) -> Callable[[list[Any]], Any]:
-        """A function from flat results to what the caller gets."""
-        names = Names()
-        names.known["plain"] = _plain
-        values = len(self.program.outputs) - (sum(self.traced.differentiated) if self.gradients else 0)
-        texts = iter([self._result(n) for n in range(values)])
-        returned = mirrored(unflatten(self.traced.structure, [0.0] * values), texts, names)
-        if not self.gradients:
-            return eval(f"lambda r: {returned}", names.known)
-        returned = f"({returned}, {mirrored(tuple(args), iter(self.places), names)})"
-        lists = {f"l{k}": f"r[{k + 1}].tolist()" for k, o in enumerate(self.origins) if o.kind == "packed"}
-        inner = f"lambda r, {', '.join(lists)}: {returned}" if lists else f"lambda r: {returned}"
-        return eval(f"lambda r: ({inner})(r, {', '.join(lists.values())})" if lists else inner, names.known)
-
-
-def _plain(x: Any) -> Any:
-    return x if x.__class__ is float or (x.__class__ is np.ndarray and x.ndim) else as_plain(x)
-
-
-def with_outside(traced: Traced, arrays: Sequence[Any]) -> Traced:
-    """The same, with those constants that are arrays from outside as inputs, read again at each call."""
-    program = traced.program
-    wanted = {id(array) for array in arrays}
-    found = [r for r, data in program.constants.items() if id(data) in wanted]
-    if not found:
-        return traced
-    origins = [*traced.origins, *(Origin("captured", held=program.constants[r]) for r in found)]
-    constants = {r: data for r, data in program.constants.items() if id(data) not in wanted}
-    moved = renumbered(
-        [*program.inputs, *found], constants, program.code, program.outputs, program.types, program.names,
-        program.slopes,
-    )  # fmt: skip
-    return Traced(moved, origins, traced.structure, traced.differentiated, traced.looked)
+        return f"<compiled {name}, backend {self.backend!r}, {len(self._versions())} program(s)>"

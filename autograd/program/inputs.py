@@ -58,12 +58,12 @@ def _take(x: Any, leaves: list[Any], key: list[Any]) -> None:
     elif isinstance(x, (np.ndarray, np.generic)):  # an array of no axes, a NumPy number
         _take_scalar(x, leaves, key)
     elif is_module(x):
-        key.append(module_key(x))
+        key.append(Same(x))
         for _, parameter in x.named_parameters():
             leaves.append(parameter._data)
             key.append((parameter.shape, parameter.dtype, parameter.requires_grad))
     elif callable(x):
-        key.append(x)
+        key.append(Same(x))
     else:
         raise DataError(
             f"an input is a number, an array, a module, or a list, tuple or dict of them; got {type(x).__name__}: "
@@ -79,32 +79,17 @@ def _take_scalar(x: Any, leaves: list[Any], key: list[Any]) -> None:
     key.append(float if data.__class__ is float else ((), x.dtype))
 
 
-def module_key(module: Any) -> tuple[Any, ...]:
-    """What a module's calls depend on besides its parameters: kinds, modes and settings of all its parts."""
-    parts: list[Any] = []
-    for path, part in module.named_modules():
-        parts += [path, type(part), part.training]
-        for name, value in vars(part).items():
-            if name not in _beside(part) and not isinstance(value, Value) and not is_module(value):
-                parts.append((name, fixed(value)))
-    return tuple(parts)
+class Same:
+    """An object in a key, equal to itself alone; as long as the key is kept, no other object has its id."""
 
+    def __init__(self, x: Any) -> None:
+        self.x = x
 
-def _beside(part: Any) -> Sequence[str]:
-    """The attributes that a module's calls do not depend on, as it says itself."""
-    return getattr(part, "beside", ())
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.x is other.x
 
-
-def fixed(value: Any) -> Any:
-    """What a setting is, as something that can be hashed; of an array or a generator, which object."""
-    kind = value.__class__
-    if kind is dict:
-        return kind, *((key, fixed(part)) for key, part in value.items())
-    if kind is set:
-        return kind, frozenset(value)
-    if kind in (list, tuple):
-        return kind, *map(fixed, value)
-    return (kind, value) if isinstance(value, (*FIXED, float)) else (kind, id(value))
+    def __hash__(self) -> int:
+        return id(self.x)
 
 
 # --- around Values, at tracing ------------------------------------------------------------------------------
@@ -130,7 +115,7 @@ def is_module(x: Any) -> bool:
 
 def is_leaf(x: Any) -> bool:
     """Whether it is a number or an array, and not a Python int or bool, which is fixed."""
-    return isinstance(x, (float, np.ndarray, np.generic, Value))
+    return isinstance(x, (float, np.ndarray, np.generic, Value)) or hasattr(x, "__apply__")
 
 
 class Names:
@@ -297,50 +282,15 @@ def _other_dtype(here: str, x: Any, names: Names) -> str:
 
 
 def unchanged(module: Any, names: Names) -> Iterator[str]:
-    """Lines that return None if anything that a module's calls depend on is not as it is now, its parameters' numbers
-    apart. The attributes of each part are compared as a dict, in which what is the same object is equal at once.
-    """
-    for _, part in module.named_modules():
-        yield f"if {names.of(_Attributes(part))}.have_changed(): return None"
+    """Lines that return None if a module's parameters have another type than now; `outside.py` looks at all else."""
     for _, p in module.named_parameters():
-        data = f"{names.of(p)}._data"
-        kind = f"{data}.__class__ is not {names.of(p._data.__class__)}"
-        if isinstance(p._data, np.ndarray):
-            kind += f" or {data}.shape != {p.shape} or {_other_dtype(data, p, names)}"
-        yield f"if {kind} or {names.of(p)}.requires_grad is not {p.requires_grad}: return None"
+        yield f"if {other_type(p, names)} or {names.of(p)}.requires_grad is not {p.requires_grad}: return None"
 
 
-class _Attributes:
-    """The attributes of an object as they are now, lists and dicts among them copied."""
-
-    def __init__(self, owner: Any) -> None:
-        self.now, self.beside = vars(owner), _beside(owner)
-        self.then = {name: _copied(value) for name, value in self.now.items() if name not in self.beside}
-
-    def have_changed(self) -> bool:
-        now = self.now
-        if len(now) - sum([name in now for name in self.beside]) != len(self.then):
-            return True
-        try:
-            return any([now[name] is not value and now[name] != value for name, value in self.then.items()])
-        except (KeyError, ValueError):  # one is gone; an array was replaced
-            return True
-
-
-def _copied(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {key: _copied(part) for key, part in x.items()}
-    return type(x)(map(_copied, x)) if type(x) in (list, tuple, set) else x
-
-
-class Snapshot:
-    """What is in a list, tuple, dict, set or array now. In lists and dicts the same object is equal at once."""
-
-    def __init__(self, x: Any) -> None:
-        self.then = x.tobytes() if isinstance(x, np.ndarray) else _copied(x)
-
-    def differs_from(self, x: Any) -> bool:
-        try:
-            return bool((x.tobytes() if isinstance(x, np.ndarray) else x) != self.then)
-        except Exception:  # another array, or something that cannot be compared
-            return True
+def other_type(p: Any, names: Names) -> str:
+    """The text of whether a Value has another type than now."""
+    data = f"{names.of(p)}._data"
+    kind = f"{data}.__class__ is not {names.of(p._data.__class__)}"
+    if isinstance(p._data, np.ndarray):
+        kind += f" or {data}.shape != {p.shape} or {_other_dtype(data, p, names)}"
+    return kind

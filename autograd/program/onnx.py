@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
+from ..errors import DataError, TraceError
 from ..files import check_folder, write_whole
 from ..op import OPS, Op
 from ..ops._erf import erf_in_ops
-from .faithful import check_faithful, fetched_aside
 from .inputs import is_module, take_apart
 from .passes import drop_dead, fold, open_fused, optimised, share
 from .program import Instruction, Program, common_dtype, is_weak
 from .source import fresh_name, identifier
-from .trace import Traced, trace
+from .trace import Traced
+from .versions import fetched_aside, traces
 
 OPSET = 18  # of 2022: axes as inputs, sums into given places
 LARGEST = 2**31 - 2**20  # bytes: a file of ONNX is one message, of less than 2 GiB
@@ -43,8 +43,10 @@ def to_onnx(f: Callable[..., Any], *inputs: Any, path: str | os.PathLike[str]) -
         raise TypeError(f"to_onnx takes a function or a module, as in to_onnx(f, x, path=...); got {f!r:.60}")
     check_folder(Path(path))
     leaves, _ = take_apart(inputs)
-    check_faithful(f, inputs, leaves)
-    traced = trace(f, inputs, leaves, gradients=False, lines=True)
+    traced = traces(f, inputs, leaves).traced
+    if traced.outcomes or traced.left:
+        what = f"decides by its inputs ({traced.lines[0]})" if traced.outcomes else "changes numbers on modules"
+        raise TraceError(f"ONNX cannot hold a function that {what}. Write where(condition, a, b) for a branch.")
     example = fetched_aside(traced.origins, leaves)
     program = optimised(traced.program, example)
     program = drop_dead(share(fold(open_fused(program, example, _lowering))))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..op import Op
 from .program import Instruction, Program, constant_key, type_of
 
 new = tuple.__new__  # an Instruction, at half the price of calling it
+Written = Mapping[Value, list[tuple[int, Any]]]
 NOTHING = (None, "", "")  # to say of an instruction: of, part, scope
 
 
@@ -46,13 +48,15 @@ class Recorded:
 
 
 def record(
-    outs: Sequence[Any], sources: Sequence[Any], since: int = 0, about: Callable[[Value], tuple[Any, ...]] | None = None
-) -> Recorded:
+    outs: Sequence[Any], sources: Sequence[Any], since: int = 0,
+    about: Callable[[Value], tuple[Any, ...]] | None = None, written: Written | None = None,
+) -> Recorded:  # fmt: skip
     """The graph between some sources and some results.
 
     since  a stamp: a Value made before it is captured, an input of the program; if left out, a leaf that is no source
            is a constant
     about  what else there is to say of a node's instruction: of, part, scope
+    written  Values whose data was set on the way, at these stamps, to these: who reads them later reads that
     """
     register: dict[Any, int] = {}
     data: list[Any] = []
@@ -90,19 +94,28 @@ def record(
         return known[key]
 
     code: list[Instruction] = []
-    nodes = made_from(outs, register, since)
+    nodes = made_from([*outs, *(it for sets in (written or {}).values() for _, it in sets)], register, since)
     for node in nodes:
         if node.stamp < since:  # computed before the call: what it is now, it stays
             capture(node)
             continue
-        read_from = tuple([read(x) for x in node.inputs])
+        inputs_then = [_now(x, node.stamp, written) for x in node.inputs] if written else node.inputs
+        read_from = tuple([read(x) for x in inputs_then])
         register[node] = out = len(data)
         data.append(node._data)
         code.append(new(Instruction, (node.op, read_from, out) + (about(node) if about is not None else NOTHING)))
-    outputs = [read(out) for out in outs]
+    outputs = [read(out if not written else _now(out, math.inf, written)) for out in outs]
     if captured:
         nodes = [node for node in nodes if node.stamp >= since]
     return Recorded(inputs, constants, code, outputs, nodes, register, captured, data)
+
+
+def _now(x: Any, stamp: float, written: Written) -> Any:
+    """What a node made at this stamp read when it read x."""
+    for at, new in reversed(written.get(x, ()) if isinstance(x, Value) else ()):
+        if at < stamp:
+            return _now(new, at, written)
+    return x
 
 
 def difference_of(first: Recorded, other: Recorded, constants: dict[int, Any]) -> str | None:

@@ -7,31 +7,30 @@ back from its result, give one graph of ops. `program_of` turns that graph into 
 from __future__ import annotations
 
 import bisect
+import builtins
 import contextlib
 import functools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..callers import user_line
 from ..derivatives import check_returned
-from ..engine import Value, contributions, counter, new
-from ..errors import BackwardError, TraceError
+from ..engine import Value, contributions, counter
+from ..errors import BackwardError
 from ..gradients import cotangent_for, run_hooks
 from ..graph import leaves as leaves_of
 from ..graph import made_from, reach_from
-from ..modes import enable_grad, record_lines, trace_with
+from ..modes import enable_grad, open_tracers, record_lines, trace_with
 from ..tree import LEAF, flatten
+from .exits import Tracer, leaf
 from .inputs import rebuild
 from .leaf_names import leaf_names
+from .numbers import BUILTINS, PYTHON, unwrapped
 from .program import Program, renumbered
-from .reads import read_array, read_of, refusal
 from .record import NOTHING, Recorded, record
-
-LOOKS = (".data", ".numpy()", ".tolist()", "np.")  # reads that may ask for a shape only; all others decide something
 
 
 @dataclass
@@ -41,6 +40,7 @@ class Origin:
     given     the leaf of the arguments at this place
     captured  a leaf Value or an array that the function reaches from outside: read again at each call
     drawn     random numbers: `draw(generator)` at each call
+    state     a number or an array that f itself changes, at a place outside (`outside.py`)
     packed    several scalars as one vector (`reroll.py`): `held` are their own origins
     """
 
@@ -57,18 +57,25 @@ class Origin:
             return np.array([origin.fetch(leaves) for origin in self.held], np.float64)
         if self.kind == "drawn":
             return self.draw(self.held)  # type: ignore[misc]
+        if self.kind == "state":
+            return self.held.read()
         return self.held._data if isinstance(self.held, Value) else self.held
 
 
 @dataclass
 class Traced:
-    """A program, where its inputs come from, and how its results are nested."""
+    """A program, where its inputs come from, and how its results are nested.
+
+    Its results are those of the function, the gradients, what it leaves outside, and the guards.
+    """
 
     program: Program
     origins: list[Origin]
     structure: Any  # of the value
     differentiated: list[bool]  # for each leaf, whether a gradient of it is among the results
-    looked: list[str]  # the source lines that read numbers
+    left: int = 0  # how many results are written outside after a call
+    outcomes: tuple[Any, ...] = ()  # of the guards, the last results
+    lines: tuple[str, ...] = ()  # of the guards
 
 
 @dataclass
@@ -77,72 +84,6 @@ class Walked:
 
     rules: list[tuple[int, Value]] = field(default_factory=list)
     slopes: dict[Any, Value] = field(default_factory=dict)
-
-
-class Tracer:
-    """What watches a call that is traced: reads of numbers, and random draws."""
-
-    def __init__(self) -> None:
-        self.inputs: list[Value] = []
-        self.draws: list[tuple[Value, Callable[[Any], Any], Any]] = []
-        self.looked: list[str] = []
-        self.refused: list[TraceError] = []
-        self.start = next(counter)
-        self._drawn_from: list[tuple[Any, Any]] = []  # generators, and the state that each had before this trace
-        self._reads: dict[Any, Value] = {}
-
-    def drawn(self, draw: Callable[[Any], Any], generator: Any) -> Value:
-        """Random numbers, as an input of the program; the generator is set back when the trace is done."""
-        if not any(known is generator.bit_generator for known, _ in self._drawn_from):
-            self._drawn_from.append((generator.bit_generator, generator.bit_generator.state))
-        value = leaf(draw(generator), requires_grad=False)
-        self.draws.append((value, draw, generator))
-        return value
-
-    def set_back(self) -> None:
-        """Give every generator the state that it had before this trace."""
-        for generator, state in self._drawn_from:
-            generator.state = state
-
-    @property
-    def drawn_values(self) -> list[Value]:
-        return [value for value, _, _ in self.draws]
-
-    def read(self, value: Value, how: str) -> Any:
-        """Numbers are read by Python code. What it does with them, no program can see, but for a scalar's `.data`. An
-        array can be looked at; it is an input of the caller's, perhaps, and code that edits it must not go on.
-        """
-        if not self._depends(value):
-            return None
-        if not how.startswith(LOOKS):
-            raise refusal(how)
-        self.looked.append(f"{user_line() or 'unknown line'} ({how})")
-        if how == ".data" and value._data.__class__ is float:
-            return read_of(value, self._reads)
-        return read_array(value, copy=how == ".numpy()") if how in (".data", ".numpy()") else None
-
-    def _depends(self, value: Value) -> bool:
-        sources = {*self.inputs, *self.drawn_values}
-        seen, waiting = set(), [value]
-        while waiting:
-            x = waiting.pop()
-            if x in sources:
-                return True
-            if x.op is not None and x.stamp > self.start and x not in seen:
-                seen.add(x)
-                waiting += x.parents
-        return False
-
-
-def leaf(data: Any, name: str | None = None, requires_grad: bool = True) -> Value:
-    """A leaf Value of any dtype, whole numbers too, that holds the data itself and no copy."""
-    value: Value = new(Value)
-    value._data, value.grad = data, None
-    value.op, value.inputs, value._note = None, (), None
-    value.stamp, value.requires_grad = next(counter), requires_grad
-    if name is not None:
-        value.name = name
-    return value
 
 
 @dataclass
@@ -155,16 +96,27 @@ class Call:
     tracer: Tracer
     outs: list[Any]
     structure: Any
+    places: Sequence[Any] = ()  # outside, that it changes (`outside.Place`)
+    states: Sequence[Any] = ()  # the Value at each of them before the call, or None
+    left: Sequence[Any] = ()  # the Value or plain number at each of them after it
+
+    @functools.cached_property
+    def after(self) -> list[Any]:
+        """What a program gives besides the results: what is left outside, then the guards."""
+        return [*self.left, *(guard.value for guard in self.tracer.guards)]
+
+    def sources(self) -> list[Any]:
+        return [*self.values, *(x for x in self.states if x is not None), *self.tracer.drawn_values]
 
     @functools.cached_property
     def recorded(self) -> Recorded:
         """What it computed."""
-        return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start, _scope)
+        return record([*self.outs, *self.after], self.sources(), self.tracer.start, _scope, self.tracer.written)
 
     @property
     def compared(self) -> Recorded:
         """The same, for a comparison: without what else there is to say of each instruction."""
-        return record(self.outs, [*self.values, *self.tracer.drawn_values], self.tracer.start)
+        return record([*self.outs, *self.after], self.sources(), self.tracer.start, None, self.tracer.written)
 
     def traced(self, gradients: bool) -> Traced:
         """What it computed and, if asked, the gradient of each leaf, as a program."""
@@ -172,42 +124,61 @@ class Call:
         differentiated = [gradients and isinstance(x, Value) and x.requires_grad for x in self.values]
         if gradients:
             sources = [x for x, wanted in zip(self.values, differentiated) if wanted]
-            with enable_grad(), trace_with(self.tracer):
+            with _open(self.tracer, lines=False):
                 outs = [*outs, *gradients_of(self.f, outs, sources, walked)]
         recorded = None if gradients else self.recorded
-        program, origins = program_of(outs, self.values, self.names, self.tracer, walked, recorded)
-        return Traced(program, origins, self.structure, differentiated, self.tracer.looked)
+        program, origins = program_of([*outs, *self.after], self, walked, recorded)
+        outcomes = tuple(guard.outcome for guard in self.tracer.guards)
+        lines = tuple(guard.line for guard in self.tracer.guards)
+        return Traced(program, origins, self.structure, differentiated, len(self.left), outcomes, lines)
+
+
+@contextlib.contextmanager
+def _open(tracer: Tracer, lines: bool) -> Iterator[None]:
+    """While this runs, this thread's exits are the tracer's, and Python's `max`, `min` and `sorted` may be ops."""
+    try:
+        open_tracers.append(tracer)
+        vars(builtins).update(BUILTINS)
+        with enable_grad(), trace_with(tracer), record_lines() if lines else contextlib.nullcontext():
+            yield
+    finally:
+        open_tracers.remove(tracer)
+        if not open_tracers:
+            vars(builtins).update(PYTHON)
 
 
 def call(
-    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], *, whole: bool = True, lines: bool = False
-) -> Call:
-    """Call f on Values with the data in `leaves`. Generators that it draws from are set back.
+    f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], *, lines: bool = False,
+    places: Sequence[Any] = (),
+) -> Call:  # fmt: skip
+    """Call f on Values with the data in `leaves`. Generators that it draws from, and Values whose data it sets, are set
+    back.
 
-    whole   False: whole numbers reach f as plain arrays, as they do in an ordinary call; for comparison
     lines   record source lines, so that results have the names that they are assigned to there
+    places  outside, that f changes: their numbers are Values too, and what f leaves there is part of the program
     """
     tracer = Tracer()
     names = leaf_names(f, args)
-    values, given = _around(args, leaves, names, whole)
-    tracer.inputs = [x for x in values if isinstance(x, Value)]
+    values, given = _around(args, leaves, names)
+    tracer.inputs.update(x for x in values if isinstance(x, Value))
+    states = [place.put_value(tracer) for place in places]
     try:
-        with enable_grad(), trace_with(tracer), record_lines() if lines else contextlib.nullcontext():
+        with _open(tracer, lines):
             returned = f(*given)
-    except ValueError as error:
-        if "read-only" not in str(error):
-            raise
-        raise TraceError(
-            f"{user_line(error)}\nedits the numbers of a Value in place, which a program would not do again. Write "
-            "where(condition, a, b), or concatenate parts."
-        ) from error
+            left = [place.found(tracer) for place in places]
+            tracer.finish()
+    except Exception as error:
+        if tracer.refused:
+            raise tracer.refused[0] from error
+        raise
     finally:
         tracer.set_back()
     if tracer.refused:  # and somebody caught it
         raise tracer.refused[0]
     outs, structure = flatten(returned)
+    outs = [unwrapped(out) for out in outs]
     check_returned(f, returned, outs)
-    return Call(f, names, values, tracer, outs, structure)
+    return Call(f, names, values, tracer, outs, structure, places, states, left)
 
 
 def trace(
@@ -221,16 +192,14 @@ def _called(f: Any) -> str:
     return getattr(f, "__name__", None) or type(f).__name__
 
 
-def _around(
-    args: Sequence[Any], leaves: Sequence[Any], names: Sequence[str], whole: bool
-) -> tuple[list[Any], list[Any]]:
+def _around(args: Sequence[Any], leaves: Sequence[Any], names: Sequence[str]) -> tuple[list[Any], list[Any]]:
     """The Values that stand for the leaves, and the arguments with them in place."""
     values: list[Any] = []
 
     def made(x: Any) -> Any:
         data = leaves[len(values)]
         real = np.asarray(data).dtype.kind == "f"
-        value = leaf(data, names[len(values)], requires_grad=real) if real or whole else data
+        value = leaf(data, names[len(values)], requires_grad=real)
         values.append(value)
         return value
 
@@ -306,35 +275,38 @@ def trace_graph(root: Value) -> tuple[Traced, list[Value]]:
     inputs = [x for x in leaves_of(root) if x.requires_grad]
     tracer, walked = Tracer(), Walked()
     tracer.start = 0
+    one = Call(lambda: root, [], inputs, tracer, [root], LEAF)
     whole = np.size(root._data) == 1  # of several numbers there is no one gradient: the forward pass alone
     with enable_grad():
         outs = [root, *(gradients_of(root, [root], inputs, walked) if whole else ())]
-    names = [x.name or f"x{n}" for n, x in enumerate(inputs, 1)]
-    program, origins = program_of(outs, inputs, names, tracer, walked)
-    return Traced(program, origins, LEAF, [whole] * len(inputs), []), inputs
+    one.names = [x.name or f"x{n}" for n, x in enumerate(inputs, 1)]
+    program, origins = program_of(outs, one, walked)
+    return Traced(program, origins, LEAF, [whole] * len(inputs)), inputs
 
 
 def program_of(
-    outs: Sequence[Any], values: Sequence[Any], names_of_values: Sequence[str], tracer: Tracer, walked: Walked,
-    recorded: Recorded | None = None,
-) -> tuple[Program, list[Origin]]:  # fmt: skip
-    """The graph behind some results as a program whose inputs are `values`, what was drawn, and what is captured."""
-    drawn = tracer.drawn_values
+    outs: Sequence[Any], one: Call, walked: Walked, recorded: Recorded | None = None
+) -> tuple[Program, list[Origin]]:
+    """The graph behind some results of a call as a program: its inputs are the leaves of the arguments, the numbers
+    that f changes outside, what was drawn, and what is captured.
+    """
+    drawn, tracer = one.tracer.drawn_values, one.tracer
     stamps = [stamp for stamp, _ in walked.rules]
 
     def about(node: Value) -> tuple[Any, ...]:
         place = bisect.bisect(stamps, node.stamp) - 1
         return walked.rules[place][1] if place >= 0 else None, *_scope(node)[1:]
 
-    recorded = recorded or record(outs, [*values, *drawn], tracer.start, about)
+    recorded = recorded or record(outs, one.sources(), tracer.start, about, tracer.written)
     program, register = recorded.program(), recorded.register
     code = [i._replace(of=register.get(i.of)) if i.of is not None else i for i in program.code]
     assigned = assigned_names(recorded.nodes)
     named = {register[x]: x.name or assigned.get(x) for x in (*drawn, *recorded.captured, *recorded.nodes)}
-    names = {r: name for r, name in (*named.items(), *enumerate(names_of_values)) if name}
+    names = {r: name for r, name in (*named.items(), *enumerate(one.names)) if name}
     slopes = {register[g]: register[of] for g, of in walked.slopes.items() if g in register and of in register}
     origins = [
-        *(Origin("given", i) for i in range(len(values))),
+        *(Origin("given", i) for i in range(len(one.values))),
+        *(Origin("state", held=place) for place, x in zip(one.places, one.states) if x is not None),
         *(Origin("drawn", held=generator, draw=draw) for _, draw, generator in tracer.draws),
         *(Origin("captured", held=x) for x in recorded.captured),
     ]  # fmt: skip

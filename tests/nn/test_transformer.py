@@ -221,7 +221,7 @@ def test_generation_by_a_program_draws_the_same_tokens(options):
                              (np.arange(11), {"top_k": 3}), ([[1], [2]], {"stop": 4})):  # fmt: skip
         want = model.generate(prompt, 14, seed=1, **settings)  # beyond the block too
         np.testing.assert_array_equal(model.generate(prompt, 14, seed=1, compile=True, **settings), want)
-    shapes = {f.__name__: len(program._entries) for (f, _), program in vars(model)["_programs"].items()}
+    shapes = {f.__name__: len(program._versions()) for (f, _), program in vars(model)["_programs"].items()}
     assert shapes == {"_one_more": 2, "_whole_block": 2}  # one for a sequence, one for a batch of two; none a token
 
 

@@ -19,10 +19,10 @@ from autograd.program import interpret
 from autograd.program.backends import BACKENDS, builder_of
 from autograd.program.backends.arrays import with_casts
 from autograd.program.backends.c.compiler import is_here
-from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.passes import optimised
 from autograd.program.trace import trace, trace_graph
+from autograd.program.versions import fetched_aside
 from examples import EXAMPLES
 from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed

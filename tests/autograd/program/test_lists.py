@@ -116,7 +116,7 @@ def compiled(backend):
     if backend not in KEPT:
         KEPT[backend] = compile(scores, backend)
         KEPT[backend](parameters(), 0.5)
-    assert KEPT[backend]._entries
+    assert KEPT[backend]._versions()
     return KEPT[backend]
 
 

@@ -12,10 +12,10 @@ from autograd import OPS
 from autograd.program import interpret
 from autograd.program.backends.numpy_passes import wide_rows
 from autograd.program.core import core, is_core
-from autograd.program.faithful import fetched_aside
 from autograd.program.inputs import take_apart
 from autograd.program.passes import drop_dead, fold, join, open_fused, optimised, share, simplify
 from autograd.program.trace import trace
+from autograd.program.versions import fetched_aside
 from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
 from tests.sweep import sweep

@@ -135,8 +135,8 @@ def test_softmaxes_of_different_lengths_stay_together():
     """The largest of 7 is found in as many steps as the largest of 1, or all that follows would be apart."""
     rows = [some(7, seed) for seed in range(20)]
     f = lambda rows: sum(stable_softmax(row[: 1 + n % 7])[0].log() for n, row in enumerate(rows))  # noqa: E731
-    g = assert_rolled(f, rows, groups=8)
-    assert [i.op.base.name for i in g.program().code].count("max") == 1
+    g = assert_rolled(f, rows, groups=9)  # one for a guard: none of the numbers is NaN
+    assert [i.op.base.name for i in g.program().code].count("max") == 2
 
 
 def test_the_smallest_and_extremes_of_several_groups():
@@ -146,7 +146,7 @@ def test_the_smallest_and_extremes_of_several_groups():
         parts = [(x * x, x.tanh(), x) for x in xs]
         return sum((a * min(a.data, b.data, c.data) + b * max(s.data for s in (b, c))).exp() for a, b, c in parts)
 
-    assert_rolled(f, xs, groups=8)
+    assert_rolled(f, xs, groups=10)
 
 
 def test_equals_share_the_gradient_as_maximum_says():
