@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import keyword
 import linecache
 import os
 import re
@@ -263,10 +264,10 @@ def outside_number(x: Any) -> str:
         return ""
     source = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
     where = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-    for text in _paths(source):
+    for text, path in _paths(source):
         try:
-            found = eval(text, frame.f_globals, frame.f_locals)
-        except Exception:
+            found = _at(path, {**frame.f_globals, **frame.f_locals})
+        except Exception:  # a name that is not there now, or a property that fails
             continue
         is_number = found.__class__ in (float, int, bool) or isinstance(found, np.generic)
         if is_number and (found == x or (found != found and x != x)):
@@ -277,7 +278,7 @@ def outside_number(x: Any) -> str:
 
 
 _COMPOSED = (OURS[1], os.path.join(OURS[0], "ops", ""), os.path.join(OURS[0], "derivatives.py"))
-_PATH = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Dict, ast.expr_context)
+_PATH = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context)
 _SIZES = re.compile(r"\.shape|\.size|\.ndim|\blen\(|\brange\(|\bmean\(|\benumerate\(")
 
 
@@ -299,12 +300,27 @@ def _literals(code: CodeType) -> frozenset[Any]:
 
 
 @functools.cache
-def _paths(source: str) -> tuple[str, ...]:
+def _paths(source: str) -> tuple[tuple[str, ast.expr], ...]:
     """The names, attributes and entries that a line reads, the longest first: `config.rate`, `config`."""
     try:
         tree = ast.parse(source if not source.endswith(":") else f"{source} pass")
-    except SyntaxError:
-        return tuple(re.findall(r"[A-Za-z_][\w.]*(?:\[[^\]()]*\])?", source))
+    except SyntaxError:  # a part of a longer statement
+        found = re.findall(r"[A-Za-z_][\w.]*(?:\[[^\]()]*\])?", source)
+        return tuple((text, ast.parse(text, mode="eval").body) for text in found if not keyword.iskeyword(text))
     parts = [x for x in ast.walk(tree) if isinstance(x, (ast.Name, ast.Attribute, ast.Subscript))]
     simple = [x for x in parts if all(isinstance(y, _PATH) for y in ast.walk(x))]
-    return tuple(sorted({ast.unparse(x) for x in simple}, key=len, reverse=True))
+    return tuple(sorted({ast.unparse(x): x for x in simple}.items(), key=lambda pair: -len(pair[0])))
+
+
+def _at(path: ast.expr, names: dict[str, Any]) -> Any:
+    """What a path leads to; not through a Value, whose attributes are exits."""
+    if isinstance(path, ast.Name):
+        return names[path.id]
+    if isinstance(path, ast.Constant):
+        return path.value
+    if not isinstance(path, (ast.Attribute, ast.Subscript)):
+        raise LookupError
+    x = _at(path.value, names)
+    if hasattr(x, "__apply__"):
+        raise LookupError
+    return getattr(x, path.attr) if isinstance(path, ast.Attribute) else x[_at(path.slice, names)]
