@@ -10,8 +10,12 @@ import os
 import sys
 from typing import Any
 
+import numpy as np
+
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-OURS = tuple(os.path.join(_HOME, package, "") for package in ("autograd", "nn"))
+# Where no line of the caller's is: our packages, and NumPy, whose dispatch and errstate stand between.
+OURS = (*(os.path.join(_HOME, package, "") for package in ("autograd", "nn")),
+        os.path.join(os.path.dirname(np.__file__), ""))  # fmt: skip
 
 
 def user_line(error: BaseException | None = None) -> str | None:

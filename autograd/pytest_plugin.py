@@ -28,7 +28,7 @@ from typing import Any
 import pytest
 
 MARKER = "gradcheck"
-OPTIONS = ("order", "step", "seed", "mode")
+OPTIONS = ("order", "step", "seed", "mode", "rtol", "atol", "allow", "points", "entries", "digits")
 CHECK = "_gradcheck_mark"  # the parameter of a test item that says which of its markers it is for
 INPUT = object()  # stands in the place of an argument that a marker gives
 
@@ -45,8 +45,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(*inputs, order=1, step=None, mode='reverse', seed=None): check the gradient of the test itself, as "
-        "a function, at these inputs, or at its defaults; for a test that takes the fixture, set its options",
+        f"{MARKER}(*inputs, order=1, rtol=None, atol=None, allow=(), points=1, entries=None, …): check the gradient "
+        "of the test itself, as a function, at these inputs, or at its defaults; for a test that takes the fixture, "
+        "set its options",
     )
     said = config.getoption("--gradcheck-seed")
     if said == "random":
@@ -62,22 +63,32 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.fixture
 def gradcheck(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """`gradcheck(f, *inputs, order=1, step=None, mode="reverse", seed=None)`: fail the test if a gradient is wrong."""
+    """`gradcheck(f, *inputs, order=1, rtol=None, allow=(), …)`: fail the test if a gradient is wrong.
+
+    Its options are those of `check_grads`; gradcheck.formula and gradcheck.layer are check_formula and check_layer.
+    """
     settings = _settings(request.node)
 
-    def check(f: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-        __tracebackhide__ = True  # the failure is shown at the line that called
-        return _check(request.config, f, inputs, {**settings, **options}, pytrace=True)
+    def door(how: str, given: int) -> Any:
+        def check(*args: Any, **options: Any) -> Any:
+            __tracebackhide__ = True  # the failure is shown at the line that called
+            mine = {k: v for k, v in settings.items() if how == "check_grads" or k not in ("order", "mode")}
+            return _check(request.config, args[:given], args[given:], {**mine, **options}, pytrace=True, how=how)
 
+        return check
+
+    check = door("check_grads", 1)
+    check.formula, check.layer = door("check_formula", 2), door("check_layer", 1)
     return check
 
 
 def _check(
-    config: pytest.Config, f: Callable[..., Any], inputs: tuple[Any, ...], options: dict[str, Any], pytrace: bool
-) -> Any:
+    config: pytest.Config, functions: tuple[Any, ...], inputs: tuple[Any, ...], options: dict[str, Any], pytrace: bool,
+    how: str = "check_grads",
+) -> Any:  # fmt: skip
     """Check, and fail with the report alone: a traceback through the checker would tell nothing."""
     __tracebackhide__ = True
-    from autograd.check import check_grads
+    from autograd import check as checks
     from autograd.errors import HandgradError
 
     unknown = options.keys() - set(OPTIONS)
@@ -86,10 +97,10 @@ def _check(
     seed = options.get("seed")
     seed = int(config.getoption("--gradcheck-seed")) if seed is None else seed
     try:
-        report = check_grads(f, *inputs, **{**options, "seed": seed})
+        report = getattr(checks, how)(*functions, *inputs, **{**options, "seed": seed})
         trouble = "" if report.ok else str(report) + (f"\n  - again with --gradcheck-seed={seed}" if seed else "")
     except HandgradError as error:
-        if _was_called(f, error):
+        if any(_was_called(f, error) for f in functions if callable(f)):
             raise  # its own frames tell where
         trouble = f"{type(error).__name__}: {error}"
     if trouble:
@@ -151,7 +162,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     inputs, trouble = test.inputs(mark)
     if trouble:
         pytest.fail(trouble, pytrace=False)
-    _check(pyfuncitem.config, test, inputs, {**_settings(pyfuncitem), **mark.kwargs}, pytrace=False)
+    _check(pyfuncitem.config, (test,), inputs, {**_settings(pyfuncitem), **mark.kwargs}, pytrace=False)
     return True
 
 

@@ -16,9 +16,10 @@ from ..graph import made_from
 from ..modes import record_lines
 from ..op import apply
 from ..rules import own_names
+from .breakpoints import ties
+from .options import VERDICTS, WRONG, Options
 from .report import Entry, Part, Report
 from .subject import Subject, cotangents
-from .verdict import KINK, VERDICTS, WRONG
 
 Array = np.ndarray[Any, Any]
 
@@ -26,13 +27,19 @@ MANY = 500  # in a graph of more nodes, ops of the same shape are tried only a f
 LONGEST_RULE = 200  # characters; a rule with large constants in it is not printed
 
 
-def diagnose_wrong(report: Report, subject: Subject, primal: Subject | None = None) -> None:
-    """Write into the report what the wrong numbers look like and which op made them.
+def diagnose_report(report: Report, subject: Subject, primal: Subject | None = None) -> None:
+    """Write into the report what the wrong numbers look like, which op made them, and where a kink is.
 
     Where the function is itself a gradient, `primal` is what it is the gradient of: the rules of its ops are then
     looked at as functions, too.
     """
+    if report.verdict == "kink":
+        if subject.replay is not None:
+            report.diagnosis += _Run(subject).breakpoints()
+        return
     report.diagnosis += _forgotten_g(report, subject) or patterns(report, subject)
+    if subject.replay is None:
+        return
     if not all(np.isfinite(result).all() for result in subject.results if result is not None):
         report.diagnosis.append(
             "the result itself is not finite: run the function under autograd.detect_nan() to see which op made it so"
@@ -40,7 +47,7 @@ def diagnose_wrong(report: Report, subject: Subject, primal: Subject | None = No
         return
     run = _Run(subject)
     trials = []
-    for trial in itertools.chain(run.trials(report.seed), _Run(primal).trials(report.seed, order=2) if primal else ()):
+    for trial in itertools.chain(run.trials(report), _Run(primal).trials(report, order=2) if primal else ()):
         if trial.wrong is not None:
             report.culprit = trial.op.name
             report.diagnosis.append(trial.blame(trial.wrong))
@@ -66,20 +73,22 @@ def _then_why(report: Report, run: _Run, trials: list[_Trial]) -> str:
             ", so a path is missing from the graph: look for .data, float(), detach() or plain NumPy between the "
             "inputs and the result"
         )
-    for trial in trials:
-        if trial.kink is not None:
-            return trial.at_its_kink(trial.kink)
+    if report.tied:
+        return (
+            f", but {run.breakpoints()[0]}: it has no derivative there, and its rule takes one slope of several. Kinks "
+            "may cancel in the result; what the rules take there does not"
+        )
     return " on the values it saw: look for a hook, or detach()"
 
 
 def _forgotten_g(report: Report, subject: Subject) -> list[str]:
     """What to say of a scalar's gradient that is wrong only because what was pulled back was not 1."""
-    if report.mode != "reverse" or any(np.ndim(u) for u in report.cotangents):
+    if report.mode != "reverse" or not report.ours or any(np.ndim(u) for u in report.cotangents):
         return []
     for_one = subject.gradients([1.0] * len(subject.outs))
-    for entries, g in zip(report.parts, for_one):
-        slopes = entries.judged.slope[entries.rows]
-        if g is None or np.size(g) != slopes.size or not np.allclose(np.reshape(g, -1), slopes, rtol=1e-4):
+    for part, g in zip(report.parts, for_one):
+        c = _Compared(part)
+        if g is None or np.size(g) != c.slope.size or not c.is_instead(np.reshape(g, c.slope.shape)):
             return []
     return ["right if the gradient that arrives at the result is 1, and wrong if it is not: does a rule forget g?"]
 
@@ -89,7 +98,7 @@ def _forgotten_g(report: Report, subject: Subject) -> list[str]:
 
 def patterns(report: Report, subject: Subject) -> list[str]:
     """What the ratio of gradient and difference says, input by input."""
-    whole = [_Compared(part) for part in report.parts if part.count == np.prod(part.shape, dtype=int)]
+    whole = [_Compared(part) for part in report.parts if part.count]
     found = []
     for c in whole:
         if c.wrong.any():
@@ -100,19 +109,30 @@ def patterns(report: Report, subject: Subject) -> list[str]:
 
 
 class _Compared:
-    """One input's gradient beside its differences, in the input's shape."""
+    """One input's gradient beside its slopes, in the input's shape if all entries were looked at."""
 
     def __init__(self, part: Part) -> None:
         j, rows = part.judged, part.rows
-        self.name, self.shape = part.name, part.shape
-        self.gradient, self.slope = j.gradient[rows].reshape(part.shape), j.slope[rows].reshape(part.shape)
-        self.error = np.where(np.isfinite(j.error[rows]), j.error[rows], 0.0).reshape(part.shape)
-        self.wrong = (j.verdict[rows] == WRONG).reshape(part.shape)
+        shape = part.shape if part.count == np.prod(part.shape, dtype=int) else (part.count,)
+        self.name, self.shape = part.name, shape
+        self.gradient, self.slope = j.gradient[rows].reshape(shape), j.slope[rows].reshape(shape)
+        self.error = np.where(np.isfinite(j.error[rows]), j.error[rows], 0.0).reshape(shape)
+        self.wrong = (j.verdict[rows] == WRONG).reshape(shape)
+        self.gap = float(np.max(np.abs(self.gradient - self.slope), initial=0.0))
 
-    def like(self, other: Array) -> bool:
-        """Whether the gradient is these numbers instead."""
-        slack = float(3 * self.error.max())
-        return other.shape == self.shape and np.allclose(self.gradient, other, rtol=1e-4, atol=slack)
+    @np.errstate(all="ignore")
+    def explains(self, other: Array) -> bool:
+        """Whether the gradient is these numbers, so nearly that they account for the gap to the slopes."""
+        slack = 0.02 * self.gap + 3 * float(self.error.max(initial=0.0))
+        return other.shape == self.shape and bool(
+            np.max(np.abs(self.gradient - other), initial=0.0) <= slack < 0.5 * self.gap
+        )
+
+    @np.errstate(all="ignore")
+    def is_instead(self, other: Array) -> bool:
+        """Whether these numbers are the slopes where the gradient is not."""
+        slack = 0.02 * self.gap + 3 * float(self.error.max(initial=0.0))
+        return bool(np.max(np.abs(self.slope - other), initial=0.0) <= slack < 0.5 * self.gap)
 
 
 def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterator[str]:
@@ -132,7 +152,7 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         yield f"{c.name}: only {c.name}{index} is wrong; the other {c.wrong.size - 1} entries are right"
     yield from _moved(c, every)
     gap = g - d
-    if g.size > 2 and np.allclose(gap, gap.flat[0], rtol=1e-3, atol=float(3 * c.error.max())):
+    if g.size > 2 and abs(gap.flat[0]) > 0 and c.explains(d + gap.flat[0]):
         yield f"{c.name}: off by {gap.flat[0]:.6g} everywhere: a term is missing, such as a mean or a bias"
 
 
@@ -140,31 +160,33 @@ def _ratios(c: _Compared, subject: Subject) -> Iterator[str]:
     seen = np.abs(c.slope) > 30 * c.error
     if not seen.any() or not c.wrong[seen].all():
         return
-    ratios = c.gradient[seen] / c.slope[seen]
-    if not np.allclose(ratios, ratios[0], rtol=1e-4) or abs(ratios[0]) < 1e-9:
+    r = float(np.vdot(c.gradient[seen], c.slope[seen]) / np.vdot(c.slope[seen], c.slope[seen]))
+    if not c.explains(r * c.slope) or abs(r) < 1e-9:
         return
-    r = float(ratios[0])
-    if abs(r + 1) < 1e-4:
+    if c.explains(-c.slope):
         yield f"{c.name}: the sign is flipped (ratio -1)"
-    elif abs(r - 2) < 1e-3:
+    elif c.explains(2 * c.slope):
         yield f"{c.name}: twice too large: a path counted twice, or a factor ½ forgotten"
-    elif abs(r - 0.5) < 1e-3:
+    elif c.explains(0.5 * c.slope):
         yield f"{c.name}: half of what it should be: one of two paths is lost, or a factor 2"
     for n in sorted({*c.shape, int(np.size(c.gradient)), *_sizes(subject)} - {0, 1}):
-        if abs(r * n - 1) < 1e-4:
+        if c.explains(c.slope / n):
             yield (
                 f"{c.name}: too small by the factor {n}, an axis of the numbers here: a mean where a sum belongs, or a "
                 "missing sum over what it was broadcast to"
             )
-        elif abs(r / n - 1) < 1e-4:
+        elif c.explains(c.slope * n):
             yield f"{c.name}: too large by the factor {n}, an axis of the numbers here: a sum where a mean belongs"
-    yield f"{c.name}: every entry is off by the same factor {r:.6g}"
+    if c.slope.size > 1:
+        digits = max(6, 2 - math.floor(math.log10(abs(r - 1)))) if r != 1 else 6
+        yield f"{c.name}: every entry is off by the same factor {r:.{digits}g}"
 
 
 def _sizes(subject: Subject) -> set[int]:
     """The sizes of axes, and of whole arrays, anywhere in the graph."""
     sizes: set[int] = set()
-    for node in (*subject.sources, *subject.replay.nodes):
+    nodes = (*subject.sources, *(subject.replay.nodes if subject.replay is not None else ()))
+    for node in nodes:
         sizes |= {*np.shape(node._data), int(np.size(node._data))}
     return sizes
 
@@ -172,12 +194,12 @@ def _sizes(subject: Subject) -> set[int]:
 def _moved(c: _Compared, every: list[_Compared]) -> Iterator[str]:
     """The right numbers in the wrong place."""
     for a, b in itertools.combinations(range(len(c.shape)), 2):
-        if c.like(np.swapaxes(c.slope, a, b)):
+        if c.explains(np.swapaxes(c.slope, a, b)):
             yield f"{c.name}: transposed: axes {a} and {b} of the gradient are exchanged"
-    if len(c.shape) > 1 and c.like(np.transpose(c.slope).reshape(c.shape)):
+    if len(c.shape) > 1 and c.explains(np.transpose(c.slope).reshape(c.shape)):
         yield f"{c.name}: transposed: the numbers are right, in the order of the transpose"
     for other in every:
-        if other is not c and other.shape == c.shape and c.like(other.slope):
+        if other is not c and other.shape == c.shape and c.explains(other.slope):
             yield f"{c.name}: this is the gradient of {other.name}: two inputs are swapped"
 
 
@@ -194,16 +216,28 @@ class _Run:
             outs, _ = subject.call()
         self._nodes = made_from(outs, stop=subject.sources)
 
-    def trials(self, seed: int, order: int = 1) -> Iterator[_Trial]:
-        """Each op alone, on the values that it was given, the oldest first."""
+    def breakpoints(self) -> list[str]:
+        """Where the ops are used that stand at a breakpoint."""
+        lines: dict[str, None] = {}
+        for tied in ties(self.subject):
+            at = next(k for k, node in enumerate(self.subject.replay.nodes) if node is tied)
+            line = self._nodes[at].line if at < len(self._nodes) else None
+            lines[f"{tied.op.name} is at a breakpoint" + (f", used in {line}" if line else "")] = None
+        return list(lines)[:3]
+
+    def trials(self, report: Report, order: int = 1) -> Iterator[_Trial]:
+        """Each op alone, on the values that it was given and the gradient that arrived there, the oldest first."""
         tried: dict[Any, int] = {}
-        for node in self._nodes:
+        arrived = self.subject.arrived(report.cotangents) if order == 1 and report.mode == "reverse" else []
+        for k, node in enumerate(self._nodes):
             key = (node.op, tuple(np.shape(getattr(x, "_data", x)) for x in node.inputs))
             tried[key] = tried.get(key, 0) + 1
             if len(self._nodes) > MANY and tried[key] > 3:
                 continue
             if node.op.differentiable and any(map(_is_real, node.inputs)):  # type: ignore[union-attr]
-                yield _Trial(node, seed, order)
+                g = arrived[k] if k < len(arrived) == len(self._nodes) else None
+                g = None if g is None or np.shape(g) != np.shape(node._data) or not np.all(g) else g
+                yield _Trial(node, report.seed, order, g if np.isfinite(1.0 if g is None else g).all() else None)
 
     @property
     def made_before(self) -> str | None:
@@ -221,8 +255,8 @@ class _Run:
 class _Trial:
     """The op of one node alone, and a report on its own rule; to the order 2, on the gradient of that rule."""
 
-    def __init__(self, node: Value, seed: int, order: int = 1) -> None:
-        from .grads import check_subject
+    def __init__(self, node: Value, seed: int, order: int = 1, g: Any = None) -> None:
+        from .api import check_subject
 
         assert node.op is not None
         self.op, self.line, self.order = node.op, node.line, order
@@ -240,7 +274,10 @@ class _Trial:
 
         local = Subject(alone if order == 1 else pulled, [self.plain[i] for i in varied])
         local.names = [self.names[i] for i in varied]
-        self.report = check_subject(local, None, seed, "reverse", diagnose=False)
+        self.g = g
+        g = None if g is None else (g if np.ndim(g) else float(g),)
+        self.report = check_subject(local, Options(seed=seed), weights=g if order == 1 else None, diagnose=False)
+        self.scale = float(g[0]) if g is not None and not np.ndim(g[0]) else 1.0
 
     @property
     def wrong(self) -> Entry | None:
@@ -251,10 +288,6 @@ class _Trial:
     def infinite(self) -> Entry | None:
         """An entry for which the rule gives an infinity, or NaN."""
         return self._first(lambda entry: not math.isfinite(entry.gradient))
-
-    @property
-    def kink(self) -> Entry | None:
-        return self._first(lambda entry: entry.verdict == VERDICTS[KINK])
 
     def _first(self, holds: Callable[[Entry], bool]) -> Entry | None:
         return None if self.report.ok else next(filter(holds, self.report.failures), None)
@@ -268,9 +301,10 @@ class _Trial:
         else:
             what = "whose rule has a wrong gradient of its own"
             gives = f"Does the rule{self._rule_text(worst)} leave the graph (.data, detach())? It gives"
+        digits = max(6, -math.floor(math.log10(abs(worst.ratio - 1)))) if 0 < abs(worst.ratio - 1) < 1 else 6
         return (
-            f"the first op {what} is {self.op.name}{where}. {gives} {worst.gradient:.6g} for "
-            f"{'∇' * (self.order - 1)}{worst.where}; differences give {worst.difference:.6g}"
+            f"the first op {what} is {self.op.name}{where}. {gives} {worst.gradient * self.scale:.{digits}g} for "
+            f"{'∇' * (self.order - 1)}{worst.where}; differences give {worst.difference * self.scale:.{digits}g}"
         )
 
     def zero_times_infinity(self, entry: Entry) -> str:
@@ -278,12 +312,6 @@ class _Trial:
             f", but {self._called} has no finite derivative at {self._number(entry)}, and infinity times a zero that "
             "arrives there, as from a where() that chose the other branch, is NaN. Keep such numbers out of it too: "
             f"write where(..., {entry.input}, 1.0) in the place of {entry.input}"
-        )
-
-    def at_its_kink(self, entry: Entry) -> str:
-        return (
-            f", but {self._called} is at its kink, {self._number(entry)}: it has no derivative there, and its rule "
-            "takes one slope of several. Kinks may cancel in the result; what the rules take there does not"
         )
 
     @property

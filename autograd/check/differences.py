@@ -1,15 +1,11 @@
-"""Derivatives from differences, with an honest error bound; and the search for kinks.
+"""Slopes from differences, each with a bound on its error.
 
-A difference quotient errs twice: it truncates (more with a longer step) and it rounds (more with a shorter one). So
-the first look takes one central difference at the usual compromise, ε^⅓, which is enough for most entries. An entry
-that is not gets a ladder of steps, from far too short to far too long:
+A difference quotient errs twice: it truncates (more with a longer step) and it rounds (more with a shorter one).
 
-    estimate     at each rung, Richardson's extrapolation of two central differences
-    noise        the rounding of the function is measured, not guessed (Moré and Wild's difference tables)
-    choice       the longest step whose estimate agrees, within its noise, with those of all shorter steps (Lepski)
-    kink         a fit of five points, f₀ + bt + ct² + dt³ + k|t|: k stays at a kink and falls as h³ elsewhere
-    cliff        a quotient that grows without end as the step shrinks: the function jumps
-    sides        one-sided derivatives, chosen on the ladder in the same way
+    look     one central difference for each entry: enough where it agrees with the gradient to seven digits
+    ladder   steps from long to short, extrapolated twice (Romberg). The bound is three times what the last
+             extrapolation changed, plus the noise of the function, which is measured: the scatter of the shortest steps
+    lines    of large inputs, random directions in place of single entries
 """
 
 from __future__ import annotations
@@ -20,19 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from .probe import EPS64, Probe, usual_step
+from .probe import EPS64, Probe
 
 Array = np.ndarray[Any, Any]
 
-RUNG = 8.0  # each step of the ladder is so many times the one before
-BEND = 1e-4  # a first look that bends more than this much of the slope is looked at again
-FAINT = 1e-6  # a jump of the slope by less than this much of it is a bend close by, not a kink
-POINTS = np.array([1.0, -1.0, 2.0, -2.0])  # in steps: where a rung of the ladder is evaluated
+STEP = 2e-5  # of the first look, relative to the entry: in a smooth float64 function, ten digits
+RUNG = 8.0  # each step of a ladder is so many times shorter than the one before
+LONGEST, SHORTEST = 0.02, 1e-10
 
 
 @dataclass
 class Look:
-    """The first look: one central difference for each entry."""
+    """One central difference for each entry."""
 
     up: Array  # f(x+h) - f(x)
     down: Array
@@ -51,214 +46,216 @@ def look(probe: Probe, places: Array, step: float | None) -> Look:
     native = step is not None
     x, scale = (probe.x, probe.scale) if places is probe.places else (probe.x[places], probe.scale[places])
     epsilon = probe.epsilon(native)
-    h = usual_step(scale, epsilon) if step is None else np.full(x.shape, step)
-    h = really_added(probe, x, h, native)
+    h = (STEP if epsilon == EPS64 else epsilon ** (1 / 3)) * scale if step is None else np.full(x.shape, step)
+    h = added(probe, x, h, native)
     up, down = probe.entries(places, np.array([x + h, x - h]), native).reshape(2, len(places))
     return Look(up, down, (up - down) / (h + h), (up + down) / h, 4 * epsilon * probe.size / h)
 
 
-def really_added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:
-    """What a step comes to after rounding, in float64 or, for calls and native replays, in the inputs' own dtype."""
+def added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:
+    """What a step is after rounding, in float64 or, for calls in a coarser dtype, in the inputs' own."""
     if probe.epsilon(native) > EPS64:
         dtype = min((s.dtype for s in probe.subject.sources), key=lambda d: d.itemsize)
         return (x + steps).astype(dtype).astype(np.float64) - x
     return (x + steps) - x
 
 
-# --- the ladder ---------------------------------------------------------------------------------------------
+# --- the ladder -----------------------------------------------------------------------------------------------------
 
 
 @dataclass
-class Climb:
+class Slopes:
     """What a ladder of steps gives for some entries."""
 
     slope: Array
-    error: Array  # a bound on the error of the slope
-    left: Array  # one-sided derivatives; NaN where there is none
+    bound: Array  # on the error of the slope
+    left: Array  # one-sided slopes; NaN where there is none
     right: Array
-    jump: Array  # of the slope, where there is a kink; 0 elsewhere
-    one_sided: Array  # the function is defined on one side only
-    steepens: Array  # and is the steeper the shorter the step: the edge of its domain may be nearer than any step
-    still: Array  # no step changed anything
-    longest: Array  # step
-    noise: float  # of the weighted sum
+    kink: Array  # whether the two differ, at every step that could tell
+    edge: Array  # whether the function is defined on one side only
+    steepens: Array  # and is the steeper the shorter the step: the edge may be nearer than any step
+    noise: Array  # of the function
 
 
 @np.errstate(all="ignore")
-def climb(probe: Probe, places: Array) -> Climb:
+def ladder(probe: Probe, places: Array) -> Slopes:
     """Look at some entries with every step that could be the right one."""
     x = probe.x[places]
-    epsilon = probe.epsilon()
-    sigma = noise(probe)
-    h = ladder(x, epsilon)  # (entries, rungs)
-    steps = really_added(probe, x[:, None, None], h[:, :, None] * POINTS)
-    rungs = h.shape[1]
-    values = (x[:, None, None] + steps).reshape(len(x), -1)
-    moved = probe.entries(places, values.T).reshape(rungs, 4, len(x)).T
-    up, down, up2, down2 = np.moveaxis(moved, 1, 0)
-    real = np.where(np.abs(steps[..., 0] / h - 1) < 0.01, h, np.nan)  # rounding swallowed the step
-    rounding = (sigma + epsilon * np.fmax(np.abs(up2), np.abs(down2))) / real
-    near = (up - down) / (steps[..., 0] - steps[..., 1])
-    far = (up2 - down2) / (steps[..., 2] - steps[..., 3])
-    slope, error = longest_consistent((4 * near - far) / 3, 3 * rounding, near)
-    rightward, leftward = (4 * up - up2) / (2 * real), -(4 * down - down2) / (2 * real)
-    right, right_error = longest_consistent(rightward, 4 * rounding, up / real)
-    left, left_error = longest_consistent(leftward, 4 * rounding, -down / real)
-    jump = kink((2 * (up + down) - (up2 + down2) / 2) / real, 6 * rounding)
-    faint = np.abs(right - left) <= 3 * (right_error + left_error) + FAINT * np.maximum(np.abs(left), np.abs(right))
-    jump[faint] = 0.0
-    upright = cliff(near, 3 * rounding)
-    jump = np.where(jump == 0, upright, jump)
-    left, right = _endless(left, upright), _endless(right, upright)
-    has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
-    # At the edge of a domain no step to one side has a value.
-    one_sided = has_right ^ has_left
-    slope = np.where(one_sided, np.where(has_right, right, left), slope)
-    error = np.where(one_sided, np.where(has_right, right_error, left_error), error)
-    upwards = cliff(np.where(has_right[:, None], rightward, leftward), 4 * rounding) != 0
-    return Climb(
-        slope, error, left, right, jump, one_sided, one_sided & upwards, ~np.any(moved, axis=(1, 2)), h[:, -1], sigma
-    )
+    h = rungs(x, probe.epsilon())  # (entries, rungs)
+    up_by, down_by = added(probe, x[:, None], h), -added(probe, x[:, None], -h)
+    values = np.stack([x[:, None] + up_by, x[:, None] - down_by]).transpose(0, 2, 1)  # (2, rungs, entries)
+    up, down = probe.entries(places, values.reshape(-1, len(x))).reshape(2, h.shape[1], len(x)).transpose(0, 2, 1)
+    return fitted(up, down, up_by, down_by, 0.5 * probe.epsilon() * probe.size)
 
 
-def _endless(side: Array, upright: Array) -> Array:
-    """One-sided slopes, infinite where the function jumps or is vertical on that side."""
-    return np.where((upright != 0) & (np.abs(side) > 0.1 * np.abs(upright)), np.copysign(np.inf, side), side)
+def along(probe: Probe, v: Array) -> Slopes:
+    """The same along one line of all entries."""
+    h = rungs(np.ones(1), probe.epsilon())
+    rows = probe.x + np.concatenate([h[0], -h[0]])[:, None] * v
+    up, down = probe.changes(rows).reshape(2, 1, -1)
+    return fitted(up, down, h, h, 0.5 * probe.epsilon() * probe.size)
 
 
-def ladder(x: Array, epsilon: float) -> Array:
-    """Steps for each entry, short to long: from what rounding all but swallows to a part of the entry itself."""
+def rungs(x: Array, epsilon: float) -> Array:
+    """Steps for each entry, long to short: from a part of the entry to what rounding all but swallows."""
     size = np.abs(x)
-    scale = np.where(size > 0, np.clip(size, 1e-290, 1.0), 1e-9)  # zero has no size of its own
-    low = epsilon**0.55 * scale
-    high = 0.03 * np.maximum(1.0, size)
-    rungs = math.ceil(float(np.log(np.max(high / low)) / math.log(RUNG))) + 1 if x.size else 1
-    return low[:, None] * (high / low)[:, None] ** (np.arange(rungs) / max(rungs - 1, 1))
+    high = LONGEST * np.maximum(1.0, size)
+    low = SHORTEST * (epsilon / EPS64) ** 0.5 * np.where(size > 0, np.clip(size, 1e-290, 1.0), 1.0)
+    count = math.ceil(float(np.log(np.max(high / low)) / math.log(RUNG))) + 1 if x.size else 1
+    return high[:, None] * RUNG ** -np.arange(float(count))
 
 
-def longest_consistent(estimates: Array, bounds: Array, cruder: Array) -> tuple[Array, Array]:
-    """For each row, the estimate of the longest step that agrees with those of all shorter ones; and its bound.
+def fitted(up: Array, down: Array, up_by: Array, down_by: Array, least: float) -> Slopes:
+    """Slopes and bounds from the changes at each rung, (entries, rungs), long steps first."""
+    h = (up_by + down_by) / 2
+    quotients = (up - down) / (up_by + down_by)
+    noise = _noise(up, down, quotients, h, least)
+    slope, bound = _best(quotients, noise[:, None] / h, 2)
+    right, right_bound = _best(up / up_by, 2 * noise[:, None] / h, 1)
+    left, left_bound = _best(-down / down_by, 2 * noise[:, None] / h, 1)
+    jumps = [_jumps(changes, least) for changes in (up, down)]
+    right = np.where(jumps[0], np.copysign(np.inf, up[:, -1]), right)
+    left = np.where(jumps[1], np.copysign(np.inf, -down[:, -1]), left)
+    has_right, has_left = np.isfinite(up).any(1), np.isfinite(down).any(1)
+    edge = np.array(has_right ^ has_left)
+    slope = np.where(edge, np.where(has_right, right, left), slope)
+    bound = np.where(edge, np.where(has_right, right_bound, left_bound), bound)
+    quotient: Array = np.abs(np.where(np.asarray(has_right)[:, None], up / up_by, down / down_by))
+    shortest = quotient[:, -3:]
+    steepens = np.array(edge & np.all(shortest[:, 1:] > 1.5 * shortest[:, :-1], axis=1))
+    kink = _kinked((up + down) / h, noise[:, None] / h, slope)
+    kink |= jumps[0] | jumps[1]
+    return Slopes(slope, bound, left, right, kink, edge, steepens, noise)
 
-    `cruder` are the quotients that the estimates were extrapolated from.
+
+def _noise(up: Array, down: Array, quotients: Array, h: Array, least: float) -> Array:
+    """How far rounding moves the function: the scatter of the quotients at the shortest steps, back in its units."""
+    changes = (np.abs(np.diff(quotients, axis=1)) * h[:, 1:])[:, -4:]
+    scatter = np.max(np.where(np.isfinite(changes), changes, 0.0), axis=1, initial=0.0)
+    # A function that stands still for short steps (float32 inside, say) rounds by as much as its smallest jump.
+    moved = np.abs(np.concatenate([up, down], axis=1))
+    waits = ((up[:, -1] == 0) & (down[:, -1] == 0)) & np.isfinite(moved).all(1)
+    smallest = np.min(np.where(moved > 0, moved, np.inf), axis=1)
+    jump = np.where(waits & np.isfinite(smallest), smallest, 0.0)
+    return np.maximum(np.maximum(scatter, jump), least)
+
+
+def _jumps(changes: Array, least: float) -> Array:
+    """Whether the function jumps: it changes by as much, however short the step."""
+    shortest = np.abs(changes[:, -3:])
+    smallest = shortest.min(axis=1)
+    return np.asarray((smallest > 0.3 * shortest.max(axis=1)) & (smallest > 1e3 * least))
+
+
+def _best(quotients: Array, noise: Array, order: int) -> tuple[Array, Array]:
+    """The extrapolated slope with the smallest bound: three times what its last extrapolation changed, plus noise.
+
+    order  of the error that is taken away first: 2 for central differences, 1 for one-sided ones
     """
-    valid = np.isfinite(estimates) & np.isfinite(bounds)
-    low = np.maximum.accumulate(np.where(valid, estimates - bounds, -np.inf), axis=1)
-    high = np.minimum.accumulate(np.where(valid, estimates + bounds, np.inf), axis=1)
-    good = valid & (low <= high)
-    last = good.shape[1] - 1 - np.argmax(good[:, ::-1], axis=1)
-    rows = np.arange(len(estimates))
-    found = good[rows, last]
-    # Its truncation is bounded by what the step before it says; the shortest of all asks the next longer one.
-    first = np.argmax(valid, axis=1)
-    other = np.where(last > first, last - 1, np.minimum(last + 1, good.shape[1] - 1))
-    truncation = np.abs(estimates[rows, last] - estimates[rows, other])
-    alone = np.abs(estimates - cruder)[rows, last]  # no other step stays within the domain
-    error = bounds[rows, last] + np.where(np.isfinite(truncation), truncation, alone)
-    return np.where(found, estimates[rows, last], np.nan), np.where(found, error, np.inf)
+    best, bound = np.full(len(quotients), np.nan), np.full(len(quotients), np.inf)
+    column = quotients
+    for level in range(3 if order == 2 else 1):  # a one-sided slope may be that of x ** 1.5, which has no such series
+        if column.shape[1] < 2:
+            break
+        factor = RUNG ** (order * (level + 1))
+        finer, coarser = column[:, 1:], column[:, :-1]
+        refined = (factor * finer - coarser) / (factor - 1) if level < 2 else finer
+        error = 3 * np.abs(refined - (finer if level < 2 else coarser)) + 3 * noise[:, level + 1 :]
+        error = np.where(np.isfinite(error) & np.isfinite(refined), error, np.inf)
+        error = np.where(_consistent(refined, error), error, np.inf)
+        at = np.argmin(error, axis=1)
+        rows = np.arange(len(best))
+        better = error[rows, at] < bound
+        best, bound = np.where(better, refined[rows, at], best), np.where(better, error[rows, at], bound)
+        column = refined
+    return best, bound
 
 
-def kink(jumps: Array, bounds: Array) -> Array:
-    """For each row, the jump of the slope if there is a kink, else 0.
+def _consistent(estimates: Array, errors: Array) -> Array:
+    """Whether each estimate agrees with those of all shorter steps: a long step may see another slope, far from x."""
+    known = np.isfinite(errors)
+    low = np.where(known, estimates - errors, -np.inf)[:, ::-1]
+    high = np.where(known, estimates + errors, np.inf)[:, ::-1]
+    return (np.maximum.accumulate(low, axis=1) <= np.minimum.accumulate(high, axis=1))[:, ::-1]
 
-    At a kink the fitted jump stays as the step shrinks (or grows: a cusp, a step); elsewhere it falls as h³. It must
-    be seen on three rungs on end, and by every shorter step that could see it: a kink close by is not a kink here.
-    """
+
+def _kinked(jumps: Array, noise: Array, slope: Array) -> Array:
+    """Whether the slope jumps: the jump stays (or grows) as the step shrinks, as far as noise lets it be seen."""
     size = np.abs(jumps)
-    seen = np.isfinite(size) & (size > 4 * bounds)
-    found = np.zeros(len(jumps))
-    for j in reversed(range(jumps.shape[1] - 2)):  # the shortest that fits has the last word
-        first, second, third = size[:, j : j + 3].T
-        fits = seen[:, j : j + 3].all(axis=1) & (third > 30 * bounds[:, j + 2])
-        fits &= (first / second > 0.4) & (first / second < 1.2 * RUNG)
-        fits &= (second / third > 0.4) & (second / third < 1.2 * RUNG)
-        could_see = np.isfinite(size[:, :j]) & (4 * bounds[:, :j] < 0.3 * first[:, None])
-        fits &= (~could_see | (size[:, :j] > 0.4 * first[:, None])).all(axis=1)
-        found[fits] = jumps[fits, j]
+    seen = np.isfinite(size) & (size > 12 * noise) & (size > 1e-6 * np.abs(slope)[:, None])
+    found = np.zeros(len(jumps), dtype=bool)
+    for row in np.flatnonzero(seen.any(axis=1)):
+        last = int(np.flatnonzero(seen[row])[-1])  # the shortest step that sees one
+        if last < 2 or not seen[row, last - 2 : last + 1].all():
+            continue
+        if 12 * noise[row, last + 1 :].min(initial=np.inf) < 0.3 * size[row, last]:
+            continue  # a shorter step could have seen it, and does not: the kink is near by
+        first, second, third = size[row, last - 2 : last + 1]
+        found[row] = third > 0.4 * second and second > 0.4 * first
     return found
 
 
-def cliff(slopes: Array, bounds: Array) -> Array:
-    """For each row, the slope at the shortest step if the function jumps or is vertical there, else 0.
+# --- lines ----------------------------------------------------------------------------------------------------------
 
-    Then the difference quotient grows and grows as the step shrinks, on each of the three shortest rungs.
-    """
-    shortest = np.argsort(~np.isfinite(slopes), axis=1, kind="stable")[:, :3]
-    three, bound = (np.take_along_axis(array, shortest, axis=1) for array in (slopes, bounds))
-    if three.shape[1] < 3:
-        return np.zeros(len(slopes))
-    steep = np.abs(three)
-    grows = (steep[:, 0] > 1.8 * steep[:, 1]) & (steep[:, 1] > 1.8 * steep[:, 2])
-    return np.where(np.isfinite(three).all(axis=1) & (steep > 30 * bound).all(axis=1) & grows, three[:, 0], 0.0)
+LINES = 8
+FEW = 300  # entries, up to which each is looked at
 
 
-SPACINGS = (64.0, 1e6, 1e9, 1e12)  # of the points of a difference table, in rounding units
-TABLE = np.arange(8.0)
-CENTRES = (-3.5, 40.0, -40.0)  # where tables stand: a jump of the function spoils only one
+def line(rng: np.random.Generator, scale: Array) -> Array:
+    """A random direction whose entries are all of about one size, so that none is overlooked and no two cancel."""
+    return rng.uniform(0.7, 1.4, scale.size) * rng.choice([-1.0, 1.0], scale.size) * scale
 
 
-def noise(probe: Probe) -> float:
-    """The rounding error of the weighted sum, measured: from tables of differences along one random direction.
+class Lines:
+    """A gradient held against differences along random lines; and the entries to which one that fails leads."""
 
-    Differences of a smooth function die out from order to order, those of noise do not (Moré and Wild, 2011). Rounding
-    may also come in steps, as when a large number is added and taken away again: so tables of several spacings, up to
-    where the function itself turns between two points.
-    """
-    x = probe.x
-    epsilon = probe.epsilon()
-    signs = np.where(np.random.default_rng(x.size).random(x.size) < 0.5, -1.0, 1.0)
-    own = np.where(np.isfinite(x), np.where(x == 0, 1.0, np.abs(x)), 0.0) * signs
-    spacings = epsilon * np.array([s for s in SPACINGS if s * epsilon < 1e-3])
-    points = (spacings[:, None, None] * (TABLE + np.array(CENTRES)[:, None])).reshape(-1, 1)
-    tables = probe.changes(x + points * own).reshape(len(spacings), len(CENTRES), len(TABLE))
-    largest = 0.5 * epsilon * probe.size
-    for i, group in enumerate(tables):
-        measured = float(np.median([noise_of(table) for table in group]))
-        if i and _turns(tables[i - 1], group, spacings[i] / spacings[i - 1], largest, measured):
-            break
-        largest = max(largest, measured)
-    return max(largest, 1e-300)
+    def __init__(self, probe: Probe, gradient: Array, relative: float, seed: int) -> None:
+        self.probe, self.relative = probe, relative
+        self.gradient = np.where(np.isfinite(probe.x), gradient, 0.0)
+        self.rng = np.random.default_rng(seed)
+        self.scale = np.where(np.isfinite(probe.x), probe.scale, 0.0)
+        self.resolution = 0.0  # the largest error of one entry that these lines would miss
 
+    @np.errstate(all="ignore")
+    def suspects(self, most: int = 5) -> list[int]:
+        """Entries at fault, at most so many: none if the gradient agrees along every line."""
+        found: list[int] = []
+        vs = np.array([line(self.rng, self.scale) for _ in range(LINES)])
+        gaps, slacks = self._try(vs)
+        self.resolution = float(np.max(slacks)) / 0.7
+        for v, gap, slack in zip(vs, gaps, slacks, strict=True):
+            while gap > slack and len(found) < most:
+                place = self._halve(np.flatnonzero(v))
+                if place in found:
+                    break
+                found.append(place)
+                # From here on the others are looked for: this entry's own slope takes the place of its gradient.
+                self.gradient[place] = ladder(self.probe, np.array([place])).slope[0]
+                ((gap,), (slack,)) = self._try(v[None])
+        return sorted(found)
 
-def _turns(closer: Array, wider: Array, ratio: float, known: float, measured: float) -> bool:
-    """Whether what looks like noise in wider tables is the function itself, which closer ones still resolve.
+    def _try(self, vs: Array) -> tuple[Array, Array]:
+        """For each line, how far the gradient is from the slope, and how far it may be."""
+        probe, h = self.probe, STEP if self.probe.epsilon() == EPS64 else self.probe.epsilon() ** (1 / 3)
+        up, down = probe.changes(np.concatenate([probe.x + h * vs, probe.x - h * vs])).reshape(2, len(vs))
+        expected = vs @ self.gradient
+        norm = np.sqrt((vs * vs) @ (self.gradient * self.gradient))
+        slack = 0.03 * self.relative * norm + 4 * probe.epsilon() * (probe.size + norm * h) / h
+        gap = np.abs((up - down) / (2 * h) - expected)
+        for i in np.flatnonzero(~(gap <= slack)):
+            slopes = along(probe, vs[i])
+            gap[i] = abs(float(slopes.slope[0]) - expected[i])
+            slack[i] = max(slack[i], float(slopes.bound[0]))
+            gap[i] = np.inf if np.isnan(gap[i]) else gap[i]
+        return gap, slack
 
-    Its second differences grow with the square of the spacing, so those of the closer tables predict it; or there is
-    nothing but noise in the wider tables where the closer ones show next to none.
-    """
-    bend, close = (float(np.median(size)) for size in (np.abs(np.diff(closer, 2)).max(axis=1), np.ptp(closer, axis=1)))
-    predicted = bend > 8 * known and bend * ratio**2 > 0.1 * measured
-    return predicted or (close > 30 * known and measured > 0.1 * float(np.median(np.ptp(wider, axis=1))))
-
-
-def noise_of(table: Array) -> float:
-    """The noise in equally spaced values; 0 if what differs is smooth."""
-    if not np.isfinite(table).all():
-        return 0.0
-    sigmas = []
-    for order in range(2, 7):
-        differences = np.diff(table, order)
-        gamma = math.factorial(order) ** 2 / math.factorial(2 * order)
-        sigmas.append(math.sqrt(gamma * float(np.mean(differences**2))))
-        both_signs = bool((differences > 0).any() and (differences < 0).any())
-        if len(sigmas) >= 3 and both_signs and max(sigmas[-3:]) <= 4 * min(sigmas[-3:]):
-            return sigmas[-3]
-    return 0.0
-
-
-# --- the Taylor remainder -----------------------------------------------------------------------------------
-
-
-def taylor_slope(probe: Probe, gradient: Array, seed: int) -> float | None:
-    """How fast `f(x + tv) - f(x) - t g·v` falls with t: with slope 2 if g is the gradient, 1 if it is not.
-
-    None where rounding hides the answer (a linear function has no remainder at all).
-    """
-    v = np.random.default_rng(seed).choice([-1.0, 1.0], probe.x.shape) * np.maximum(1e-3, np.abs(probe.x))
-    v = np.where(np.isfinite(v), v, 0.0)
-    slope = float(gradient @ v)
-    t = 2.0 ** -np.arange(4, 16)
-    remainder = np.abs(probe.changes(probe.x + t[:, None] * v) - t * slope)
-    seen = np.isfinite(remainder) & (remainder > 100 * probe.epsilon() * probe.size)
-    if seen.sum() < 4 or not math.isfinite(slope):
-        return None
-    return float(np.polyfit(np.log(t[seen]), np.log(remainder[seen]), 1)[0])
+    def _halve(self, places: Array) -> int:
+        """The entry to which a failing line leads: halved, towards the half that fails by more, down to one."""
+        while places.size > 1:
+            halves = places[: places.size // 2], places[places.size // 2 :]
+            vs = np.zeros((2, self.scale.size))
+            for v, half in zip(vs, halves, strict=True):
+                v[half] = line(self.rng, self.scale[half])
+            gaps, slacks = self._try(vs)
+            places = halves[int(np.argmax(gaps / np.maximum(slacks, 1e-300)))]
+        return int(places[0])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..op import shape_of
+from ..program.program import Instruction
 from ..program.replay import Replay
 from .subject import Array, Subject
 
@@ -39,6 +40,7 @@ class Probe:
             self.weights = tuple([None if u is None else 1.0 for u in weights])
         self._weights_in_rows = [None if u is None else np.asarray(u).reshape(-1) for u in self.weights]
         self.replay: Replay | None = subject.replay  # None: it cannot be trusted
+        self.code: list[Instruction] | None = None  # the recorded run with its choices kept: `breakpoints.frozen`
         self.calls_are_native = True  # made with the inputs' own dtypes
         data = [s._data for s in subject.sources]
         self.x = in_a_row(data)
@@ -55,7 +57,7 @@ class Probe:
         if not math.isfinite(self.size):
             self._measure_finite_results()
         self.coarse = coarsest_unit(*data, *subject.results)
-        self.before = self._in_float64() if self.coarse > EPS64 else subject.results
+        self.before = self._in_float64() if self.coarse > EPS64 and self.replay else subject.results
         self.engine = self.unweighted(pulled)  # its gradient
 
     def _measure_finite_results(self) -> None:
@@ -110,21 +112,25 @@ class Probe:
         slack = self.coarse * np.abs(again).max(initial=0.0)
         return np.allclose(self.engine, again, rtol=1e3 * self.coarse, atol=slack, equal_nan=True)
 
-    def rounding(self, places: Array, slope: Array, error: Array) -> Array:
-        """How far rounding may have moved the engine's gradient at some places, where the slope is known to `error`.
-
-        In a coarse dtype: as far as it is from the engine's answer for the same inputs in float64, if that is right.
-        In float64: as far as any gradient of the same input moves if every number recorded is off by its last digit.
+    def rounding(self, places: Array, slope: Array) -> Array:
+        """How far rounding may have moved a gradient in a coarse dtype: as far as it is from the engine's answer for
+        the same inputs in float64, if that is the slope.
         """
-        if self.coarse == EPS64:
-            return 8 * self.largest_of_input(self._wobble, places)
-        fine = self.fine_engine
+        fine = self.fine_engine if self.coarse > EPS64 else None
         if fine is None:
             return np.zeros(places.shape)
         native, fine = self.engine[places], fine[places]
         off = np.abs(native - fine)
-        right = np.abs(fine - slope) <= 3 * error + 1e-6 * np.maximum(np.abs(fine), np.abs(slope)) + 1e-3 * off
+        right = np.abs(fine - slope) <= 1e-6 * np.maximum(np.abs(fine), np.abs(slope)) + 1e-3 * off
         return 4 * finite_or_zero(np.where(right, off, 0.0))
+
+    def wobble(self, places: Array) -> Array:
+        """How far the gradients of the same input move if every number recorded is off by its last digit."""
+        return self.largest_of_input(self._wobble, places)
+
+    def freeze(self, code: list[Instruction]) -> None:
+        """From here on, replay the branches that were taken."""
+        self.code = code
 
     def largest_of_input(self, sizes: Array, places: Array) -> Array:
         """For some places, the largest of the sizes that belong to the same input."""
@@ -138,12 +144,15 @@ class Probe:
 
     @functools.cached_property
     def _wobble(self) -> Array:
-        """How far the gradient moves if every number that was recorded is off by its last digit."""
+        """How far the gradient moves if every number that was recorded is off by its last digit, or every input is."""
         rng = np.random.default_rng(self.x.size)
         moved = np.zeros(self.x.size)
         for _ in range(3):
-            jittered = self.unweighted(self.subject.jittered(self.pulled_with, rng))
-            moved = np.maximum(moved, finite_or_zero(np.abs(jittered - self.engine)))
+            near = self.by_source(self.x * (1.0 + self.coarse * rng.choice([-1, 1], self.x.size)), native=True)
+            jittered = self.subject.jittered(self.pulled_with, rng), self._gradient_at(near)
+            for found in (None if jittered[0] is None else self.unweighted(jittered[0]), jittered[1]):
+                if found is not None:
+                    moved = np.maximum(moved, finite_or_zero(np.abs(found - self.engine)))
         return moved
 
     @functools.cached_property
@@ -155,13 +164,6 @@ class Probe:
         """The engine's gradient at other inputs; None if the function does not work there."""
         pulled = self.subject.at(data, lambda: self.subject.gradients_again(self.pulled_with))
         return None if pulled is None else self.unweighted(pulled)
-
-    @functools.cached_property
-    def largest_inside(self) -> float:
-        """The size of the largest number on the way from inputs to results: what rounding inside is measured by."""
-        nodes = self.subject.replay.nodes
-        sizes = [np.abs(n._data) for n in nodes if np.size(n._data) and n.dtype.kind == "f"]
-        return max((float(np.max(s, where=np.isfinite(s), initial=0.0)) for s in sizes), default=0.0)
 
     # --- perturbations --------------------------------------------------------------------------------------
 
@@ -220,7 +222,7 @@ class Probe:
         assert self.replay is not None
         total: Any = None
         before = self.subject.results if native else self.before
-        for out, old, u in zip(self.replay.run(rows, given), before, self._weights_in_rows):
+        for out, old, u in zip(self.replay.run(rows, given, self.code), before, self._weights_in_rows):
             if out is None or u is None:
                 continue
             change = (out - old).reshape(rows, u.size)

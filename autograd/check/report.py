@@ -1,8 +1,13 @@
-"""What a check found: a verdict, and for each entry both numbers, their ratio and why."""
+"""What a check found: a verdict, and for each entry both numbers, their ratio and why.
+
+    entry  handgrad        measured ± bound  handgrad / measured  verdict
+    x[0]   0.66666667  1.00000000 ± 3e-11              0.6666667  wrong
+"""
 
 from __future__ import annotations
 
 import functools
+import html
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,25 +16,26 @@ from typing import Any
 import numpy as np
 
 from ..errors import counted, printable
-from .verdict import VERDICTS, Judged
+from .options import DEFAULT, VERDICTS, Options
+from .verdict import Judged
 
 SHOWN = 8  # rows of the table
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One number of one input: the gradient that was checked, the difference quotient, and the verdict."""
+    """One number of one input: the gradient that was checked, the slope that was measured, and the verdict."""
 
     input: str
     index: tuple[int, ...]
     gradient: float
     difference: float
-    error: float  # a bound on the error of the difference
+    error: float  # a bound on the error of the difference; 0 if it was computed in 90 digits
     verdict: str
     left: float = float("nan")  # one-sided derivatives, at a kink or the edge of a domain
     right: float = float("nan")
     order: int = 1
-    engine: float | None = None  # the engine's own gradient, where a formula is checked
+    point: int = 1  # 2 and up: a random point
 
     @property
     def ratio(self) -> float:
@@ -48,7 +54,8 @@ class Entry:
     @property
     def where(self) -> str:
         """The entry as a person would write it: `w[0, 2]`."""
-        return f"{self.input}[{', '.join(map(str, self.index))}]" if self.index else self.input
+        place = f"{self.input}[{', '.join(map(str, self.index))}]" if self.index else self.input
+        return place if self.point == 1 else f"{place} at point {self.point}"
 
 
 @dataclass(eq=False)
@@ -60,8 +67,8 @@ class Part:
     judged: Judged
     start: int
     stop: int
-    engine: Any = None
     order: int = 1
+    point: int = 1
 
     @functools.cached_property
     def rows(self) -> slice:
@@ -75,7 +82,6 @@ class Part:
     def entries(self, failing: bool = False) -> Iterator[Entry]:
         """The findings one by one: all, or those that did not pass."""
         j = self.judged
-        engine = None if self.engine is None else np.reshape(self.engine, -1)
         for i in range(self.rows.start, self.rows.stop):
             if failing and not j.verdict[i]:
                 continue
@@ -83,8 +89,7 @@ class Part:
             index = tuple(int(n) for n in np.unravel_index(place, self.shape)) if self.shape else ()
             yield Entry(
                 self.name, index, float(j.gradient[i]), float(j.slope[i]), float(j.error[i]),
-                VERDICTS[j.verdict[i]], *j.sides.get(i, (math.nan, math.nan)), self.order,
-                None if engine is None else float(engine[place]),
+                VERDICTS[j.verdict[i]], *j.sides.get(i, (math.nan, math.nan)), self.order, self.point,
             )  # fmt: skip
 
 
@@ -111,13 +116,15 @@ class Report:
     notes: list[str] = field(default_factory=list)
     diagnosis: list[str] = field(default_factory=list)  # of a wrong gradient: the pattern, and the op at fault
     culprit: str | None = None  # the op whose own rule disagrees, by name
-    taylor: float | None = None  # slope of the Taylor remainder: 2 right, 1 wrong
     cotangents: tuple[Any, ...] = field(default=(), repr=False)  # the results' weights, 1 for a single scalar
+    options: Options = field(default=DEFAULT, repr=False)
+    ours: bool = True  # whether the gradient is handgrad's, and not the user's own
+    tied: list[str] = field(default_factory=list)  # the ops that stand at a breakpoint
 
     @property
     def ok(self) -> bool:
-        """Whether every entry passed; `if report:` means the same."""
-        return self.verdict == "pass"
+        """Whether every entry passed, or has a verdict that the caller allows; `if report:` means the same."""
+        return self.verdict == "pass" or self.verdict in self.options.allow
 
     def __bool__(self) -> bool:
         return self.ok
@@ -141,16 +148,14 @@ class Report:
     @property
     @np.errstate(all="ignore")
     def worst(self) -> float:
-        """The largest gap between gradient and difference, relative to the larger of the two and its input's scale."""
+        """The largest gap between gradient and slope, relative to the larger of the two and its input's scale."""
         gaps = [0.0]
         for part in self.parts:
             gradient, slope = part.judged.gradient[part.rows], part.judged.slope[part.rows]
-            same = gradient == slope
-            if part.judged.zero is not None:  # beside a zero, rounding does not count as a gap
-                same |= part.judged.zero[part.rows]
             if gradient.size:
                 size = np.maximum(np.abs(slope), np.max(np.abs(gradient)))
-                gap = np.where(same, 0.0, np.abs(gradient - slope) / size)
+                gap = np.abs(gradient - slope)
+                gap = np.where((gap == 0) | part.judged.zero[part.rows], 0.0, gap / size)
                 gaps.append(float(np.nanmax(gap)) if np.isfinite(gap).any() else float("nan"))
         return max(gaps)
 
@@ -159,23 +164,41 @@ class Report:
 
     def lines(self) -> list[str]:
         """The report as text."""
+        lines = [self.first_line]
+        if self.verdict == "pass":
+            lines.append(f"  largest relative gap {self.worst:.1e}")
+        elif self.failures:
+            lines += _table(self.rows())
+            if len(self.failures) > SHOWN:
+                lines.append(f"  … and {len(self.failures) - SHOWN:,} more")
+        return lines + [f"  - {text}" for text in self.remarks()]
+
+    @property
+    def first_line(self) -> str:
+        """The verdict, and all that is needed to follow and to repeat the check."""
         inputs = len({part.name for part in self.parts})
         what = f"{counted(self.count, 'entry', 'entries')} of {counted(inputs, 'input')}"
         order = f", order {self.order}" if self.order > 1 else ""
         mode = f", {self.mode} mode" if self.mode != "reverse" else ""
-        lines = [f"{self.function}: {self.verdict}  ({what}{order}{mode}, seed {self.seed})"]
-        if self.ok:
-            lines.append(f"  largest relative gap {self.worst:.1e}")
-        elif self.failures:
-            lines += _table(self.failures)
-        lines += [f"  - {text}" for text in (*self.diagnosis, *self._kinks(), *self._taylor(), *self.notes)]
-        if not self.ok and self.cotangents:
-            lines.append(f"  - {_weights(self.cotangents)}to repeat: seed={self.seed}")
-        return lines
+        weights = "" if self.verdict == "nondeterministic" else _weights(self.cotangents)
+        allowed = ", as allowed" if self.ok and self.verdict != "pass" else ""
+        return f"{self.function}: {self.verdict}{allowed}  ({what}{order}{mode}, seed {self.seed}{weights})"
 
-    def _taylor(self) -> Iterator[str]:
-        if self.verdict == "wrong" and self.taylor is not None:
-            yield f"the Taylor remainder falls with slope {self.taylor:.2f} (2: the gradient is right, 1: it is wrong)"
+    def remarks(self) -> list[str]:
+        """The sentences below the numbers."""
+        return [*self.diagnosis, *self._kinks(), *self.notes]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The failing entries in columns, the worst first, below their headings."""
+        who = "handgrad" if self.ours else "yours"
+        rows: list[tuple[str, ...]] = [("entry", who, "measured ± bound", f"{who} / measured", "verdict")]
+        for e in self.failures[:SHOWN]:
+            digits = _digits(e.gradient, e.difference)
+            known = "exact" if e.error == 0 else f"± {e.error:.0e}"
+            name = e.where if e.order == 1 else f"∇{e.where}"
+            rows.append((name, f"{e.gradient:.{digits}g}", f"{e.difference:.{digits}g} {known}",
+                         f"{e.ratio:.{digits}g}", e.verdict))  # fmt: skip
+        return rows
 
     def _kinks(self) -> Iterator[str]:
         for entry in self.failures:
@@ -188,34 +211,63 @@ class Report:
                 )
                 break
 
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        first, *others = self.rows() if self.failures else [()]
+        head = "".join(f"<th style='text-align:left'>{html.escape(c)}</th>" for c in first)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(c)}</td>" for c in row) + "</tr>" for row in others)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if others else ""
+        notes = "".join(f"<li>{html.escape(text)}</li>" for text in self.remarks())
+        gap = f"<p>largest relative gap {self.worst:.1e}</p>" if self.verdict == "pass" else ""
+        sign = "✓" if self.ok else "✗"
+        return f"<div><p><b>{sign} {html.escape(self.first_line)}</b></p>{gap}{table}<ul>{notes}</ul></div>"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, for `handgrad check --json`."""
+        return {
+            "function": self.function, "verdict": self.verdict, "ok": self.ok, "entries": self.count,
+            "gap": self.worst if math.isfinite(self.worst) else None, "seed": self.seed, "order": self.order,
+            "culprit": self.culprit, "remarks": self.remarks(),
+            "failures": [
+                {"entry": e.where, "gradient": _or_text(e.gradient), "measured": _or_text(e.difference),
+                 "bound": _or_text(e.error), "verdict": e.verdict} for e in self.failures
+            ],
+        }  # fmt: skip
+
+
+def _or_text(x: float) -> Any:
+    return x if math.isfinite(x) else str(x)
+
+
+def _digits(one: float, other: float) -> int:
+    """So many digits that two numbers look different if they are."""
+    size, gap = max(abs(one), abs(other)), abs(one - other)
+    if not (0 < gap < math.inf and size > 0):
+        return 8
+    return min(17, max(8, 3 - math.floor(math.log10(gap / size))))
+
 
 def _gap(e: Entry) -> float:
     gap = abs(e.gradient - e.difference)
     return gap if gap == gap else float("inf")
 
 
-def _table(entries: list[Entry]) -> list[str]:
-    """The failing entries in columns, the worst first."""
-    formula = any(e.engine is not None for e in entries)
-    rows = [("entry", "gradient", *(("engine",) if formula else ()), "difference", "ratio", "verdict")]
-    for e in entries[:SHOWN]:
-        name = e.where if e.order == 1 else f"∇{e.where}"
-        engine = (f"{e.engine:.8g}",) if formula and e.engine is not None else ()
-        rows.append((name, f"{e.gradient:.8g}", *engine, f"{e.difference:.8g}", f"{e.ratio:.6g}", e.verdict))
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  " + "  ".join(f"{c:<{w}}" if i in (0, len(row) - 1) else f"{c:>{w}}"
-                              for i, (c, w) in enumerate(zip(row, widths))).rstrip() for row in rows]  # fmt: skip
-    if len(entries) > SHOWN:
-        lines.append(f"  … and {len(entries) - SHOWN:,} more")
+    last = len(widths) - 1
+    lines = []
+    for row in rows:
+        cells = [f"{c:<{w}}" if i in (0, last) else f"{c:>{w}}" for i, (c, w) in enumerate(zip(row, widths))]
+        lines.append("  " + "  ".join(cells).rstrip())
     return lines
 
 
 def _weights(cotangents: tuple[Any, ...]) -> str:
-    """What the results were weighted with, the first words of a note; nothing where that was 1."""
+    """What the results were weighted with; nothing where that was 1."""
     shown = []
     for u in cotangents:
         if u is not None:
             flat = np.reshape(u, -1)
-            some = ", ".join(f"{w:.4g}" for w in flat[:4])
+            some = ", ".join(f"{w:.10g}" for w in flat[:4])
             shown.append(f"[{some}{', …' if flat.size > 4 else ''}]" if np.ndim(u) else some)
-    return "" if shown == ["1"] else f"results weighted with {' and '.join(shown)}; "
+    return "" if shown in (["1"], []) else f"; results weighted with {' and '.join(shown)}"

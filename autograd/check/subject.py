@@ -6,18 +6,20 @@ import functools
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..derivatives import Trace
+from ..derivatives import Trace, note_lists
+from ..digits import NoDigits
 from ..engine import Value, walk
 from ..errors import DataError
 from ..gradients import refuse_stale, run_leaf_hooks
 from ..graph import made_from
 from ..modes import enable_grad, modes
-from ..plain import as_plain
+from ..plain import as_plain, copy_array
 from ..program.replay import Replay
 from ..tree import LEAF, flatten, paths, unflatten
 
@@ -40,20 +42,23 @@ class Subject(Trace):
     """A function of some inputs, run once and recorded; it can be run again on other numbers.
 
     Real numbers and arrays are varied, on copies. A leaf Value is varied itself (so that a function may also reach it
-    from outside, as a module reaches its parameters); `gives_back` gives it its own data back. Whole numbers,
-    booleans, text and None are held as they are. What is varied is read-only meanwhile.
+    from outside, as a module reaches its parameters); `gives_back` gives it its own data back. Integers are varied
+    where nothing is real; else they stay fixed, as booleans, strings and None do. Arrays being varied are read-only
+    during the check.
     """
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
         self.f = f
         self.taped = False
         self.on_values = False  # whether `gradients` runs the rules on Values, as for second derivatives
+        self.last_arrived: dict[Value, Any] = {}
         self.notes: list[str] = []
         self.sources: list[Value] = []
         self.names: list[str] = []
         self.structure: Any = None  # where no input is nested
         self.raised: Exception | None = None  # what the function last raised at other numbers
         self._held: list[Any] = []  # the data of the sources
+        self.given = {x for x in flatten(list(args))[0] if isinstance(x, Value)}  # Values of the caller's
         self._take(args)
         self._record()
 
@@ -64,12 +69,13 @@ class Subject(Trace):
         if any(issubclass(kind, (list, tuple, dict)) for kind in set(map(type, args))):
             given, self.structure = flatten(list(args))
             names = [name + path for name, part in zip(names, self.structure) for path in paths(part)]
+        self.integers_too = not any(map(_is_real, given))
         self.leaves = [self._normalize(name, x) for name, x in zip(names, given)]
         self._notice_shared_memory(given)
         if not self.sources:
             raise DataError(
-                "there is nothing to check: no input is a real number, a float array or a leaf Value that requires a "
-                "gradient. Write 3.0 for 3, or x.astype(float)."
+                "there is nothing to check: no input is a number, an array of numbers or a leaf Value that requires a "
+                "gradient"
             )
         self.structures = [(LEAF, 1)] * len(self.sources)
         self._held = [source._data for source in self.sources]
@@ -82,7 +88,7 @@ class Subject(Trace):
         self.results = [real_array(out) for out in self.outs]
         if not any(result is not None for result in self.results):
             raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
-        self.replay = Replay(self.sources, self.real(self.outs))
+        self.replay: Any = Replay(self.sources, self.real(self.outs))
 
     def _edited(self, what: str = "an input") -> DataError:
         return DataError(
@@ -108,6 +114,11 @@ class Subject(Trace):
             return self._vary(source, name)
         if isinstance(x, (float, np.floating)):
             return self._vary(Value(x), name)
+        if self.integers_too and _is_integer(x):
+            source = Value(np.asarray(x, dtype=np.float64))
+            if isinstance(source._data, np.ndarray):
+                source._data.setflags(write=False)
+            return self._vary(source, name)
         if isinstance(x, Value):
             if not x.requires_grad or x.dtype.kind != "f":
                 return x
@@ -122,10 +133,10 @@ class Subject(Trace):
                 x._data = x._data.view()  # undone after the check: `gives_back`
                 x._data.setflags(write=False)
             return self._vary(x, name)
-        if isinstance(x, int | np.integer) and not isinstance(x, bool):
-            self.notes.append(f"{name} is the whole number {x}; it is held. Write {float(x)} to vary it")
-        elif isinstance(x, np.ndarray) and x.dtype.kind in "iu":
-            self.notes.append(f"{name} holds whole numbers; it is held. Write {name}.astype(float) to vary it")
+        if _is_integer(x) and not isinstance(x, np.ndarray):
+            self.notes.append(f"{name} is the integer {x}; it stays fixed. Write {float(x)} to vary it")
+        elif _is_integer(x):
+            self.notes.append(f"{name} holds integers; it stays fixed. Write {name}.astype(float) to vary it")
         elif not isinstance(x, np.ndarray | bool | str | None):
             raise DataError(f"{name} is a {type(x).__name__}; give numbers, arrays or Values: {x!r:.60}")
         return x
@@ -194,13 +205,27 @@ class Subject(Trace):
         """The results of one more call, as plain arrays."""
         return [real_array(out) for out in self.call()[0]]
 
+    def on_digits(self, parts: list[Any]) -> list[Any]:
+        """The real results of one call on Digits; NoDigits where the function reaches what is varied by itself."""
+        if any(isinstance(leaf, Value) and leaf in self.given for leaf in self.leaves):
+            raise NoDigits("it may reach its inputs by itself")
+        known = dict(zip(self.sources, parts))
+        returned = self.f(*self.arguments([known.get(x, x) if isinstance(x, Value) else x for x in self.leaves]))
+        flat = flatten(returned)[0]
+        return [out if result is not None else None for out, result in zip(flat, self.results, strict=True)]
+
     # --- the engine's answers -------------------------------------------------------------------------------
 
     def gradients(self, cotangents: Sequence[Any]) -> list[Any]:
         """The engine's gradient of `Σ cotangent · result` for each source, by reverse mode; None: no path."""
         return self._gradients(self.outs, self.replay.nodes, cotangents)
 
-    def jittered(self, cotangents: Sequence[Any], rng: np.random.Generator) -> list[Any]:
+    def arrived(self, cotangents: Sequence[Any]) -> list[Any]:
+        """The gradient that arrives at each recorded node, the oldest first."""
+        self.gradients(cotangents)
+        return [self.last_arrived.get(node) for node in self.replay.nodes]
+
+    def jittered(self, cotangents: Sequence[Any], rng: np.random.Generator) -> list[Any] | None:
         """The gradients once more, with every recorded number off by its last digit, up or down at random."""
         nodes = [*self.sources, *self.replay.nodes]
         before = [node._data for node in nodes]
@@ -231,7 +256,7 @@ class Subject(Trace):
         refuse_stale(order)
         if self.on_values:
             grads = {root: Value(seed, requires_grad=False) for root, seed in grads.items()}
-        walk(order, grads, taped=self.on_values)
+        self.last_arrived = dict(zip(order, walk(order, grads, taped=self.on_values)))
         run_leaf_hooks(grads)
         return [x._data if isinstance(x, Value) else x for x in map(grads.get, self.sources)]
 
@@ -256,6 +281,97 @@ class Subject(Trace):
             grads[s] if isinstance(grads.get(s), Value) else Value(np.zeros(s.shape, s.dtype), requires_grad=False)
             for s in self.sources
         ]
+
+
+class PlainSubject(Subject):
+    """A function of plain numbers and arrays, called as it is: NumPy, Python, torch or JAX; nothing is recorded.
+
+    It gets copies, which it may edit. If it cannot take arrays it gets tensors of torch, and if these neither, Values.
+    """
+
+    carrier: Callable[[Any], Any] | None = None
+
+    def jittered(self, cotangents: Sequence[Any], rng: np.random.Generator) -> list[Any] | None:
+        return None  # nothing was recorded
+
+    def gradients_again(self, cotangents: Sequence[Any]) -> list[Any] | None:
+        return self.gradients(cotangents)
+
+    def _record(self) -> None:
+        self.carrier, (self.outs, self.out_structure) = first_that_works(
+            lambda carrier: flatten(self._called(carrier)), (*carriers(), as_value), self.arguments(self.plain_leaves())
+        )
+        self.outs = [plain_result(out) for out in self.outs]
+        self.results = [real_array(out) for out in self.outs]
+        if not any(result is not None for result in self.results):
+            raise DataError(f"{self.title} returned nothing real: {unflatten(self.out_structure, self.outs)!r:.80}")
+        self.replay = None
+
+    def plain_leaves(self) -> list[Any]:
+        return [copy_array(x._data) if isinstance(x, Value) else x for x in self.leaves]
+
+    def _called(self, carrier: Callable[[Any], Any]) -> Any:
+        return self.f(*self.arguments([carrier(x) for x in self.plain_leaves()]))
+
+    def call(self) -> tuple[list[Any], Any]:
+        assert self.carrier is not None
+        outs, structure = flatten(self._called(self.carrier))
+        return [plain_result(out) for out in outs], structure
+
+
+def first_that_works(call: Callable[[Any], T], ways: Iterable[Any], args: list[Any]) -> tuple[Any, T]:
+    """The first of some carriers that a function can take, and what it then returned; else the first error."""
+    errors: list[Exception] = []
+    for way in ways:
+        try:
+            return way, call(way)
+        except Exception as error:  # what a function says of a carrier that is not its own is not for us to guess
+            errors.append(error)
+    first, *others = errors
+    note_lists(first, args)
+    for said in dict.fromkeys(f"{type(error).__name__}: {error}" for error in others[:-1]):
+        first.add_note(f"Given tensors of torch in place of arrays, it raised {said}")
+    raise first
+
+
+def carriers() -> Iterator[Callable[[Any], Any]]:
+    """The forms in which a plain function may expect its inputs, the likeliest first."""
+    yield lambda x: x
+    if (torch := sys.modules.get("torch")) is not None:
+
+        def tensor(x: Any) -> Any:
+            return torch.tensor(np.asarray(x)) if _is_real(x) or isinstance(x, np.ndarray) else x
+
+        yield tensor  # for torch.func.grad, or a formula that calls requires_grad_() itself
+        yield lambda x: tensor(x).requires_grad_() if _is_real(x) else tensor(x)  # for torch.autograd.grad
+
+
+def as_value(x: Any) -> Any:
+    """For a function that is written for Values."""
+    return Value(x) if _is_real(x) else x
+
+
+def plain_result(out: Any) -> Any:
+    """A tensor of torch, an array of JAX or a Value as plain data."""
+    if isinstance(out, Value):
+        return out._data
+    if (torch := sys.modules.get("torch")) is not None and isinstance(out, torch.Tensor):
+        out = out.numpy(force=True)
+    elif not isinstance(out, np.ndarray | np.generic) and hasattr(out, "__array__"):
+        out = np.asarray(out)
+    return as_plain(out) if isinstance(out, np.ndarray) and out.dtype.kind == "f" and not out.ndim else out
+
+
+def _is_integer(x: Any) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "iu"
+    return isinstance(x, int | np.integer) and not isinstance(x, bool)
+
+
+def _is_real(x: Any) -> bool:
+    if isinstance(x, Value):
+        return x.requires_grad
+    return isinstance(x, float | np.floating) or is_float_array(x)
 
 
 def is_float_array(x: Any) -> bool:

@@ -1,34 +1,36 @@
-"""From numbers to verdicts: each entry of a gradient compared with differences, as closely as it takes to be sure.
+"""From numbers to verdicts: each entry of a gradient held against slopes, as closely as it takes to be sure.
 
-pass              the gradient agrees with the differences, within what rounding explains
-wrong             it does not
-kink              the function has no derivative here; the one-sided ones are shown
-precision         the difference quotient is at fault (dtype, cancellation, a step that leaves the domain)
-nondeterministic  two evaluations at the same place differ
+    pass        the gradient is the slope, within the bound of the difference or within rounding
+    wrong       it is not
+    kink        the function has no slope here; those to the left and to the right are shown
+    precision   no digit of the gradient, or of the difference, is known
+
+One difference decides most entries, a ladder of steps the others. What is still in doubt is settled in 90 digits, and
+only where the function has none do bounds decide alone. Tolerances are relative to the numbers at hand.
 """
 
 from __future__ import annotations
 
-import copy
 import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .complex_step import UNDERFLOW, complex_slopes
-from .differences import BEND, Climb, Look, climb
+from ..digits import NoDigits, digits, float64
+from .differences import Look, Slopes, ladder, line, look
+from .exact import SECONDS, Exact
+from .options import KINK, PASS, PRECISION, WRONG, Options
 from .probe import EPS64, Probe, finite_or_zero
 
 Array = np.ndarray[Any, Any]
 
-# From best to worst: the report has the verdict of its worst entry.
-VERDICTS = ("pass", "precision", "kink", "wrong", "nondeterministic")
-PASS, PRECISION, KINK, WRONG, NONDETERMINISTIC = range(len(VERDICTS))
-
-SEEN = 1e-3  # a slope is seen if its error is no more than this much of it
-ENOUGH = 1000  # entries that are looked at closely; once one is wrong, the others are not
-LITTLE = 1e-6  # a gradient is as good as zero if it is no more than this much of the others
+BEND = 1e-4  # a first look that bends by more than this part of the slope is looked at again
+SEEN = 1e-6  # a slope is known if its bound is no more than this part of it
+LITTLE = 1e-7  # beside the function itself, so small a slope is rounding
+ENOUGH = 1000  # entries that are looked at closely
+MANY = 100  # kinks that are enough to know
+SINGLE = 40  # entries whose own slopes are computed in 90 digits
 
 
 @dataclass
@@ -37,201 +39,355 @@ class Judged:
 
     places: Array
     gradient: Array
-    slope: Array  # the best difference quotient
-    error: Array  # a bound on its error
+    slope: Array
+    error: Array  # a bound on its error; 0 where it was computed in 90 digits
     verdict: Array  # of small integers: PASS, PRECISION, ...
-    worst: int = PASS
-    zero: Array | None = None  # where the gradient is zero, or the rounding of a zero, and rightly; None: nowhere
-    sides: dict[int, tuple[float, float]] = field(default_factory=dict)  # one-sided derivatives, where they count
+    zero: Array  # where the gradient is zero, or the rounding of a zero, and rightly
+    sides: dict[int, tuple[float, float]] = field(default_factory=dict)  # one-sided slopes, where they count
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def worst(self) -> int:
+        return int(self.verdict.max(initial=PASS))
 
-def rounding_of(epsilon: float) -> tuple[float, float]:
-    """What a right gradient may be off by: relative to itself, and to the largest of all."""
-    return 1e-7 if epsilon < 1e-12 else min(1000 * epsilon, 0.02), 16 * epsilon
 
-
-def judge(probe: Probe, gradient: Array, places: Array, seen: Look, step: float | None = None) -> Judged:
-    """The verdict on some entries of the gradient (a long row, as `probe.x`), from a first look at them.
-
-    `places` are sorted.
+def judge(probe: Probe, gradient: Array, places: Array, options: Options, tied: list[Any]) -> Judged:
+    """The verdict on some entries of the gradient (a long row, as `probe.x`). `places` are sorted; `tied` are the
+    recorded nodes that stand at a breakpoint.
     """
-    g = gradient[places]
-    sizes = np.abs(gradient)
-    size = sizes[places]
-    largest = float(np.maximum.reduce(sizes, initial=0.0))
-    usual = 0 < largest < math.inf and probe.finite
-    if not usual:
-        sizes = finite_or_zero(sizes)
-        largest = float(sizes.max(initial=0.0))
-    relative, absolute = rounding_of(probe.coarse)
-    of_input = probe.largest_of_input(sizes, places)
-    agrees = np.abs(g - seen.slope) <= relative * size + (absolute * of_input + seen.noise)
-    agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * of_input) + 2 * seen.noise
-    clear = agrees & (seen.noise <= SEEN * size)
-    judged = Judged(places, g, seen.slope, seen.noise, np.zeros(g.size, dtype=np.int8))
-    if not usual or not clear.all():
-        zero = (g == 0) & (probe.engine[places] == 0) & (seen.noise <= LITTLE * largest)
-        clear |= agrees & seen.still & zero
-        clear &= np.isfinite(g)
-        judged.zero = clear & (g == 0)
-        judged.slope, judged.error = seen.slope.copy(), seen.noise.copy()
-        doubtful = np.flatnonzero(~_held(judged, probe) & ~clear)
-        at_step = seen.slope[doubtful]
-        for start in range(0, doubtful.size, ENOUGH):
-            _look_closer(probe, judged, doubtful[start : start + ENOUGH], gradient)
-            if judged.verdict.max() >= KINK:
-                _leave(judged, seen, doubtful[start + ENOUGH :])
-                break
-        if step is not None:
-            _hold_against_step(judged, doubtful, at_step, step)
-        if not probe.finite:
-            _doubt_the_infinite(probe, judged)
-        judged.worst = int(judged.verdict.max(initial=PASS))
-        judged.notes = list(dict.fromkeys(judged.notes))
-    return judged
+    return _Judge(probe, gradient, places, options, tied).judged
 
 
-def _held(judged: Judged, probe: Probe) -> Array:
-    """Entries that are infinite or NaN cannot be moved; all that can be asked is that their gradient is a number."""
-    held = ~np.isfinite(probe.x[judged.places])
-    if held.any():
-        judged.notes.append("an entry that is not finite cannot be moved; its gradient was not checked")
-        judged.slope[held] = judged.gradient[held]
-        judged.verdict[held & np.isnan(judged.gradient)] = WRONG
-    return held
-
-
-def _look_closer(probe: Probe, judged: Judged, doubtful: Array, gradient: Array) -> None:
-    """Try all steps for the entries that the first difference did not decide."""
-    places, g = judged.places[doubtful], judged.gradient[doubtful]
-    climbed = climb(probe, places)
-    slope, error = climbed.slope, climbed.error
-    scales = _Scales(probe, places, gradient, climbed)
-    verdict = _compare(g, slope, error, scales)
-    kinked = np.abs(climbed.jump) > scales.visible  # a smaller jump may be a bend nearby
-    verdict[kinked & ~np.isnan(g)] = KINK
-    verdict[climbed.one_sided & ((verdict == PASS) | np.isinf(g))] = PRECISION
-    # log(1 - p) at p = 1 - 1e-11: every step is longer than the way to the edge, where the slope is larger still.
-    verdict[climbed.steepens & (g * slope > 0) & (np.abs(g) > np.abs(slope)) & (verdict == WRONG)] = PRECISION
-    # Nothing moved at all: either g is wrong, or what it adds is below the last digit of some number on the way.
-    hidden = np.abs(g) * climbed.longest < 4 * probe.epsilon() * probe.largest_inside
-    verdict[climbed.still & hidden & (verdict == WRONG)] = PRECISION
-    # Where differences are unsure or disagree, ask a complex step: it neither truncates nor cancels.
-    unsure = np.flatnonzero(((verdict == PRECISION) | (verdict == WRONG)) & ~climbed.one_sided)
-    if unsure.size and (exact := complex_slopes(probe, places[unsure])) is not None:
-        fine = np.isfinite(exact) & (np.abs(exact - slope[unsure]) <= 10 * error[unsure] + 1e-3 * np.abs(exact))
-        unsure, exact = unsure[fine], exact[fine]
-        slope[unsure] = exact
-        error[unsure] = 1e-12 * np.abs(exact) + LITTLE * scales.visible[unsure] + 1e-8 * scales.nothing[unsure]
-        verdict[unsure] = _compare(g[unsure], exact, error[unsure], scales.of(unsure))
-    judged.slope[doubtful], judged.error[doubtful], judged.verdict[doubtful] = slope, error, verdict
-    assert judged.zero is not None
-    unseen = np.abs(slope) <= 3 * error + 1e-6 * scales.nothing
-    judged.zero[doubtful] = (verdict == PASS) & unseen & scales.lost(g, slope, error)
-    for i in np.flatnonzero(kinked | climbed.one_sided):
-        judged.sides[int(doubtful[i])] = float(climbed.left[i]), float(climbed.right[i])
-    _explain(judged, climbed, scales, verdict, probe)
-
-
-def _leave(judged: Judged, seen: Look, others: Array) -> None:
-    """Leave entries at what a first look says of them: a thousand were looked at closely, and not all are right."""
-    if not others.size:
-        return
-    g, slope = judged.gradient[others], judged.slope[others]
-    size = np.maximum(np.abs(g), np.abs(slope))
-    clear = (np.abs(g - slope) > 1e-3 * size + 10 * seen.noise[others]) & (np.abs(seen.bend[others]) <= 0.01 * size)
-    judged.verdict[others] = np.where(clear, WRONG, PRECISION)
-    judged.notes.append(f"{others.size:,} more entries were not looked at closely")
-
-
-class _Scales:
-    """Tolerance scales, for each entry that is looked at closely."""
-
-    def __init__(self, probe: Probe, places: Array, gradient: Array, climbed: Climb) -> None:
+class _Judge:
+    def __init__(self, probe: Probe, gradient: Array, places: Array, options: Options, tied: list[Any]) -> None:
+        self.probe, self.gradient, self.options, self.tied = probe, gradient, options, tied
+        self.kinks, self.edges, self.edge = 0, set[int](), False
+        self.relative, absolute = options.tolerance(probe.coarse)
         sizes = finite_or_zero(np.abs(gradient))
-        # More noise than the results explain: larger numbers cancelled inside f.
-        inside = max(probe.size, climbed.noise / probe.epsilon()) / np.maximum(1.0, np.abs(probe.x[places]))
-        self.relative, absolute = rounding_of(probe.coarse)
-        of_input = probe.largest_of_input(sizes, places)
-        self.slack = absolute * of_input
-        self.rounding = probe.rounding(places, climbed.slope, climbed.error)  # of the engine's gradient, measured
-        self.excused = 0.02 if probe.coarse > 1e-12 else 1e-3  # allowed relative error
-        self.nothing = max(1e-7, 1e3 * probe.coarse) * inside + UNDERFLOW  # what is little beside the numbers in f
-        # How small an error must be for a zero to count as seen: small beside the gradients of the same input; or, if
-        # what stands there as a gradient is no more than rounding, beside the numbers in f. Without a replay, a
-        # missing path from an input to the result goes unnoticed, so it must be small beside the largest gradient.
-        self.visible = LITTLE * of_input
-        self.unseen = self.nothing if probe.replay is not None else np.full(places.shape, LITTLE * sizes.max())
-        self.engine = probe.engine[places]
+        self.largest = probe.largest_of_input(sizes, places)
+        self.slack = absolute * self.largest
+        # Beside the numbers in f, so small a slope is rounding.
+        self.nothing = max(LITTLE, 1e3 * probe.coarse) * probe.size / np.maximum(1.0, np.abs(probe.x[places]))
+        g = gradient[places]
+        seen = look(probe, places, options.step)
+        self.judged = Judged(places, g, seen.slope.copy(), seen.noise.copy(), np.zeros(g.size, dtype=np.int8),
+                             np.zeros(g.size, dtype=bool))
+        clear = self._clear(seen)
+        doubtful = np.flatnonzero(~clear & ~self._held())
+        always = options.digits == "always"
+        if doubtful.size or tied or always:
+            at_step = seen.slope[doubtful]
+            waiting = self._by_ladder(doubtful)
+            if waiting.size or tied or always:
+                self._by_digits(np.arange(g.size) if always else waiting)
+            if options.step is not None:
+                self._hold_against_step(doubtful, at_step)
+        if not probe.finite:
+            self._doubt_the_infinite()
+        self.judged.notes = list(dict.fromkeys(self.judged.notes))
 
-    def lost(self, g: Array, slope: Array, error: Array) -> Array:
-        """Where gradient and slope are no more than the rounding of a zero, beside the numbers in f."""
-        zero = self.slack + self.rounding
-        said = np.maximum(np.abs(g), np.abs(self.engine))  # a formula and the engine must agree on that
-        return (said <= zero) & (np.abs(slope) <= zero + 3 * error) & (self.rounding <= self.nothing)
+    # --- one difference -----------------------------------------------------------------------------------------------
 
-    def of(self, some: Array) -> _Scales:
-        """The same for some of the entries."""
-        some_of = copy.copy(self)
-        for name in ("slack", "rounding", "nothing", "visible", "unseen", "engine"):
-            setattr(some_of, name, getattr(self, name)[some])
-        return some_of
+    def _clear(self, seen: Look) -> Array:
+        """Where one difference is enough: it agrees to seven digits, which no truncation does by chance."""
+        g, size = self.judged.gradient, np.abs(self.judged.gradient)
+        agrees = np.abs(g - seen.slope) <= self.relative * size + self.slack + seen.noise
+        if self.probe.code is None:  # a call may cross a kink, and the mean of both slopes be the gradient
+            agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * self.largest) + 2 * seen.noise
+        zero = seen.still & (g == 0) & (self.probe.replay is not None)
+        clear = agrees & np.isfinite(g) & (zero | (seen.noise <= 1e-3 * size))
+        self.judged.zero = clear & (g == 0)
+        return np.asarray(clear)
+
+    def _held(self) -> Array:
+        """Entries that are infinite or NaN cannot be moved: their gradient must only be a number."""
+        j = self.judged
+        held = ~np.isfinite(self.probe.x[j.places])
+        if held.any():
+            j.notes.append("an entry that is not finite cannot be moved; its gradient was not checked")
+            j.slope[held] = j.gradient[held]
+            j.verdict[held & np.isnan(j.gradient)] = WRONG
+        return held
+
+    # --- a ladder of steps --------------------------------------------------------------------------------------------
+
+    def _by_ladder(self, doubtful: Array) -> Array:
+        """Try all steps for the entries that the first difference did not decide; those that are still in doubt."""
+        j, waiting = self.judged, []
+        for start in range(0, doubtful.size, ENOUGH):
+            some = doubtful[start : start + ENOUGH]
+            waiting.append(some[self._compare(some, ladder(self.probe, j.places[some]))])
+            if waiting[-1].size and start + ENOUGH < doubtful.size:
+                rest = doubtful[start + ENOUGH :]
+                gap, size = np.abs(j.gradient[rest] - j.slope[rest]), np.abs(j.slope[rest])
+                j.verdict[rest] = np.where(gap > 1e-3 * size + 10 * j.error[rest], WRONG, PRECISION)
+                j.notes.append(f"{rest.size:,} more entries were not looked at closely")
+                break
+        return np.concatenate(waiting) if waiting else doubtful
+
+    def _compare(self, some: Array, found: Slopes) -> Array:
+        """Set the verdicts that bounds give; True where the last word is still to be had."""
+        j, probe = self.judged, self.probe
+        g, slope, bound = j.gradient[some], found.slope, found.bound
+        size, gap = np.maximum(np.abs(g), np.abs(slope)), np.abs(g - slope)
+        agrees = gap <= bound + self.relative * size + self.slack[some]
+        known = (bound <= SEEN * size) | (bound <= 1e-9 * self.largest[some])
+        inside = np.maximum(probe.size, found.noise / probe.epsilon())
+        inside = inside / np.maximum(1.0, np.abs(probe.x[j.places[some]]))
+        self.nothing[some] = np.maximum(self.nothing[some], max(LITTLE, 1e3 * probe.coarse) * inside)
+        wobble = 8 * probe.wobble(j.places[some])
+        rounded = agrees | (gap <= bound + wobble)
+        little = (np.abs(g) <= wobble + self.slack[some]) & (np.abs(slope) <= wobble + bound) & rounded
+        little &= size + bound <= self.nothing[some]
+        j.zero[some] = little | ((g == 0) & (bound <= self.nothing[some]) & agrees)
+        digits_left = bound <= 0.1 * size
+        verdict = np.where(agrees & (digits_left | little), PASS, np.where(rounded, PRECISION, WRONG))
+        kink = found.kink & (probe.code is None)
+        verdict = np.where(kink, KINK, np.where(found.edge & (verdict == PASS), PRECISION, verdict))
+        # log(1 - p) at p = 1 - 1e-11: every step is longer than the way to the edge, where the slope is larger still.
+        steeper = found.edge & found.steepens & (g * slope > 0) & (np.abs(g) > np.abs(slope)) & (verdict == WRONG)
+        verdict = np.where(steeper | ~np.isfinite(slope), PRECISION, verdict)
+        # NaN is a failure, whatever the differences say; an infinite gradient is one where the slope is finite.
+        verdict = np.where(np.isnan(g) | (np.isinf(g) & np.isfinite(slope) & ~found.edge), WRONG, verdict)
+        j.slope[some], j.error[some], j.verdict[some] = slope, bound, verdict
+        for i in np.flatnonzero(kink | found.edge):
+            j.sides[int(some[i])] = float(found.left[i]), float(found.right[i])
+        self.edge = self.edge or bool(found.edge.any())
+        return ~((verdict == PASS) & known) & ~np.isnan(g)
+
+    # --- 90 digits ----------------------------------------------------------------------------------------------------
+
+    def _by_digits(self, waiting: Array) -> None:
+        """Settle entries in 90 digits; where the function has none, what the bounds said stays."""
+        try:
+            exact = Exact(self.probe, self.options.digits == "always")
+            if exact.by_ops:
+                self._by_rules(exact, waiting)
+            else:
+                self._one_by_one(exact, waiting)
+        except NoDigits as error:
+            if self.tied:
+                self._kinks_by_steps()
+            self._explain(waiting, str(error))
+        else:
+            self._explain(waiting, "")
+
+    def _by_rules(self, exact: Exact, waiting: Array) -> None:
+        j, rng = self.judged, np.random.default_rng(self.options.seed + 1)
+        if self.tied:
+            self._find_kinks(exact, rng)
+        smooth = exact.scale.copy()
+        smooth[j.places[j.verdict == KINK]] = 0.0
+        smooth[list(self.edges)] = 0.0
+        if not smooth.any():
+            return
+        smooth[~np.isfinite(self.probe.x)] = 0.0
+        waiting = waiting[(j.verdict[waiting] != KINK) & ~np.isin(j.places[waiting], list(self.edges))]
+        by_rules = exact.gradient()
+        if not math.isfinite(exact.sides(line(rng, smooth)).slope):
+            raise NoDigits("its domain ends here")
+        if not exact.disagrees(by_rules, line(rng, smooth)):
+            self._number(waiting, float64(by_rules)[j.places[waiting]], by_rules)
+            return
+        sure = (j.verdict[waiting] == WRONG) & np.isfinite(j.slope[waiting])
+        self._one_by_one(exact, waiting[~sure])
+        if not (j.verdict == WRONG).any():  # an error that no difference in float64 sees
+            place = self._halve(exact, by_rules, smooth, rng)
+            at = np.flatnonzero(j.places == place)
+            if at.size:
+                found = exact.entry(place)
+                self._settle(at, np.array([found.slope]))
+                j.verdict[at] = WRONG
+                j.notes.append(f"seen in 90 digits: the rule is off by {_off(by_rules[place], found.exact)} there")
+
+    def _halve(self, exact: Exact, by_rules: Any, scale: Array, rng: np.random.Generator) -> int:
+        """The entry at which the rules disagree with the slopes: a failing line halved, down to one."""
+        places = np.flatnonzero(scale)
+        while places.size > 1:
+            half, v = places[: places.size // 2], np.zeros(scale.size)
+            v[half] = line(rng, scale[half])
+            places = half if exact.disagrees(by_rules, v) else places[places.size // 2 :]
+        return int(places[0])
+
+    def _find_kinks(self, exact: Exact, rng: np.random.Generator) -> None:
+        """Entries whose slopes to the left and to the right differ: lines over ever smaller parts lead to them."""
+        everything = np.flatnonzero(np.isfinite(self.probe.x))
+        if everything.size:
+            self._search(exact, everything, rng)
+
+    def _search(self, exact: Exact, places: Array, rng: np.random.Generator) -> bool:
+        """Whether there is a kink along some of the entries; it is marked at the single ones that have it."""
+        v = np.zeros(exact.scale.size)
+        v[places] = line(rng, exact.scale[places])
+        sides = exact.sides(v)
+        if math.isnan(sides.left) or math.isnan(sides.right):  # a domain ends here, for some of them
+            if places.size == 1:
+                self.edges.add(int(places[0]))
+                return False
+            halves = places[: places.size // 2], places[places.size // 2 :]
+            return any([self._search(exact, half, rng) for half in halves])
+        if self.kinks >= MANY or not (sides.kink or _bends(exact, v, rng)):
+            return False
+        if places.size == 1:
+            ends = sorted(((sides.left / v[places[0]], -v[places[0]]), (sides.right / v[places[0]], v[places[0]])),
+                          key=lambda end: end[1])  # fmt: skip
+            self._mark_kink(int(places[0]), ends[0][0], ends[1][0])
+            return True
+        found = [self._search(exact, half, rng) for half in (places[: places.size // 2], places[places.size // 2 :])]
+        if not any(found):  # slopes that do not add up, as at a median of equal numbers
+            for place in places.tolist():
+                one = exact.entry(place)
+                self._mark_kink(place, one.left, one.right)
+        return True
+
+    def _kinks_by_steps(self) -> None:
+        """The same without digits: one-sided slopes of the function itself, whose choices change with the step."""
+        j, kept = self.judged, self.probe.code
+        self.probe.code = None
+        found = ladder(self.probe, j.places[:ENOUGH])
+        self.probe.code = kept
+        for i in np.flatnonzero(found.kink & ~np.isnan(j.gradient[:ENOUGH])):
+            j.sides[int(i)] = float(found.left[i]), float(found.right[i])
+            j.slope[i], j.error[i], j.verdict[i] = found.slope[i], found.bound[i], KINK
+
+    def _mark_kink(self, place: int, left: float, right: float) -> None:
+        j = self.judged
+        at = int(np.searchsorted(j.places, place))
+        if at == j.places.size or j.places[at] != place:
+            self._insert(place, at)
+        self.kinks += 1
+        if np.isnan(j.gradient[at]):
+            return
+        j.sides[at] = left, right
+        j.slope[at], j.error[at], j.verdict[at] = (left + right) / 2, 0.0, KINK
+
+    def _insert(self, place: int, at: int) -> None:
+        """Make room for an entry that was not looked at so far."""
+        j = self.judged
+        j.sides = {i + (i >= at): ends for i, ends in j.sides.items()}
+        for name, new in (("places", place), ("gradient", self.gradient[place]), ("slope", 0.0), ("error", 0.0),
+                          ("verdict", PASS), ("zero", False)):  # fmt: skip
+            setattr(j, name, np.insert(getattr(j, name), at, new))
+        for name in ("largest", "slack", "nothing"):
+            setattr(self, name, np.insert(getattr(self, name), at, getattr(self, name)[min(at, j.places.size - 2)]))
+
+    def _one_by_one(self, exact: Exact, waiting: Array) -> None:
+        """Slopes of single entries, as many as there is time for, those that are least known first."""
+        j = self.judged
+        order = waiting[np.argsort(-(j.error[waiting] / (np.abs(j.slope[waiting]) + 1e-300)), kind="stable")]
+        most = max(2, min(order.size, SINGLE if exact.by_ops else int(SECONDS / exact.each / 2)))
+        for i in order[:most].tolist():
+            found = exact.entry(int(j.places[i]))
+            if not math.isfinite(found.slope):
+                continue
+            if found.kink:
+                j.sides[i] = found.left, found.right
+                j.slope[i], j.error[i], j.verdict[i] = found.slope, 0.0, KINK
+            else:
+                self._settle(np.array([i]), np.array([found.slope]))
+
+    def _settle(self, some: Array, slope: Array) -> None:
+        """Verdicts where the slope is known exactly."""
+        j = self.judged
+        g = j.gradient[some]
+        size, gap = np.maximum(np.abs(g), np.abs(slope)), np.abs(g - slope)
+        right = gap <= self.relative * size + self.slack[some]
+        j.slope[some], j.error[some] = slope, 0.0
+        rounding = 8 * self.probe.wobble(j.places[some])
+        excused = gap <= rounding
+        self._judge_rounding(some, g, gap, right, excused, WRONG)
+
+    def _number(self, some: Array, slope: Array, by_rules: Any) -> None:
+        """Where the rules are right: is the number in float64 (or float32) what they give?"""
+        j = self.judged
+        g = j.gradient[some]
+        gap = np.abs(g - slope)
+        right = gap <= self.relative * np.maximum(np.abs(g), np.abs(slope)) + self.slack[some]
+        j.slope[some], j.error[some] = slope, 0.0
+        places = j.places[some]
+        rounding = np.maximum(8 * self.probe.wobble(places), self.probe.rounding(places, slope))
+        self._judge_rounding(some, g, gap, right, gap <= rounding, WRONG)
+
+    def _judge_rounding(self, some: Array, g: Array, gap: Array, right: Array, excused: Array, otherwise: int) -> None:
+        j = self.judged
+        largest = np.maximum(self.largest[some], np.abs(j.slope[some]))
+        a_digit_left = (gap <= 0.1 * largest) | (np.maximum(np.abs(g), np.abs(j.slope[some])) <= self.nothing[some])
+        verdict = np.where(right, PASS, np.where(excused, np.where(a_digit_left, PASS, PRECISION), otherwise))
+        j.verdict[some] = np.where(np.isnan(g) | (np.isinf(g) & np.isfinite(j.slope[some])), WRONG, verdict)
+        j.zero[some] = (j.verdict[some] == PASS) & (np.maximum(np.abs(g), np.abs(j.slope[some])) <= self.nothing[some])
+        j.zero[some] &= (np.abs(g) <= self.slack[some]) | excused
+        ill = excused & ~right & (j.verdict[some] == PASS) & (gap > LITTLE * largest) & ~j.zero[some]
+        if ill.any():
+            off = float(np.max(gap[ill] / largest[ill]))
+            j.notes.append(
+                f"ill conditioned: off by {off:.0e} of its size; moving the recorded numbers by their last digit moves "
+                "it as much"
+            )
+        if (j.verdict[some] == PRECISION).any():
+            j.notes.append(
+                "no digit is known: it moves by as much when the numbers on the way do by their last digit"
+                + ("; in float64 it may be right" if self.probe.coarse > EPS64 else "")
+            )
+
+    # --- what is said -------------------------------------------------------------------------------------------------
+
+    def _explain(self, waiting: Array, why: str) -> None:
+        """Why the verdict is not clear, or how much is known where it is."""
+        j, probe = self.judged, self.probe
+        if (j.verdict[waiting] == PRECISION).any() and probe.finite:
+            if probe.subject.raised is not None:
+                error = probe.subject.raised
+                j.notes.append(f"near by, the function raises {type(error).__name__}: {error}")
+            elif self.edge:
+                j.notes.append(
+                    "every step to one side leaves the domain: its edge is here, with a one-sided slope, or very near"
+                )
+            elif not any("digit" in note for note in j.notes):
+                j.notes.append("rounding hides the slope: differences know it only to the bound shown")
+        passed = waiting[(j.verdict[waiting] == PASS) & (j.error[waiting] > SEEN * np.abs(j.slope[waiting]))]
+        if passed.size and why:
+            sizes = np.maximum(np.abs(j.slope[passed]), self.largest[passed] + 1e-300)
+            relative = float(np.max(j.error[passed] / sizes))
+            if relative > SEEN:
+                j.notes.append(f"differences know the slope to {max(1, int(-math.log10(relative)))} digits here")
+        if why and self.options.digits == "always":
+            j.notes.append(f"not settled in 90 digits: {why}")
+
+    def _hold_against_step(self, doubtful: Array, at_step: Array) -> None:
+        """Where the gradient is right and the quotient at the caller's own step is not, the step is at fault."""
+        j = self.judged
+        g, error = j.gradient[doubtful], j.error[doubtful]
+        off = ~(np.abs(at_step - g) <= 1e-3 * np.maximum(np.abs(at_step), np.abs(g)) + error)
+        blamed = np.flatnonzero(off & (j.verdict[doubtful] == PASS))
+        if blamed.size:
+            j.verdict[doubtful[blamed]] = PRECISION
+            j.notes.append(
+                f"with step={self.options.step:g} the quotient is {at_step[blamed[0]]:.6g}, with a fitting step "
+                f"{j.slope[doubtful[blamed[0]]]:.6g}: the step is at fault, not the gradient. Leave step out"
+            )
+
+    def _doubt_the_infinite(self) -> None:
+        """Where f is infinite or NaN there is nothing to compare a gradient with, except its finite results."""
+        j = self.judged
+        j.verdict[np.isinf(j.gradient)] = PRECISION
+        if not self.probe.partly_finite:  # what the differences say is then said of nothing, for or against
+            j.verdict[~np.isnan(j.gradient)] = PRECISION
+        if (j.verdict == PRECISION).any():
+            j.notes.append("the function itself is not finite here")
 
 
-def _compare(g: Array, slope: Array, error: Array, scales: _Scales) -> Array:
-    """Verdicts from a gradient, a slope and the bound on the slope's error."""
-    size = np.maximum(np.abs(g), np.abs(slope))
-    gap = np.abs(g - slope)
-    slack = 3 * error + scales.relative * size + scales.slack
-    rounded = gap <= slack + scales.rounding
-    lost = scales.lost(g, slope, error)
-    agrees = (gap <= slack) | (rounded & (lost | (scales.rounding <= scales.excused * size)))
-    settled = (error <= SEEN * size) | (error <= scales.visible) | (lost & (error <= scales.unseen))
-    known = np.isfinite(slope)
-    verdict = np.where(agrees & settled, PASS, np.where(rounded, PRECISION, WRONG))
-    verdict = np.where(known, verdict, PRECISION)
-    # NaN is a failure, whatever the differences say; an infinite gradient is one where the slope is finite.
-    return np.where(np.isnan(g) | (np.isinf(g) & known), WRONG, verdict)
+def _bends(exact: Exact, v: Array, rng: np.random.Generator) -> bool:
+    """Whether slopes do not add up, as at a median of equal numbers, where those to both sides are the same."""
+    places = np.flatnonzero(v)
+    if places.size < 2:
+        return False
+    part = np.zeros(v.size)
+    part[places] = line(rng, exact.scale[places])
+    one, other, both = (exact.sides(at).exact for at in (v, part, digits(v) + digits(part)))
+    return bool(abs(both - one - other) > 1e-20 * (abs(one) + abs(other) + abs(both)))
 
 
-def _doubt_the_infinite(probe: Probe, judged: Judged) -> None:
-    """Where f is infinite or NaN there is nothing to compare a gradient with, except the results that are finite."""
-    judged.verdict[np.isinf(judged.gradient)] = PRECISION
-    if not probe.partly_finite:  # what the differences say is then said of nothing, for or against
-        judged.verdict[~np.isnan(judged.gradient)] = PRECISION
-        judged.zero = None
-    if (judged.verdict == PRECISION).any():
-        judged.notes.append("the function itself is not finite here")
-
-
-def _hold_against_step(judged: Judged, doubtful: Array, at_step: Array, step: float) -> None:
-    """Where the gradient is right and the quotient at the caller's own step is not, the step is at fault."""
-    g, error = judged.gradient[doubtful], judged.error[doubtful]
-    off = ~(np.abs(at_step - g) <= 1e-3 * np.maximum(np.abs(at_step), np.abs(g)) + error)
-    blamed = np.flatnonzero(off & (judged.verdict[doubtful] == PASS))
-    if blamed.size:
-        judged.verdict[doubtful[blamed]] = PRECISION
-        judged.notes.append(
-            f"with step={step:g} the quotient is {at_step[blamed[0]]:.6g}, with a fitting step "
-            f"{judged.slope[doubtful[blamed[0]]]:.6g}: the step is at fault, not the gradient. Leave step out"
-        )
-
-
-def _explain(judged: Judged, climbed: Climb, scales: _Scales, verdict: Array, probe: Probe) -> None:
-    """Add a note that says why the verdict is not clear."""
-    unclear = verdict == PRECISION
-    if not unclear.any() or not probe.finite:
-        return
-    error = probe.subject.raised
-    if error is not None:
-        said = f"near by, the function raises {type(error).__name__}: {error}"
-    elif climbed.one_sided.any():
-        said = "every step to one side leaves the domain: its edge is here, with a one-sided derivative, or very near"
-    elif (scales.rounding[unclear] <= climbed.error[unclear]).any():
-        said = "rounding hides the derivative from differences: try float64, or smaller numbers"
-    elif probe.coarse > EPS64:
-        said = "rounding explains it: in float64 the same rules give the right gradient"
-    else:
-        said = "the gradient itself is uncertain: it moves by as much when the inputs do by their last digit"
-    judged.notes.append(said)
+def _off(rule: Any, slope: Any) -> str:
+    gap = float64(abs(rule - slope))
+    size = float64(abs(slope))
+    return f"{gap / size:.1e} of the slope" if size else f"{gap:.1e}"

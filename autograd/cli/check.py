@@ -9,11 +9,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from autograd.cli import CommandError, Subparsers, whole
 from autograd.cli.target import failed, functions_of, listed, run_script, split
 from autograd.errors import counted, printable
+from autograd.files import check_folder, write_whole
 
 if TYPE_CHECKING:
     from autograd.op import Op
@@ -31,7 +33,19 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
     parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")
     parser.add_argument("--seed", type=whole(0), default=0, help="of the random weights on the results (default: 0)")
+    parser.add_argument("--rtol", type=float, help="accept a gap of atol + rtol times the slope")
+    parser.add_argument("--atol", type=float, help="the same, absolute")
+    parser.add_argument("--allow", action="append", choices=("kink",), default=[], help="accept entries at a kink")
+    parser.add_argument("--points", type=whole(1), default=1, metavar="N", help="2: also at a random point")
+    parser.add_argument("--entries", type=_entries, metavar="all|N", help="look at all entries, or at N, one by one")
+    parser.add_argument("--digits", choices=("always",), help="settle every entry in 90 digits")
+    parser.add_argument("--json", metavar="PATH", help="write the outcome as JSON")
+    parser.add_argument("--junit", metavar="PATH", help="write the outcome as JUnit XML, which CI systems read")
     parser.set_defaults(run=run)
+
+
+def _entries(text: str) -> Any:
+    return text if text == "all" else whole(0)(text)
 
 
 Case: TypeAlias = tuple[Callable[..., Any], Sequence[Any]]  # a function, and inputs to check it at
@@ -55,6 +69,8 @@ class Line:
     entries: int = 0
     gap: float = 0.0
     seconds: float = 0.0
+    ok: bool = False
+    reports: Sequence[Any] = ()
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,14 +82,23 @@ def run(arguments: argparse.Namespace) -> int:
         tasks = [*tasks_of_ops(), *tasks_of_layers()]
     else:
         tasks, unchecked = tasks_of_file(arguments.what)
-    lines = [done(task, arguments.order, arguments.seed) for task in _with_progress(tasks)]
+    options = {name: getattr(arguments, name) for name in
+               ("order", "seed", "rtol", "atol", "points", "entries", "digits")}  # fmt: skip
+    try:
+        lines = [done(task, {**options, "allow": tuple(arguments.allow)}) for task in _with_progress(tasks)]
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    for path, write in ((arguments.json, as_json), (arguments.junit, as_junit)):
+        if path:
+            check_folder(Path(path))
+            write_whole(Path(path), write(lines).encode())
     print(printable(table(lines)))
     for name, reason in unchecked.items():
         print(printable(f"not checked: {name} ({reason})"))
     for line in lines:
         if line.trouble:
             print(printable(f"\n{line.trouble}"))
-    return int(any(line.verdict != "pass" for line in lines))
+    return int(not all(line.ok for line in lines))
 
 
 def _with_progress(tasks: list[Task]) -> Any:
@@ -84,20 +109,23 @@ def _with_progress(tasks: list[Task]) -> Any:
     return tqdm(tasks, desc="checking", unit="function", leave=False)
 
 
-def done(task: Task, order: int, seed: int) -> Line:
+def done(task: Task, options: dict[str, Any]) -> Line:
     """Check one task; its line has the worst of its verdicts. What it raises is an outcome too."""
     from autograd.check import check_grads
-    from autograd.check.verdict import VERDICTS
+    from autograd.check.options import VERDICTS, Options
+
+    Options(**options)  # an option that is refused is no outcome of a check
 
     begin = time.perf_counter()
     try:
-        reports = [check_grads(f, *inputs, order=order, seed=seed) for f, inputs in task.cases()]
+        reports = [check_grads(f, *inputs, **options) for f, inputs in task.cases()]
     except (Exception, SystemExit) as error:
         return Line(task.name, f"raised {type(error).__name__}: {error}", trouble=str(failed(task.name, error)))
     worst = max(reports, key=lambda report: VERDICTS.index(report.verdict))
     return Line(
         task.name, worst.verdict, "" if worst.ok else str(worst), sum(report.count for report in reports),
-        max(report.worst for report in reports), time.perf_counter() - begin,
+        max(report.worst for report in reports), time.perf_counter() - begin, all(report.ok for report in reports),
+        reports,
     )  # fmt: skip
 
 
@@ -119,10 +147,41 @@ def table(lines: list[Line]) -> str:
         rows.append(
             f"{line.name:<{width}}  {line.verdict:<16}  {line.entries:>8,}  {gap:>8}  {line.seconds * 1e3:>5.0f} ms"
         )
-    bad = sum(line.verdict != "pass" for line in lines)
+    bad = sum(not line.ok for line in lines)
     entries = counted(sum(line.entries for line in lines), "entry", "entries")
     rows.append(f"\n{len(lines)} checked, {entries}: {f'{bad} did not pass' if bad else 'all pass'}.")
     return "\n".join(rows)
+
+
+def as_json(lines: list[Line]) -> str:
+    """The outcome of every check as JSON."""
+    import json
+
+    every = [
+        {"name": line.name, "verdict": line.verdict, "ok": line.ok, "seconds": round(line.seconds, 6),
+         "trouble": line.trouble, "reports": [report.as_dict() for report in line.reports]} for line in lines
+    ]  # fmt: skip
+    return json.dumps({"ok": all(line.ok for line in lines), "checks": every}, indent=2) + "\n"
+
+
+def as_junit(lines: list[Line]) -> str:
+    """The same as JUnit XML: a test case for each function."""
+    from xml.sax.saxutils import quoteattr
+
+    bad = sum(not line.ok for line in lines)
+    rows = ['<?xml version="1.0" encoding="utf-8"?>']
+    rows.append(f'<testsuite name="handgrad check" tests="{len(lines)}" failures="{bad}">')
+    for line in lines:
+        case = f'  <testcase classname="handgrad" name={quoteattr(line.name)} time="{line.seconds:.6f}"'
+        said = f"<failure message={quoteattr(shortened(line.verdict))}>{_escaped(line.trouble)}</failure>"
+        rows.append(f"{case}/>" if line.ok else f"{case}>\n    {said}\n  </testcase>")
+    return "\n".join([*rows, "</testsuite>"]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    from xml.sax.saxutils import escape
+
+    return escape("".join(c for c in text if c >= " " or c in "\n\t"))
 
 
 # --- functions of a file ------------------------------------------------------------------------------------

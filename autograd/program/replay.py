@@ -7,7 +7,7 @@ and `axis=0` would mean something else there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,22 +38,21 @@ class Replay:
         self.portion = max(8, CACHE_NUMBERS // max(widest, 1))
 
     def run(
-        self, rows: int, given: Mapping[Value, Array], moves: Callable[[Instruction], bool] | None = None
+        self, rows: int, given: Mapping[Value, Array], code: Sequence[Instruction] | None = None
     ) -> list[Array | None]:
         """The results for each row of the given sources; None for a result that does not depend on them.
 
-        moves  says of an instruction that reads what depends on them whether its result does; it does, if left out
+        code  instructions to run in place of the recorded ones, such as `check.breakpoints.frozen`; what they leave
+              out stays as it was recorded
         """
         known: dict[int, Any] = {self.register[x]: stacked for x, stacked in given.items()}
-        for i in self.recorded.code:
-            out = self._batched(i, rows, known, moves)
+        for i in self.recorded.code if code is None else code:
+            out = self._batched(i, rows, known)
             if out is not None:
                 known[i.out] = out
         return [known.get(r) for r in self.recorded.outputs]
 
-    def _batched(
-        self, i: Instruction, rows: int, known: Mapping[int, Array], moves: Callable[[Instruction], bool] | None
-    ) -> Array | None:
+    def _batched(self, i: Instruction, rows: int, known: Mapping[int, Array]) -> Array | None:
         """An instruction on inputs some of which have the extra axis; the result, (rows, *shape), always has it.
 
         None if no input has it: then the result stays as it was recorded.
@@ -65,7 +64,7 @@ class Replay:
                 stacked.append(place)
             else:
                 data.append(self.data[r])
-        if not stacked or (moves is not None and not moves(i)):
+        if not stacked:
             return None
         if len(stacked) < len(data):
             data = _widened(data, stacked)

@@ -54,7 +54,7 @@ def test_a_rule_that_draws_at_random_is_nondeterministic(own_op):
 def test_a_rule_that_jumps_with_the_last_digit_does_not_pass(own_op):
     report = check_grads(own_op(lambda g, out, x: (g * (np.cos(x) + np.sin(1e17 * x)),)), V)
     assert not report.ok
-    assert "it moves by as much when the inputs do by their last digit" in str(report)
+    assert "it moves by as much when the numbers on the way do by their last digit" in str(report)
 
 
 @pytest.mark.parametrize("spoil", [lambda g: g * np.inf, lambda g: np.array([g[0], -np.inf, g[2]])])
@@ -260,7 +260,7 @@ def test_a_detached_path_shows_however_large_the_loss(offset):
 
 
 def test_a_plain_result_that_moves_has_left_the_graph():
-    report = check_grads(lambda x: [x * x, float(x) ** 2], 3.0)
+    report = check_grads(lambda x: [x * x, x.data ** 2], 3.0)
     assert report.by == "calls" and report.verdict == "wrong"
 
 
@@ -442,7 +442,7 @@ def test_a_callable_may_have_names_of_another_kind():
 
 def test_arrays_of_whole_numbers_are_held_and_that_is_said():
     report = check_grads(lambda ids, w: w[ids].sum(), np.array([0, 2]), V)
-    assert report.ok and "ids holds whole numbers; it is held" in str(report)
+    assert report.ok and "ids holds integers; it stays fixed" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -524,15 +524,15 @@ def test_a_thousand_wrong_entries_are_enough_to_know(monkeypatch):
     assert "40 more entries were not looked at closely" in report.notes
     assert "twice too large" in str(report)
     kinks = check_grads(ag.relu, np.zeros(50))
-    assert [e.verdict for e in kinks.entries] == ["kink"] * 10 + ["precision"] * 40
+    assert [e.verdict for e in kinks.entries] == ["kink"] * 50
 
 
 def test_directions_say_how_large_an_error_must_be():
     x = np.full(20_000, 1e3)
     report = check_grads(squares, x)
-    (note,) = (note for note in report.notes if "random directions" in note)
-    seen = float(note.partition("An error of ")[2].partition(" ")[0])
-    assert 1e-3 < seen < 100 and "kinks were looked for in the single entries" in note
+    (note,) = (note for note in report.notes if "random lines" in note)
+    seen = float(note.partition("an error of ")[2].partition(" ")[0])
+    assert 1e-5 < seen < 100
 
 
 def test_ops_that_come_and_go_are_not_kept():

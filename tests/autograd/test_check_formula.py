@@ -15,8 +15,6 @@ X, W = np.random.default_rng(0).normal(size=(2, 3)), np.random.default_rng(1).no
 def test_a_right_formula_passes():
     report = check_formula(lambda x: (x**3).sum(), lambda x: 3 * x**2, X)
     assert report.ok and len(report.entries) == 6
-    for e in report.entries:
-        assert e.engine == pytest.approx(e.gradient)
 
 
 def test_a_tuple_for_several_inputs():
@@ -31,7 +29,7 @@ def test_a_tuple_for_several_inputs():
     assert report.verdict == "wrong"
     assert {e.input for e in report.failures} == {"w"}
     assert "w: twice too large" in str(report)
-    assert "the engine agrees with the differences; the formula does not" in str(report)
+    assert "yours" in str(report) and "handgrad" not in str(report)
 
 
 def test_plain_python():
@@ -116,10 +114,9 @@ def test_a_kink_is_a_kink_for_a_formula_too():
     assert report.verdict == "kink"
 
 
-def test_an_engine_that_has_no_gradient_is_noticed():
+def test_plain_python_is_taken_as_it_is():
     report = check_formula(lambda x: math.sin(x), math.cos, 0.3)
-    assert report.ok
-    assert any("does f leave the graph?" in note for note in report.notes)
+    assert report.ok and not report.notes
 
 
 @pytest.mark.parametrize(
@@ -206,7 +203,7 @@ class TestTorch:
         with pytest.raises(TypeError, match="must be Tensor") as caught:
             check_formula(lambda x: ag.tanh(x).sum(), mine, X)
         assert caught.value.__notes__ == [
-            "Given tensors of torch in place of arrays, the formula raised "
+            "Given tensors of torch in place of arrays, it raised "
             "AttributeError: 'Tensor' object has no attribute 'no_such_thing'"
         ]
 

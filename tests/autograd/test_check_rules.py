@@ -103,7 +103,7 @@ def test_order_2_of_a_rule_that_is_one_thing_on_both(square):
 @pytest.mark.parametrize("f", [ag.log, ag.sqrt], ids=["log", "sqrt"])
 def test_an_edge_nearer_than_the_shortest_step_is_no_mistake(f, distance):
     report = check_grads(lambda p: f(1.0 - p), 1.0 - distance)
-    assert report.verdict == "precision" and "domain" in str(report)
+    assert report.ok and report.entries[0].error == 0  # steps of 1e-30 stay inside
 
 
 def test_an_edge_farther_than_one_step_only():

@@ -1,4 +1,4 @@
-"""Whether a replay of the recorded graph gives what the function gives; and whether two calls of it agree.
+"""Whether a replay gives what the function gives, whether two calls agree, and whether rules are linear in g.
 
 A replay freezes what Python decided, what was read through `.data`, and what was drawn at random. So the function is
 called again with every input moved a little, and once more with every input moved the other way: an entry that sits on
@@ -8,6 +8,7 @@ and constants), then a replay says what a call would say. No number is compared 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -17,8 +18,10 @@ from ..plain import as_plain
 from ..plain import copy_array as owned
 from ..program import interpret
 from ..program.record import difference_of, record, same
-from .probe import Probe, usual_step
+from .options import DEFAULT, WRONG
+from .probe import Probe
 from .subject import Array, Subject, cotangents
+from .verdict import Judged
 
 
 def replay_repeats(probe: Probe, seed: int) -> bool:
@@ -62,7 +65,7 @@ def _moved_both_ways(probe: Probe, seed: int) -> Array:
     By different lengths: what was equal is so no more, and sums change.
     """
     (weights,) = cotangents(seed + 1, (probe.x.shape,))
-    moves = usual_step(probe.scale, probe.coarse) * weights
+    moves = probe.coarse ** (1 / 3) * probe.scale * weights
     return np.array([probe.x + moves, probe.x - moves])
 
 
@@ -74,3 +77,54 @@ def _holds(node: Value, subject: Subject, data: Iterable[Array]) -> bool:
     inputs = [moved.get(x, x._data) if isinstance(x, Value) else x for x in node.inputs]
     assert node.op is not None
     return same(node.op.compute(*inputs), node._data)
+
+
+# --- rules are linear in g ------------------------------------------------------------------------------------------
+
+FACTOR = -64.0
+NOT_LINEAR = (
+    "a rule (or a hook) is not linear in g, the gradient that arrives: pulled with -64 times the cotangents, the "
+    "gradient is not -64 times the first one. A rule multiplies g; it takes no abs, maximum or clip of it"
+)
+
+
+class SecondPull:
+    """The gradient from a second pull, with -64 times the cotangents, and where it is not -64 times the first.
+
+    One cotangent of one sign and size does not notice a rule that takes abs(g), maximum(g, 0) or clip(g, -10, 10).
+    Multiplication by a power of two adds no rounding, so rules that are linear scale to the bit.
+    """
+
+    def __init__(self, probe: Probe) -> None:
+        weights = [None if u is None else FACTOR * u for u in probe.pulled_with]
+        self.gradient = probe.unweighted(probe.subject.gradients(weights)) / FACTOR
+        self.odd = self._differing(probe)
+
+    def _differing(self, probe: Probe) -> Array:
+        first, second = probe.engine, self.gradient
+        if (first == second).all():
+            return np.empty(0, dtype=int)
+        dtypes = [r.dtype for r in (*probe.subject.sources, *probe.subject.results) if getattr(r, "dtype", None)]
+        limits = min((np.finfo(dtype) for dtype in (np.dtype(float), *dtypes)), key=lambda limits: limits.max)
+        sizes = np.abs(np.where(np.isfinite(first), first, 0.0))
+        if sizes.max(initial=0.0) > math.sqrt(limits.max):
+            return np.empty(0, dtype=int)  # so many times as much may overflow on the way
+        relative, absolute = DEFAULT.tolerance(probe.coarse)
+        slack = relative * sizes + absolute * probe.largest_of_input(sizes, probe.places) + float(limits.tiny)
+        same = (first == second) | (np.abs(first - second) <= slack) | (np.isnan(first) & np.isnan(second))
+        return np.flatnonzero(~same)
+
+    def put_in(self, gradient: Array, places: Array, slope: Array) -> Array:
+        """The gradient to judge: of the two, where they differ, the one that is farther from the differences."""
+        at = np.isin(places, self.odd)
+        first, second = gradient[places], self.gradient[places]
+        at &= ~(np.abs(second - slope) <= np.abs(first - slope))
+        chosen = gradient.copy()
+        chosen[places[at]] = second[at]
+        return chosen
+
+    def mark_wrong(self, judged: Judged) -> None:
+        """What is not linear in g is wrong, even where differences agree."""
+        at = np.isin(judged.places, self.odd)
+        judged.verdict = np.where(at, np.maximum(judged.verdict, WRONG), judged.verdict)
+        judged.notes.append(NOT_LINEAR)

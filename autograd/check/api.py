@@ -1,0 +1,318 @@
+"""check_grads, assert_grads, check_formula, check_layer: how a check goes."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..derivatives import check_function
+from ..engine import Value
+from ..errors import GradientError
+from ..tree import flatten, unflatten
+from .breakpoints import frozen, ties
+from .differences import FEW, Lines
+from .formula import FormulaSubject, LayerSubject
+from .options import DEFAULT, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
+from .probe import EPS64, Probe
+from .report import Part, Report
+from .subject import Array, PlainSubject, Subject, cotangents, gives_back
+from .trust import SecondPull, call_repeats, replay_repeats
+from .verdict import Judged, judge
+
+BY_CALLS = (
+    "the function branches on numbers, reads .data or uses Values from outside, so we called it for every difference "
+    "instead of replaying it"
+)
+TAPED = (
+    "{op} gives another gradient on Values, as second derivatives need it, than on plain numbers, where it is right: "
+    "these are the ones on Values. Does it look at the type of what it is given?"
+)
+ERRATIC = "a rule gave two gradients for the same numbers: does it draw at random, or keep something from call to call?"
+
+
+def check_grads(f: Callable[..., Any], *inputs: Any, **options: Any) -> Report:
+    """Compare the gradient of `f` at these inputs with differences, entry by entry, and report what was found.
+
+    Inputs are numbers, arrays, leaf Values, or nested lists, tuples and dicts of them; results may be nested too.
+    Several numbers as a result are weighted with random ones (seed), and the report is on the gradient of their sum.
+    Options are those of `Options`: order, step, seed, mode, rtol, atol, allow, points, entries, digits.
+
+    >>> print(check_grads(lambda x: (x * x).sum(), np.array([1.0, 2.0])))
+    <lambda>: pass  (2 entries of 1 input, seed 0)
+      largest relative gap ...
+    """
+    check_function("check_grads", f, "check_grads(f, x)")
+    return _checked(lambda at: Subject(f, at), inputs, _options(options))
+
+
+def assert_grads(f: Callable[..., Any], *inputs: Any, **options: Any) -> Report:
+    """As `check_grads`, but raise GradientError, with the report, unless it is good.
+
+    >>> report = assert_grads(lambda a, b: a * b, 2.0, 3.0)
+    """
+    return ensure_passed(check_grads(f, *inputs, **options))
+
+
+def check_formula(f: Callable[..., Any], my_gradient: Callable[..., Any], *inputs: Any, **options: Any) -> Report:
+    """Compare a hand-written gradient of `f` with differences of `f`, entry by entry. Both are taken as they are: plain
+    NumPy, Python, torch or JAX.
+
+    `my_gradient` is called with the same inputs and returns one gradient, or a tuple of them for several inputs, None
+    where none flows. A gradient has the shape of its input. If `f` has an array as its result, `my_gradient` returns
+    the Jacobian, of shape (*result, *input); for a backward(dout) write `check_layer`.
+
+    >>> report = check_formula(lambda x: (x**3).sum(), lambda x: 2 * x**2, np.array([1.0, 2.0]))
+    >>> report.verdict, report.entries[0].ratio
+    ('wrong', 0.666666...)
+    """
+    return _checked(lambda at: FormulaSubject(f, my_gradient, at), inputs, _options(options, plain=True))
+
+
+def check_layer(layer: Any, *inputs: Any, **options: Any) -> Report:
+    """Compare the backward pass of a layer with differences of its forward pass: for its inputs and for its arrays.
+
+    A layer is an object with forward(x…) and backward(dout), a pair of functions, forward(x…) -> (out, cache) and
+    backward(dout, cache) -> gradients, or a torch.autograd.Function. Its arrays are checked where backward leaves a
+    gradient for them: as dW or W_grad beside W, or as grads["W"].
+
+    >>> class Scale:
+    ...     def __init__(self):
+    ...         self.w = np.array([2.0, 3.0])
+    ...     def forward(self, x):
+    ...         self.x = x
+    ...         return x * self.w
+    ...     def backward(self, dout):
+    ...         self.dw = (dout * self.x).sum(axis=0)
+    ...         return dout * self.w
+    >>> print(check_layer(Scale(), np.ones((4, 2))))
+    the backward pass of Scale: pass  (10 entries of 2 inputs, seed 0...)
+      largest relative gap ...
+    """
+    return _checked(lambda at: LayerSubject(layer, at), inputs, _options(options, plain=True))
+
+
+def ensure_passed(report: Report) -> Report:
+    """The report, if it is good; else a GradientError that carries it, raised where the check was asked for."""
+    if not report.ok:
+        __tracebackhide__ = True
+        raise GradientError(str(report), report) from None
+    return report
+
+
+def _options(given: dict[str, Any], plain: bool = False) -> Options:
+    known = {field.name for field in dataclasses.fields(Options)} - ({"order", "mode"} if plain else set())
+    if unknown := given.keys() - known:
+        raise TypeError(f"a check has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(known))}")
+    return Options(**given)
+
+
+def _checked(make: Callable[[Any], Subject], inputs: tuple[Any, ...], options: Options) -> Report:
+    """The report at the inputs, and at further points if asked."""
+    report = _checked_at(make, inputs, options)
+    for point in range(2, options.points + 1):
+        if not report.ok:
+            break
+        more = _checked_at(make, _moved(inputs, options.seed + point), options)
+        for part in more.parts:
+            part.point = point
+        where = f"at a random point ({point} of {options.points})"
+        if not more.ok:
+            more.notes.insert(0, f"these are the entries {where}; at the inputs themselves all pass")
+            return more
+        report.notes.append(f"passes also {where}")
+    return report
+
+
+def _moved(inputs: tuple[Any, ...], seed: int) -> tuple[Any, ...]:
+    """A random point near the inputs: each number times 0.7 to 1.3; zeros become small numbers."""
+    rng = np.random.default_rng(seed)
+
+    def moved(x: Any) -> Any:
+        data = x._data if isinstance(x, Value) else x
+        if np.asarray(data).dtype.kind != "f" or data is None:
+            return x
+        data = np.asarray(data)
+        size = float(np.abs(data, where=np.isfinite(data), out=np.zeros(data.shape)).max(initial=0.0)) or 1.0
+        low = 0.0 if np.all(data >= 0) else -0.3
+        new = np.where(data == 0, size * rng.uniform(low, 0.3, data.shape), data * rng.uniform(0.7, 1.3, data.shape))
+        new = new.astype(data.dtype)
+        return new if new.ndim else new.item() if data.dtype == np.float64 else new[()]
+
+    flat, structure = flatten(list(inputs))
+    return tuple(unflatten(structure, list(map(moved, flat))))
+
+
+def _checked_at(make: Callable[[Any], Subject], inputs: tuple[Any, ...], options: Options) -> Report:
+    give_back = gives_back(inputs)
+    try:
+        with make(inputs) as subject:
+            report = check_subject(subject, options)
+            if options.order == 2 and report.ok:
+                from .second import second_order
+
+                report = second_order(subject, report, options)
+            return report
+    finally:
+        give_back()
+
+
+@np.errstate(all="ignore")
+def check_subject(
+    subject: Subject, options: Options = DEFAULT, weights: tuple[Any, ...] | None = None, diagnose: bool = True
+) -> Report:
+    """Check one function, recorded or plain."""
+    seed, plain = options.seed, isinstance(subject, PlainSubject)
+    if weights is None:
+        weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
+    pulled = subject.gradients(weights) if options.mode == "reverse" else subject.pushed(weights)
+    probe = Probe(subject, weights, pulled)
+    if not probe.finite and not plain and diagnose:
+        finite = _of_finite_results(subject, weights)
+        if finite is not weights:
+            return check_subject(subject, options, weights=finite)
+    report = Report(
+        getattr(subject, "reported_as", subject.title), "pass", [], seed, options.mode, notes=list(subject.notes),
+        cotangents=probe.weights, options=options, ours=not plain,
+    )  # fmt: skip
+    if not _trust(probe, report):
+        return report
+    tied = []
+    if probe.replay is not None:
+        probe.freeze(frozen(subject))
+        tied = ties(subject)
+    gradient = probe.engine
+    linear = options.mode == "reverse" and not isinstance(subject, FormulaSubject)
+    second = SecondPull(probe) if linear else None
+    places = _places(probe, gradient, options, report.notes)
+    if second is not None and second.odd.size:
+        places = np.union1d(places, second.odd[:5]) if places.size < probe.x.size else places
+    judged = judge(probe, gradient, places, options, tied)
+    if second is not None and second.odd.size:
+        judged = judge(probe, second.put_in(gradient, judged.places, judged.slope), places, options, tied)
+        second.mark_wrong(judged)
+    _accept(judged, options)
+    report.verdict = VERDICTS[judged.worst]
+    report.notes += judged.notes
+    report.tied = [node.op.name for node in tied]
+    for k, (start, stop) in enumerate(zip(probe.starts, probe.starts[1:])):
+        if k not in getattr(subject, "unusable", ()):
+            report.parts.append(Part(subject.names[k], probe.shapes[k], judged, start, stop))
+    if complaints := getattr(subject, "complaints", []):
+        report.verdict = "wrong"
+        report.diagnosis += complaints
+    if report.verdict == "pass":
+        report.notes += _what_would_not_show(report, subject)
+    elif not report.ok and options.mode == "reverse" and not probe.engine_repeats():
+        report.verdict = VERDICTS[NONDETERMINISTIC]
+        report.notes.insert(0, ERRATIC)
+    elif report.verdict in ("wrong", "kink") and diagnose:
+        from .diagnosis import diagnose_report
+
+        diagnose_report(report, subject)
+    return report
+
+
+def _places(probe: Probe, gradient: Array, options: Options, notes: list[str]) -> Array:
+    """Every entry of a small input; of a large one some, and those to which a failing line leads."""
+    n, some = probe.x.size, options.entries
+    if some == "all" or (some is None and n <= FEW) or (options.digits == "always" and n <= FEW):
+        return probe.places
+    rng = np.random.default_rng(options.seed)
+    singles = min(n, 8 if some is None else int(some))
+    fine = probe.fine_engine if probe.epsilon() < probe.coarse else None
+    lines = Lines(probe, gradient if fine is None else fine, options.tolerance(EPS64)[0], options.seed)
+    small: list[int] = []
+    room = FEW
+    for start, stop in zip(probe.starts, probe.starts[1:]):
+        if stop - start <= room and some is None:
+            small += range(start, stop)
+            room -= stop - start
+    chosen = {*small, int(np.argmax(np.abs(gradient))), *rng.choice(n, singles, replace=False).tolist()}
+    chosen |= {*lines.suspects()}
+    chosen |= set(np.flatnonzero(np.isnan(gradient))[:5].tolist())
+    if fine is not None:
+        chosen |= _far_from(fine, gradient, options.tolerance(probe.coarse))
+    notes.append(
+        f"of {n:,} entries {len(chosen)} were looked at one by one, and all along 8 random lines: an error of "
+        f"{lines.resolution:.1e} or more in one entry would show. entries=\"all\" looks at each"
+    )
+    return np.array(sorted(chosen))
+
+
+def _far_from(fine: Array, gradient: Array, tolerance: tuple[float, float]) -> set[int]:
+    """The entries of a gradient in a coarse dtype that are farther from the one in float64 than it may round.
+
+    Along a line the rounding of all entries adds up and hides one that is 1 % wrong. So lines try the gradient in
+    float64, and the coarse one is compared with it entry by entry.
+    """
+    sizes = np.where(np.isfinite(fine), np.abs(fine), 0.0)
+    slack = tolerance[0] * sizes + tolerance[1] * sizes.max(initial=0.0) + float(np.finfo(float).tiny)
+    off = np.nan_to_num(np.abs(gradient - fine) / slack, nan=np.inf)
+    worst = np.argsort(-off)[:5]
+    return set(worst[off[worst] > 1.0].tolist())
+
+
+def _accept(judged: Judged, options: Options) -> None:
+    """Where the caller says what is accepted, that decides."""
+    if options.rtol is None and options.atol is None:
+        return
+    gap = np.abs(judged.gradient - judged.slope)
+    allowed = (options.atol or 0.0) + (options.rtol or 0.0) * np.abs(judged.slope)
+    known = np.where(np.isfinite(judged.error), judged.error, 0.0)
+    numbers = np.isfinite(judged.gradient) & np.isfinite(judged.slope)
+    excused = (gap <= allowed) & numbers & np.isin(judged.verdict, (1, WRONG))
+    judged.verdict[excused] = PASS
+    judged.verdict[(gap > allowed + known) & numbers & (judged.verdict == PASS)] = WRONG
+    if excused.any():
+        judged.notes.append(f"{int(excused.sum())} entries differ, within {options.asked}, as asked")
+
+
+def _of_finite_results(subject: Subject, weights: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Drop the weights of results that are infinite or NaN, unless that would drop all of them."""
+    finite: list[Any] = [u if u is None else np.where(np.isfinite(r), u, 0.0) for u, r in zip(weights, subject.results)]
+    left = [(u, old) for u, old in zip(finite, weights) if u is not None]
+    if not any(np.any(u) for u, _ in left) or all(np.array_equal(u, old) for u, old in left):
+        return weights
+    subject.notes.append("results that are not finite were left out")
+    return tuple(u if u is None or u.ndim else float(u) for u in finite)
+
+
+def _trust(probe: Probe, report: Report) -> bool:
+    """Find out whether differences may be made by replay, or by calls; False, and the verdict, if by neither."""
+    subject = probe.subject
+    if probe.replay is not None and replay_repeats(probe, report.seed):
+        return True
+    if not call_repeats(subject):
+        report.verdict = VERDICTS[NONDETERMINISTIC]
+        how = "gave different results; fix the seed of whatever is random"
+        if subject.raised is not None:
+            how = f"did not both succeed: one raised {type(subject.raised).__name__}: {subject.raised}"
+        report.notes.insert(0, f"two calls with the same inputs {how}")
+        return False
+    if probe.replay is not None:
+        report.notes.append(BY_CALLS)
+    probe.give_up_replay()
+    report.by = "calls"
+    return True
+
+
+def _what_would_not_show(report: Report, subject: Subject) -> list[str]:
+    """What a pass at these inputs cannot show."""
+    said = []
+    for part, source in zip(report.parts, subject.sources):
+        data, j = np.asarray(source._data), part.judged
+        if part.count and j.zero[part.rows].all():
+            said.append(
+                f"the gradient of {part.name} is zero everywhere, and that is right: the differences are zero too"
+            )
+        elif data.size > 1 and np.all(data == data.flat[0]):
+            said.append(f"all entries of {part.name} are equal: what depends on their differences would not show")
+        elif data.ndim == 2 and data.shape[0] == data.shape[1] > 1 and np.array_equal(data, data.T):
+            said.append(f"{part.name} is symmetric: a missing transpose might not show")
+    for node in subject.replay.nodes if subject.replay is not None else ():
+        if node.op.base.name == "relu" and np.size(node._data) > 1 and not np.any(node._data):
+            said.append("a relu is off everywhere: what is before it is not tested")
+    return list(dict.fromkeys(said))
