@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from copy import deepcopy
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from .op import Op, naming
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .engine import Value
     from .modes import Scope
 
+by_stamp = attrgetter("stamp")
 counter = itertools.count(1)  # creation stamps: reverse creation order is a topological order
 
 

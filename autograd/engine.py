@@ -14,21 +14,20 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, repeat
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from . import gradients
 from .array_like import ArrayLike, ndarray
-from .attached import Attached, Node, counter, name_or_label
+from .attached import Attached, Node, by_stamp, counter, name_or_label
 from .gradients import conform
 from .modes import apply_modes, check_finite_gradient, modes, modes_in_use, notice_read
 from .op import OPS, Op, nothing
+from .op_errors import recover
 from .plain import as_data, as_operand, as_operands, as_plain, as_wide, is_mask
 
 new = object.__new__
-by_stamp = attrgetter("stamp")
 writing = threading.Lock()  # two threads may train the same parameters
 COMPARABLE = (Node, int, float, ndarray, np.generic, list, tuple)
 Wanted = set["Value"] | None  # the nodes that are to get a gradient; None: all that require one
@@ -43,7 +42,7 @@ def node_of(op: Op, inputs: tuple[Any, ...], plain: Sequence[Any], needs: bool) 
     except Exception as error:
         if isinstance(error, TypeError) and is_mask(inputs[0]):
             return op(OPS["astype"](inputs[0], np.float64), *inputs[1:])
-        data = op.recover(error, plain, inputs)
+        data = recover(op, error, plain, inputs)
     if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
         data = as_plain(data)
     node: Value = new(Value)
@@ -257,8 +256,8 @@ def walk(
         inputs = node.inputs
         rule = node.op.vjp  # type: ignore[union-attr]
         two = len(inputs) == 2
+        # First the loop below written out for one input or two: a scalar graph is made of these.
         if in_short and (two or len(inputs) == 1) and rule.__class__ is not tuple:
-            # The loop below written out for one input or two: a scalar graph is made of these.
             x, y = inputs if two else (*inputs, None)
             a = x._data if isinstance(x, Value) else x
             b = y._data if isinstance(y, Value) else y

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .engine import Value, by_stamp, reach
+from .attached import by_stamp
+from .engine import Value, reach
 from .modes import Scope, scope
 
 __all__ = ["Scope", "leaves", "made_from", "reach_from", "scope", "topological"]

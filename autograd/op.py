@@ -18,19 +18,18 @@ Everything else reads this table: operators and methods of Value, NumPy dispatch
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import inspect
 import re
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .errors import DataError, HandgradError, ShapeError
+from .about import About
+from .op_errors import miscounted, misused, recover
 from .plain import as_array, as_plain
 from .samples import Sample
 
@@ -41,38 +40,6 @@ OPERATORS = {"add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": 
              "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}  # fmt: skip
 
 _CACHE_LIMIT = 512  # bound variants kept per op; shapes and axes repeat, so a real program needs a few
-
-
-@dataclass(frozen=True)
-class Slip:
-    """A classic mistake: its name, a sentence that teaches, and, in an op's block, a wrong rule of its first input."""
-
-    name: str
-    teaches: str
-    rule: Callable[..., Any] | None = None
-
-
-@dataclass(frozen=True)
-class About:
-    """What a learner should know about an op.
-
-    rule    its rule in words, one sentence
-    small   why a gradient becomes small in it: a sentence, cases of its numbers (`ops/_reasons.py`), or a function of
-            a `Passage` that reads a sentence off the numbers; a live page cannot ask that one again
-    bad     what to do where its result or its slope is infinite or NaN
-    total   what its result adds up to, row by row: 1 for probabilities
-    slope_total     the same of the gradient it sends to its first input: 0 where a shift of the row changes nothing
-    slips   classic mistakes in its rule
-    opens   False if its definition says no more than its rule, so that there is nothing to see inside
-    """
-
-    rule: str = ""
-    small: str | tuple[Any, ...] | Callable[[Any], str] = ""
-    bad: str = ""
-    total: float | None = None
-    slope_total: float | None = None
-    slips: tuple[Slip, ...] = ()
-    opens: bool = True
 
 
 class Op:
@@ -165,26 +132,14 @@ class Op:
             try:
                 inputs, settings = self.normalize(*args, **settings) if settings else self.normalize(*args)
             except TypeError as error:
-                raise self._misused(error) from None
+                raise misused(self, error) from None
             if settings:
                 op = self.bind(settings)
         elif settings:
             raise TypeError(f"{self.name}() takes no setting named {', '.join(map(repr, settings))}")
         elif len(args) != len(self.names) and not self.variadic:
-            raise self._miscounted(args)  # a ufunc would take one more as the array to write into
+            raise miscounted(self, args)  # a ufunc would take one more as the array to write into
         return apply(op, inputs)
-
-    def _miscounted(self, inputs: Sequence[Any]) -> TypeError:
-        """The error of a call with too few or too many inputs."""
-        wanted = f"{len(self.names)} input{'s' * (len(self.names) > 1)}, as in {self.reads}"
-        return TypeError(f"{self.name} takes {wanted}; got {len(inputs)}")
-
-    def _misused(self, error: TypeError) -> TypeError:
-        """An error of a call that does not fit `normalize`, in the op's own name."""
-        own, arrow, rest = str(error).partition("() ")
-        if not arrow or own.split(".")[-1] != self.normalize.__name__:  # type: ignore[union-attr]
-            return error
-        return TypeError(f"{self.name}{inspect.signature(self.normalize)}: {rest}")  # type: ignore[arg-type]
 
     @property
     def differentiable(self) -> bool:
@@ -231,53 +186,10 @@ class Op:
         try:
             data = self.forward(*inputs)
         except Exception as error:
-            data = self.recover(error, inputs)
+            data = recover(self, error, inputs)
         if data.__class__ is float or (data.__class__ is np.ndarray and data.ndim):
             return data
         return as_plain(data)
-
-    def recover(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any] = ()) -> Any:
-        """Where Python floats raise (`1.0 / 0.0`, `exp(1000.0)`) or integers do not fit, compute with NumPy's floats;
-        else explain the error. `given` are the inputs as they came, which may have names.
-        """
-        if isinstance(error, HandgradError):
-            raise type(error)(f"{error}{self._who(given)}") from error.__cause__
-        if isinstance(error, Warning | FloatingPointError):  # the caller asked NumPy to raise them
-            raise error
-        if not isinstance(error, ArithmeticError | ValueError | TypeError | LookupError | AttributeError):
-            raise error  # not caused by the inputs: MemoryError, or an exception of a signal handler
-        if self.normalize is None and not self.variadic and len(inputs) != len(self.names):
-            raise self._miscounted(inputs) from None
-        if isinstance(error, ArithmeticError | ValueError) and all(isinstance(x, int | float) for x in inputs):
-            with contextlib.suppress(OverflowError):  # an int of more than 308 digits
-                return self.forward(*map(np.float64, inputs))
-        if inputs and np.asarray(inputs[0]).dtype.kind in "iub":  # the others (targets, say) may be integers on purpose
-            with contextlib.suppress(TypeError, ValueError, IndexError):
-                return self.forward(np.asarray(inputs[0], dtype=np.float64), *inputs[1:])
-        raise self._explained(error, inputs, given) from error
-
-    def _explained(self, error: Exception, inputs: Sequence[Any], given: Sequence[Any]) -> HandgradError:
-        """What was expected and what came, where a forward function failed."""
-        who = self._who(given)
-        if isinstance(error, TypeError):
-            for x in inputs:
-                if np.asarray(x).dtype.kind not in "fiub":
-                    came = f"{x!r:.60} ({type(x).__name__})"
-                    return DataError(f"{self.name}: expected real numbers, as in {self.reads}; got {came}.{who}")
-        if isinstance(error, OverflowError):
-            return DataError(f"{self.name}: a number is too large for a float: {error}.{who}")
-        shapes = " and ".join(str(np.shape(x)) for x in inputs)
-        if "broadcast" in str(error):
-            return ShapeError(
-                f"{self.name}: shapes {shapes} do not broadcast; aligned at the right, two sizes must be equal or "
-                f"one of them 1. Write reshape or expand_dims to line them up, or .mT to transpose.{who}"
-            )
-        return ShapeError(f"{self.name}: inputs of shape {shapes} do not fit together: {error}.{who}")
-
-    def _who(self, given: Sequence[Any]) -> str:
-        """The names of the Values among the inputs, for a message: " Here x is 'q'." """
-        names = [f"{n} is {v.name!r}" for n, v in zip(self.names, given, strict=False) if getattr(v, "name", None)]
-        return f" Here {', '.join(names)}." if names else ""
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{k}={v!r}" for k, v in self.settings.items())

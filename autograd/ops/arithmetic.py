@@ -5,7 +5,8 @@ import operator
 
 import numpy as np
 
-from ..op import OPS, About, Op, nothing
+from ..about import About
+from ..op import OPS, Op, nothing
 from ..samples import Sample, samples
 from ._reasons import other_factor
 

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
+from ..about import About, Slip
 from ..errors import ShapeError
 from ..modes import plain_data
 from ..numpy_calls import answers
-from ..op import About, Op, Slip, nothing
+from ..op import Op, nothing
 from ..plain import ndarray
 from ..samples import Sample, samples
 from ._axes import plain_number

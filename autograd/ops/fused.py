@@ -5,9 +5,10 @@ So are those of `norm.py`, `attention.py` and `heads.py`.
 
 import numpy as np
 
+from ..about import About, Slip
 from ..errors import DataError, ShapeError
 from ..modes import plain_data
-from ..op import About, Op, Slip, let, nothing, rank_of, shape_of
+from ..op import Op, let, nothing, rank_of, shape_of
 from ..plain import as_array
 from ..samples import Sample
 from ._axes import negative_axes

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from ..op import About, Op, let
+from ..about import About
+from ..op import Op, let
 from ..rules import by_definition
 from ..samples import samples
 from ._blocks import in_blocks

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..about import About
 from ..errors import AxisError, ShapeError
-from ..op import About, Op, dtype_of, rank_of, shape_of
+from ..op import Op, dtype_of, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function

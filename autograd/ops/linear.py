@@ -8,9 +8,10 @@ import string
 
 import numpy as np
 
+from ..about import About
 from ..errors import ShapeError
 from ..numpy_calls import answers
-from ..op import About, Op, dtype_of, rank_of, shape_of
+from ..op import Op, dtype_of, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axis
 from ._functions import function

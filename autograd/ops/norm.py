@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..about import About, Slip
 from ..errors import ShapeError
-from ..op import About, Op, Slip, let, rank_of, shape_of
+from ..op import Op, let, rank_of, shape_of
 from ..rules import by_definition
 from ..samples import Sample
 from . import _blocks

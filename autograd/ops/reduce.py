@@ -6,8 +6,9 @@ import operator
 
 import numpy as np
 
+from ..about import About
 from ..errors import ShapeError
-from ..op import About, Op, let, nothing, rank_of, shape_of
+from ..op import Op, let, nothing, rank_of, shape_of
 from ..rules import by_definition
 from ..samples import Sample
 from ._axes import negative_axes, negative_axis, plain_number

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 
+from ..about import About
 from ..errors import AxisError, DataError, ShapeError
 from ..numpy_calls import answers
-from ..op import OPS, About, Op, nothing, rank_of, shape_of
+from ..op import OPS, Op, nothing, rank_of, shape_of
 from ..samples import Sample
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 from ._functions import METHODS, function

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from autograd.about import Slip
 from autograd.expr import Expr
-from autograd.op import Slip
 from autograd.worksheets import answers, intervals, marking, slips
 from autograd.worksheets.parts import Blank, exact_text
 from autograd.worksheets.sheet import Worksheet

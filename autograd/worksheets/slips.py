@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from autograd.about import Slip
 from autograd.engine import Value
 from autograd.expr import Expr, terms_of
 from autograd.formula.scalars import Entries, Opener
-from autograd.op import OPS, Slip
+from autograd.op import OPS
 from autograd.worksheets.answers import Answer
 from autograd.worksheets.hints import outline
 from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
