@@ -59,9 +59,10 @@ notebooks: $(VENV)/.installed-notebook  ## open the lessons in JupyterLab
 lessons: $(VENV)/.installed-notebook  ## run the lessons and write them as pages: out/notebooks/
 	$(PY) -m notebooks build
 
-docs: $(VENV)/.installed-$(EXTRAS)  ## the API reference, from the docstrings: out/api.md
+docs: $(VENV)/.installed-$(EXTRAS)  ## the API reference, from the docstrings: out/api.md; and docs/ops.md, from the table
 	@mkdir -p out
-	$(PY) -m autograd docs -o out/api.md
+	$(PY) -m tools.reference out/api.md
+	$(PY) -m tools.ops_table
 
 office:  ## install LibreOffice, which recomputes our workbooks in a test (large; root on Debian or Ubuntu)
 	apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libreoffice-calc

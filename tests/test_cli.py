@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograd import browser, cli
-from autograd.cli import docs, doctor
+from autograd.cli import doctor
 from autograd.cli.output import ERRORS, prepare
 from autograd.version import __version__
 from tests.sweep import slow_but
@@ -55,16 +55,16 @@ def test_registering_the_commands_imports_no_heavy_library():
 
 
 def test_a_command_error_is_one_sentence_and_status_2(tmp_path, capsys):
-    assert cli.main(["docs", "-o", str(tmp_path / "no" / "such" / "folder.md")]) == 2
+    assert cli.main(["source", "example 1", "-o", str(tmp_path / "no" / "such" / "folder.py")]) == 2
     text = capsys.readouterr().err
-    assert text.startswith("handgrad docs: there is no folder") and "Traceback" not in text
+    assert text.startswith("handgrad source: there is no folder") and "Traceback" not in text
 
 
 @pytest.mark.slow
 def test_a_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m autograd docs | head -n 1"
+    command = f"{sys.executable} -m autograd errata | head -n 1"
     answer = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=120)
-    assert (answer.stdout, answer.stderr) == ("# API reference\n", "")
+    assert (answer.stdout, answer.stderr) == ("# Errata of the printed worksheets\n", "")
 
 
 @pytest.mark.slow
@@ -76,7 +76,6 @@ def test_a_pipe_that_nobody_reads_is_no_error():
 
 ARGUMENTS = {  # of each command; the others take an example
     "errata": [],
-    "docs": [],
     "doctor": [],
     "step": ["example2", "--text"],
     "source": ["example2"],
@@ -102,7 +101,7 @@ def make_model():
 """
 
 
-@pytest.mark.parametrize("command", slow_but(cli.COMMANDS, set(cli.COMMANDS) - {"doctor", "docs", "example"}))
+@pytest.mark.parametrize("command", slow_but(cli.COMMANDS, set(cli.COMMANDS) - {"doctor", "example"}))
 def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monkeypatch):
     if command == "capture":
         pytest.importorskip("torch", reason="NOT TESTED: torch is not installed (pip install torch==2.13.0)")
@@ -125,7 +124,7 @@ def test_every_command_prints_legibly_in_every_encoding(command, tmp_path, monke
         spelled = run(encoding)
         assert spelled.count("?") == whole.count("?")  # no character was given up
         assert len(whole) <= len(spelled) < 1.2 * len(whole)
-        assert spelled != whole or command not in ("step", "play", "docs")
+        assert spelled != whole or command not in ("step", "play")
 
 
 @pytest.mark.slow
@@ -279,83 +278,6 @@ def test_dot_on_the_path_stands_in_for_pygraphviz(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name: f"/opt/{name}")
     finding = doctor.check_graphviz()
     assert finding.state == "ok" and "/opt/dot" in finding.detail
-
-
-# ---- handgrad docs ---------------------------------------------------------------------------------------
-
-
-def test_docs_hold_every_public_name(tmp_path):
-    page = tmp_path / "api.md"
-    assert cli.main(["docs", "-o", str(page)]) == 0
-    text = page.read_text(encoding="utf-8")
-    for name in docs.MODULES:
-        module = docs.import_module(name)
-        assert f"\n## `{name}`\n" in text
-        for public in docs.public_names(module):
-            assert f"\n#### `{name}.{public}`\n" in text
-            assert f"(#{name}.{public})".replace(".", "").lower() in text, "the contents link to it"
-
-
-@pytest.mark.slow
-def test_docs_are_the_same_at_every_run():
-    one, two = handgrad("docs"), handgrad("docs")
-    assert one.returncode == 0 and one.stdout == two.stdout
-    assert " at 0x" not in one.stdout
-
-
-def test_docs_tell_what_an_op_sends_back():
-    from autograd.op import OPS
-
-    assert docs.backward_rule(OPS["mul"]) == "Sends back `g * y` to `x`, `g * x` to `y`."
-    assert docs.backward_rule(OPS["mean"]) == "`mean(x)` of x (2, 3) sends back `g / 6 copied to 2×3` to `x`."
-    assert docs.backward_rule(OPS["less"]) == ""  # nothing flows
-    assert docs.backward_rule(OPS["layer_norm"]) == ""  # no formula for a glance
-
-
-def test_docs_write_a_call_as_a_person_does():
-    import nn
-    from autograd import Expr, Report, errors
-    from autograd.op import OPS
-
-    assert docs.signature(OPS["softmax"]) == "(x, axis=-1)"
-    assert docs.signature(OPS["softmax"], method=True) == "(axis=-1)"
-    assert docs.signature(nn.LayerNorm) == "(width, eps=1e-05, dtype=float64)"
-    assert docs.signature(nn.functional.feed_forward).endswith("activation=relu)")
-    assert docs.signature(vars(Expr)["number"], method=True) == "(x)"
-    assert docs.signature(vars(nn.Embedding)["one_hot"], method=True) == "(n)"
-    assert docs.signature(Report) == docs.signature(errors.ShapeError) == docs.signature(3) == ""
-
-
-def test_docs_of_a_class_tell_its_own_attributes():
-    import nn
-    from autograd import Value
-
-    told = list(docs.attributes(nn.Embedding))
-    assert [line.partition("(")[0] for line in told] == ["- `.fixed", "- `.one_hot", "- `.forward"]
-    *own, ops = docs.attributes(Value)
-    assert "v.sum(axis=0)" in ops and not any(line.startswith("- `.exp") for line in own)
-    assert any(line.startswith("- `.detach()`: A leaf") for line in own)
-
-
-def test_docs_find_an_op_where_it_is_declared():
-    from autograd.op import OPS
-
-    found = {name: docs.part_of(OPS[name]) for name in ("equal", "where", "sum", "matmul", "softmax", "attention")}
-    assert found == {
-        "equal": "ops.arithmetic", "where": "ops.elementwise", "sum": "ops.reduce", "matmul": "ops.linear",
-        "softmax": "ops.fused", "attention": "ops.attention",
-    }  # fmt: skip
-
-
-def test_docs_describe_what_two_modules_have_once():
-    text = docs.reference([docs.import_module("autograd"), docs.import_module("nn.functional")])
-    assert text.count(docs.summary(docs.OPS["relu"].__doc__)) == 1
-    assert "#### `nn.functional.relu`\n\n`relu(x)`\n\nThe same as [`autograd.relu`](#autogradrelu)." in text
-
-
-def test_docs_fence_sessions_and_columns():
-    text = docs.markdown("What it is.\n\n>>> 1 + 1\n2\n\nname  meaning\nx     input")
-    assert text == "What it is.\n\n```pycon\n>>> 1 + 1\n2\n```\n\n```text\nname  meaning\nx     input\n```"
 
 
 def test_a_command_nearly_spelled_is_named(capsys):

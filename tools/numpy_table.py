@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograd.cli.docs import PARTS, part_of
 from autograd.numpy_calls import BY_NUMPY, BY_SCIPY, Answer, OnData
 from autograd.op import OPS, Op
 from autograd.ops import rounding
+from tools.reference import PARTS, part_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "numpy.md"
 

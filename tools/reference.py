@@ -1,9 +1,12 @@
-"""`handgrad docs`: the API reference as one Markdown page, written from the docstrings and the op table."""
+"""The API reference as one Markdown page, written from the docstrings and the op table.
 
-import argparse
+    python -m tools.reference out/api.md          (`make docs`)
+"""
+
 import dataclasses
 import inspect
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from importlib import import_module
@@ -15,7 +18,7 @@ import numpy as np
 
 from autograd import Value
 from autograd.array_like import ArrayLike
-from autograd.cli import Subparsers, deliver
+from autograd.attached import Node
 from autograd.expr import Expr, rule
 from autograd.op import OPS, Op
 from autograd.rules import own_names
@@ -67,20 +70,10 @@ PARTS = {
     "ops.interpolation": "Ops: images and sequences",
 }
 INTRODUCTION = """\
-Written from the docstrings by `handgrad docs`. An op takes floats, arrays or Values and gives the same. What it *sends
+Written from the docstrings by `make docs`. An op takes floats, arrays or Values and gives the same. What it *sends
 back* to each input in a backward pass is written in `g`, the gradient that arrives at its result, and `out`, the
 result."""
 LONGEST_RULE = 100  # characters of a formula that can be taken in at a glance
-
-
-def register(subparsers: Subparsers) -> None:
-    parser = subparsers.add_parser("docs", help="write the API reference, from the docstrings")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write it here (else print it)")
-    parser.set_defaults(run=run)
-
-
-def run(arguments: argparse.Namespace) -> None:
-    deliver(reference(import_module(name) for name in MODULES), arguments.output)
 
 
 class Group(NamedTuple):
@@ -165,7 +158,7 @@ def entry(title: str, member: Any, told: str | None = None) -> Iterator[str]:
 def attributes(owner: type) -> Iterator[str]:
     """A line for each public method and property that a class itself describes; one for all the ops among them."""
     kinds = (FunctionType, staticmethod, classmethod, property, cached_property)
-    members = vars(ArrayLike) | vars(owner) if owner is Value else vars(owner)
+    members = vars(ArrayLike) | vars(Node) | vars(owner) if owner is Value else vars(owner)
     described = {name: member for name, member in members.items() if not name.startswith("_") and member.__doc__}
     ops = {name for name, member in described.items() if name in OPS and member.__doc__ == OPS[name].__doc__}
     for name, member in described.items():
@@ -250,3 +243,7 @@ def fenced(paragraph: str) -> str:
     if re.search(r"\S {2,}\S", paragraph) and not paragraph.startswith("    "):
         return f"```text\n{paragraph}\n```"
     return paragraph
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(reference(import_module(name) for name in MODULES), encoding="utf-8")
