@@ -19,7 +19,7 @@ from autograd.drawing.cards import brief_row, finite, module_card, plain_card, r
 from autograd.drawing.edges import Edges
 from autograd.drawing.folding.rows import ends, fold_rows, parameter_row
 from autograd.drawing.folding.tuck import tuck
-from autograd.drawing.folding.words import NUMBER, accumulates, call_classes, is_summed
+from autograd.drawing.folding.words import accumulates, call_classes, is_summed
 from autograd.drawing.groups import OPEN, Collapse, Folded, Group, Rung, Spelling, class_name, every_module, fold
 from autograd.drawing.groups import chooser as chooser
 from autograd.drawing.groups import in_python as in_python
@@ -99,7 +99,7 @@ class Reader:
         return fold(self.nodes, self.options, self._stays, self.rung, found)
 
     @functools.cached_property
-    def _words(self) -> tuple[Names, dict[Value, list[float]]]:
+    def _words(self) -> tuple[Names, dict[Value, list[tuple[str, list[float]]]]]:
         """What the cards are called, and the plain numbers that differ behind one card. Short operands and parameters
         then go into the cards that use them, if they are to."""
         folded, names = self.folded, self._own_names if self.options.stepping else self._own_names.anew()
@@ -213,11 +213,10 @@ class Reader:
         runs = self.folded.runs_around(node)
         in_a_row = len(runs) == 1 and self._is_in_a_row(runs[0])
         brief = self.options.detail == "brief"
-        total = accumulates(self.folded, members) is not None
+        totals = members[len(runs[-1]) - 1 :: len(runs[-1])] if accumulates(self.folded, members) is not None else []
         asks = any(member.requires_grad or member.grad is not None for member in members)
-        rows = fold_rows(members, in_a_row, total, brief, asks)
-        if node in self._words[1]:
-            rows.append(Row(NUMBER, ends(self._words[1][node], False), "info"))
+        rows = fold_rows(members, in_a_row, totals, brief, asks)
+        rows += [Row(name, ends(numbers, False), "info") for name, numbers in self._words[1].get(node, ())]
         times = self.folded.times.get(card.key, len(members) if node.op is None else 1)
         bad = any(row.bad for row in rows)
         how = "in a row" if in_a_row and times > 1 else card.word
@@ -312,9 +311,9 @@ class Reader:
             Frame(f"r{index}", self._run_name(run), self._run_kind(run), tuple(keys), len(run), self._order_of(run))
             for index, (run, keys) in enumerate(runs.items())
         ]
-        known = {frozenset(frame.members) for frame in repeated}
+        known = {section.scope.serial for run in runs if (section := _section(run)) is not None}
         return repeated + [Frame(f"s{serial}", scopes[serial].path, scopes[serial].kind, tuple(keys))
-                           for serial, keys in members.items() if frozenset(keys) not in known]  # fmt: skip
+                           for serial, keys in members.items() if serial not in known]  # fmt: skip
 
     def _run_frames(self) -> dict[Repeat, dict[str, None]]:
         """The cards of the first piece of each folded repeat that is more than one card."""
@@ -327,9 +326,8 @@ class Reader:
 
     def _run_name(self, run: Repeat) -> str:
         """What a piece is: the call it is made of, or the last result in it that has a name."""
-        firsts = [piece[0] for piece in run.pieces if len(piece) == 1 and isinstance(piece[0], Section)]
-        if firsts:
-            return class_name([one.scope.path for one in firsts])
+        if _section(run) is not None:
+            return class_name([one.scope.path for (one,) in run.pieces])
         named = [node for node in run.rows[0] if self.names.own_name(node) and not self.names.is_made_up(node)]
         return self.names.own_name(named[-1]) if named else "step" if self._is_in_a_row(run) else "each"
 
@@ -344,8 +342,8 @@ class Reader:
         return bool(run.carried) and not is_summed(self.folded, run)
 
     def _run_kind(self, run: Repeat) -> str:
-        piece = run.pieces[0]
-        return piece[0].scope.kind if len(piece) == 1 and isinstance(piece[0], Section) else ""
+        section = _section(run)
+        return section.scope.kind if section is not None else ""
 
     def _open_calls(self, node: Value, key: str) -> list[Scope]:
         """The calls around a card that are not folded into it, innermost first."""
@@ -412,6 +410,12 @@ def _without_gradient(card: Card) -> Card:
     blocks = tuple(block for block in card.blocks if block.kind not in GRADIENTS)
     tooltip = {caption: text for caption, text in card.tooltip.items() if caption != "grad"}
     return replace(card, rows=rows, blocks=blocks, says_gradient="", tooltip=tooltip)
+
+
+def _section(run: Repeat) -> Section | None:
+    """The module call that the first piece is, if it is one."""
+    first, *others = run.pieces[0]
+    return first if isinstance(first, Section) and not others else None
 
 
 def _folded_by(collapse: Collapse) -> Callable[[Value], bool]:

@@ -104,6 +104,10 @@ class Names:
             return name or literal(x)
         return self.expression(x) if self.nestable(x) else self._make_up(x)
 
+    def named(self, x: Value) -> str:
+        """Its own name, or one that is made up for it."""
+        return self.own_name(x) or self._make_up(x)
+
     def stand_in(self, texts: Mapping[Value, str]) -> None:
         """Call results by these texts that are hidden inside something else, such as a folded module."""
         for node, text in texts.items():

@@ -11,15 +11,17 @@ import numpy as np
 
 from autograd.drawing.scene import WIDEST_NUMBER, Row
 from autograd.engine import Value
-from autograd.formula.numbers import ROUGH_DIGITS, UNKNOWN, dimensions, norm, rough, short, span
+from autograd.formula.numbers import DIGITS, ROUGH_DIGITS, UNKNOWN, dimensions, norm, rough, short, span
 
 ARROW = " → "
 PAIR = 17  # characters of two numbers with three digits, `0.00676 → 0.00661`
 FAR = 0.1  # of the way between first and last: an extreme that lies further outside is told
 
 
-def fold_rows(members: Sequence[Value], in_a_row: bool, total: bool, brief: bool, wants_gradient: bool) -> list[Row]:
-    """The rows of a card that stands for these nodes. `total`: they are a running sum, whose last is the whole."""
+def fold_rows(
+    members: Sequence[Value], in_a_row: bool, totals: Sequence[Value], brief: bool, wants_gradient: bool
+) -> list[Row]:
+    """The rows of a card that stands for these nodes. `totals` are the last ones, if they are running sums."""
     scalar = not np.ndim(members[0].data)
     values = [float(node.data) for node in members] if scalar else []
     gradient = gradient_text(members, in_a_row)
@@ -27,13 +29,13 @@ def fold_rows(members: Sequence[Value], in_a_row: bool, total: bool, brief: bool
     if brief:
         what = size_text(members[0])
         if scalar:
-            what = short(values[-1], ROUGH_DIGITS) if total else ends(values, in_a_row)
+            what = _total(totals, ROUGH_DIGITS) if totals else ends(values, in_a_row)
         word = "g" if scalar else "‖g‖"
         return [Row(what, f"{word} {gradient}" if wants_gradient else "", _kind(gradient), bad=bad, plain_caption=True)]
     if scalar:
-        caption, text = ("total", short(values[-1])) if total else ("value", ends(values, in_a_row))
+        caption, text = ("total", _total(totals)) if totals else ("value", ends(values, in_a_row))
         rows = [Row(caption, text, strong=True, bad=bad, roomy=_room(text))]
-        rows += _extremes(values, in_a_row and not total) if not bad else [_first_bad(values)]
+        rows += _extremes(values, in_a_row and not totals) if not bad else [_first_bad(values)]
     else:
         entries = np.concatenate([np.ravel(node.data) for node in members])
         finite = entries[np.isfinite(entries)]
@@ -44,6 +46,11 @@ def fold_rows(members: Sequence[Value], in_a_row: bool, total: bool, brief: bool
         caption = "grad" if scalar else "‖grad‖ each"
         rows.append(Row(caption, gradient, _kind(gradient), strong=scalar, roomy=_room(gradient)))
     return rows
+
+
+def _total(totals: Sequence[Value], digits: int = DIGITS) -> str:
+    """What a running sum came to; of several their range."""
+    return short(float(totals[0].data), digits) if len(totals) == 1 else ends([float(x.data) for x in totals], False)
 
 
 def gradient_text(members: Sequence[Value], in_a_row: bool) -> str:

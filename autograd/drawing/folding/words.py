@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -16,13 +17,15 @@ from autograd.formula.writers.writer import PRODUCT, SUM
 from autograd.repeats import Repeat
 
 LETTERS = {"parameter": "wvuabc", "input": "xzspqr"}  # for leaves without names, by their role
-NUMBER = "cᵢ"
+NUMBERS = "cdefghmnopq"  # for plain numbers that differ
 ATOMIC = re.compile(r"[\w.]+").fullmatch
 
 
-def call_classes(folded: Folded, names: Names, role: Callable[[Value], str]) -> dict[Value, list[float]]:
-    """Gives every node that stands for several a name or a formula that is true of all. Returns the plain numbers that
-    differ between them, by node."""
+def call_classes(
+    folded: Folded, names: Names, role: Callable[[Value], str]
+) -> dict[Value, list[tuple[str, list[float]]]]:
+    """Gives every node that stands for several a name or a formula that is true of all. Returns, by
+    node, the plain numbers that differ between them, with their name."""
     if folded.fold is None:
         return {}
     letters = {kind: iter(text) for kind, text in LETTERS.items()}
@@ -37,19 +40,41 @@ def call_classes(folded: Folded, names: Names, role: Callable[[Value], str]) -> 
             spellings = (name.replace("ᵢ", letter) for letter in "ᵢⱼₖₗₘ")
             names.call(first, next((spelling for spelling in spellings if spelling not in taken), name))
             taken.add(names.own_name(first))
-    varying = {}
+    varying: dict[Value, list[tuple[str, list[float]]]] = defaultdict(list)
+    called: dict[tuple[float, ...], str] = {}  # the same numbers have the same name
     for first, members in several.items():
         for place, x in enumerate(first.inputs):
             plain = [node.inputs[place] for node in members]
             if x is not None and not any(isinstance(one, Value) or np.ndim(one) for one in plain):
                 numbers = [float(one) for one in plain]
                 if min(numbers) != max(numbers):
-                    names.call_number(first, place, NUMBER)
-                    varying[first] = numbers
-    for first, members in several.items():
-        if text := _index(first, members, names) or _sum(folded, first, members, names):
-            names.spell(first, text)
+                    name = called.setdefault(tuple(numbers), f"{NUMBERS[len(called) % len(NUMBERS)]}ᵢ")
+                    names.call_number(first, place, name)
+                    varying[first].append((name, numbers))
+    for node in filter(folded.stands, folded.nodes):
+        for x in node.parents:
+            if not folded.stands(x) and folded.key_of[x] not in folded.groups and x.op is not None:
+                names.stand_in({x: _as_piece(x, folded, names)})
+        members = folded.members(node)
+        if len(members) > 1 and (text := _index(node, members, names) or _sum(folded, node, members, names)):
+            names.spell(node, text)
     return varying
+
+
+def _as_piece(x: Value, folded: Folded, names: Names) -> str:
+    """How a formula refers to what another stands for: the last of a chain by that one's name, any other by its place,
+    `t2[1]`."""
+    assert folded.fold is not None
+    first = folded.fold.representative[x]
+    if names.own_name(x) or not folded.runs_around(first):
+        return names.own_name(x) or names.named(first)
+    run = folded.runs_around(first)[-1]
+    place = next(place for place, node in enumerate(run.rows[0]) if node is first)
+    pieces = [row[place] for row in run.rows]
+    if run.carried and x is pieces[-1]:
+        return names.name(first)
+    among = pieces if any(node is x for node in pieces) else folded.members(x)
+    return f"{names.named(first)}[{next(number for number, node in enumerate(among) if node is x)}]"
 
 
 def is_summed(folded: Folded, run: Repeat) -> bool:
