@@ -12,8 +12,8 @@ import numpy as np
 from autograd.errors import DataError
 
 from . import io
-from .dropout import Dropout
 from .history import History
+from .layers.dropout import Dropout
 from .module import Module
 from .optim import Optimizer
 

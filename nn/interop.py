@@ -7,6 +7,8 @@
     MultiHeadAttention                       torch.nn.MultiheadAttention
     TransformerBlock                         torch.nn.TransformerEncoderLayer (pre_norm is its norm_first)
     Sequential, your own modules             the same, part by part
+    convolutions, batch and group norms,     the same: they keep torch's names and layouts
+        recurrent layers
     GPT                                      GPT-2 as the `transformers` library names it
 """
 
@@ -19,13 +21,14 @@ import numpy as np
 
 from autograd.errors import DataError
 
-from .attention import MultiHeadAttention
 from .buffer import Place
-from .feedforward import FeedForward
-from .linear import Linear
-from .module import Module, Parameter, Sequential, check_same
-from .norm import LayerNorm, RMSNorm
-from .transformer import GPT, TransformerBlock
+from .containers import ModuleDict, ModuleList, Sequential
+from .layers.attention import MultiHeadAttention
+from .layers.feedforward import FeedForward
+from .layers.linear import Linear
+from .layers.norm import LayerNorm, RMSNorm
+from .layers.transformer import GPT, TransformerBlock
+from .module import Module, Parameter, check_same
 
 __all__ = ["from_torch", "to_torch"]
 
@@ -38,6 +41,8 @@ TORCH: dict[type[Module], dict[str, str]] = {
     TransformerBlock: {"attention": "self_attn.", "feed_forward": ""},
     FeedForward: {"up": "linear1.", "down": "linear2."},
     Sequential: {"layers": ""},
+    ModuleList: {"parts": ""},
+    ModuleDict: {"parts": ""},
 }
 
 # GPT-2 keeps its weights as (in, out), as we do, but for the last map.

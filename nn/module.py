@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from autograd import Op, Value, stack
+from autograd import Value, stack
 from autograd.attached import Attached
 from autograd.errors import DataError, HandgradError, ShapeError
 from autograd.modes import Modes, Scope, modes, no_grad
@@ -283,11 +283,6 @@ def evaluating(model: Module, f: Callable[[], T]) -> T:
             object.__setattr__(module, "training", training)
 
 
-def record(op: Op, *inputs: Any) -> Value:
-    """Apply an op to inputs that a layer has checked already: without the op's own `normalize`."""
-    return Value.__apply__(op, inputs)
-
-
 def as_input(x: Any, dtype: Any) -> Any:
     """What a layer was called with, as a Value or an array.
 
@@ -378,34 +373,3 @@ def _link(key: Any) -> str:
 
 
 _PLAIN = re.compile(r"(?!-?\d+$)[^.\[\]]+")  # no number, no dot, no bracket
-
-
-class Sequential(Module):
-    """Modules or plain functions, each applied to what the one before gave.
-
-    >>> from autograd import relu
-    >>> from nn import Linear
-    >>> Sequential(Linear(2, 3, rng=0), relu, Linear(3, 1, rng=1))([[1.0, 2.0]]).shape
-    (1, 1)
-    """
-
-    def __init__(self, *layers: Module | Callable[[Any], Any]) -> None:
-        for layer in layers:
-            if not callable(layer):
-                raise DataError(f"Sequential takes modules and functions; got {layer!r:.60} ({type(layer).__name__})")
-        self.layers = list(layers)
-
-    def forward(self, x: Any) -> Any:
-        """What the last layer gives; x as it is, if there are none."""
-        for layer in self.layers:
-            x = layer(x)
-        return x
-
-    def __len__(self) -> int:
-        return len(self.layers)
-
-    def __getitem__(self, i: int) -> Module | Callable[[Any], Any]:
-        return self.layers[i]
-
-    def __iter__(self) -> Iterator[Module | Callable[[Any], Any]]:
-        return iter(self.layers)

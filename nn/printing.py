@@ -6,8 +6,9 @@ from collections.abc import Callable
 from html import escape
 from typing import Any, NamedTuple
 
-from .dropout import Dropout
-from .module import Module, Parameter, Sequential
+from .containers import Sequential
+from .layers.dropout import Dropout
+from .module import Module, Parameter
 
 OPEN_LEVELS = 2  # of a tree in a notebook
 

@@ -1,4 +1,4 @@
-"""Mutants: the rules of `autograd/ops` and the formulas of `nn/functional.py`, each with one small thing wrong.
+"""Mutants: the rules of `autograd/ops` and the formulas of `nn/functional/`, each with one small thing wrong.
 
 They are generated from the syntax tree, not listed: whatever is written there is attacked.
 """

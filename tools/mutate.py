@@ -1,6 +1,6 @@
 """Mutation testing: is every small mistake in a rule or formula noticed by our own tests?
 
-    python -m tools.mutate                      # all of autograd/ops and nn/functional.py
+    python -m tools.mutate                      # all of autograd/ops and nn/functional/
     python -m tools.mutate autograd.ops.reduce --list
 
 Each mutant is imported in a process of its own in place of the real module, and the tests are run until one fails. If

@@ -25,6 +25,7 @@ from . import (
     norm,
     placing,
     pooling,
+    recurrent,
     reduce,
     rounding,
     rows,
@@ -38,7 +39,8 @@ from ._functions import FUNCTIONS, METHODS
 __all__ = [
     "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",
     "convolution", "dense", "eigen", "elementwise", "fused", "gelu", "heads", "interpolation", "join", "linalg",
-    "linear", "norm", "placing", "pooling", "reduce", "rounding", "rows", "running", "selected", "shape", "special",
+    "linear", "norm", "placing", "pooling", "recurrent", "reduce", "rounding", "rows", "running",
+    "selected", "shape", "special",
 ]  # fmt: skip
 
 ONE_BY_ONE = (arithmetic, elementwise, gelu, angles, rounding, special)  # families of functions of each number alone

@@ -2,10 +2,13 @@
 
 import math
 
+import numpy as np
+
 from ..errors import ShapeError
 from ..op import Op, rank_of, shape_of
 from ..samples import Sample
 from ._axes import plain_number
+from ._stash import Stash
 from .convolution import in_groups, out_of_groups
 from .norm import norm_pull, standard_rows
 from .reduce import sum_
@@ -77,14 +80,48 @@ def _batched_batch_norm(op, n, x, gamma, beta):
     return out_of_groups(op.forward(in_groups(x, n), gamma, beta), n)
 
 
-_batch_norm_vjp = _norm_vjp(channel_rows, from_channel_rows)
+_batch_norm_in_ops = _norm_vjp(channel_rows, from_channel_rows)
+_standard = Stash()
+
+
+def _standardized(x, eps):
+    """x with mean 0 and variance 1 in each channel, and what it was multiplied by."""
+    axes = (0, *range(2, x.ndim))
+    out = x - x.mean(axis=axes, keepdims=True)
+    scale = 1.0 / np.sqrt(np.square(out).mean(axis=axes, keepdims=True) + eps)
+    out *= scale
+    return out, scale
+
+
+def _batch_norm(x, gamma, beta, *, eps):
+    if x.__class__ is not np.ndarray or not x.size or x.dtype.kind != "f":
+        return _batch_norm_defined(x, gamma, beta, eps)
+    standard, scale = _standardized(x, eps)
+    out = standard * per_channel(gamma, x)
+    out += per_channel(beta, x)
+    _standard.keep(out, (standard, scale))
+    return out
+
+
+def _batch_norm_vjp(g, out, x, gamma, beta, *, eps):
+    """dx = γ · scale · (g - mean(g) - x̂ · mean(g · x̂)), each mean over a channel."""
+    if g.__class__ is not np.ndarray or x.__class__ is not np.ndarray or not x.size:
+        return _batch_norm_in_ops(g, out, x, gamma, beta, eps=eps)
+    standard, scale = _standard.take(out, lambda: _standardized(x, eps))
+    axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
+    along, total = (g * standard).sum(axis=axes, keepdims=True), g.sum(axis=axes, keepdims=True)
+    dx = standard * (along / -count)
+    dx += g
+    dx -= total / count
+    dx *= scale * per_channel(gamma, x)
+    dgamma, dbeta = along.reshape(-1), total.reshape(-1)
+    return dx, dgamma if rank_of(gamma) else dgamma.sum(), dbeta if rank_of(beta) else dbeta.sum()
 
 batch_norm = Op("batch_norm", "batch_norm(x, gamma, beta, eps=eps)",
                 normalize=lambda x, gamma=1.0, beta=0.0, eps=1e-5: (
                     _check_channels("batch_norm", x, gamma, beta) or (x, gamma, beta),
                     {"eps": plain_number("batch_norm", "eps", eps)}),
-                forward=lambda x, gamma, beta, *, eps: _batch_norm_defined(x, gamma, beta, eps),
-                vjp=lambda g, out, x, gamma, beta, *, eps: _batch_norm_vjp(g, out, x, gamma, beta, eps=eps),
+                forward=_batch_norm, vjp=_batch_norm_vjp,
                 definition=_batch_norm_defined, lower=True, batch=_batched_batch_norm,
                 samples=[Sample("4,3 3 3"), Sample("2,3,4 3 3"), Sample("2,2,2,3 2 2", eps=1e-3)],
                 doc="Each channel shifted to mean 0 and scaled to variance 1 over batch and places, then times gamma "

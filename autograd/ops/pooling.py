@@ -3,6 +3,7 @@
 Arrays are (batch, channels, *places), as in `convolution.py`.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..errors import ShapeError
 from ..op import Op, nothing, rank_of, shape_of
 from ..samples import Sample
 from .arithmetic import equal
-from .convolution import each_axis, folded, seen_by, sent_back, spelled, steps, windows
+from .convolution import each_axis, folded, seen_by, sent_back, slots, spelled, steps, windows
 from .elementwise import where
 from .reduce import cumsum, max_, mean, sum_
 from .shape import broadcast_to, expand_dims, reshape
@@ -60,8 +61,26 @@ def _normalize_max(x, window, stride=None, padding=0, dilation=1):
     return (x,), settings | {"dilation": each_axis("max_pool", "dilation", dilation, rank_of(x) - 2)}
 
 
+def _looks(x, window, stride, padding, dilation):
+    """What each entry of the window sees at all places, as views of x with its border: no window is copied."""
+    window, stride, padding, dilation = _spelled(x, window, stride, padding, dilation)
+    count = steps(x.shape[2:], window, stride, padding, dilation)
+    if any(padding):
+        x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)], constant_values=-np.inf)
+    return [x[(slice(None),) * 2 + slots(offset, count, stride, dilation)] for offset in np.ndindex(*window)]
+
+
 def _max_pool(x, *, window, stride, padding, dilation):
-    return _seen(x, window, stride, padding, dilation, -np.inf).max(axis=2)
+    first, *others = _looks(as_floats(x), window, stride, padding, dilation)
+    out = first.copy()
+    for look in others:
+        np.maximum(out, look, out=out)
+    return out
+
+
+def as_floats(x):
+    """Whole numbers as floats: a border of them cannot be -inf."""
+    return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
 def _max_pool_defined(x, window, stride=None, padding=0, dilation=1):
@@ -84,9 +103,15 @@ max_pool = Op("max_pool", "max_pool(x, window=window, stride=stride, padding=pad
 
 def _winners(x, *, window, stride, padding, dilation):
     """True at the first of the largest in each window; nowhere where that is NaN."""
-    seen = _seen(np.asarray(x), window, stride, padding, dilation, -np.inf)
-    largest = seen == seen.max(axis=2, keepdims=True)
-    return largest & (np.cumsum(largest, axis=2) == 1)
+    looks = _looks(as_floats(np.asarray(x)), window, stride, padding, dilation)
+    largest = functools.reduce(np.maximum, looks)
+    winners = np.empty((*largest.shape[:2], len(looks), *largest.shape[2:]), bool)
+    open_yet = np.ones(largest.shape, bool)  # the windows in which none of the largest was met so far
+    for k, look in enumerate(looks):
+        won = np.equal(look, largest, out=winners[:, :, k])
+        won &= open_yet
+        open_yet &= ~won
+    return winners
 
 
 def _winners_in_ops(x, window, stride=None, padding=0, dilation=1):
@@ -97,7 +122,7 @@ def _winners_in_ops(x, window, stride=None, padding=0, dilation=1):
 
 max_winners = Op("max_winners", "max_winners(x, window=window, stride=stride, padding=padding, dilation=dilation)",
                  normalize=_normalize_max, forward=_winners, vjp=nothing,
-                 lower=_winners_in_ops, batch=_batched, samples=POOLED,
+                 definition=_winners_in_ops, lower=True, batch=_batched, samples=POOLED,
                  doc="(batch, channels, window, *places): where in its window the largest number stands, as True.",
                  inner=True)
 

@@ -8,7 +8,7 @@ import pytest
 
 import nn
 from autograd.errors import DataError, ShapeError
-from nn.transformer import draw
+from nn.layers.transformer import draw
 
 RNG = np.random.default_rng(0)
 KINDS = {

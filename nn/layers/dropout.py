@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import functional as F
-from . import init
-from .module import Module
+from .. import functional as F
+from .. import init
+from ..module import Module
 
 
 class Dropout(Module):

@@ -10,9 +10,9 @@ import autograd as ag
 from autograd.errors import HandgradError, ShapeError
 from autograd.ops.rows import is_whole
 
-from . import functional as F
-from . import init
-from .module import Module, Parameter, as_input, whole_size
+from .. import functional as F
+from .. import init
+from ..module import Module, Parameter, as_input, whole_size
 
 
 class Embedding(Module):

@@ -12,15 +12,15 @@ from autograd.errors import DataError
 from autograd.modes import plain_data
 from autograd.ops.rows import is_whole
 
-from . import functional as F
-from . import init
+from .. import functional as F
+from .. import init
+from ..module import Module, as_input, evaluating, whole_number, whole_size
 from .attention import KeyValues, MultiHeadAttention
 from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions
 from .feedforward import FeedForward
 from .generation import CompiledDecoder, Decoder
 from .linear import Linear
-from .module import Module, as_input, evaluating, whole_number, whole_size
 from .norm import LayerNorm, RMSNorm
 
 NORMS: dict[str, Any] = {"layer": LayerNorm, "rms": RMSNorm}

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from . import functional as F
-from . import init
+from .. import functional as F
+from .. import init
+from ..module import Module, as_input, whole_size
 from .linear import Linear
-from .module import Module, as_input, whole_size
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
     "relu": methodcaller("relu"),

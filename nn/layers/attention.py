@@ -9,14 +9,12 @@ import numpy as np
 import autograd as ag
 from autograd.modes import plain_data
 
-from . import functional as F
-from . import init
+from .. import functional as F
+from .. import init
+from ..module import Module, as_input, whole_size
 from .dropout import Dropout
 from .embedding import RotaryPositions
 from .linear import Linear
-from .module import Module, as_input, record, whole_size
-
-SELF_ATTENTION = ag.OPS["self_attention"]
 
 
 class KeyValues:
@@ -54,6 +52,8 @@ class MultiHeadAttention(Module):
     q, k, v = the thirds of `x @ qkv.weight + qkv.bias`; each head attends with its d_model / n_heads columns;
     the heads' results, side by side, go through `out`. x (..., tokens, d_model) → the same shape.
 
+    - d_model: the width of a token; n_heads: how many attentions, each on d_model / n_heads columns.
+    - bias: whether the projections add one; dropout: the part of the weights dropped while training.
     - n_kv_heads: fewer heads of keys and values, each shared by n_heads / n_kv_heads query heads.
     - causal: a token sees itself and what came before.
     - d_context: cross-attention to a context of that width, `layer(x, context)`; the projections are then
@@ -97,20 +97,20 @@ class MultiHeadAttention(Module):
         self.dropout = Dropout(dropout, rng)
 
     def forward(self, x: Any, context: Any = None, mask: Any = None, cache: KeyValues | None = None) -> Any:
-        """Attend from x to itself, or to a context; with a cache, also to the tokens of earlier calls."""
+        """`out(softmax(q @ kᵀ / √d) @ v)`: attend from x to itself, or to a context; with a cache, also to the tokens
+        of earlier calls. mask: who may attend to whom.
+        """
+        x = self._checked(x, "an input", self.out.weight)
         drops = self.training and self.dropout.p > 0
         if context is None and cache is None and self.positions is None and not drops and not self.cross:
-            x = self._checked(x, "an input", self.out.weight)
-            settings = {"heads": self.n_heads, "kv_heads": self.n_kv_heads, "causal": self.causal}
-            if mask is None:
-                return self.out(record(SELF_ATTENTION.bind(settings), self.qkv(x), 0.0))
-            return self.out(SELF_ATTENTION(self.qkv(x), self._fitted(mask, x.ndim), **settings))
+            mask = self._fitted(mask, x.ndim)  # one node for all heads of queries, keys and values side by side
+            return self.out(F.self_attention(self.qkv(x), mask, self.n_heads, self.n_kv_heads, self.causal))
         q, k, v, mask = self._heads(x, context, mask, cache)
         if drops:
-            mixed = self.dropout(ag.attention_weights(q, k, mask, causal=self.causal)) @ v
+            heads = self.dropout(ag.attention_weights(q, k, mask, causal=self.causal)) @ v
         else:
-            mixed = ag.attention(q, k, v, mask, causal=self.causal)
-        return self.out(F.merge_heads(mixed))
+            heads = ag.attention(q, k, v, mask, causal=self.causal)  # softmax(q @ kᵀ / √d) @ v
+        return self.out(F.merge_heads(heads))
 
     def weights(self, x: Any, context: Any = None, mask: Any = None) -> np.ndarray:
         """The attention map of each head, as plain numbers: (..., heads, tokens, keys)."""

@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from autograd import OPS, Value
+from autograd import Value
 
-from . import init
-from .module import Module, Parameter, as_input, record, whole_size
-
-LINEAR = OPS["linear"]
+from .. import functional as F
+from .. import init
+from ..module import Module, Parameter, as_input, whole_size
 
 
 class Linear(Module):
@@ -34,12 +33,16 @@ class Linear(Module):
 
     def forward(self, x: Any) -> Any:
         """`x @ weight + bias`: (..., n_in) → (..., n_out)."""
-        weight = self.weight
+        return F.linear(self._rows(x), self.weight, self.bias)
+
+    def _rows(self, x: Any) -> Any:
+        """The input as a Value or an array, whose rows must be as long as the weight's columns."""
+        shape = self.weight._data.shape
         if x.__class__ is not Value:
-            x = as_input(x, weight._data.dtype)
-        if x.shape[-1:] != weight._data.shape[:1]:
-            self._refuse(f"an input of shape (..., {weight.shape[0]})", x)
-        return record(LINEAR, x, weight, self.bias)
+            x = as_input(x, self.weight._data.dtype)
+        if x.shape[-1:] != shape[:1]:
+            self._refuse(f"an input of shape (..., {shape[0]})", x)
+        return x
 
     def extra(self) -> str:
         n_in, n_out = self.weight.shape
