@@ -53,6 +53,7 @@ def assert_grads(f: Callable[..., Any], *inputs: Any, **options: Any) -> Report:
 
     >>> report = assert_grads(lambda a, b: a * b, 2.0, 3.0)
     """
+    __tracebackhide__ = True
     return ensure_passed(check_grads(f, *inputs, **options))
 
 

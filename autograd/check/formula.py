@@ -14,7 +14,7 @@ from ..engine import Value
 from ..errors import DataError, counted
 from ..ops.shape import sum_to
 from ..tree import flatten, unflatten
-from .subject import Array, PlainSubject, carriers, first_that_works, is_float_array, plain_result
+from .subject import Array, PlainSubject, carriers, first_that_works, is_float_array, names_of_inputs, plain_result
 
 
 class FormulaSubject(PlainSubject):
@@ -166,9 +166,14 @@ class LayerSubject(PlainSubject):
                 )
             self._find_arrays(args)
         held = [_item(holder, key) for _, holder, key, _ in self.arrays]
-        super().__init__(self._forward, [*args, *held])
-        for i, (name, *_) in enumerate(self.arrays):
-            self.names[len(self.names) - len(self.arrays) + i] = name
+
+        def forward(*given: Any) -> Any:
+            return self._forward(*given)
+
+        own = self.pair[0] if self.pair is not None else layer.forward
+        names = names_of_inputs(own, len(args) + _is_torch_function(layer))[_is_torch_function(layer) :]
+        forward.names = [*names, *(name for name, *_ in self.arrays)]  # type: ignore[attr-defined]
+        super().__init__(forward, [*args, *held])
 
     @property
     def title(self) -> str:

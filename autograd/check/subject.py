@@ -386,7 +386,8 @@ def is_about_writing(error: BaseException | None) -> bool:
 def names_of_inputs(f: Callable[..., Any], count: int) -> list[str]:
     """The names that a function has for its inputs; else their positions."""
     code = getattr(f, "__code__", None)
-    names = getattr(f, "names", ()) if code is None else code.co_varnames[inspect.ismethod(f) : code.co_argcount]
+    own = () if code is None else code.co_varnames[inspect.ismethod(f) : code.co_argcount]
+    names = getattr(f, "names", own)
     if not isinstance(names, list | tuple):
         names = ()
     return [*names[:count], *(f"input {i}" for i in range(len(names), count))]

@@ -258,8 +258,8 @@ class _Judge:
         self.kinks += 1
         if np.isnan(j.gradient[at]):
             return
-        j.sides[at] = left, right
-        j.slope[at], j.error[at], j.verdict[at] = (left + right) / 2, 0.0, KINK
+        j.sides[at] = float(left), float(right)
+        j.slope[at], j.error[at], j.verdict[at] = float(left) / 2 + float(right) / 2, 0.0, KINK
 
     def _insert(self, place: int, at: int) -> None:
         """Make room for an entry that was not looked at so far."""
