@@ -25,12 +25,12 @@ RUN_UNTIL_SHOWN = """(() => {
 
 
 @contextlib.contextmanager
-def jupyterlab(folder, source, chromium, shown):
+def jupyterlab(folder, source, chromium, shown, received=None):
     """A browser in which the cells of `source` (Python, percent format) have run, and the server's address; it waits
-    until there is an element `shown`."""
+    until there is an element `shown`. `received` is a notebook of somebody else's, work/received.ipynb."""
     from tests.browser import Browser  # which needs a package that not every machine has
 
-    with _server(folder, source) as lab:
+    with _server(folder, source, received) as lab:
         browser = Browser(chromium)
         try:
             browser.open(f"{lab}/lab/tree/one.ipynb", width=1400, height=1000)
@@ -41,13 +41,15 @@ def jupyterlab(folder, source, chromium, shown):
 
 
 @contextlib.contextmanager
-def _server(folder, source):
+def _server(folder, source, received=None):
     pytest.importorskip("jupyterlab")
     jupytext = pytest.importorskip("jupytext")
     notebook = jupytext.reads(source, fmt="py:percent")
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     (folder / "work").mkdir()
     jupytext.write(notebook, folder / "work" / "one.ipynb")
+    if received is not None:
+        jupytext.write(received, folder / "work" / "received.ipynb")
     settings = folder / "config" / "labconfig"
     settings.mkdir(parents=True)
     quiet = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}

@@ -10,6 +10,7 @@ import functools
 import gzip
 import re
 import sys
+from html import escape
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,11 @@ FRAME_HEIGHT = 640  # pixels
 MOST_ROWS, MOST_CARDS, MOST_PRINTED = 40, 40, 60  # steps in the table, cards in the image, steps as LaTeX
 IN_URL = {ord(character): f"%{ord(character):02X}" for character in '%#"&\n'}
 COMMENTS_AND_INDENTS = re.compile(r"^[ \t]*(//.*\n)?", re.M)  # of scripts and styles: a tenth of the compressed text
-STYLE = re.compile(r'<style>.*?</style>| class="[^"]*"', re.S)  # of an image; its light colours are attributes
+BESIDES = re.compile(  # what an image in a fallback can do without: its colours are attributes, and `alt` describes it
+    r'<(style|title|desc)\b.*?</\1>| (?:class|id|data-[\w-]+|aria-[\w-]+|tabindex|role)="[^"]*"'
+    r'|(?<= font-family="system-ui,)[^"]*(?=sans-serif")',
+    re.DOTALL,
+)
 PACKED = re.compile(r'data-handgrad-page="([^"]*)"')
 COLUMNS = ("step", "node (its gradient is g)", "to", "rule", "adds", "total now")
 FORWARD_COLUMNS = ("step", "node", "in numbers")
@@ -51,6 +56,13 @@ def shown(stepper: Stepper) -> str:
     )
 
 
+def framed(stepper: Stepper) -> str:
+    """The page in a frame and nothing else, for marimo, which runs no scripts of an output."""
+    size = f"display:block;box-sizing:border-box;width:100%;height:{FRAME_HEIGHT}px;border:1px solid #8886"
+    title, page = xml(stepper.title or "stepper"), escape(stepper.html())
+    return f'<iframe sandbox="allow-scripts" title="{title}" srcdoc="{page}" style="{size}"></iframe>'
+
+
 def page_in(html: str) -> str | None:
     """The page that an output holds; None where it is no stepper's."""
     found = PACKED.search(html)
@@ -62,7 +74,7 @@ def fallback(stepper: Stepper) -> str:
     note = f" {xml(stepper.note)}." if stepper.note else ""
     title = xml(stepper.title or stepper.words.name(stepper.root))
     svg, caption = _image(stepper)
-    url = "data:image/svg+xml," + STYLE.sub("", svg).translate(IN_URL)
+    url = "data:image/svg+xml," + BESIDES.sub("", svg).translate(IN_URL)
     return (
         f"<p><b>Static view of {title}: run the cell, or trust the notebook, to step through it.</b>{note}</p>"
         f'<div style="max-height:{FRAME_HEIGHT}px;overflow:auto">{step_table(stepper)}'

@@ -267,6 +267,12 @@ class Stepper(Cursor):
 
         return notebook.bundle(self)
 
+    def _mime_(self) -> tuple[str, str]:
+        """What marimo shows."""
+        from autograd.stepping import notebook
+
+        return "text/html", notebook.framed(self)
+
     @property
     def note(self) -> str:
         """Which leaves were edited before the steps were made, so that they are computed anew, or since; "" if none."""

@@ -2,6 +2,8 @@
 
 import pytest
 
+from autograd import step
+from examples import example3_full_backprop
 from tests.jupyter import jupyterlab
 
 NOTEBOOK = """# %%
@@ -23,8 +25,18 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory, chromium):
     """A browser in which the cells have run, and the server's address."""
-    with jupyterlab(tmp_path_factory.mktemp("lab"), NOTEBOOK, chromium, shown=".jp-OutputArea-output iframe") as both:
+    folder, received = tmp_path_factory.mktemp("lab"), notebook_with_outputs()
+    with jupyterlab(folder, NOTEBOOK, chromium, shown=".jp-OutputArea-output iframe", received=received) as both:
         yield both
+
+
+def notebook_with_outputs():
+    """A notebook that was run elsewhere, so that JupyterLab does not trust it."""
+    nbformat = pytest.importorskip("nbformat")
+    bundle = step(example3_full_backprop.graph())._repr_mimebundle_()
+    output = nbformat.v4.new_output("execute_result", data=bundle, execution_count=1)
+    cell = nbformat.v4.new_code_cell("step(L)", outputs=[output], execution_count=1)
+    return nbformat.v4.new_notebook(cells=[cell])
 
 
 def test_a_drawing_does_not_run_off_the_edge(lab):
@@ -46,3 +58,41 @@ def test_stepping(lab):
     assert browser.in_frame("document.querySelector('.hg-where b').innerText") == "Forward 1 of 2"
     outside = {url for url in browser.requests if not url.startswith((address, "data:", "about:", "blob:"))}
     assert outside == set()
+
+
+def test_its_borders_are_whole_and_escape_gives_the_keys_back(lab):
+    browser, _ = lab
+    inside = browser.js(
+        """(() => { const frame = document.querySelector(".jp-OutputArea-output iframe");
+            const one = frame.getBoundingClientRect();
+            const out = frame.closest(".jp-OutputArea-output").getBoundingClientRect();
+            return one.left >= out.left && one.right <= out.right + 0.5 && one.bottom <= out.bottom + 0.5; })()"""
+    )
+    assert inside
+    browser.js("document.querySelector('.jp-OutputArea-output iframe').focus()")
+    assert browser.js("document.activeElement.tagName") == "IFRAME"
+    browser.in_frame("dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))")
+    browser.wait("document.activeElement.tagName !== 'IFRAME'")
+    assert browser.js("!!document.activeElement.closest('.jp-Notebook')")
+
+
+def test_a_notebook_that_is_not_trusted_says_what_to_do_and_scrolls(lab):
+    """No script has run: what stands in for the page begins with the sentence that matters, and scrolls."""
+    browser, address = lab
+    browser.open(f"{address}/lab/tree/received.ipynb", width=1400, height=1000)
+    output = ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output"
+    browser.wait(
+        f"document.querySelector('{output} table') && document.querySelector('{output} img')?.naturalWidth", 60
+    )
+    seen = browser.js(
+        f"""(() => {{ const out = document.querySelector("{output}"), last = out.querySelector("img");
+            const reaches = one => one.scrollHeight <= one.clientHeight + 1
+                || ["auto", "scroll"].includes(getComputedStyle(one).overflowY);
+            const around = [];
+            for (let one = last.parentElement; one !== out; one = one.parentElement) around.push(one);
+            return [out.innerText.trim().slice(0, 90), out.querySelectorAll("iframe, script").length,
+                    around.every(reaches), out.querySelectorAll("td").length]; }})()"""
+    )
+    text, frames, reached, cells = seen
+    assert text.startswith("Static view of L: run the cell, or trust the notebook, to step through it.")
+    assert frames == 0 and reached and cells > 80
