@@ -66,6 +66,8 @@ class Op:
     inner       True for an op that rules and programs call, and people do not: it is no name of the package
     unfolds     of an op that exists for speed or safety: readers see its definition instead, in "rules" only, or also
                 in place of its node ("graph")
+    unpack      of an op whose first input packs several results of a linear layer side by side: which columns are
+                what, by their number and the settings; its definition also takes these in the place of that input
     look        how formulas show it, if not as it reads: "root", "transpose", "placed" ..., or another expression,
                 "x @ weight + bias"
     about       what a learner should know about it
@@ -92,6 +94,7 @@ class Op:
         loss: bool = False,
         inner: bool = False,
         unfolds: str = "",
+        unpack: Callable[..., dict[str, slice]] | None = None,
         look: str = "",
         about: About | None = None,
         doc: str = "",
@@ -110,7 +113,7 @@ class Op:
         self.batch = batch
         self.pack = pack
         self.pairwise, self.view, self.loss, self.inner = pairwise, view, loss, inner
-        self.unfolds = unfolds
+        self.unfolds, self.unpack = unfolds, unpack
         self.look = look
         self.about = about or About()
         self.pointwise = False  # works on each number alone; `ops/__init__.py` marks those families

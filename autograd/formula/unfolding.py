@@ -7,6 +7,8 @@ comes after it has a twin with the same number, name and gradient.
 
 from __future__ import annotations
 
+import copy
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +29,8 @@ class Unfolded:
     def __init__(self, root: Value, keep: Callable[[Value], bool] = lambda node: False) -> None:
         self._twins: dict[Value, Value] = {}
         self._keep = keep
+        self.parts: dict[Value, list[tuple[Any, Value]]] = {}  # of packed leaves: (index, leaf that shows this part)
+        self._unpacked = self._packed_by_linear_layers(topological(root))
         token = naming.set(True)
         try:
             with enable_grad():
@@ -50,6 +54,52 @@ class Unfolded:
             node = self._twins[node]
         return node
 
+    # --- what is packed ------------------------------------------------------------------------------------------
+
+    def _packed_by_linear_layers(self, nodes: list[Value]) -> set[Value]:
+        """The nodes whose first input is a linear layer with its own weights that nothing else uses."""
+        uses = Counter(x for node in nodes for x in node.inputs if isinstance(x, Value))
+        found = {node for node in nodes if self._opens(node) and self._is_packed(node, uses)}
+        layers = Counter(leaf for node in found for leaf in _weights(node.inputs[0]))
+        return {node for node in found if all(layers[leaf] == uses[leaf] for leaf in _weights(node.inputs[0]))}
+
+    def _is_packed(self, node: Value, uses: Counter[Value]) -> bool:
+        assert node.op is not None
+        layer = node.inputs[0]
+        if node.op.base.unpack is None or not isinstance(layer, Value) or layer.op is None or layer is node:
+            return False
+        is_linear = layer.op.base is OPS["linear"] and uses[layer] == 1
+        return is_linear and all(isinstance(x, Value) and x.op is None for x in layer.inputs[1:] if x is not None)
+
+    def _unpack(self, node: Value, layer: Value) -> list[Value]:
+        """The linear layer as one of its own for each part: `Q = x @ W_Q + b_Q`."""
+        assert node.op is not None and node.op.base.unpack is not None
+        columns = node.op.base.unpack(layer.shape[-1], **node.op.settings)
+        x, weight, bias = layer.inputs
+        results = []
+        for name, part in columns.items():
+            of_part = [None if leaf is None else self._part(leaf, (..., part), f"{letter}_{name}", node)
+                       for leaf, letter in ((weight, "W"), (bias, "b"))]  # fmt: skip
+            results.append(OPS["linear"](x, *of_part))
+            results[-1].name = name
+            if layer.grad is not None:
+                results[-1].grad = layer.grad[..., part]
+        return results
+
+    def _part(self, leaf: Value, index: Any, name: str, node: Value) -> Value:
+        """A leaf that shows a part of a packed one."""
+        for other, part in self.parts.setdefault(leaf, []):
+            if other == index:
+                return part
+        part = copy.copy(leaf)
+        part._data = np.ascontiguousarray(leaf.data[index])
+        part.grad = None if leaf.grad is None else np.ascontiguousarray(leaf.grad[index])
+        part._note = Attached(_in_scope(name, node), node.scope, node.line)
+        self.parts[leaf].append((index, part))
+        return part
+
+    # --- what is opened ------------------------------------------------------------------------------------------
+
     def _add(self, node: Value) -> None:
         inputs = tuple(self.twin(x) if isinstance(x, Value) else x for x in node.inputs)
         if self._opens(node):
@@ -66,18 +116,33 @@ class Unfolded:
         """The steps of the op's definition, in the module call and at the source line of the node itself."""
         op = node.op
         assert op is not None and op.definition is not None
+        if node in self._unpacked:
+            layer = inputs[0]
+            inputs = (*self._unpack(node, layer), *inputs[1:])
+            packed = [x for x in layer.inputs if isinstance(x, Value)]
+        else:
+            packed = [x for x in inputs if isinstance(x, Value)]
         result = op.definition(*inputs, **op.settings)
         if not isinstance(result, Value) or any(result is x for x in inputs):  # it changes nothing here
             result = OPS["alias"](inputs[0])
-        steps = made_from([result], (x for x in inputs if isinstance(x, Value)))
+        steps = made_from([result], packed)
         for step in steps:
-            named = step.name and (f"{node.scope.path}.{step.name}" if node.scope and node.scope.path else step.name)
-            step._note = Attached(named or None, node.scope, node.line)
+            step._note = Attached(_in_scope(step.name, node), node.scope, node.line)
         result._note = node._note
         result._data = node._data  # the same bits as the engine's
         if node.grad is not None:
             _fill_gradients(steps, result, node.grad)
         return result
+
+
+def _in_scope(name: str | None, node: Value) -> str | None:
+    """A name inside the module call that made a node."""
+    return f"{node.scope.path}.{name}" if name and node.scope and node.scope.path else name or None
+
+
+def _weights(layer: Value) -> list[Value]:
+    """The weight of a linear layer, and its bias if it has one."""
+    return [x for x in layer.inputs[1:] if x is not None]
 
 
 def with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:

@@ -45,6 +45,10 @@ class Walk:
             self._exact[root] = self.seed
             walk(reach(root), self._exact)
         self.twin = unfolded.twin
+        self.parts = unfolded.parts  # of a packed leaf: the leaves that show its parts, each with its index
+        for leaf, parts in self.parts.items():
+            if leaf in self._exact:
+                self._exact |= {part: np.ascontiguousarray(self._exact[leaf][index]) for index, part in parts}
         self.root = root = unfolded.root
         self.order = reach(root) if backward else []
         self.nodes = topological(root)
@@ -125,6 +129,11 @@ class Walk:
     def gradient(self, node: Value) -> Any:
         """A node's gradient as it is shown, with 0 in place of rounding noise; None if none arrives."""
         node = self.twin(node)
+        if node in self.parts:
+            whole = np.zeros_like(node.data)
+            for index, part in self.parts[node]:
+                whole[index] = self.gradient(part)
+            return whole
         g = self.incoming.get(node)
         return None if g is None else without_noise(g, self.noise.get(node, 0.0))
 

@@ -12,8 +12,10 @@ from ..samples import Sample
 from ._blocks import pieces
 from ._rows import are_small, limits, number, ones
 from ._stash import Stash
-from .attention import attention, checked_mask, is_boolean, mask_and_causal
-from .join import split
+from .attention import _future, attention, checked_mask, is_boolean, mask_and_causal
+from .elementwise import where
+from .fused import softmax
+from .join import concatenate, split
 from .shape import broadcast_to, expand_dims, reshape, swapaxes
 
 
@@ -228,6 +230,57 @@ def _in_steps(qkv, mask, *, heads, kv_heads, causal):
     return reshape(swapaxes(mixed, -3, -2), (*lead, tokens, heads * d))
 
 
+def _columns(width, *, heads, kv_heads, causal):
+    """Which columns of a packed array are the queries, keys and values."""
+    d = width // (heads + 2 * kv_heads)
+    return {"Q": slice(0, heads * d), "K": slice(heads * d, (heads + kv_heads) * d),
+            "V": slice((heads + kv_heads) * d, width)}
+
+
+def _head_by_head(Q, K, V, mask, *, heads, kv_heads, causal):
+    """The same as a book explains it: each head has its own columns, scores and weights; the results side by side."""
+    d, tokens = shape_of(Q)[-1] // heads, shape_of(Q)[-2]
+    shared = {}  # the keys and values of a head, which several heads of queries may share
+    outs = []
+    for head in range(heads):
+        mark = f"_{head + 1}" if heads > 1 else ""
+        kv = head // (heads // kv_heads)
+        q = let(f"Q{mark}", Q[..., head * d : (head + 1) * d]) if heads > 1 else Q
+        if kv not in shared:
+            part = (..., slice(kv * d, (kv + 1) * d))
+            of_kv = f"_{kv + 1}" if kv_heads > 1 else mark
+            shared[kv] = tuple(let(name + of_kv, x[part]) if kv_heads > 1 else x for name, x in (("K", K), ("V", V)))
+        k, v = shared[kv]
+        scores = let(f"scores{mark}", q @ k.mT)
+        scaled = let(f"scaled{mark}", scores / math.sqrt(d))
+        if causal or mask.__class__ is not float:
+            if causal:
+                scaled = where(_future(tokens, tokens), -np.inf, scaled)
+            scaled = let(f"masked{mark}", _masked(scaled, mask, head))
+        attn = let(f"attn{mark}", softmax(scaled))
+        outs.append(let(f"out{mark}", attn @ v) if heads > 1 else attn @ v)
+    return concatenate(outs, axis=-1) if heads > 1 else outs[0]
+
+
+def _masked(scores, mask, head):
+    """The scores of a head with its mask: an array of places that may be seen, or what is added."""
+    if mask.__class__ is float:
+        return scores
+    if rank_of(mask) > 2:
+        mask = mask[..., head if shape_of(mask)[-3] > 1 else 0, :, :]
+    return where(mask, scores, -np.inf) if is_boolean(mask) else scores + mask
+
+
+def _explained(*inputs, heads=1, kv_heads=None, causal=False):
+    """The steps for people, of a packed array or of queries, keys and values."""
+    settings = {"heads": heads, "kv_heads": kv_heads or heads, "causal": causal}
+    if len(inputs) < 3:
+        qkv, *mask = inputs
+        columns = _columns(shape_of(qkv)[-1], **settings)
+        inputs = *(let(name, qkv[..., part]) for name, part in columns.items()), *mask
+    return _head_by_head(*inputs[:3], *(inputs[3:] or (0.0,)), **settings)
+
+
 def _in_steps_unmasked(qkv, **settings):
     return _in_steps(qkv, 0.0, **settings)
 
@@ -275,9 +328,10 @@ self_attention = Op("self_attention", "self_attention(qkv, mask, heads=heads, kv
                     normalize=_normalize_self_attention,
                     forward=_self_attention,
                     vjp=_self_attention_vjp,
-                    definition=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
+                    definition=_explained,
+                    lower=lambda qkv, mask=0.0, heads=1, kv_heads=None, causal=False: _in_steps(
                         qkv, mask, heads=heads, kv_heads=kv_heads or heads, causal=causal),
-                    lower=True, unfolds="graph",
+                    unfolds="graph", unpack=_columns,
                     samples=[Sample("3,6"), Sample("3,12", heads=2), Sample("2,3,12", heads=2, causal=True),
                              Sample("3,16", heads=4, kv_heads=2, causal=True), Sample("2,3,8", heads=2, kv_heads=1),
                              Sample("3,6", _SQUARE), Sample("3,12", _SQUARE, heads=2), Sample("2,12 2,2", heads=2),

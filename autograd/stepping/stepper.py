@@ -97,7 +97,10 @@ class Stepper(Cursor):
         self.root, nodes = self.walk.root, self.walk.nodes
         self.inputs = tuple(map(self.twin, as_leaves(inputs, "inputs")))
         moving = optimizer if parameters is None else parameters
-        self.parameters = None if moving is None else tuple(map(self.twin, as_leaves(moving, "parameters")))
+        moved = [] if moving is None else list(map(self.twin, as_leaves(moving, "parameters")))
+        whole = [one for one in moved if isinstance(one, Value) and one in self.walk.parts]
+        moved += [part for one in whole for _, part in self.walk.parts[one]]
+        self.parameters = None if moving is None else tuple(one for one in moved if one not in set(whole))
         self.stands_for = {self.twin(copy): x for copy, x in (stands_for or {}).items()}  # of what is inside a module
         update.check(optimizer, self)
         self.names = Names(nodes, names, nest=len(nodes) <= NESTED_UP_TO, twin=self.twin)

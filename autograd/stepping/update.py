@@ -80,10 +80,12 @@ class Updates:
         self.rate, self.all = Expr(words.names.step_name("η"), rate), []
         shown = self.data | set(moving)
         for name, parameter in optimizer.named_parameters():
-            node = stepper.twin(parameter)
-            if node in shown and walk.gradient(node) is not None and node is not stepper.root:
-                slots = {slot: np.asarray(state[f"{slot}.{name}"], float) for slot in optimizer.slots}
-                self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, slots))
+            whole = stepper.twin(parameter)
+            for index, node in walk.parts.get(whole, [(..., whole)]):
+                if node in shown and walk.gradient(node) is not None and node is not stepper.root:
+                    slots = {slot: np.asarray(state[f"{slot}.{name}"], float) for slot in optimizer.slots}
+                    own = {slot: x[index] if x.shape == whole.shape else x for slot, x in slots.items()}
+                    self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, own))
 
 
 def remembered(optimizer: Any) -> tuple[float, dict[str, Any]] | None:
@@ -98,5 +100,6 @@ def check(optimizer: Any, stepper: Stepper) -> None:
     name = type(optimizer).__name__
     if not hasattr(optimizer, "move"):
         raise TypeError(f"step: expected an optimizer of nn.optim, such as nn.optim.SGD([a, b], lr=0.1); got {name}")
-    if not any(stepper.twin(parameter) in set(stepper.walk.nodes) for _, parameter in optimizer.named_parameters()):
+    known = {*stepper.walk.nodes, *stepper.walk.parts}
+    if not any(stepper.twin(parameter) in known for _, parameter in optimizer.named_parameters()):
         raise ValueError(f"step: this {name} moves no leaf of the graph; give it those, as in nn.optim.{name}([a, b])")
