@@ -41,7 +41,7 @@ globals().update(_CALLED)
 # Readers of the graph are imported when they are asked for, so that `import autograd` stays light.
 _LAZY = {
     "check_grads": "check", "check_formula": "check", "check_layer": "check", "assert_grads": "check",
-    "Report": "check",
+    "Report": "check", "assert_backward": "capturing",
     "capture": "capturing", "compile": "program", "to_onnx": "program", "custom_op": "custom",
     "draw": "drawing", "zoom": "drawing", "step": "stepping", "explain": "stepping",
     "worksheet": "worksheets", "grade": "worksheets", "variants": "worksheets",

@@ -4,34 +4,36 @@
     print(run.compare())        # is my backward right, and where not?
 
 run             Run: what was recorded, and what can be asked of it; `replaying`: the run as a function
-torch           a torch model: its parameters and inputs named, one run recorded, everything put back (`state`)
-  recorder      each operator as torch calls it, beside our own ops for it
-  aten/         the table from torch's operators to our ops; `opaque`: an op for those that it lacks
-  memory        which Value each tensor stands for, also where tensors share memory; `followed`: masks, detached ones
-  hooks         calls of modules and of autograd.Functions; `calls`: one call, which can be made again
-  tensors       small questions to torch; `torch_backward`: its own gradients
-jax             a JAX function: `jaxpr` (its steps), `lax` (the table of primitives), `recognise` (softmax as one op)
-compare         our gradients beside the library's, and the first that differs; `left_out`: which terms it lacks
-  report        what a comparison says, as text; `page`, `picture`: as HTML and as a drawing
+calls_judged    what one call sends back, compared with our rule at the library's own numbers
+sums_judged     the library's gradients followed through the graph, and what their paths add up to
+compare         Comparison: both as differences with module, line and argument; `left_out`: which terms are wrong
+report          what a comparison says, as text; `page`, `picture`: as HTML and as a drawing
 places          the user's lines, and the names that they give to results
+aten/           the table from torch's operators to our ops
+torch/          one run of a torch model: `record`, `recorder`, and torch's own pass, `backward`
+jax/            a JAX function: `record`, its steps (`jaxpr`), the table (`lax`), softmax as one op (`recognise`)
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError
+from ..errors import DataError, GradientError
 from .run import Run
 
-__all__ = ["Run", "capture"]
+if TYPE_CHECKING:
+    from .compare import Comparison
+
+__all__ = ["Run", "assert_backward", "capture"]
 
 
 def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
     """Run a torch module or function, or a JAX function, once, for real, and record the run as a graph of Values.
 
-    The graph can be drawn, stepped, explained and checked as any other; `run.compare()` compares our backward pass
-    with the library's own and names the first node that differs, by op, module, file and line. `run.result` is what the
+    The graph can be drawn, stepped, explained and checked as any other; `run.compare()` compares the library's
+    backward pass with ours, call by call, and names what differs by op, module, file and line. `run.result` is what the
     model returned, `run.parameters` and `run.inputs` are Values by name. Buffers, random numbers, training mode and
     flags are afterwards as they were.
     """
@@ -51,6 +53,18 @@ def capture(model: Any, *inputs: Any, **keywords: Any) -> Run:
         "capture follows models of torch and functions of JAX; neither is imported here. Write `import torch` and make "
         "the model, or `import jax`."
     )
+
+
+def assert_backward(model: Any, *inputs: Any, allow: Sequence[str] = (), **keywords: Any) -> Comparison:
+    """Capture one call of a model and compare; raise GradientError, with the report, unless every gradient agrees.
+
+    For a test, or now and then in a training loop: `assert_backward(model, batch, allow=["RoundThrough"])`. `allow`
+    names modules, ops or autograd.Functions whose gradients are meant to differ from the derivative.
+    """
+    found = capture(model, *inputs, **keywords).compare(allow=allow)
+    if not found.ok:
+        raise GradientError(str(found), found)
+    return found
 
 
 def is_torch(torch: Any, model: Any, given: Any) -> bool:

@@ -26,8 +26,7 @@ from .run import Call
 Array = np.ndarray[Any, Any]
 Received = dict[Value, Any]  # the gradient that arrived at each result of a call
 
-LARGE = 256.0  # rounding units that may lie between right gradients
-SMALL = 4.0  # in a coarse precision nearer ones agree, and beyond this the call is made again in float64
+LARGE, HALF = 256.0, 4.0  # rounding units that may lie between right gradients; in half precisions, added in float32
 MOST = 1000.0  # a difference of more units is never rounding
 DRAWS = 3  # times that the numbers of a call are moved
 TRIED = 8  # entries that finite differences look at, where the first ones are at a kink
@@ -54,6 +53,7 @@ class Judge:
 
     def __init__(self) -> None:
         self.rng = np.random.default_rng(0)
+        self.signs = self.rng.choice((-1.0, 1.0), 4099)
         self.gap = 0.0  # the largest relative difference among gradients that agree
 
     def found(self, call: Call, value: Value, received: Received, ours: Any, theirs: Any) -> Finding | None:
@@ -61,31 +61,57 @@ class Judge:
         ours, theirs = (np.zeros(value.shape) if g is None else np.asarray(g, np.float64) for g in (ours, theirs))
         if self.agree(ours, theirs, call.unit):
             return None
-        sizes, jumps = self.sizes(call, value, received, ours)
-        apart = distance(ours, theirs)
-        room = units(call.unit) * sizes + units_smallest(call.unit)
-        if (apart <= room).all() and not (jumps & (apart > MOST * call.unit * typical(ours))).any():
+        if 8 * value.size < sum(v.size for v in received) and self.agree(ours, theirs, call.unit, self.spread(
+                call, value, received)):  # fmt: skip
             return None
-        found = Finding(call, value, ours, theirs, UNCLEAR)
+        apart, found = distance(ours, theirs), Finding(call, value, ours, theirs, UNCLEAR)
         alone = made_alone(call, value, received)
-        if alone is not None:
-            rest = distance(ours, alone)
-            same = (rest <= np.maximum(LARGE * EXACT * sizes, apart / 64)).all() and not np.isinf(rest).any()
-            if same and call.unit > EXACT and (apart <= MOST * call.unit * sizes).all():
-                return None
-            if (same and call.unit == EXACT) or (same and not (apart <= MOST * call.unit * sizes).all()):
-                found.wrong = LATER
-        elif (apart <= LARGE * call.unit * sizes).all() and not jumps.any():
+        same = alone is not None and self.same_rule(call, value, received, alone, apart)
+        coarse = call.unit > EXACT
+        if coarse and same and (apart <= MOST * call.unit * typical(ours)).all():
             return None
+        sizes, jumps = self.sizes(call, value, received, ours)
+        if (apart <= units(call.unit) * sizes + units_smallest(call.unit)).all() and not (
+            jumps & (apart > MOST * call.unit * typical(ours))
+        ).any():
+            return None
+        within = (apart <= MOST * call.unit * sizes).all()
+        if same and coarse and within:
+            return None
+        if alone is None and (apart <= LARGE * call.unit * sizes).all() and not jumps.any():
+            return None
+        if same:
+            found.wrong = LATER
         self.decide(found, received, jumps)
         return found
 
-    def agree(self, ours: Array, theirs: Array, unit: float) -> bool:
+    def same_rule(self, call: Call, value: Value, received: Received, alone: Array, apart: Array) -> bool:
+        """Whether the library, making the call by itself in float64, sends what our rule does there."""
+        exact = self.again(call, value, received, 0.0)
+        rest = distance(exact, alone)
+        limit = np.max(apart, initial=0.0, where=np.isfinite(apart)) / 64
+        return bool((rest <= np.maximum(2.0**-36 * typical(exact), limit)).all())
+
+    def agree(self, ours: Array, theirs: Array, unit: float, size: Array | None = None) -> bool:
         """Whether two gradients are the same but for rounding, beside their own entries, rows and columns."""
         apart = distance(ours, theirs)
-        if (apart <= units(unit) * np.abs(ours)).all():
+        if size is None and (not apart.any() or (apart <= units(unit) * np.abs(ours)).all()):
             return True
-        return bool((apart <= units(unit) * typical(ours) + units_smallest(unit)).all())
+        return bool((apart <= units(unit) * (typical(ours) if size is None else size) + units_smallest(unit)).all())
+
+    def spread(self, call: Call, value: Value, received: Received) -> Array:
+        """How large a sum of many gradients is that do not cancel: the same pull with random signs on what arrived.
+
+        A bias, say: for something small beside the results this costs little.
+        """
+        pulls = []
+        for _ in range(2):
+            turned = {v: None if g is None else np.asarray(g) * self.random_signs(v.shape) for v, g in received.items()}
+            pulls.append(np.abs(np.asarray(pulled(call, turned, [value]).get(value, 0.0))))
+        return np.maximum(*pulls) + np.zeros(value.shape)
+
+    def random_signs(self, shape: tuple[int, ...]) -> Array:
+        return np.resize(np.roll(self.signs, int(self.rng.integers(len(self.signs)))), shape)
 
     # --- what was added up ----------------------------------------------------------------------------------
 
@@ -101,15 +127,22 @@ class Judge:
         jumps = near > np.maximum(size / 8, 2.0**-12 * np.max(np.abs(ours), initial=0.0))
         return np.maximum(typical(size / step), typical(ours)), jumps
 
-    @np.errstate(all="ignore")
     def moved(self, call: Call, value: Value, received: Received, ours: Array, step: float) -> Array:
-        """How far our gradient moves when each number of the call is moved by a random sign times this.
+        """How far our gradient moves when each number of the call is moved by a random sign times this."""
+        away = np.abs(self.again(call, value, received, step) - ours)
+        return np.where(np.isfinite(away), away, 0.0)
 
-        The steps run again on the way, so that a tie is decided otherwise.
+    @np.errstate(all="ignore")
+    def again(self, call: Call, value: Value, received: Received, step: float) -> Array:
+        """Our gradient when the steps run again in float64, each number moved by a random sign times `step`.
+
+        What is a tie may so be decided otherwise.
         """
 
         def nudged(data: Any) -> Any:
-            return as_plain(np.asarray(data) * (1 + step * self.rng.choice((-1.0, 1.0), np.shape(data))))
+            if not step or not np.size(data):
+                return data
+            return as_plain(np.asarray(data) * (1 + step * self.random_signs(np.shape(data))))
 
         nodes = [*dict.fromkeys([*call.inputs, *steps_of(call)])]
         kept = [node._data for node in nodes]
@@ -124,8 +157,7 @@ class Judge:
         finally:
             for node, data in zip(nodes, kept):
                 node._data = data
-        away = np.abs(np.asarray(0.0 if there is None else there) - ours)
-        return np.where(np.isfinite(away), away, 0.0)
+        return np.zeros(value.shape) if there is None else np.asarray(there, np.float64)
 
     # --- finite differences -----------------------------------------------------------------------------------
 
@@ -178,20 +210,22 @@ class Judge:
 
 def units(unit: float) -> float:
     """How far apart right gradients may be, relative to what was added up."""
-    return unit * (SMALL if unit > EXACT else LARGE)
+    return unit * (LARGE if unit < 1e-6 else HALF)
 
 
 def units_smallest(unit: float) -> float:
     """And where numbers of a precision end."""
-    return SMALL * SUBNORMAL.get(unit, 0.0)
+    return HALF * SUBNORMAL.get(unit, 0.0)
 
 
+@np.errstate(all="ignore")
 def distance(ours: Array, theirs: Array) -> Array:
     """How far apart, entry by entry; infinite where only one of the two is finite, or they are different infinities."""
+    apart = np.abs(ours - theirs)
+    if np.isfinite(np.max(apart, initial=0.0)):
+        return apart
     same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
     with_infinities = ~(np.isfinite(ours) & np.isfinite(theirs))
-    if not with_infinities.any():
-        return np.abs(ours - theirs)
     apart = np.abs(np.where(with_infinities, 0.0, ours) - np.where(with_infinities, 0.0, theirs))
     return np.where(same, 0.0, np.where(with_infinities, np.inf, apart))
 
@@ -202,7 +236,8 @@ def typical(g: Array) -> Array:
     if g.ndim < 2 or not g.size:
         return sizes
     flat = sizes.reshape(-1, g.shape[-1])
-    flat = np.where(np.isfinite(flat), flat, 0.0)
+    if not np.isfinite(np.max(flat)):
+        flat = np.where(np.isfinite(flat), flat, 0.0)
     rows = np.sqrt(np.einsum("ij,ij->i", flat, flat) / flat.shape[1])
     columns = np.sqrt(np.einsum("ij,ij->j", flat, flat) / flat.shape[0])
     return np.maximum(sizes, np.minimum(rows[:, None], columns).reshape(g.shape))

@@ -150,8 +150,11 @@ def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | 
     went = Pass(run, theirs, lambda call: chosen is None or any(inside(call, name) for name in chosen)).go()
     found = Comparison(run.title, recorder.library, len(went.order), went.judge.gap, forward_gap=run.gap)
     found.run = run
-    found.notes += [*run.notes, *unreached(run, theirs)]
+    unused = unreached(run, theirs)
+    found.notes += [*run.notes, *unused]
     found.cuts = cuts_of(run)
+    if found.cuts and not unused and (said := recorder.last_word(run, theirs)):
+        found.notes.append(said)
     for item in went.found:
         difference = gap_found(item, run) if isinstance(item, Gap) else call_found(item, theirs)
         if isinstance(item, Finding):

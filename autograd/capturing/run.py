@@ -193,8 +193,8 @@ def near(ours: Any, theirs: Any, unit: float, inputs: Sequence[Any] = ()) -> tup
 
     Rounding may be all that is left of a result (a row that sums to 0): then it is small beside the inputs.
     """
-    finite = np.isfinite(theirs)
-    if not finite.all():
+    if not np.isfinite(np.max(theirs, initial=0.0) - np.min(theirs, initial=0.0)):
+        finite = np.isfinite(theirs)
         if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
             return False, math.inf
         ours, theirs = ours[finite], theirs[finite]

@@ -35,14 +35,21 @@ from .run import Call, Run
 
 @dataclass
 class Total:
-    """What was sent to a Value so far: the sum, the sum of the sizes, and the calls whose part only we know."""
+    """What was sent to a Value so far, and the calls whose part only we know."""
 
-    sent: Any = 0.0
-    size: Any = 0.0
+    parts: list[Any] = field(default_factory=list)
     unknown: list[tuple[Call, Received, Any]] = field(default_factory=list)
 
     def add(self, g: Any) -> None:
-        self.sent, self.size = self.sent + g, self.size + np.abs(g)
+        self.parts.append(g)
+
+    @property
+    def sent(self) -> Any:
+        return sum(self.parts[1:], self.parts[0]) if self.parts else 0.0
+
+    @property
+    def size(self) -> Any:
+        return sum(np.abs(g) for g in self.parts)
 
 
 @dataclass
@@ -169,6 +176,8 @@ class Pass:
         for call, *_ in total.unknown:
             unit = max(unit, call.unit)
         apart = distance(np.asarray(sent, np.float64), arrived)
+        if not apart.any():
+            return
         room = units(unit) * np.maximum(total.size, typical(np.asarray(sent)) if total.unknown else 0.0)
         if (apart <= room + units_smallest(unit)).all():
             return

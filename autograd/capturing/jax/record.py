@@ -270,6 +270,9 @@ class JaxRecorder:
     def hook_of(self, call: JaxCall) -> tuple[bool, None]:
         return False, None
 
+    def last_word(self, run: Run, theirs: JaxPass) -> str:
+        return ""
+
     def write_after(self, call: JaxCall) -> None:
         """JAX's arrays never change."""
 

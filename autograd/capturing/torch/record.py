@@ -136,6 +136,7 @@ def prepared(
     names = argument_names(function, len(inputs))
     flat, structure = tree_flatten_with_path((inputs, keywords))
     named: dict[str, Value] = {}
+    known: dict[int, Value] = {}
     leaves: dict[int, Any] = {}
     filled = []
     for path, x in flat:
@@ -145,11 +146,12 @@ def prepared(
         if id(x) not in leaves:
             name = name_of_argument(path, names)
             leaf = x.detach().clone().requires_grad_()
-            named[name] = recorder.add_leaf(leaf, name)
+            named[name] = known[id(x)] = recorder.add_leaf(leaf, name)
             leaves[id(x)] = torch.clone(leaf)  # a leaf itself may not be written to, as `relu_(x)` does
             recorder.memory.set(leaves[id(x)], named[name])
         filled.append(leaves[id(x)])
     args, kwargs = tree_unflatten(filled, structure)
+    recorder.again = model, inputs, keywords, known
     return (args, kwargs), named
 
 

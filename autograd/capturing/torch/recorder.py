@@ -26,7 +26,7 @@ from ...op import OPS
 from ...plain import as_plain
 from ..aten import NotMapped, rule_for
 from ..places import Namer, Noted, Place, libraries, place_of, user_frame, written_at
-from ..run import COMPLEX, Cut, Parameter, near
+from ..run import COMPLEX, Cut, Parameter, Run, near
 from .backward import TorchPass
 from .calls import TorchCall, as_function
 from .followed import Followed
@@ -80,6 +80,8 @@ class Recorder(TorchDispatchMode):
         self.followed = Followed()
         self.casts: list[Cut] = []  # to whole numbers
         self.writes: list[tuple[int, int, Place | None]] = []  # to memory that a gradient flows through
+        self.tensors: dict[Value, Any] = {}  # the leaves that ask for a gradient
+        self.again: Any = None  # the model, what it was called with, and which Value each real input is
         self.hooked: dict[Value, Place | None] = {}  # tensors with a hook, and the line that registered it
         self.ticks: Any = None  # a progress bar
         self.refused: DataError | None = None  # why the run was not gone on with
@@ -89,6 +91,12 @@ class Recorder(TorchDispatchMode):
         """torch's own backward pass: what each call received and sent on."""
         with self.kept.as_left():
             return TorchPass(self, roots, seeds)
+
+    def last_word(self, run: Run, theirs: TorchPass) -> str:
+        """What torch's own loss says where the way of a gradient ends."""
+        from .whole import said_of_loss
+
+        return said_of_loss(run, theirs)
 
     @property
     def cuts(self) -> dict[Value, Cut]:
@@ -123,6 +131,7 @@ class Recorder(TorchDispatchMode):
             self.units[value] = unit_of(tensor.dtype)
         if tensor.requires_grad:
             self.edges[value] = [edge_of(tensor)]
+            self.tensors[value] = tensor
         for hook in (tensor._backward_hooks or {}).values():
             self.hooked[value] = written_at(hook)
         return value

@@ -51,6 +51,10 @@ class KeptState:
             module.training = training
         self._set_generators(self._random)
 
+    def rewind(self) -> None:
+        """The random generators as they were before the run."""
+        self._set_generators(self._random)
+
     def _generators(self) -> tuple[Any, ...]:
         """The states of the random generators of Python, NumPy and torch."""
         return random.getstate(), np.random.get_state(), self._torch.get_rng_state()  # noqa: NPY002

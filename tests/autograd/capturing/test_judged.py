@@ -321,3 +321,23 @@ def test_where_a_gradient_ends():
                     for how in (".data", "detach()", "no_grad", "a cast to int64")}  # fmt: skip
     assert all(cut.file == __file__ for cut in found.cuts)
     assert "a gradient ends  .data at test_judged.py:" in str(found)
+    assert any("the loss moves by" in note for note in found.notes)
+    assert not any("the loss moves by" in note for note in ag.capture(NoCut(), torch.randn(2, 3)).compare().notes)
+
+
+class NoCut(nn.Module):
+    """What is detached has no part in the result."""
+
+    def forward(self, x):
+        return (x.detach() * 0 + x * x).sum()
+
+
+def test_asserting():
+    with pytest.raises(ag.GradientError, match="torch's backward of Neg is wrong") as caught:
+        ag.assert_backward(lambda x: Neg.apply(x).sum(), torch.randn(3))
+    assert caught.value.report.first.op == "Neg"
+    assert ag.assert_backward(lambda x: Neg.apply(x).sum(), torch.randn(3), allow=["Neg"]).ok
+    model = GPT()
+    before = {name: p.clone() for name, p in model.state_dict().items()}
+    assert ag.assert_backward(model, *tokens()).ok
+    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items())
