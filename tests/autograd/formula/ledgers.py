@@ -146,21 +146,26 @@ class _Ledgers(HTMLParser):
             self._write(", ")
         elif tag == "sup" and self._in_cell:
             self._raised = True
+        elif tag == "th" or "hg-foot" in (attributes.get("class") or ""):
+            self._beside = tag  # the places of a window's rows and columns, and which these are of how many
 
     _raised = False
+    _beside = ""
 
     def handle_endtag(self, tag):
         if tag == "table" and self._open and not self._open.pop() and self._in_cell:
             self._write("]")
         elif tag == "sup":
             self._raised = False
+        elif tag == self._beside:
+            self._beside = ""
 
     @property
     def _in_cell(self):
         return any(self._open) and not self._hidden and bool(self.ledgers[-1]) and bool(self.ledgers[-1][-1])
 
     def handle_data(self, text):
-        if self._in_cell:
+        if self._in_cell and not self._beside:
             self._write(text.replace("−", "⁻").translate(SUPERSCRIPTS) if self._raised else text)
 
     def _write(self, text):

@@ -112,7 +112,7 @@ def printed_lines(stepper):
             elif line.is_shown and np.size(line.result.value) <= 24 and line.formula.op is not None:
                 for index in np.ndindex(np.shape(line.result.value)):
                     text = plain_text(one.entry_in_numbers(line, index))
-                    if not text.startswith("= ") and " copied " not in text and " at [" not in text:
+                    if not text.startswith(("= ", "≈ ")) and " copied " not in text and " at [" not in text:
                         yield text
     for face in FACES:
         yield from face(stepper)
