@@ -96,6 +96,10 @@ class Structure:
         """Every repeat, outer ones before those in their first pieces."""
         return list(_repeats(self.items))
 
+    def every_repeat(self) -> Iterator[Repeat]:
+        """Every repeat in every piece."""
+        return _repeats(self.items, every=True)
+
     def folded(self, chosen: Callable[[Repeat], bool] = lambda repeat: True) -> Fold:
         """The graph with the chosen repeats folded."""
         fold = Fold({node: node for node in self.nodes})
@@ -352,13 +356,14 @@ def _flat(items: Iterable[Any]) -> Iterator[Value]:
                 yield from row
 
 
-def _repeats(items: Iterable[Any]) -> Iterator[Repeat]:
+def _repeats(items: Iterable[Any], every: bool = False) -> Iterator[Repeat]:
     for item in items:
         if isinstance(item, Repeat):
             yield item
-            yield from _repeats(item.pieces[0])
+            for piece in item.pieces if every else item.pieces[:1]:
+                yield from _repeats(piece, every)
         elif isinstance(item, Section):
-            yield from _repeats(item.items)
+            yield from _repeats(item.items, every)
 
 
 def _scope_at(node: Value, depth: int) -> Scope | None:

@@ -119,8 +119,7 @@ def module_card(
 ) -> Card:
     """A folded module: how many parameters, what comes out, how large a gradient is. The gradient is that of its
     parameters; while stepping, or if it has none, that of its outputs."""
-    assert group.scope is not None
-    kind = group.scope.kind if group.scope.kind != group.name else ""
+    kind = group.scope.kind if group.scope is not None and group.scope.kind != group.name else ""
     parameters = parameters_of(group)
     numbers = sum(np.size(leaf.data) for leaf in parameters)
     each = len(group.copies) if group.title and times is None and len(group.copies) > 1 else 1

@@ -135,8 +135,10 @@ class Drawing:
     @property
     def has_modules(self) -> bool:
         """Are there modules, and few enough nodes to open them all in a page?"""
-        nodes = self.reader.nodes if self.reader is not None else []
-        return len(nodes) <= MOST_OPEN and any(node.scope is not None and node.scope.path for node in nodes)
+        if self.reader is None or len(self.reader.nodes) > MOST_OPEN:
+            return False
+        calls = any(node.scope is not None and node.scope.path for node in self.reader.nodes)
+        return calls or bool(self.reader.folded.runs())
 
     @functools.cached_property
     def outline(self) -> Outline | None:

@@ -118,6 +118,10 @@ class Folded:
                 (key,) = keys
                 self.times[key] = self.times.get(key, 1) * len(run)
 
+    def group(self, key: str, members: list[Value], title: str) -> Group:
+        """Nodes as a module of that title."""
+        return Group(key, "module", members, outputs=_outputs(members, self.users), title=title)
+
     def runs(self) -> list[Repeat]:
         return [] if self.fold is None else self.fold.runs
 

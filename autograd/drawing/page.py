@@ -20,9 +20,10 @@ from autograd.drawing.paint import theme
 from autograd.drawing.paint.card import paint_card
 from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
 from autograd.drawing.scene import Card, Legend, Scene
+from autograd.engine import Value
 from autograd.formula.text import xml
-from autograd.graph import calls_around
 from autograd.pages import asset, embedded, filled
+from autograd.repeats import Section
 
 if TYPE_CHECKING:
     from autograd.drawing.drawing import Drawing
@@ -39,22 +40,52 @@ class Outline:
     """A graph with every module open, and the tree of its modules: what a page opens and closes."""
 
     def __init__(self, reader: Reader) -> None:
-        drawn = type(reader)(reader.source, reader.options, thorough=True)
-        whole = type(reader)(drawn.roots, replace(reader.options, collapse=False, max_nodes=10**9, chains=False))
+        rung, options = reader.rung, reader.options
+        options = replace(options, detail=None if rung.tucked else options.detail, fit=None,
+                          collapse=rung.collapse if options.collapse is None else options.collapse)  # fmt: skip
+        same = rung.repeats and options.collapse is None  # then every op of the picture is open already
+        drawn = type(reader)(reader.roots if same else reader.source, options, thorough=True)
+        whole = type(reader)(drawn.roots, replace(options, collapse=False, max_nodes=10**9, chains=False))
         self.drawn, self.scene = drawn.scene(), whole.scene()
+        self.again = self.drawn if not rung.repeats else type(reader)(reader.source, reader.options, rung=rung).scene()
         self.groups = list(drawn.folded.groups.values())
         self.whole, self.key_of = whole, whole.folded.key_of
         place = {node: index for index, node in enumerate(whole.nodes)}
-        in_order = sorted(whole.modules(), key=lambda module: place[module.members[0]])
+        repeats = whole.repeats() if rung.repeats else []
+        in_order = sorted([*repeats, *whole.modules()], key=lambda module: place[module.members[0]])
         self.modules = {module.key: module for module in in_order}
-        self.parent_of = _parents(self.modules.values())
+        self.parent_of = _parents(in_order)
         self.home_of = self._homes(whole)
         self.closed = [group.page_key for group in self.groups if group.kind == "module"]
-        self.cards = {key: whole.module_card(module) for key, module in self.modules.items()}
+        self.closed += [group.key for group in repeats if group.copies and group.key not in self.parent_of]
+        self.cards = {key: whole.module_card(module, len(module.copies)) for key, module in self.modules.items()}
+
+    def leads(self, reader: Reader) -> dict[str, str]:
+        """Which module opens when a card or frame of a folded picture is pressed."""
+        starts = {group.members[0]: group.key for group in self.modules.values() if group.key.startswith("r")}
+        starts |= {group.members[0]: group.key for group in self.modules.values() if group.key.startswith("r")
+                   and group.copies}  # fmt: skip
+        calls = {one.scope.serial: one.key for one in self.modules.values() if one.scope is not None and not one.copies}
+        found: dict[str, str] = {}
+        runs = [run for run in reader.folded.runs() if len({reader.folded.key_of[node] for node in run.rows[0]}) > 1]
+        for index, run in enumerate(runs):
+            first = run.pieces[0][0]
+            if isinstance(first, Section) and len(run.pieces[0]) == 1:
+                found[f"r{index}"] = calls.get(first.scope.serial, "")
+            else:
+                found[f"r{index}"] = starts.get(run.rows[0][0], "")
+        for run in reader.folded.runs():  # inner ones come last
+            for node in run.rows[0]:
+                found[reader.folded.key_of[node]] = starts.get(run.rows[0][0], "")
+        for key, group in reader.folded.groups.items():
+            if group.kind == "module" and group.scope is not None:
+                found[key] = calls.get(group.scope.serial, "")
+        return {key: self.parent_of.get(to, to) if to.startswith("m") and reader.folded.times.get(key) else to
+                for key, to in found.items() if to}  # fmt: skip
 
     def agrees_with(self, scene: Scene) -> bool:
         """Are the numbers those that the scene shows? If not, the graph was edited after it was drawn."""
-        now, then = ([(card.rows, card.blocks) for card in cards] for cards in (self.drawn.cards, scene.cards))
+        now, then = ([(card.rows, card.blocks) for card in cards] for cards in (self.again.cards, scene.cards))
         return now == then
 
     def _homes(self, whole: Reader) -> dict[str, str]:
@@ -63,11 +94,8 @@ class Outline:
         users: dict[str, list[str]] = {}
         for edge in self.scene.edges:
             users.setdefault(edge.tail, []).append(edge.head)
-        calls = _calls(self.modules.values())
-        for node in whole.nodes:
-            here = next((calls[one.serial] for one in calls_around(node) if one.serial in calls), "")
-            if here and node.op is not None:
-                homes[self.key_of[node]] = here
+        for module in sorted(self.modules.values(), key=_size, reverse=True):
+            homes |= {self.key_of[node]: module.key for node in module.members}
         for card in reversed(self.scene.cards):
             array = whole.edges.arrays.get(card.key)
             inner = card.role == "parameter" or (array is not None and whole.edges.is_private(array))
@@ -138,6 +166,7 @@ def _data(drawing: Drawing) -> dict[str, Any]:
         "closed": outline.closed if outline is not None else [],
         "styles": {name: list(style) for name, style in EDGE_STYLES.items()},
         "placed": _placed(drawing, cards, outline),
+        "folded": _folded(drawing, outline),
     }
 
 
@@ -165,6 +194,8 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
     """The drawing's own arrangement, for the page to begin with; None if the page shows other cards than it."""
     scene, groups = (outline.drawn, outline.groups) if outline is not None else (drawing.scene, [])
     rename = {group.key: group.page_key for group in groups if group.kind == "module"}
+    if outline is not None and outline.again is not outline.drawn:
+        return None  # folded: the page opens what a card of the picture stands for
     if not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
         return None  # a folded sum
     on_page = {card.key: cards[rename.get(card.key, card.key)] for card in scene.cards}
@@ -181,23 +212,50 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
     return {"boxes": boxes, "curves": curves}
 
 
+def _folded(drawing: Drawing, outline: Outline | None) -> dict[str, Any] | None:
+    """The picture with what repeats folded, where the page begins: cards and frames lead into what they stand for."""
+    if outline is None or drawing.reader is None or not drawing.reader.rung.repeats:
+        return None
+    leads, scene, placed = outline.leads(drawing.reader), drawing.scene, drawing.placement
+    cards = {f"f{card.key}": {**_card(card, "", ""), "leads": leads.get(card.key, "")} for card in scene.cards}
+    boxes = {f"f{key}": [round(box.x, 1), round(box.y, 1)] for key, box in placed.boxes.items()}
+    curves = []
+    for edge in scene.edges:
+        curve = placed.curves[edge.key]
+        curves.append([f"f{edge.tail}", f"f{edge.head}", _points(curve.points), _points([curve.tail, curve.head]), None,
+                       edge.style, round(edge.flow, 1), "", edge.title])  # fmt: skip
+    frames = [
+        {"x": round(box.x, 1), "y": round(box.y, 1), "w": round(box.width, 1), "h": round(box.height, 1),
+         "words": frame.shown_label, "leads": leads.get(frame.key, "")}
+        for frame in sorted(scene.frames, key=lambda frame: -len(frame.members))
+        if (box := placed.frames.get(frame.key)) is not None
+    ]  # fmt: skip
+    return {"cards": cards, "boxes": boxes, "curves": curves, "frames": frames}
+
+
 def _points(points: Any) -> list[list[float]]:
     return [[round(x, 1), round(y, 1)] for x, y in points]
 
 
-def _calls(modules: Iterable[Group]) -> dict[int, str]:
-    """By the serial number of its call, the key of each module that is not a run of copies."""
-    return {module.scope.serial: module.key for module in modules if module.scope is not None and not module.copies}
-
-
 def _parents(modules: Iterable[Group]) -> dict[str, str]:
-    """For each module the one around it: the run it is a copy of, or the next call outwards."""
-    modules = list(modules)
-    runs = {copy.key: module.key for module in modules for copy in module.copies}
-    calls = _calls(modules)
+    """For each module the smallest one around it: the run that it is a copy of, or the next call outwards."""
+    by_size = sorted(modules, key=_size)
+    around: dict[Value, list[Group]] = {}
+    for module in by_size:
+        for node in module.members:
+            around.setdefault(node, []).append(module)
+    inside = {module.key: set(module.members) for module in by_size}
     parents = {}
-    for module in modules:
-        around = module.scope.parent.chain() if module.scope and module.scope.parent else ()
-        outer = next((calls[one.serial] for one in around if one.serial in calls), "")
-        parents[module.key] = outer if module.copies else runs.get(module.key, outer)
-    return {key: parent for key, parent in parents.items() if parent}
+    for module in by_size:
+        outer = around[module.members[0]]
+        larger = outer[next(at for at, one in enumerate(outer) if one is module) + 1 :]
+        parent = next((one for one in larger if inside[one.key] >= inside[module.key]), None)
+        if parent is not None:
+            parents[module.key] = parent.key
+    return parents
+
+
+def _size(module: Group) -> tuple[int, int]:
+    """How much a module holds; of two that hold the same, the call further in comes first."""
+    depth = len(list(module.scope.chain())) if module.scope is not None else 1000
+    return len(module.members), -depth

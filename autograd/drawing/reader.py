@@ -166,6 +166,20 @@ class Reader:
                 found[self.folded.key_of[node]] = "\n".join(lines)
         return found
 
+    def repeats(self) -> list[Group]:
+        """A group for every repeat that a page may open, and one for each of its pieces; those that are module calls
+        are among the modules."""
+        structure = Structure(self.nodes, self._label)
+        found = []
+        for index, run in enumerate(structure.every_repeat()):
+            if _section(run) is None:
+                name = self._run_name(run)
+                pieces = [self.folded.group(f"r{index}p{number}", row, f"{name}[{number}]")
+                          for number, row in enumerate(run.rows)]  # fmt: skip
+                whole = self.folded.group(f"r{index}", [node for row in run.rows for node in row], name)
+                found += [replace(whole, copies=pieces), *pieces]
+        return found
+
     def modules(self) -> list[Group]:
         """Every module call that a page may close, at any depth."""
         return every_module(self.nodes, self._stays)
@@ -236,8 +250,8 @@ class Reader:
         bad = whole.bad or any(not finite(member) for part in group.members for member in self.folded.members(part))
         return replace(whole, rows=(*parameters, *(whole.rows or (brief_row(node),))), bad=bad)
 
-    def module_card(self, group: Group) -> Card:
-        return module_card(group, self.parameters_of, self.options, self.folded.times.get(group.key))
+    def module_card(self, group: Group, times: int | None = None) -> Card:
+        return module_card(group, self.parameters_of, self.options, times or self.folded.times.get(group.key))
 
     def parameters_of(self, group: Group) -> list[Value]:
         """The parameters a module uses, also those it shares."""

@@ -9,7 +9,7 @@
   const hasModules = Object.keys(data.modules).length > 0;
   const READABLE = 11 / data.smallest, LARGEST = 1.25, EDGE = 14, PAD = 14, NARROW = 860, MOST_SCREENS = 2.5;   // READABLE: no text is below 11 px
   const LEAVES = ["input", "parameter", "constant"], OWN = ["parameter", "constant"];   // OWN: what a module may own
-  const closed = new Set(data.closed);
+  const closed = new Set(data.closed), atFirst = data.closed;
   let focus = "";                                     // the module on screen; "": the whole graph
   let cards = data.cards, boxes = {}, frames = [], hits = [], hit = -1;
   let view = { x: 0, y: 0, scale: 1 }, size = { left: 0, top: 0, width: 1, height: 1 };
@@ -110,8 +110,8 @@
 
   function paintCard(key, box) {
     const card = cards[key], module = data.modules[key];
-    const kind = card.words ? " hg-way-out" : module ? " hg-can-open" : "";
-    const says = card.words ? card.words + "; press to go there" : card.title + (module ? "; press to open" : "");
+    const kind = card.words ? " hg-way-out" : module || card.leads ? " hg-can-open" : "";
+    const says = card.words ? card.words + "; press to go there" : card.title + (module || card.leads ? "; press to open" : "");
     const acts = kind && { "aria-roledescription": "card" };
     const node = make("g", { class: "hg-node" + kind, transform: `translate(${box.x},${box.y})`, tabindex: 0,
       role: kind ? "group" : "img", ...acts, "aria-label": says, "data-key": key }, world);
@@ -129,7 +129,7 @@
     world.replaceChildren();
     boxes = {};
     for (const [key, [x, y]] of Object.entries(placed.boxes)) boxes[key] = { x, y, w: cards[key].w, h: cards[key].h };
-    paintFrames();
+    if (placed.frames) placedFrames(placed.frames); else paintFrames();
     const edges = make("g", {}, world);
     for (const curve of placed.curves) paintEdge(curve, edges);
     for (const frame of frames) paintName(frame);
@@ -175,12 +175,22 @@
       make("rect", { x: frame.x, y: frame.y, width: frame.w, height: frame.h, rx: 12, class: "hg-f-scope-fill hg-s-scope-line", "stroke-width": 1.3 }, group);
     }
   }
+  // The frames of the folded picture: pressed, they open what they stand for.
+  function placedFrames(given) {
+    frames = given;
+    for (const frame of frames) {
+      const about = frame.leads ? { tabindex: 0, role: "button", "aria-label": "open " + frame.words, "data-leads": frame.leads } : {};
+      const group = make("g", { class: "hg-frame", ...about }, world);
+      make("rect", { x: frame.x, y: frame.y, width: frame.w, height: frame.h, rx: 12, class: "hg-f-scope-fill hg-s-scope-line", "stroke-width": 1.3 }, group);
+    }
+  }
   // Over the edges, on a patch of the frame's own colour, so that none strikes it through.
-  function paintName({ key, x, y, h }) {
-    const group = make("g", { class: "hg-frame", "data-close": key }, world);
-    make("rect", { x: x + 8, y: y + h - 20, width: nameWidth(key), height: 17, rx: 3, class: "hg-f-scope-fill", "fill-opacity": 0.85 }, group);
+  function paintName({ key, x, y, h, words, leads }) {
+    const said = words ? (leads ? "+ " : "") + words : frameName(key);
+    const group = make("g", { class: "hg-frame", ...(words ? { "data-leads": leads } : { "data-close": key }) }, world);
+    make("rect", { x: x + 8, y: y + h - 20, width: said.length * 7.4 + 8, height: 17, rx: 3, class: "hg-f-scope-fill", "fill-opacity": 0.85 }, group);
     make("text", { x: x + 12, y: y + h - 6, "font-size": 12, "font-weight": 600, class: "hg-f-muted", "xml:space": "preserve" }, group)
-      .textContent = frameName(key);
+      .textContent = said;
   }
 
   // --- the camera -----------------------------------------------------------------------------------------
@@ -245,13 +255,17 @@
   function refresh(target) {
     isFirst = false;
     panel.hidden = true;
-    const graph = visibleGraph();
-    paint(arranged(graph));
+    if (data.folded && !focus && closed.size === atFirst.length && atFirst.every(key => closed.has(key))) paintFolded();
+    else paint(arranged(visibleGraph()));
     find(false);
     readable(true);
     showPath();
     const node = target && world.querySelector(`[data-key="${CSS.escape(target)}"],[data-close="${CSS.escape(target)}"]`);
     if (node) node.focus({ preventScroll: true });
+  }
+  function paintFolded() {
+    cards = data.folded.cards;
+    paint(data.folded);
   }
   function go(key, target) {
     focus = key;
@@ -453,7 +467,10 @@
   });
   function activate(target) {
     const node = target.closest(".hg-node"), frame = target.closest("g.hg-frame"), key = node && node.dataset.key;
-    if (!node) { if (frame) fold(frame.dataset.close); }
+    if (!node) {
+      if (frame && frame.dataset.leads) go(frame.dataset.leads);
+      else if (frame && frame.dataset.close) fold(frame.dataset.close);
+    }
     else if (data.modules[key]) go(key);
     else if (cards[key].leads) leave(cards[key].leads);
   }
@@ -493,11 +510,11 @@
 
   // It begins with the drawing itself. What is too wide to be read, and fills screen after screen, begins with its modules
   // closed, if nobody asked for them to be open; what is only too wide, in the page's own arrangement if that fits.
-  const atFirst = [...closed];
   function begin() {
     closed.clear();
     atFirst.forEach(key => closed.add(key));
     showPath();
+    if (data.folded) { paintFolded(); readable(); return; }
     if (data.placed) paint(data.placed);
     if (!data.placed || !fits(data.placed)) {
       const screens = size.width * size.height * READABLE ** 2 / (room().width * room().height);

@@ -309,3 +309,45 @@ def test_the_overview_gives_norms_of_parameters_only(drive):
     script = "return all('#hg-overview button').map(one => [...one.children].map(part => part.textContent));"
     (first, norm), (second, none) = drive(draw(out).html(), script)
     assert (first, second) == ("layers.0", "layers.1") and float(norm) > 0 and none == ""
+
+
+def loop_page():
+    x, w = Value(0.5, name="x"), Value(0.9, name="w")
+    for _ in range(12):
+        x = autograd.sin(x * w) + 0.1
+    x.backward()
+    return draw(x, fit="slide").html()
+
+
+def test_a_folded_picture_opens_into_its_pieces_and_comes_back(drive):
+    first, run, piece, back = drive(loop_page(), """
+        const said = () => [names(), document.title];
+        const first = said();
+        click(document.querySelector("[data-leads] rect")); const run = said();
+        click(named("step[0]")); const piece = said();
+        by("hg-up").click(); by("hg-up").click();
+        return [first, run, piece, said()];
+    """)
+    assert len(first[0]) == 5 and back == first
+    assert [name for name in run[0] if name.startswith("step")] == [f"step[{i}]" for i in range(12)]
+    assert run[1].startswith("step") and piece[1].startswith("step[0]") and len(piece[0]) >= 3
+
+
+def test_a_card_of_a_folded_picture_leads_to_what_it_stands_for(drive, gpt_page):
+    page = draw(autograd.sum(nn.MLP(2, [8, 8, 1], rng=0)([1.0, 2.0]))).html()
+    first, opened, every = drive(page, """
+        const first = names(); click(all(".hg-can-open")[0]);
+        const opened = names().length; by("hg-up").click();
+        while (!by("hg-up").hidden) by("hg-up").click();
+        by("hg-open").click();
+        return [first, opened, keys().length];
+    """)
+    assert len(first) < 12 and opened >= 2 and every > 60
+
+
+def test_search_finds_what_a_folded_picture_hides(drive):
+    count = drive(loop_page(), """
+        const search = by("hg-search"); search.value = "sin(";
+        search.dispatchEvent(new Event("input")); return by("hg-found").textContent;
+    """)
+    assert int(count.split()[0]) >= 12
