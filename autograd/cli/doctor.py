@@ -24,7 +24,7 @@ REINSTALL = "pip install --force-reinstall --no-deps handgrad"
 OPENING = {"autograd": "handgrad", "nn": "nn"}  # the first word of each package's docstring
 OPTIONAL = (
     # distribution, what it is for, how to get it
-    ("torch", "capture, compile(f, 'torch'), and a second opinion in the tests", "pip install 'handgrad[torch]'"),
+    ("torch", "capture, and a second opinion in the tests", "pip install 'handgrad[torch]'"),
     ("jax", "capture, compile(f, 'jax'), and a second opinion in the tests", "pip install 'handgrad[jax]'"),
     ("cairosvg", "PNG and PDF files without a browser", "pip install 'handgrad[images]'"),
     ("XlsxWriter", "worksheets as .xlsx", "pip install 'handgrad[sheets]'"),

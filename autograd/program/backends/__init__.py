@@ -22,7 +22,7 @@ from typing import Any
 
 Runner = Callable[[Sequence[Any]], list[Any]]
 
-BACKENDS = ("numpy", "c", "jax", "torch", "interpreter")
+BACKENDS = ("numpy", "c", "jax", "interpreter")
 ALSO = {"python": "numpy", "jax.numpy": "jax"}  # other names for them
 
 
@@ -32,7 +32,7 @@ def backend_name(backend: Any) -> str:
     name = ALSO.get(name, name) if isinstance(name, str) else name
     if name not in BACKENDS:
         names = ", ".join(map(repr, BACKENDS))
-        raise ValueError(f"backend is one of {names}, or the module numpy, jax.numpy or torch; got {name!r}")
+        raise ValueError(f"backend is one of {names}, or the module numpy or jax.numpy; got {name!r}")
     return name
 
 

@@ -1,4 +1,4 @@
-"""A program run by the functions of another array library: what the JAX and the torch backend share.
+"""A program run by the functions of another array library: `jax.py` gives those of JAX.
 
 Most core ops have a function there with the name that they have in NumPy, which the op's block gives. A library brings
 its own words for the others; linear algebra, series and ops that people wrote themselves are left to NumPy, so that
