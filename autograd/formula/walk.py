@@ -28,6 +28,7 @@ class Walk:
     root, nodes     the graph as people read it (`Unfolded`); `twin(node)` is where a node went
     seed, incoming  the gradient to start from, and each node's whole gradient
     sent, paths     every contribution in order, and how many each node gets
+    left            what hooks left of gradients that they changed
     noise           how far rounding may have moved each node's gradient; empty if not asked for; the seed's is given
     data, blurred   0 in place of results that are nothing but rounding errors; and how far rounding moved these
     """
@@ -70,6 +71,12 @@ class Walk:
         results = np.errstate(all="ignore")(walk)(self.order, self.incoming, watch=note)
         self._finish_leaves()
         self.incoming |= {node: g for node, g in zip(self.order, results) if g is not None}
+        last = {sent.parent: sent for sent in self.sent}
+        sums = {self.root: self.seed} | {node: sent.total for node, sent in last.items()}
+        hooked = [node for node in self.incoming if node._note is not None and node._note.hooks]
+        self.left = {node: self.incoming[node] for node in hooked if not _equal(self.incoming[node], sums[node])}
+        for node in self.left.keys() & last:
+            last[node].left = self.left[node]
 
     def _measure_values(self) -> None:
         """Which results are nothing but rounding errors: terms that cancel, and what is computed from these."""
@@ -119,12 +126,11 @@ class Walk:
     def _finish_leaves(self) -> None:
         """Hooks of leaves run last, as in `backward`; with what was sent last, a leaf has what they leave."""
         leaves = self.incoming  # the walk has taken out all others
-        leaves |= {leaf: self._exact[leaf] for leaf in leaves if leaf in self._exact}
+        exact = {leaf: self._exact[leaf] for leaf in leaves if leaf in self._exact}
+        leaves |= exact
+        for leaf, sent in {sent.parent: sent for sent in self.sent}.items():
+            sent.total = exact.get(leaf, sent.total)
         run_leaf_hooks(leaves)
-        last = {sent.parent: sent for sent in self.sent}
-        for leaf in leaves:
-            if leaf in last:
-                last[leaf].total = leaves[leaf]
 
     def gradient(self, node: Value) -> Any:
         """A node's gradient as it is shown, with 0 in place of rounding noise; None if none arrives."""
@@ -141,11 +147,12 @@ class Walk:
 class Sent:
     """What a node sent to one of its inputs, and that input's gradient with it."""
 
-    __slots__ = ("node", "noise", "parent", "total", "value")
+    __slots__ = ("left", "node", "noise", "parent", "total", "value")
 
     def __init__(self, node: Value, parent: Value, value: Any, total: Any) -> None:
         self.node, self.parent, self.value, self.total = node, parent, value, total
         self.noise: tuple[Any, Any] = (0.0, 0.0)  # how far rounding may have moved the value and the total
+        self.left: Any = None  # what a hook made of the total, if one changed it
 
 
 def _refuse_array(root: Value) -> None:
@@ -157,6 +164,10 @@ def _refuse_array(root: Value) -> None:
             f"step({name}.sum()), or give one: step({name}, grad=np.ones({root.shape})). The forward pass alone is "
             f"step({name}, backward=False)"
         )
+
+
+def _equal(x: Any, y: Any) -> bool:
+    return bool(np.array_equal(x, y, equal_nan=True))
 
 
 def _is_rounded(x: Any) -> bool:

@@ -54,6 +54,7 @@ def _module_step(members: list[Step], call: Scope) -> Step:
     first = members[0]
     result = first.twin if first.kind == BACKWARD else members[-1].twin
     step = Step(first.words, first.kind, result, first.incoming, call, twins, first.noise)
+    step.starts_hooked = first.starts_hooked
     inside = set(twins)
     sent: dict[Value, list[Contribution]] = {}
     for member in members:
@@ -69,7 +70,7 @@ def _joined(step: Step, parent: Value, parts: list[Contribution]) -> Contributio
     for part in parts[1:]:
         value = value + part.value
     noise = sum(part.noise[0] for part in parts), parts[-1].noise[1]
-    return Contribution(step, parent, value, parts[-1].total, noise)
+    return Contribution(step, parent, value, parts[-1].sum, noise, parts[-1].left)
 
 
 # --- steps opened up ------------------------------------------------------------------------------------------------

@@ -58,7 +58,8 @@ def _rows(step: Step) -> Iterator[str]:
             name = symbols.write(step.words.symbol(step.twin)) if is_last else latex_symbol(line.result.name)
             yield _line(step, line, name, symbols)
         return
-    yield rf"{symbols.slope(step.twin)} &= {_number(step, step.arrives)} \qquad\text{{arrives}}"
+    arrives = "arrives, from a hook" if step.starts_hooked else "arrives"
+    yield rf"{symbols.slope(step.twin)} &= {_number(step, step.arrives)} \qquad\text{{{arrives}}}"
     own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
     for line in step.lines:
         if id(line.result) not in own:
@@ -79,6 +80,8 @@ def _contribution(contribution: Contribution, symbols: Latex) -> Iterator[str]:
         *rows, last = _running_sum(contribution)
         yield from rows
         yield rf"{last} \qquad\text{{path {contribution.path} of {contribution.paths}}}"
+    if contribution.left is not None:
+        yield rf"&\to {number_latex(contribution.left, None)} \qquad\text{{a hook made this of it}}"
 
 
 def _running_sum(contribution: Contribution) -> Iterator[str]:

@@ -110,7 +110,8 @@ def _rows(step: Step) -> str:
         return f'<tr>{first}<td colspan="4">sends nothing on</td></tr>'
     rows = []
     for contribution in step.contributions:
-        total = "same" if contribution.previous is None else plain_text(contribution.sum_pieces())
+        is_same = contribution.previous is None and contribution.left is None
+        total = "same" if is_same else plain_text(contribution.sum_pieces())
         rows.append(
             f"<tr>{first}<td><code>{xml(words.name(contribution.twin))}</code></td>"
             f"<td><code>{xml(contribution.rule)}</code></td>"

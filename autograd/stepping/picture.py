@@ -126,7 +126,7 @@ class View:
             self.tracks[self.key_of[step.twin]].step = step.index
             for one in step.contributions:
                 so_far = f" {one.path} of {one.paths} paths" if one.path < one.paths else ""
-                self._receive(one.twin, step, one.summed.value, f"grad{so_far}", one)
+                self._receive(one.twin, step, one.on_card, f"grad{so_far}", one)
 
     def _receive(self, node: Value, step: Step, gradient: Any, caption: str, source: Contribution | Value) -> None:
         key = self.key_of[node]

@@ -280,7 +280,8 @@ class Stepper(Cursor):
     def note(self) -> str:
         """Which leaves were edited before the steps were made, so that they are computed anew, or since; "" if none."""
         anew, since = map(self._listed, (self.snapshot.stale, self.snapshot.edited))
-        said = [f"{anew} edited since; computed anew"] if anew else []
+        misfits = [f"an array that {self.words.name(self.twin(node))} uses was" for node in self.snapshot.misfits[:1]]
+        said = [f"{what} edited since; computed anew" for what in [anew, *misfits] if what]
         said += [f"{since} edited since; these are the numbers from before"] if since else []
         return ". ".join(said)
 

@@ -32,12 +32,16 @@ class Contribution:
     lines       the named steps of the rule and the contribution itself, as data
     value       what is added
     before      the parent's gradient so far, None before the first contribution
-    total       the parent's gradient with this contribution
+    total       the parent's gradient with this contribution, and after its hooks if it is the last
+    left        what a hook made of the sum, if one changed it
     path, paths this is the `path`-th of `paths` contributions that meet at the parent
     """
 
-    def __init__(self, step: Step, twin: Value, value: Any, total: Any, noise: tuple[Any, Any] = (0.0, 0.0)) -> None:
-        self.step, self.twin, self.value, self.total, self.noise = step, twin, value, total, noise
+    def __init__(
+        self, step: Step, twin: Value, value: Any, total: Any, noise: tuple[Any, Any] = (0.0, 0.0), left: Any = None
+    ) -> None:
+        self.step, self.twin, self.value, self.noise = step, twin, value, noise
+        self.sum, self.left, self.total = total, left, total if left is None else left
         self.previous: Contribution | None = None  # `numbered` says which, and counts the paths
         self.path = self.paths = 1
 
@@ -74,11 +78,16 @@ class Contribution:
 
     @functools.cached_property
     def summed(self) -> Expr:
-        """The total with it, as a quantity."""
+        """The total with it, before hooks, as a quantity."""
         if self.before is None:
             return self.added
-        return Expr(f"{self.step.words.slope(self.twin)}, total", without_noise(self.total, self.noise[1]),
+        return Expr(f"{self.step.words.slope(self.twin)}, total", without_noise(self.sum, self.noise[1]),
                     is_gradient=True)  # fmt: skip
+
+    @property
+    def on_card(self) -> Any:
+        """The gradient that the parent has with it, after hooks."""
+        return self.summed.value if self.left is None else self.left
 
     @functools.cached_property
     def lines(self) -> list[Line]:
@@ -151,8 +160,9 @@ class Contribution:
         return plain_text(["now ", *self.sum_pieces()])
 
     def sum_pieces(self) -> list[Piece]:
-        """The running sum in numbers; the total alone for the first contribution."""
-        return [self.step.printed(self.summed)] if self.sum_line is None else self.step.in_numbers(self.sum_line)
+        """The running sum in numbers, the total alone for the first contribution; what a hook then makes of it."""
+        summed = [self.step.printed(self.summed)] if self.sum_line is None else self.step.in_numbers(self.sum_line)
+        return summed if self.left is None else [*summed, "; a hook makes it ", Number(self.left, is_gradient=True)]
 
     @property
     def via(self) -> str:
@@ -212,6 +222,7 @@ class Step:
         self.module = module
         self.twins = twins or (twin,)
         self.noise = noise
+        self.starts_hooked = False  # a hook changed the gradient that backprop starts from
         self.index = -1  # among all steps
         self.number = self.count = 0  # "10 of 11" among those of its kind
 
@@ -364,9 +375,10 @@ def steps_of(walk: Walk, words: Derivation) -> list[Step]:
     for node in walk.order:
         if node in walk.incoming:
             by_node[node] = Step(words, BACKWARD, node, walk.incoming[node], noise=walk.noise.get(node, 0.0))
+            by_node[node].starts_hooked = node is walk.root and node in walk.left
     for sent in walk.sent:
         step = by_node[sent.node]
-        step.contributions += (Contribution(step, sent.parent, sent.value, sent.total, sent.noise),)
+        step.contributions += (Contribution(step, sent.parent, sent.value, sent.total, sent.noise, sent.left),)
     return numbered(forward + list(by_node.values()))
 
 

@@ -65,7 +65,8 @@ def body(step: Step, width: int) -> list[list[TextRow]]:
     if step.kind == FORWARD:
         last = beside([f"{step.name} = ", *step.pieces()], width)
         return [*named_rows(step, step.lines[:-1], width), last]
-    parts = [beside([f"arrives  {step.arrives.name} = ", step.printed(step.arrives)], width)]
+    hooked = [", from a hook"] if step.starts_hooked else []
+    parts = [beside([f"arrives  {step.arrives.name} = ", step.printed(step.arrives), *hooked], width)]
     parts += named_rows(step, step.lines[: len(step.lines) - len(step.contributions)], width)
     parts += [contribution_rows(contribution, width) for contribution in step.contributions]
     if not step.contributions:
@@ -94,7 +95,7 @@ def contribution_rows(contribution: Contribution, width: int) -> list[TextRow]:
     else:  # the rule below
         rows = [[*head, space, tail], *indented(styled(flowed([symbols], width - len(INDENT)), "gradient"))]
     rows += numbers_below(contribution.pieces(), width)
-    if contribution.previous is not None:
+    if contribution.previous is not None or contribution.left is not None:
         rows += numbers_below(["now ", *contribution.sum_pieces()], width)
     return rows
 

@@ -36,6 +36,9 @@ class Live:
     def __init__(self, stepper: Stepper, opened: Iterable[Stepper] = ()) -> None:
         self.stepper, self.words, self.walk = stepper, stepper.words, stepper.walk
         self._refuse_large()
+        if self.walk.left:
+            hooked = next(iter(self.walk.left))
+            raise NotLive(f"a hook changes the gradient of {self.words.name(hooked)}, and hooks run in Python alone")
         self.registers = Registers()
         self.sends: list[dict[str, Any]] = []
         self.gradients: dict[Value, Block] = {}  # so far; at last the whole ones

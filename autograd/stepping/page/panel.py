@@ -131,8 +131,9 @@ class Panels:
         slope = self._slope(step.twin)
         arrived = number_html(step.printed(step.arrives), "hg-gr")
         number = self.numbers.kept(arrived, self.numbers.gradient(step.twin), "hg-gr")
+        hooked = ", from a hook" if step.starts_hooked else ""
         arrives = (
-            f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span><div class="hg-line">'
+            f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}{hooked}</span><div class="hg-line">'
             f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number}</span></div></div>'
         )
         if step.module is not None:
@@ -173,7 +174,11 @@ class Panels:
         guess = self.numbers.guess(contribution.value, slope, added, slips)
         small = self._why_little(contribution)
         symbols = f'<div class="hg-sym">{self._rule(contribution, self._general(contribution))}</div>'
-        return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{small}{self._ledger(contribution)}</section>'
+        rest = f"{small}{self._ledger(contribution)}"
+        if contribution.left is not None:
+            left = value_html(contribution.left, "hg-gr")
+            rest += f'<div class="hg-line"><span class="hg-lab">a hook makes it</span>{left}</div>'
+        return f'<section class="hg-to">{head}{symbols}{numbers}{guess}{rest}</section>'
 
     def _why_little(self, contribution: Contribution) -> str:
         """Why next to nothing is sent, if so. A page asks again when numbers were changed."""
@@ -311,7 +316,7 @@ class Panels:
         known = self.stepper.walk.incoming
         leaves = [node for node in self.stepper.walk.nodes if node.op is None and node in known]
         sent = self.stepper.received
-        known = {leaf: sent[leaf][-1].summed.value if sent.get(leaf) else known[leaf] for leaf in leaves}
+        known = {leaf: sent[leaf][-1].on_card if sent.get(leaf) else known[leaf] for leaf in leaves}
         if not leaves:
             return '<div class="hg-next"><p><b>Done.</b> Every card has its value.</p></div>'
         rows, tint = [], "hg-gr hg-sm"

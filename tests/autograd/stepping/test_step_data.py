@@ -696,3 +696,35 @@ def test_where_a_module_owns_parameters_other_leaves_are_data():
     assert [one.name for one in Updates(step(loss)).all] == ["weight", "bias"]
     assert [one.name for one in Updates(step(loss, parameters=layer)).all] == ["weight", "bias"]
     assert [one.name for one in Updates(step(loss, parameters=[x])).all] == ["x"]
+
+
+def test_a_hook_is_a_line_of_its_own_so_that_every_total_adds_up():
+    w, b = Value(2.0, name="w"), Value(1.0, name="b")
+    h = w * 3.0
+    h.name = "h"
+    h.hook(lambda g: g * 2)
+    w.hook(lambda g: g * 10)
+    loss = (h + b) ** 2
+    loss.hook(lambda g: g + 1)
+    steps = step(loss)
+    assert "arrives  ∂L/∂L = 2, from a hook" in str(steps)
+    assert "now 28; a hook makes it 56" in str(steps) and "now 168; a hook makes it 1680" in str(steps.ledger(w))
+    assert steps[3].contributions[0].lines and steps.ledger("h").total == 56
+    loss.backward()
+    assert steps.ledger(w)[-1].total == w.grad == 1680
+    assert r"&\to 1680 \qquad\text{a hook made this of it}" in steps.latex()
+    page = steps.html()  # it computes nothing itself
+    assert "a hook changes the gradient of" in page and "hooks run in Python alone" in page
+
+
+def test_arrays_that_were_written_into_give_no_line_that_does_not_add_up():
+    a, x = Value([1.0, 2.0], name="a"), np.array([3.0, 4.0])
+    loss = (a * a * x).sum()
+    kept = step(loss)
+    a.data[0] = 5.0  # no setter notices this
+    assert step(loss).root.data == 91.0
+    assert "an array that a * a uses was edited since; computed anew" in repr(step(loss))
+    x[1] = 0.0
+    steps = step(loss)
+    assert steps.root.data == 75.0 and steps.ledger(a).total.tolist() == [30.0, 0.0]
+    assert kept.root.data == 19.0 and kept.ledger(a).total.tolist() == [6.0, 16.0]
