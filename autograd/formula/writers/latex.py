@@ -114,6 +114,7 @@ class LatexNumbers(Latex):
     """A formula with numbers in its symbols' places. `written` gives the notation of a quantity's numbers."""
 
     product = r"\times"
+    after_plus = PRODUCT  # a negative number after a sign stands in brackets
 
     def __init__(self, written: Written) -> None:
         super().__init__()
@@ -139,12 +140,6 @@ class LatexNumbers(Latex):
     def _number(self, value: Any, written: Notation | None) -> tuple[int, str]:
         text = number_latex(value, written)
         return (SUM if text.startswith("-") else PRODUCT if r"\times" in text else ATOM), text
-
-    def infix(self, op: ast.operator, left: Side, right: Side) -> tuple[int, str]:
-        """A negative number after a sign stands in brackets."""
-        if isinstance(op, ast.Add):
-            return SUM, f"{left.write(SUM)}{self.sign('+')}{right.write(PRODUCT)}"
-        return super().infix(op, left, right)
 
     def turned(self, inner: Expr, view: str) -> tuple[int, str] | None:
         if not inner.is_symbol or inner.value is UNKNOWN:

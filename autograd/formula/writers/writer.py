@@ -26,7 +26,7 @@ from autograd.formula.writers.settings import (
     without_dots,
     without_new_axes,
 )
-from autograd.op import template
+from autograd.op import OPS, template
 
 # How tightly a formula holds together, loosest first; SAID is a phrase in words.
 SAID, COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(7)
@@ -42,6 +42,8 @@ _OPERATOR = re.compile(f"[-{MINUS}+*/@^%×·⊙÷<>=≤≥≠]")
 class Writer:
     """Walks a formula. `write(e, outer)` brackets it if it holds together less tightly than `outer`."""
 
+    after_plus = SUM  # how tightly a term must hold together to stand without brackets
+
     def write(self, e: Expr, outer: int = SAID) -> Any:
         tightness, written = self.unbracketed(e)
         return self.bracketed(written) if tightness < outer else written
@@ -54,8 +56,21 @@ class Writer:
     def unbracketed(self, e: Expr) -> tuple[int, Any]:
         if e.op is None:
             return self.symbol(e) if e.name else self.number(e.value)
+        if e.op is OPS["add"]:
+            return self.added_up(e)
         found = self.looked(e) if e.op.look else None
         return self.filled(template(e.op.reads), e, bindings(e)) if found is None else found
+
+    def added_up(self, e: Expr) -> tuple[int, Any]:
+        """A sum, in one loop over its terms: one of 128 is nested more deeply than Python calls."""
+        terms: list[Expr] = []
+        while e.op is OPS["add"]:
+            e, term = e.args
+            terms.append(term)
+        parts = [self.write(e, SUM)]
+        for term in reversed(terms):
+            parts += [self.sign(" + "), self.write(term, self.after_plus)]
+        return SUM, self.join(*parts)
 
     def looked(self, e: Expr) -> tuple[int, Any] | None:
         """The look that the op's block names, if this writer has it."""
