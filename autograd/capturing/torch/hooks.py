@@ -20,11 +20,6 @@ from .opaque import opaque_op
 from .recorder import LIBRARIES, Recorder
 from .tensors import result_number, tensors_in
 
-# `Function.apply` may have been looked up long before (`norm = RowNorm.apply`); when it is called it asks the classes
-# between itself and this one, the first of them in Python, for theirs.
-BASE = torch._C._FunctionBase
-WATCHED = torch.autograd.function._SingleLevelFunction
-
 
 @contextlib.contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
@@ -40,9 +35,6 @@ def watching(recorder: Recorder) -> Iterator[None]:
         )
     ] + [hook for module in compiled for hook in watch_compiled(recorder, module)]
 
-    def watched(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        return watched_function(recorder, cls, BASE.__dict__["apply"].__get__(None, cls), args, kwargs)
-
     register = torch.Tensor.register_hook
 
     def register_noted(tensor: Any, hook: Any) -> Any:
@@ -53,59 +45,136 @@ def watching(recorder: Recorder) -> Iterator[None]:
         return register(tensor, hook)
 
     try:
-        WATCHED.apply = classmethod(watched)
         torch.Tensor.register_hook = register_noted
-        yield
+        with FunctionCalls(recorder).watched():
+            yield
     finally:
-        del WATCHED.apply
         torch.Tensor.register_hook = register
         for hook in hooks:
             hook.remove()
 
 
-def watched_function(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs: Any) -> Any:
-    """A call of an autograd.Function: we record its forward; its backward is what is compared."""
-    tensors = [x for x in args if isinstance(x, torch.Tensor)]
-    if recorder.inside or not torch.is_grad_enabled() or not any(map(recorder.carries, tensors)):
-        return apply(*args, **kwargs)
-    frame = recorder.frame = user_frame(LIBRARIES)
-    call = recorder.open_call(cls.__name__, apply, args, kwargs, next(counter))
-    call.function = cls
-    recorder.met_inside.clear()
-    recorder.coarsest = 0.0
-    recorder.inside += 1
-    try:
-        out = apply(*args, **kwargs)
-    finally:
-        recorder.inside -= 1
-    call.unit = max(call.unit, recorder.coarsest)
-    given = set(call.inputs)
-    call.inputs += [v for v in recorder.met_inside if v not in given]  # a checkpoint is not given its parameters
-    results = tensors_in(out)
-    with recorder.aside():
+class FunctionCalls:
+    """Calls of autograd.Functions: we record what forward computes; their backward is what is compared.
+
+    `forward` tells what goes in. What comes out belongs to the node that forward, or else `setup_context`, is given.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.began: list[tuple[TorchCall, Any]] = []  # calls whose node is not known yet, and the user's line
+
+    def watched(self) -> Any:
+        return methods_replaced(forward=self.forward_of, setup_context=self.setup_of)
+
+    def forward_of(self, cls: Any, forward: Any) -> Any:
+        recorder, apart = self.recorder, is_apart(cls)
+
+        @functools.wraps(forward)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            ctx, given = (None, args) if apart else (args[0], args[1:])
+            carried = any(isinstance(x, torch.Tensor) and recorder.carries(x) for x in given)
+            if recorder.inside or not carried or not (apart or ctx.next_functions):
+                return forward(*args, **kwargs)
+            frame = recorder.frame = user_frame(LIBRARIES)
+            call = recorder.open_call(cls.__name__, cls.apply, given, kwargs, next(counter))
+            call.function = cls
+            recorder.met_inside.clear()
+            recorder.coarsest = 0.0
+            recorder.inside += 1
+            try:
+                out = forward(*args, **kwargs)
+            finally:
+                recorder.inside -= 1
+            call.unit = max(call.unit, recorder.coarsest)
+            before = set(call.inputs)
+            call.inputs += [v for v in recorder.met_inside if v not in before]  # parameters that a checkpoint uses
+            self.began.append((call, frame))
+            return out if apart else self.close(ctx, given, out)
+
+        return watched
+
+    def setup_of(self, cls: Any, setup: Any) -> Any:
+        if not is_apart(cls):
+            return setup
+
+        def watched(ctx: Any, inputs: Any, out: Any) -> Any:
+            if self.began and self.began[-1][0].function is cls:
+                self.close(ctx, (), out)
+            return setup(ctx, inputs, out)
+
+        return watched
+
+    def close(self, ctx: Any, given: Any, out: Any) -> Any:
+        """The call is done: its results, an input that it returns as one of its own, which torch makes of it too."""
+        recorder = self.recorder
+        call, frame = self.began.pop()
+        written = ctx.dirty_tensors or ()
+        constant = ctx.non_differentiable or ()
+        several = isinstance(out, tuple | list)
+        results = list(out) if several else [out]
         values = []
-        for number, tensor in enumerate(results):
-            value = recorder.memory.get(tensor) if tensor.requires_grad else None
-            if tensor.requires_grad and not isinstance(value, Value):
-                value = unseen(recorder, cls, apply, args, kwargs, number)
-                call.opaque = True
-                recorder.memory.set(tensor, value)
-            elif isinstance(value, Value) and value in given:  # it returned an input: a step of its own
-                with recorder.noted():
-                    value = ag.OPS["alias"](value)
-                recorder.memory.set(tensor, value)
-            values.append(value)
-            recorder.add_output(call, number, tensor, value)
-        recorder.calls.append(call)
-        recorder.namer.note(frame, recorder.scope, values)
-    return out
+        with recorder.aside():
+            for place, x in enumerate(results):
+                if not isinstance(x, torch.Tensor):
+                    continue
+                if any(x is y for y in given) and not any(x is y for y in written):
+                    x = results[place] = x.view_as(x)
+                number, value = len(values), None
+                if x.is_floating_point() and not any(x is y for y in constant):
+                    value = self.value_of(call, number, x)
+                    recorder.add_output(call, number, x, value, torch.autograd.graph.GradientEdge(ctx, place))
+                values.append(value)
+            recorder.calls.append(call)
+            recorder.namer.note(frame, recorder.scope, values)
+        return type(out)(results) if several else results[0]
+
+    def value_of(self, call: TorchCall, number: int, tensor: Any) -> Value:
+        """The Value of a result. An input that comes back is a step of its own."""
+        recorder = self.recorder
+        value = recorder.memory.get(tensor)
+        if isinstance(value, Value) and not any(value is x for x in call.inputs):
+            return value
+        if isinstance(value, Value):
+            with recorder.noted():
+                value = ag.OPS["alias"](value)
+        else:
+            value = unseen(recorder, call, number)
+        recorder.memory.set(tensor, value)
+        return value
 
 
-def unseen(recorder: Recorder, cls: Any, apply: Any, args: Any, kwargs: Any, i: int) -> Value:
+@contextlib.contextmanager
+def methods_replaced(**replaced: Any) -> Iterator[None]:
+    """Some methods of every autograd.Function, replaced for a while.
+
+    torch asks the class for them at each call, however `apply` was looked up before (`norm = RowNorm.apply`).
+    """
+    kind = torch.autograd.function.FunctionMeta
+
+    def find(cls: Any, name: str) -> Any:
+        found = type.__getattribute__(cls, name)
+        return replaced[name](cls, found) if name in replaced else found
+
+    try:
+        kind.__getattribute__ = find
+        yield
+    finally:
+        del kind.__getattribute__
+
+
+def is_apart(cls: Any) -> bool:
+    """Whether a Function's forward is given no ctx, which goes to its setup_context."""
+    own, usual = (type.__getattribute__(c, "setup_context") for c in (cls, torch.autograd.Function))
+    return own is not usual
+
+
+def unseen(recorder: Recorder, call: TorchCall, i: int) -> Value:
     """A Function whose forward leaves torch (NumPy, a kernel of its own): one opaque node."""
-    function, inputs = as_function(apply, args, kwargs, recorder)
-    op = opaque_op(cls.__name__, functools.partial(result_number, function, i))
+    function, inputs = as_function(*call.again, recorder)
+    op = opaque_op(call.name, functools.partial(result_number, function, i))
     recorder.opaque.append(op.name)
+    call.opaque = True
     with recorder.noted():
         return op(*inputs)
 

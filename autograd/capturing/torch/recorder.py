@@ -50,12 +50,17 @@ from .tensors import (
 )
 
 LIBRARIES = libraries()
+KNOWN_VERSIONS = "2.11 to 2.15"  # of torch: `make torch-versions` tries them
 
 
 class Recorder(TorchDispatchMode):
     """The mode, and what it has recorded so far."""
 
     library = "torch"
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else torch imports its compiler for the first operator: 1 s
 
     def __init__(self, kept: KeptState, modules: dict[Any, str], names: dict[int, str]) -> None:
         super().__init__()
@@ -303,7 +308,8 @@ class Recorder(TorchDispatchMode):
         if tensor.grad_fn is not None and tensor.grad_fn._sequence_nr() >= self.started:
             raise DataError(
                 f"capture did not see how a tensor of {tuple(tensor.shape)} was made ({tensor.grad_fn.name()}): by "
-                "an extension, perhaps, or in another thread. Capture the part of the model that torch computes."
+                "an extension, in another thread, or by a torch that works differently inside (this is "
+                f"{torch.__version__}; {KNOWN_VERSIONS} are known to work). Capture the part that torch computes."
             )
         name = self.names.get(id(tensor)) or f"leaf_{len(self.leaves)}"
         return self.add_leaf(tensor, name, Parameter if isinstance(tensor, torch.nn.Parameter) else Value)
@@ -468,7 +474,7 @@ class Recorder(TorchDispatchMode):
             if not self.inside:
                 self.calls.append(call)
 
-    def add_output(self, call: TorchCall, number: int, tensor: Any, value: Any) -> None:
+    def add_output(self, call: TorchCall, number: int, tensor: Any, value: Any, edge: Any = None) -> None:
         """An output of a call. What only looks at its input (`contiguous`) has the input's Value, and is no step."""
         if not isinstance(value, Value) or any(value is x for x in call.inputs):
             return
@@ -479,8 +485,8 @@ class Recorder(TorchDispatchMode):
         call.storages.add(storage_of(tensor))
         unit = self.units[value] = unit_of(tensor.dtype)
         call.unit, self.coarsest = max(call.unit, unit), max(self.coarsest, unit)
-        if tensor.requires_grad and not self.inside:
-            edge = edge_of(tensor)
+        if edge is not None or (tensor.requires_grad and not self.inside):
+            edge = edge or edge_of(tensor)
             call.went.append(edge)
             self.latest = max(self.latest, edge.node._sequence_nr())
             if not self.memory.tangled(tensor):
