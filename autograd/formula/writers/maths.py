@@ -24,7 +24,8 @@ TOP_NAME = re.compile(r"[\w.#]+(?:\([\w.#]+\))?")  # nor does P(C) in âˆ‚P(C)/âˆ
 
 _INDEX = re.compile(r"([A-Za-z])_?([A-Z]|\d+|(?<=[A-Z])[a-z])")  # WK, x1, Wh: a letter and its index
 _WORD_INDEX = re.compile(r"([A-Za-z])_(\w+)")  # W_out
-_PATH = re.compile(r"(?:[\w#]+\.)+?([^\W\d][\w#]*(?:\.\d+)*)")  # attention.query.weight, and its last word
+_WORD = r"[^\W\d][\w#]*(?:\.\d+)*"
+_PATH = re.compile(rf"(?:[\w#]+\.)*?((?:{_WORD}\.)?(?:weight|bias)|{_WORD})")  # attention.query.weight
 
 
 def parts_of_name(name: str) -> tuple[str, str, str]:
@@ -48,7 +49,7 @@ def parts_of_name(name: str) -> tuple[str, str, str]:
 
 
 def last_word(name: str) -> str:
-    """`weight` of `attention.query.weight`: a formula has no room for paths, and the heading above it has them."""
+    """`query.weight` of `attention.query.weight`: a formula has no room for paths; the heading has them."""
     found = None if name.endswith(".T") else _PATH.fullmatch(name)
     return found[1] if found else name
 

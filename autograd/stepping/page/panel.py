@@ -38,6 +38,14 @@ from autograd.stepping.steps import BACKWARD, Contribution, Step
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
 LONGEST_LINE = 90  # characters of a code line
 
+LEGEND = """<ul class="hg-legend">
+<li><span class="hg-can">0.5</span> dashed blue: a number that you can change. Click it or press <kbd>E</kbd>,
+type a number, <i>1/2</i> or <i>sqrt(2)</i>; Enter keeps it.</li>
+<li><span class="hg-changed">0.5</span> dotted violet: changed by you. <kbd>Ctrl</kbd>+<kbd>Z</kbd> takes it back.</li>
+<li>Point at a number of a result: the numbers that it was computed from light up.</li>
+<li>Drag the graph to move it, <kbd>+</kbd> <kbd>−</kbd> zoom, <kbd>/</kbd> finds a card.</li></ul>"""
+
+
 
 class Panels:
     """The panels of one stepper's steps. With the program of a `live` page, numbers say where it keeps them."""
@@ -70,7 +78,7 @@ class Panels:
                 "To pass it on, a card needs only two things: the gradient that arrives, and its own numbers.</p>",
                 "<p>Where several paths meet at a card, their gradients are added up, one after the other.</p>",
             ]
-        return "".join(lines) + self.next_up(0)
+        return "".join(lines) + ("" if self.live is None else LEGEND) + self.next_up(0)
 
     def panel(self, step: Step, button: str = "") -> str:
         """One step; `button` opens it up, where something smaller is inside."""

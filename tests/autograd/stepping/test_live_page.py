@@ -62,7 +62,7 @@ READERS = """(() => {
     while (walker.nextNode()) found.push(walker.currentNode);
     return found;
   };
-  const NOT_READ = '[hidden], form, .hg-open, .hg-loop, .hg-entries, .hg-turn';
+  const NOT_READ = '[hidden], form, .hg-legend, .hg-open, .hg-loop, .hg-entries, .hg-turn';
   function read(panel) {
     const skipped = new Set([...panel.querySelectorAll(NOT_READ)].flatMap(textsIn));
     return textsIn(panel).filter(text => !skipped.has(text)).map(text => text.data.trim()).filter(Boolean);
@@ -157,11 +157,23 @@ def small_graph(a=2.0, b=-3.0):
     return loss
 
 
-def leaves_of(root):
+def leaves_of(root, stepper=None):
     """The leaves of a graph whose numbers can be changed, by the names that its page has for them."""
-    stepper = step(root, backward=False)
+    stepper = stepper or step(root, backward=False)
     return {stepper.words.name(node): stepper.words.original(node) for node in stepper.walk.nodes
             if node.op is None and np.asarray(node.data).dtype.kind == "f"}  # fmt: skip
+
+
+def packed(stepper, numbers):
+    """Numbers for leaves that show parts of packed ones, such as W_Q, as numbers for these."""
+    parts = stepper.walk.parts.items()
+    shown = {part for _, all_parts in parts for _, part in all_parts}
+    whole = {leaf: x for leaf, x in numbers.items() if leaf not in shown}
+    for leaf, all_parts in parts:
+        whole[stepper.words.original(leaf)] = data = leaf.data.copy()
+        for index, part in all_parts:
+            data[index] = numbers.get(part, part.data)
+    return whole
 
 
 def with_leaves(root, numbers):
@@ -179,13 +191,15 @@ def with_leaves(root, numbers):
 
 def assert_agrees_after_edits(at, root, edits):
     """Each edit moves all the leaves of the graph not far from where they were; at last they are reset."""
-    rng, leaves = np.random.default_rng(1), leaves_of(root)
+    stepper = step(root, backward=False)
+    rng, leaves = np.random.default_rng(1), leaves_of(root, stepper)
     start = {leaf: copy.copy(leaf.data) for leaf in leaves.values()}
     texts = shown_by_python(step(root, **at.options))
     assert_same_texts(at.js("shownByPage()"), texts)
     for _ in range(edits):
         numbers = {leaf: data + 0.3 * rng.normal(size=np.shape(data)) for leaf, data in start.items()}
-        assert_agrees(at, {name: numbers[leaf] for name, leaf in leaves.items()}, with_leaves, root, numbers)
+        assert_agrees(at, {name: numbers[leaf] for name, leaf in leaves.items()}, with_leaves, root,
+                      packed(stepper, numbers))
     at.js("handgrad.reset()")
     assert_same_texts(at.js("shownByPage()"), texts)
 
@@ -263,14 +277,17 @@ def assert_same_numbers(found, root, stepper):
     """A gradient is the same to 1e-11, or to the rounding errors that Python measures for it: one that terms cancel to
     is nothing else, and no absolute bound fits both that and a gradient that is small for itself."""
     root.backward()
-    for name, node in (leaves_of(root) | ({root.name: root} if root.name else {})).items():
+    gradients = {part: stepper.words.original(leaf).grad[index]
+                 for leaf, parts in stepper.walk.parts.items() for index, part in parts}  # fmt: skip
+    for name, node in (leaves_of(root, stepper) | ({root.name: root} if root.name else {})).items():
         value, gradient = found[name]
+        expected = gradients.get(node, node.grad)
         np.testing.assert_allclose(value, node.data, rtol=1e-13, atol=1e-15)
-        assert (gradient is None) == (node.grad is None)
+        assert (gradient is None) == (expected is None)
         if gradient is not None:
-            error = np.abs(np.subtract(gradient, node.grad))
+            error = np.abs(np.subtract(gradient, expected))
             rounding = NOISE * np.asarray(stepper.walk.noise.get(stepper.twin(node), 0.0))
-            assert np.all((error <= 1e-11 * np.abs(node.grad)) | (error <= rounding)), (name, gradient, node.grad)
+            assert np.all((error <= 1e-11 * np.abs(expected)) | (error <= rounding)), (name, gradient, expected)
 
 
 # --- agreement ----------------------------------------------------------------------------------------------------

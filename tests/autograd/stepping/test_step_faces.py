@@ -247,11 +247,13 @@ def formula_of(one):
 
 
 def test_a_path_is_its_last_word_in_a_formula_unless_two_end_alike():
-    x, weight = Value(np.eye(2), name="x"), Value(np.ones((2, 2)), name="up.weight")
-    product = step((x @ weight).sum())[0]
-    assert shown_text(formula_of(product)) == "x·weight" and "x @ up.weight" in product.reading
-    alike = step((Value(np.eye(2), name="down.weight") @ weight).sum())[0]
-    assert shown_text(formula_of(alike)) == "down.weight·up.weight"
+    x, scores = Value(np.eye(2), name="x"), Value(np.ones((2, 2)), name="up.scores")
+    product = step((x @ scores).sum())[0]
+    assert shown_text(formula_of(product)) == "x·scores" and "x @ up.scores" in product.reading
+    alike = step((Value(np.eye(2), name="down.scores") @ scores).sum())[0]
+    assert shown_text(formula_of(alike)) == "down.scores·up.scores"
+    whose = step((x @ Value(np.ones((2, 2)), name="blocks.1.WV.weight")).sum())[0]
+    assert shown_text(formula_of(whose)) == "x·WV.weight"  # it was `weight`, and there is one in every layer
     block = step((Value(1.0, name="blocks.0") * 2.0).exp())[0]
     assert shown_text(formula_of(block)) == "blocks.0·2"  # a number alone would say nothing
 

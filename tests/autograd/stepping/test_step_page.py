@@ -301,27 +301,38 @@ def test_narrow_screens(page):
     assert box[0] >= 0 and box[1] <= 390
 
 
-# At each position: texts in view that are smaller than 11 px, as they are seen; and whether the card that it is about
-# is cut off, or under the button.
+# At each position: texts in view that are too small, as they are seen; whether the card that it is about is cut off, or
+# under the button; and how many of its operands are neither in view nor repeated.
 EVERY_STEP = """(() => {
+  let smallest;
   const isSmall = one => {
     if (![...one.childNodes].some(part => part.nodeType === Node.TEXT_NODE && part.data.trim())) return false;
     const scale = one.getScreenCTM ? one.getScreenCTM().a : 1;
-    if (parseFloat(getComputedStyle(one).fontSize) * scale >= 10.99) return false;
+    if (parseFloat(getComputedStyle(one).fontSize) * scale >= smallest) return false;
     const box = one.getBoundingClientRect();
     return box.width && box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
   };
   const stage = document.getElementById("hg-stage").getBoundingClientRect(), found = [];
+  const copies = document.getElementById("hg-copies");
   const lowest = document.getElementById("hg-fit").getBoundingClientRect().top;
   for (let at = 0; at <= handgrad.length; at++) {
     handgrad.goto(at);
-    const texts = document.querySelectorAll("#hg-stage text, .hg-bar *, .hg-controls *, #hg-panel *");
+    smallest = !at ? 8.99 : innerWidth > 860 ? 10.99 : 10.49;
+    const texts = document.querySelectorAll("#hg-copies *, #hg-stage text, .hg-bar *, .hg-controls *, #hg-panel *");
     const box = document.querySelector(".hg-card:is(.hg-is-now, .hg-is-forward)")?.getBoundingClientRect();
     const isOut = box && (box.left < 0 || box.top < stage.top ||   // what is larger is shown from its top left on
-      (box.right > stage.right && box.width < stage.width - 60) || (box.bottom > lowest && box.height <= 220));
-    found.push([at, [...texts].filter(isSmall).map(one => one.textContent), !!isOut]);
+      (box.right > stage.right && box.width < stage.width - 60) ||
+      (box.bottom > (copies.hidden ? lowest : stage.bottom) && box.height <= 220));
+    const copied = [...document.querySelectorAll(".hg-copy:not([hidden] *)")]
+      .map(one => one.getBoundingClientRect().width > 30);
+    const inView = [...document.querySelectorAll(".hg-card:is(.hg-is-receiving, .hg-is-operand)")]
+      .map(one => one.querySelector(".hg-frame").getBoundingClientRect())
+      .map(one => one.left > -2 && one.top > stage.top - 2 && one.right < stage.right + 2 &&
+        one.bottom < stage.bottom + 2);
+    const missing = inView.filter(one => !one).length - copied.filter(Boolean).length;
+    found.push([at, [...texts].filter(isSmall).map(one => one.textContent), !!isOut, Math.max(0, missing)]);
   }
-  return found.filter(([, small, isOut]) => small.length || isOut);
+  return found.filter(([, small, isOut, missing]) => small.length || isOut || missing);
 })()"""
 
 

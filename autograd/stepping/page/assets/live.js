@@ -186,6 +186,11 @@ const live = data => {
       if (number >= 0) matrix(table, number, value);
     }
   }
+  // The same numbers as HTML, for a copy of the card.
+  function copy([values, gradients], isBackward) {
+    const table = (block, tint) => lines.html({ ...lines.quantity(page, page.values, block), entries: [...page.gradient(block)] }, tint);
+    return [...values.map(block => table(block, "")), ...(isBackward ? gradients : []).map(block => table(block, "hg-gr"))].join("");
+  }
   const masked = new Set(page.data.masked);    // blocks in which −∞ stands on purpose
   const isMask = (x, number) => x === -Infinity && masked.has(number);
   const isBad = number => !page.read(number).every(x => Number.isFinite(x) || isMask(x, number));
@@ -213,7 +218,7 @@ const live = data => {
     text.classList.add("hg-can");
     text.dataset.leaf = leaves.indexOf(leaf);
     text.dataset.offset = offset;
-    text.setAttribute("tabindex", "-1");
+    text.setAttribute("tabindex", text.previousElementSibling?.matches(".hg-can") ? "-1" : "0");  // E goes on from the first
     text.setAttribute("role", "spinbutton");
     text.setAttribute("aria-label", leaf.name + lines.placeOf(page.blocks[number].shape, offset));
     text.setAttribute("aria-valuenow", page.values[start]);
@@ -353,7 +358,7 @@ const live = data => {
   const shown = number => lines.plain(lines.quantity(page, page.values, number));
 
   return {
-    page, leaves, names, root, original, losses, nested, blockOf, set, setEntry, reset, update, forecast, edits, applyEdits, card,
+    page, leaves, names, root, original, losses, nested, blockOf, set, setEntry, reset, update, forecast, edits, applyEdits, card, copy,
     trouble, fill, shown, spellings, remember, turn, isTurned, roles, applyRoles,
     undo: () => travel(past, future), redo: () => travel(future, past),
     get canUndo() { return past.length > 0; }, get canRedo() { return future.length > 0; },

@@ -3,7 +3,7 @@
 // up; the line "one entry" follows. The same by focus: Tab to a table, arrows move in it, Escape leaves. `H` tints
 // every table by the size of its numbers.
 const pointing = changing => {
-  const panel = document.getElementById("hg-text"), stage = document.getElementById("hg-stage");
+  const panel = document.getElementById("hg-text"), stage = document.getElementById("hg-graph");
   const { page } = changing;
   const lineOf = new Map();                    // by the block of the result
   page.data.lines.forEach((line, number) => { if (line.pieces && !lineOf.has(line.result)) lineOf.set(line.result, number); });

@@ -7,7 +7,7 @@
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
-  const READABLE = 11;            // px
+  const READABLE = 11, NARROW = 860, READABLE_NARROW = 10.5;  // px
   const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
   const PLAY_MS = 1600, NAMING_MS = 150, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
@@ -23,11 +23,23 @@
   const numberOf = changing && typed(data.grammar).number;
   const hand = changing && editor(changing, refresh, numberOf, change), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
-  const camera = cameraOn(stage, () => ({ view, position, size, svg: elements.svg }), box => {
+  const camera = cameraOn(stage, () => ({ view, position, size, svg: elements.svg, cards: elements.cards }), box => {
     for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
-  }, READABLE / data.smallest);
+  }, (innerWidth <= NARROW ? READABLE_NARROW : READABLE) / data.smallest, copyOf);
 
   // --- views -----------------------------------------------------------------------------------------------
+
+  function copyOf(key) {                   // a card once more, where it is too far away to be in view with the card of the step
+    const card = view.cards[key], made = document.createElement("div"), face = states.faceAt(card, position - hidden);
+    const isBackward = states.isBackward(view, position) && !hidden, [, , width, height] = card.box;
+    const inside = changing ? changing.copy(card.numbers[face], isBackward)
+      : `<svg viewBox="${card.box.join(" ")}" width="${width}" height="${height}">${unpacked(card.faces[face])}</svg>`;
+    made.className = "hg-copy";
+    made.innerHTML = `<button type="button" title="show this card"></button><span>${inside}</span>`;
+    made.firstChild.textContent = camera.nameOf(card).split(" = ")[0];
+    made.firstChild.onclick = () => camera.show(key);
+    return made;
+  }
 
   function openView(number, at) {
     if (number !== viewNumber) {
@@ -150,7 +162,7 @@
     word.setAttribute("aria-label", `${role}: ${role === "input" ? "data, stays in training" : "moves in training"}; press to switch`);
   }
   // The arrows of a window, on cards and in the panel.
-  for (const kind of ["click", "keydown"]) for (const place of [stage, panel]) place.addEventListener(kind, event => {
+  for (const kind of ["click", "keydown"]) for (const place of [stage.parentNode, panel]) place.addEventListener(kind, event => {
     const arrow = event.target.closest?.("[data-window]");
     if (!arrow || (kind === "keydown" && (place === panel || (event.key !== "Enter" && event.key !== " ")))) return;
     event.preventDefault();
@@ -192,12 +204,9 @@
       elements.cards[key].setAttribute("aria-label", changing.isChanged ? says.join("; ") : card.says[face]);
     }
   }
-  function renumbered() {
-    stamp++;
-  }
   // Numbers were changed: everything follows, at another position if one is given.
   function refresh(at = position) {
-    renumbered();
+    stamp++;
     if (at !== position) { position = at; camera.release(); }
     render(true);
   }
@@ -258,9 +267,7 @@
     const told = blocks.map(changing.shown).join(" and ");
     return `${step.title}. ${step.reading} ${gives >= 0 ? "gives" : "sends"} ${told || "nothing"}.`;
   }
-  function note(text) {
-    return Object.assign(document.createElement("p"), { className: "hg-lab", textContent: text });
-  }
+  const note = text => Object.assign(document.createElement("p"), { className: "hg-lab", textContent: text });
 
   function veil() {
     const root = $("hg-root"), known = !quiz || position - hidden >= data.views[0].forward || !!viewNumber;
@@ -300,9 +307,7 @@
     $("hg-play").setAttribute("aria-pressed", !!timer);
     $("hg-play").setAttribute("aria-label", timer ? "pause" : "play");
   }
-  function fit() {
-    $("hg-fit").setAttribute("aria-pressed", camera.toggleWhole());
-  }
+  const fit = () => $("hg-fit").setAttribute("aria-pressed", camera.toggleWhole());
   function largeType(on = !large) {
     large = on;
     body.classList.toggle("hg-large", large);
@@ -344,10 +349,7 @@
   // After the last backward step comes the update, at the end of its panel.
   const canUpdate = () => !hidden && !viewNumber && view.forward < view.steps.length && position === view.steps.length &&
     !!trainer?.canTrain;
-  function showUpdate() {
-    panel.querySelector(".hg-loop").scrollIntoView();
-    $("hg-update").focus({ preventScroll: true });
-  }
+  const showUpdate = () => { panel.querySelector(".hg-loop").scrollIntoView(); $("hg-update").focus({ preventScroll: true }); };
 
   // --- links, keys, themes, paper -----------------------------------------------------------------------------
 
@@ -372,7 +374,7 @@
     const asked = new URLSearchParams(location.hash.slice(1));
     const number = Number(asked.get("in") || 0), at = Number(asked.get("step") ?? data.at);
     if (changing) changing.applyRoles(asked.get("roles"));
-    if (changing && (asked.get("set") || changing.isChanged)) { changing.applyEdits(asked.get("set")); renumbered(); }
+    if (changing && (asked.get("set") || changing.isChanged)) { changing.applyEdits(asked.get("set")); stamp++; }
     openView(data.views[number] ? number : 0, Number.isFinite(at) ? Math.trunc(at) : 0);
   }
   addEventListener("hashchange", recall);
@@ -382,6 +384,7 @@
     ArrowRight: forward, ArrowLeft: () => jump(position - 1), Home: () => jump(0),
     End: () => jump(view.steps.length), " ": () => play(!timer), f: fit, F: fit, g: guessFirst, G: guessFirst,
     Escape: () => { if (view.from) openView(...view.from); else leave(); }, e: () => hand?.next(), E: () => hand?.next(),
+    "/": () => $("hg-find").focus(), "+": () => $("hg-in").click(), "-": () => $("hg-out").click(),
     h: () => pointer?.toggle(), H: () => pointer?.toggle(), l: () => largeType(), L: () => largeType(),
   };
   addEventListener("keydown", event => {
@@ -417,9 +420,7 @@
   function keep(name, value) {
     try { localStorage.setItem(name, value); } catch { /* nothing is kept in a sandboxed frame */ }
   }
-  function kept(name) {
-    try { return localStorage.getItem(name) || ""; } catch { return ""; }
-  }
+  const kept = name => { try { return localStorage.getItem(name) || ""; } catch { return ""; } };
   if (kept("hg-theme")) root.dataset.theme = kept("hg-theme");
 
   let folded = [];
@@ -451,10 +452,8 @@
     if (INLINE.includes(tag)) return inside;
     return tag === "span" ? ` ${inside} ` : tag === "td" ? `\t${inside}` : tag === "sup" ? `^${inside}` : `\n${inside}\n`;
   };
-  const numbersOf = () => {
-    if (!changing) throw new Error(`the numbers of this page are fixed: ${data.fixed}`);
-    return changing;
-  };
+  const fixed = () => { throw new Error(`the numbers of this page are fixed: ${data.fixed}`); };
+  const numbersOf = () => changing ?? fixed();
   window.handgrad = {
     get position() { return position; }, get view() { return viewNumber; }, get length() { return view.steps.length; },
     goto: at => {
