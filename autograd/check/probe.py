@@ -12,7 +12,7 @@ import numpy as np
 from ..op import shape_of
 from ..program.program import Instruction
 from ..program.replay import Replay
-from .subject import Array, Subject
+from .subject import Array, Subject, off_by_a_digit
 
 FLOAT64 = np.dtype(np.float64)
 EPS64 = float(np.finfo(FLOAT64).eps)
@@ -148,7 +148,7 @@ class Probe:
         rng = np.random.default_rng(self.x.size)
         moved = np.zeros(self.x.size)
         for _ in range(3):
-            near = self.by_source(self.x * (1.0 + self.coarse * rng.choice([-1, 1], self.x.size)), native=True)
+            near = self.by_source(off_by_a_digit(self.x, np.float64, rng, self.coarse), native=True)
             jittered = self.subject.jittered(self.pulled_with, rng), self._gradient_at(near)
             for found in (None if jittered[0] is None else self.unweighted(jittered[0]), jittered[1]):
                 if found is not None:

@@ -112,6 +112,7 @@ class SecondPull:
         relative, absolute = DEFAULT.tolerance(probe.coarse)
         slack = relative * sizes + absolute * probe.largest_of_input(sizes, probe.places) + float(limits.tiny)
         same = (first == second) | (np.abs(first - second) <= slack) | (np.isnan(first) & np.isnan(second))
+        same |= np.maximum(np.abs(first), np.abs(second)) < math.sqrt(limits.tiny)  # so small, it may have underflown
         return np.flatnonzero(~same)
 
     def put_in(self, gradient: Array, places: Array, slope: Array) -> Array:

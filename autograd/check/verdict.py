@@ -19,7 +19,7 @@ import numpy as np
 
 from ..digits import NoDigits, digits, float64
 from .differences import Look, Slopes, ladder, line, look
-from .exact import SECONDS, Exact
+from .exact import SECONDS, Exact, Sides
 from .options import KINK, PASS, PRECISION, WRONG, Options
 from .probe import EPS64, Probe, finite_or_zero
 
@@ -160,7 +160,7 @@ class _Judge:
     def _by_digits(self, waiting: Array) -> None:
         """Settle entries in 90 digits; where the function has none, what the bounds said stays."""
         try:
-            exact = Exact(self.probe, self.options.digits == "always")
+            exact = Exact(self.probe, bool(self.tied), self.options.digits == "always")
             if exact.by_ops:
                 self._by_rules(exact, waiting)
             else:
@@ -196,7 +196,7 @@ class _Judge:
             at = np.flatnonzero(j.places == place)
             if at.size:
                 found = exact.entry(place)
-                self._settle(at, np.array([found.slope]))
+                self._settle(at, found)
                 j.verdict[at] = WRONG
                 j.notes.append(f"seen in 90 digits: the rule is off by {_off(by_rules[place], found.exact)} there")
 
@@ -284,25 +284,29 @@ class _Judge:
                 j.sides[i] = found.left, found.right
                 j.slope[i], j.error[i], j.verdict[i] = found.slope, 0.0, KINK
             else:
-                self._settle(np.array([i]), np.array([found.slope]))
+                self._settle(np.array([i]), found)
 
-    def _settle(self, some: Array, slope: Array) -> None:
-        """Verdicts where the slope is known exactly."""
-        j = self.judged
+    def _settle(self, some: Array, found: Sides) -> None:
+        """The verdict where the slope is known exactly."""
+        j, slope, error = self.judged, np.array([found.slope]), float64(found.error)
         g = j.gradient[some]
         size, gap = np.maximum(np.abs(g), np.abs(slope)), np.abs(g - slope)
-        right = gap <= self.relative * size + self.slack[some]
-        j.slope[some], j.error[some] = slope, 0.0
+        right = gap <= self.relative * size + self.slack[some] + error + self._unseen(some)
+        j.slope[some], j.error[some] = slope, np.where(error > LITTLE * size, error, 0.0)
         rounding = 8 * self.probe.wobble(j.places[some])
         excused = gap <= rounding
         self._judge_rounding(some, g, gap, right, excused, WRONG)
+
+    def _unseen(self, some: Array) -> Any:
+        """So small a slope does not show beside the function itself, in twice as many digits."""
+        return EPS64**2 * self.probe.size / np.maximum(self.probe.scale[self.judged.places[some]], 1.0)
 
     def _number(self, some: Array, slope: Array, by_rules: Any) -> None:
         """Where the rules are right: is the number in float64 (or float32) what they give?"""
         j = self.judged
         g = j.gradient[some]
         gap = np.abs(g - slope)
-        right = gap <= self.relative * np.maximum(np.abs(g), np.abs(slope)) + self.slack[some]
+        right = gap <= self.relative * np.maximum(np.abs(g), np.abs(slope)) + self.slack[some] + self._unseen(some)
         j.slope[some], j.error[some] = slope, 0.0
         places = j.places[some]
         rounding = np.maximum(8 * self.probe.wobble(places), self.probe.rounding(places, slope))
@@ -383,8 +387,9 @@ def _bends(exact: Exact, v: Array, rng: np.random.Generator) -> bool:
         return False
     part = np.zeros(v.size)
     part[places] = line(rng, exact.scale[places])
-    one, other, both = (exact.sides(at).exact for at in (v, part, digits(v) + digits(part)))
-    return bool(abs(both - one - other) > 1e-20 * (abs(one) + abs(other) + abs(both)))
+    one, other, both = (exact.sides(at) for at in (v, part, digits(v) + digits(part)))
+    size = abs(one.exact) + abs(other.exact) + abs(both.exact)
+    return bool(abs(both.exact - one.exact - other.exact) > 1e-13 * size + one.error + other.error + both.error)
 
 
 def _off(rule: Any, slope: Any) -> str:

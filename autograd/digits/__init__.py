@@ -17,6 +17,7 @@ ops.py         the table's ops and rules, and recorded graphs of them
 
 import math as math
 
+from .functions import precision as precision
 from .number import Digit as Digit
 from .number import Digits as Digits
 from .number import NoDigits as NoDigits

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache
@@ -17,6 +18,16 @@ EXACT = Context(prec=90, Emax=999999, Emin=-999999, traps=[])
 GUARD = 20  # digits that a series is computed with beyond those asked for
 
 NAN, INFINITY, ZERO, ONE, TWO, HALF = map(Decimal, ("NaN", "Infinity", "0", "1", "2", "0.5"))
+
+
+@contextmanager
+def precision(digits: int) -> Iterator[None]:
+    """Compute with fewer digits for a while."""
+    before, EXACT.prec = EXACT.prec, digits
+    try:
+        yield
+    finally:
+        EXACT.prec = before
 
 
 def _context(more: int = 0) -> Context:

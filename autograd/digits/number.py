@@ -79,7 +79,7 @@ class Digit:
     __complex__ = __index__ = __int__
 
     def __bool__(self) -> bool:
-        return bool(self.d)
+        return bool(self.__ne__(0))
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Any:
@@ -212,9 +212,30 @@ def _compared(holds: Callable[[Decimal, Decimal], bool], unordered: bool) -> Cal
     return compare
 
 
+# Where functions bend that compare nothing.
+_BENDS: dict[str, Callable[..., bool]] = {
+    **dict.fromkeys(("sqrt", "cbrt"), lambda x: not x), "hypot": lambda x, y: not x and not y,
+    "power": lambda x, y: not x and y != y.to_integral_value(), "arctan2": lambda y, x: not y and x <= 0,
+}  # fmt: skip
+
+
+def _watched(name: str, f: Callable[..., Decimal]) -> Callable[..., Decimal]:
+    """The function, which notes where it bends."""
+    bends = _BENDS.get(name)
+    if bends is None:
+        return f
+
+    def run(*xs: Decimal) -> Decimal:
+        if bends(*xs):
+            _tie(f"{name} at 0")
+        return f(*xs)
+
+    return run
+
+
 for _name, _f in {
     "add": EXACT.add, "sub": EXACT.subtract, "mul": EXACT.multiply, "truediv": EXACT.divide, "mod": _mod,
-    "floordiv": _floor_divide, "pow": FUNCTIONS["power"],
+    "floordiv": _floor_divide, "pow": _watched("power", FUNCTIONS["power"]),
 }.items():  # fmt: skip
     _forward, _reflected = _binary(_f)
     setattr(Digit, f"__{_name}__", _forward)
@@ -222,6 +243,7 @@ for _name, _f in {
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     setattr(Digit, f"__{_name}__", _compared(getattr(operator, _name), _name == "ne"))
 for _name, _f in FUNCTIONS.items():  # np.exp of an array of objects calls x.exp()
+    _f = _watched(_name, _f)
     if _name in ("arctan2", "hypot", "power", "fmod"):
         setattr(Digit, _name, _binary(_f)[0])
     else:

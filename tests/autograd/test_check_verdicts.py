@@ -65,6 +65,13 @@ RIGHT = {
     "exp(700)": (np.exp, 700.0), "an integer": (lambda x: x * x, 3), "integers": (lambda x: (x**2).sum(), np.arange(3)),
     "1e-100": (lambda x: 1e-100 * x * x, 1.5), "all zero": (lambda x: (x - x).sum(), np.ones(3)),
     "tanh of 20": (np.tanh, 20.0), "near the edge": (lambda p: np.log(1 - p), 1 - 1e-11),
+    "saturated beside 1": (lambda x: ag.sigmoid(x).sum(), np.array([153.0, -104.0])),
+    "a step that rounding decides": (lambda x: np.floor(ag.erf(x)) + 0.0 * x, 10.7),
+    "what cancels to 0": (lambda x: np.abs(np.var(ag.logsumexp(x) + 0 * x)), np.array([-0.018, -0.76, -0.756])),
+    "a median of two": (lambda x: (x - np.median(x)).sum(), np.array([-0.13272985, 0.02949488])),
+    "a residue": (lambda x: np.max(ag.logsumexp(ag.erf(x)) + 0 * x) - (ag.logsumexp(ag.erf(x)) + 0 * x),
+                  np.array([-0.45761576, -1.90122274, -1.28953774])),
+    "cancels, squared": (lambda x: np.var(np.exp(np.exp((x - np.mean(x)) ** 3))), 1e-7 + 1e-10 * np.arange(4.0)),
     "lost in float64": (lambda x: (x + 1e17) - 1e17, 0.3), "a step at 1e-12": (lambda x: np.sqrt(x * x + 1e-24), 1e-12),
 }  # fmt: skip
 
@@ -74,6 +81,11 @@ def test_right_gradients_pass(name):
     f, x = RIGHT[name]
     report = check_grads(f, x)
     assert report.verdict == "pass", report
+
+
+def test_what_turns_too_fast_for_any_step_is_neither_wrong_nor_a_kink():
+    x = np.array([-1.12e12, -1.3e12, 1.45e12, -3.8e11])
+    assert check_grads(lambda x: ag.erf(np.sin(x + np.prod(x))), x).verdict == "precision"
 
 
 def test_what_is_ill_conditioned_says_so():
