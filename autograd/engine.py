@@ -78,11 +78,11 @@ def binary(name: str) -> tuple[Callable[[Value, Any], Value], Callable[[Value, A
             op, forward = OPS[name], OPS[name].forward
         x = self._data
         needs = self.requires_grad
-        if other.__class__ is Value or isinstance(other, Value):
+        if other.__class__ is float or other.__class__ is int:
+            y = other
+        elif other.__class__ is Value or isinstance(other, Value):
             y = other._data
             needs = needs or other.requires_grad
-        elif other.__class__ is float or other.__class__ is int:
-            y = other
         elif hasattr(other, "__apply__"):
             return NotImplemented
         else:
@@ -128,12 +128,6 @@ class Value(Node, ArrayLike):
     inputs         what the op was applied to, in order: Values, and plain numbers and arrays; () for a leaf
     requires_grad  whether gradients flow to it
     stamp          when it was made, as a count; a leaf's, when its data was last edited
-
-    >>> a, b = Value(2.0, name="a"), Value(-3.0, name="b")
-    >>> loss = a * b + a**2
-    >>> loss.backward()
-    >>> a.grad, b.grad
-    (1.0, 2.0)
     """
 
     __slots__ = ()  # those of Node
@@ -266,11 +260,11 @@ def walk(
             except (ArithmeticError, ValueError):  # a float that raised, or not one gradient for each input
                 pass
             else:
-                if dx is not None and isinstance(x, Value) and x.requires_grad:
+                if a is not x and dx is not None and x.requires_grad:  # a is x where x is a plain number
                     if dx.__class__ is not float or a.__class__ is not float:
                         dx = conform(dx, x)
                     grads[x] = grads[x] + dx if x in grads else dx
-                if dy is not None and isinstance(y, Value) and y.requires_grad:
+                if b is not y and dy is not None and y.requires_grad:
                     if dy.__class__ is not float or b.__class__ is not float:
                         dy = conform(dy, y)
                     grads[y] = grads[y] + dy if y in grads else dy
