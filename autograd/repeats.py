@@ -129,14 +129,21 @@ class Structure:
     def _join_leaves(self, fold: Fold) -> None:
         """Leaves that fill the same place in several pieces become one: the first of them."""
         standing = fold.representative
-        places: dict[tuple[Value, int], Value] = {}
+        rows = {node: len(run) for run in fold.runs for node in run.rows[0]}  # of the innermost run
+        members: dict[Value, list[Value]] = defaultdict(list)
         for node in self.nodes:
-            for index, x in enumerate(node.inputs):
-                if isinstance(x, Value) and x.op is None:
-                    first = _root(standing, places.setdefault((standing[node], index), x))
-                    other = _root(standing, x)
-                    if first is not other:
-                        standing[other] = first
+            members[standing[node]].append(node)
+        for first, alike in members.items():
+            period = rows.get(first, 1)
+            for column in zip(*(node.inputs for node in alike)):
+                starts = any(isinstance(x, Value) and x.op is not None for x in column[:period])
+                places: dict[int, Value] = {}  # two values that a recurrence starts from are two
+                for row, x in enumerate(column):
+                    if isinstance(x, Value) and x.op is None:
+                        one = _root(standing, places.setdefault(row % period if starts else 0, x))
+                        other = _root(standing, x)
+                        if one is not other:
+                            standing[other] = one
         for node in self.nodes:
             if node.op is None:
                 standing[node] = _root(standing, node)

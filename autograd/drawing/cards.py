@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.folding.rows import size_text
+from autograd.drawing.folding.rows import ends, size_text
 from autograd.drawing.groups import Group
 from autograd.drawing.options import Options
 from autograd.drawing.scene import WIDEST_NUMBER, Block, Card, Row
@@ -328,20 +328,21 @@ def _joint_norm(gradients: Sequence[Any]) -> float | None:
 def _module_norm_row(group: Group, parameters_of: Callable[[Group], Sequence[Value]] | None) -> Row:
     """The norm of a module's gradient, and whose it is; one bar per copy when the module repeats."""
 
-    def gradients(one: Group) -> list[Any]:
-        return [node.grad for node in (parameters_of(one) if parameters_of else one.outputs)]
+    def owners(one: Group) -> Sequence[Value]:
+        return parameters_of(one) if parameters_of else one.outputs
 
     its = "its " if not group.copies else ""
     whose = f"of {its}{'parameters' if parameters_of else 'output'}"
     if not group.copies:
-        return _norm_row(gradients(group), whose)
-    sizes = [_joint_norm(gradients(copy)) for copy in group.copies]
+        return _norm_row([node.grad for node in owners(group)], whose)
+    apart = {tuple(nodes): None for nodes in map(owners, group.copies or [group])}  # calls may share their parameters
+    sizes = [_joint_norm([node.grad for node in nodes]) for nodes in apart]
     known = [size for size in sizes if size is not None]
     if len(known) < len(sizes):
         return _norm_row([], whose)
-    ends = span(min(known), max(known)) if min(known) != max(known) else rough(known[0])
+    text = ends(known, in_a_row=False, sizes=True)
     bars = _bars(known) if min(known) != max(known) and len(known) <= MOST_BARS else ()
-    return Row(f"{NORM} {whose}", ends, "grad", bad=not all(map(math.isfinite, known)), bars=bars)
+    return Row(f"{NORM} {whose}", text, "grad", bad=not all(map(math.isfinite, known)), bars=bars)
 
 
 def _bars(sizes: list[float]) -> tuple[float, ...]:

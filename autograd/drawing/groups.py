@@ -110,12 +110,19 @@ class Folded:
         return [node] if self.fold is None else self.fold.members[self.fold.representative[node]]
 
     def count_times(self, runs: Iterable[Repeat]) -> None:
-        """Which cards stand for all of a piece, and for how many."""
+        """Which cards stand for all of a piece, and for how many: not one that holds more than a piece, such as an
+        attention with its three projections."""
         self.times.clear()
+        drawn: dict[str, set[Value]] = defaultdict(set)
+        for node in self.nodes:
+            if node.op is not None and self.stands(node):
+                drawn[self.key_of[node]].add(node)
+        for key, group in self.groups.items():
+            if group.kind == "module":
+                drawn[key] = set((group.copies or [group])[0].members)
         for run in runs:
-            keys = {self.key_of[node] for node in run.rows[0]}
-            if len(keys) == 1:
-                (key,) = keys
+            key = self.key_of[run.rows[0][0]]
+            if drawn[key] and drawn[key].issubset(run.rows[0]) and all(self.key_of[x] == key for x in run.rows[0]):
                 self.times[key] = self.times.get(key, 1) * len(run)
 
     def group(self, key: str, members: list[Value], title: str) -> Group:
@@ -299,14 +306,16 @@ def _quotient(
         if len(keys) == 1 and (only := next(iter(keys))) in groups:
             groups[only].absorbed.append(leaf)
             key_of[leaf] = only
-    folded.count_times(found.runs)
     for key, group in groups.items():
         group.outputs = _outputs(group.members, folded.users)
         if len(copies[key]) > 1:
             group.copies = list(copies[key].values())
+    folded.count_times(found.runs)
+    for key, group in groups.items():
+        if group.copies:
             group.title = class_name([copy.scope.path for copy in group.copies if copy.scope], folded.times.get(key, 1))
-            for copy in group.copies:
-                copy.outputs = _outputs(copy.members, folded.users)
+        for copy in group.copies:
+            copy.outputs = _outputs(copy.members, folded.users)
     return folded
 
 
@@ -324,8 +333,10 @@ def class_name(names: Sequence[str], times: int = 1) -> str:
         is_range = times > 1 and at == varying[-1]
         text = f"{numbers[0]}…{numbers[-1]}" if is_range else next(letters, "n")
         before = first[at - 1]
-        if before.endswith("."):
+        if not before or before.endswith("."):
             first[at - 1], text = before[:-1], f"[{text}]"
+        elif before.endswith("#"):  # the numbers that tell equal names apart
+            first[at - 1], text = before[:-1], SUBSCRIPTS.get(text, f"[{text}]")
         elif not before.endswith("["):
             text = f"[{text}]" if is_range else SUBSCRIPTS.get(text, text)
         first[at] = text

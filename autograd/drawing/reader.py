@@ -224,8 +224,8 @@ class Reader:
     def _fold_card(self, card: Card, node: Value) -> Card:
         """The card of a node that stands for several: their numbers, and how many they are."""
         members = self.folded.members(node)
-        runs = self.folded.runs_around(node)
-        in_a_row = len(runs) == 1 and self._is_in_a_row(runs[0])
+        runs = self.folded.runs_around(node if node.op is not None else self._user(node))
+        in_a_row = len(runs) == 1 and len(runs[0]) == len(members) and self._is_in_a_row(runs[0])
         brief = self.options.detail == "brief"
         totals = members[len(runs[-1]) - 1 :: len(runs[-1])] if accumulates(self.folded, members) is not None else []
         asks = any(member.requires_grad or member.grad is not None for member in members)
@@ -239,6 +239,10 @@ class Reader:
         tooltip = {"holds": f"{count(len(members))} nodes"}
         return replace(card, rows=tuple(rows), blocks=(), copies=times, bad=bad, word=card.word or how, says=says,
                        says_value=numbers, says_gradient="", tooltip=tooltip)  # fmt: skip
+
+    def _user(self, leaf: Value) -> Value:
+        """The card that a leaf goes into first."""
+        return self.folded.fold.representative[self.folded.users[leaf][0]] if self.folded.fold else leaf
 
     def _tucked_card(self, key: str, group: Group, tooltips: bool) -> Card:
         """A card with its parameters as rows, and one line of numbers."""
@@ -342,7 +346,7 @@ class Reader:
         """What a piece is: the call it is made of, or the last result in it that has a name."""
         if _section(run) is not None:
             return class_name([one.scope.path for (one,) in run.pieces])
-        named = [node for node in run.rows[0] if self.names.own_name(node) and not self.names.is_made_up(node)]
+        named = [node for node in run.rows[0] if any(map(self._own_names.own_name, self.folded.members(node)))]
         return self.names.own_name(named[-1]) if named else "step" if self._is_in_a_row(run) else "each"
 
     def _order_of(self, run: Repeat) -> str:

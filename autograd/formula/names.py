@@ -108,6 +108,10 @@ class Names:
         """Its own name, or one that is made up for it."""
         return self.own_name(x) or self._make_up(x)
 
+    def result_name(self, x: Value) -> str:
+        """The path of the module call whose result it is; "" if it is none."""
+        return self._results.get(id(x), "")
+
     def stand_in(self, texts: Mapping[Value, str]) -> None:
         """Call results by these texts that are hidden inside something else, such as a folded module."""
         for node, text in texts.items():
@@ -295,7 +299,7 @@ class Names:
 
     def _make_up(self, node: Value) -> str:
         """A module's result is called by the module's path, anything else by a number."""
-        name = self._results.get(id(node), "")
+        name = self.result_name(node)
         if not name or name in self._taken:
             name = next(name for name in self._made_up if name not in self._taken)
             self._invented.add(id(node))

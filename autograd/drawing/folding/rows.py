@@ -15,6 +15,7 @@ from autograd.formula.numbers import DIGITS, ROUGH_DIGITS, UNKNOWN, dimensions, 
 
 ARROW = " → "
 PAIR = 17  # characters of two numbers with three digits, `0.00676 → 0.00661`
+FAR_APART = 0.1  # of two norms: then they share no notation
 FAR = 0.1  # of the way between first and last: an extreme that lies further outside is told
 
 
@@ -59,7 +60,7 @@ def gradient_text(members: Sequence[Value], in_a_row: bool) -> str:
     if any(gradient is None for gradient in gradients):
         return UNKNOWN
     if np.ndim(members[0].data):
-        return ends([norm(gradient) for gradient in gradients], in_a_row)
+        return ends([norm(gradient) for gradient in gradients], in_a_row, sizes=True)
     return ends([float(gradient) for gradient in gradients], in_a_row)
 
 
@@ -70,14 +71,15 @@ def joint_norm(members: Sequence[Value]) -> str:
     return rough(math.hypot(*(norm(node.grad) for node in members)))
 
 
-def ends(numbers: Sequence[float], in_a_row: bool) -> str:
-    """First → last, or low … high; one number where all are alike."""
+def ends(numbers: Sequence[float], in_a_row: bool, sizes: bool = False) -> str:
+    """First → last, or low … high; one number where all are alike. `sizes`: each end to its own digits, for a small
+    norm is no zero."""
     low, high = min(numbers), max(numbers)
     if low == high or any(map(math.isnan, numbers)):
         return rough(next((x for x in numbers if math.isnan(x)), low))
     if in_a_row:
         return rough(numbers[0]) + ARROW + rough(numbers[-1])
-    return span(low, high)
+    return f"{rough(low)} … {rough(high)}" if sizes and low < FAR_APART * high else span(low, high)
 
 
 def size_text(node: Value) -> str:

@@ -18,6 +18,7 @@ from autograd.repeats import Repeat
 
 LETTERS = {"parameter": "wvuabc", "input": "xzspqr"}  # for leaves without names, by their role
 NUMBERS = "cdefghmnopq"  # for plain numbers that differ
+INDICES = "ijklmnpqrst"
 ATOMIC = re.compile(r"[\w.]+").fullmatch
 
 
@@ -33,6 +34,7 @@ def call_classes(
     taken: set[str] = set()
     for first, members in several.items():
         own = [name for name in map(names.own_name, members) if name]
+        results = [name for name in map(names.result_name, members) if name]
         if first.op is None and len(own) < len(members):
             names.call(first, f"{next(letters[role(first)], 't')}ᵢ", made_up=True)
         elif own:
@@ -40,8 +42,11 @@ def call_classes(
             spellings = (name.replace("ᵢ", letter) for letter in "ᵢⱼₖₗₘ")
             names.call(first, next((spelling for spelling in spellings if spelling not in taken), name))
             taken.add(names.own_name(first))
+        elif len(results) == len(members):
+            names.call(first, class_name(results))
     varying: dict[Value, list[tuple[str, list[float]]]] = defaultdict(list)
     called: dict[tuple[float, ...], str] = {}  # the same numbers have the same name
+    indices: dict[str, str] = {}  # and the same indices the same letter
     for first, members in several.items():
         for place, x in enumerate(first.inputs):
             plain = [node.inputs[place] for node in members]
@@ -53,10 +58,10 @@ def call_classes(
                     varying[first].append((name, numbers))
     for node in filter(folded.stands, folded.nodes):
         for x in node.parents:
-            if not folded.stands(x) and folded.key_of[x] not in folded.groups and x.op is not None:
+            if not folded.stands(x) and folded.key_of[x] not in folded.groups:
                 names.stand_in({x: _as_piece(x, folded, names)})
         members = folded.members(node)
-        if len(members) > 1 and (text := _index(node, members, names) or _sum(folded, node, members, names)):
+        if len(members) > 1 and (text := _index(node, members, names, indices) or _sum(folded, node, members, names)):
             names.spell(node, text)
     return varying
 
@@ -66,13 +71,16 @@ def _as_piece(x: Value, folded: Folded, names: Names) -> str:
     `t2[1]`."""
     assert folded.fold is not None
     first = folded.fold.representative[x]
-    if names.own_name(x) or not folded.runs_around(first):
-        return names.own_name(x) or names.named(first)
+    if x.op is None:
+        return names.own_name(first).replace("ᵢ", "ⱼ")  # another than the first piece's first
+    own = names.own_name(x) or names.result_name(x)
+    if own or not folded.runs_around(first):
+        return own or names.named(first)
     run = folded.runs_around(first)[-1]
     place = next(place for place, node in enumerate(run.rows[0]) if node is first)
     pieces = [row[place] for row in run.rows]
     if run.carried and x is pieces[-1]:
-        return names.name(first)
+        return names.name(first) if is_summed(folded, run) else names.named(first)
     among = pieces if any(node is x for node in pieces) else folded.members(x)
     return f"{names.named(first)}[{next(number for number, node in enumerate(among) if node is x)}]"
 
@@ -110,7 +118,7 @@ def _sum(folded: Folded, first: Value, members: list[Value], names: Names) -> st
     return f"{names.written(names.operand(start, first), as_rule=False, outer=SUM)} {sign or '+'} {terms}"
 
 
-def _index(first: Value, members: list[Value], names: Names) -> str:
+def _index(first: Value, members: list[Value], names: Names, letters: dict[str, str]) -> str:
     """`E[i]` where each reads another entry."""
     if first.op is None or "index" not in first.op.settings:
         return ""
@@ -118,4 +126,5 @@ def _index(first: Value, members: list[Value], names: Names) -> str:
     if all(repr(index) == repr(indices[0]) for index in indices):
         return ""
     name = names.operand_name(first.inputs[0], first)
-    return f"{name if ATOMIC(name) else f'({name})'}[{'i' if len(indices[0]) == 1 else 'i, …'}]"
+    letter = letters.setdefault(repr(indices), INDICES[len(letters) % len(INDICES)])
+    return f"{name if ATOMIC(name) else f'({name})'}[{letter if len(indices[0]) == 1 else f'{letter}, …'}]"

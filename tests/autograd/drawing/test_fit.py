@@ -12,10 +12,12 @@ import autograd as ag
 import nn
 from autograd import Value, draw, scope
 from autograd.drawing.folding.fit import COLUMN, PAGE, READABLE, SLIDE
-from autograd.drawing.groups import class_name
+from autograd.drawing.groups import Rung, class_name
 from autograd.drawing.layout.measure import CAPTION, INFO, NUMBER, measure
+from autograd.drawing.options import Options
+from autograd.drawing.reader import Reader
 from autograd.formula.text import mono_width, sans_width
-from tests.autograd.zoo import ZOO, euler, gpt, loop, mlp, rnn, tangle
+from tests.autograd.zoo import ZOO, euler, finished, gpt, loop, mlp, rnn, tangle
 
 LARGE = ("nodes_100_000", "tangle_of_1000")
 
@@ -256,6 +258,55 @@ def test_a_step_whose_name_says_its_number_is_called_by_its_letter(drawn):
     assert class_name(["h1", "h2"]) == "hᵢ" and class_name(["blocks.0.norm", "blocks.1.norm"]) == "blocks[i].norm"
     assert class_name(["a.0", "a.1", "a.15"], times=16) == "a[0…15]" and class_name(["w"]) == "w"
     assert class_name(["l.0.n.1", "l.2.n.3"]) == "l[i].n[j]" and class_name(["a1", "b"]) == "a1"
+
+
+def test_a_module_that_repeats_something_inside_is_one_module():
+    x, h = Value(np.ones((2, 3)), name="x", requires_grad=False), 0.0
+    with scope("attention"):
+        for _ in range(3):
+            h = h + ag.tanh(x @ Value(np.eye(3)) + 1.0)
+    (card,) = (card for card in reader_at(h.sum(), collapse=1).scene().cards if card.role == "module")
+    assert card.copies == 1
+    for i in range(4):
+        with scope(f"layers.{i}"):
+            x = ag.tanh(x @ Value(np.eye(3)) + 1.0)
+    (card,) = (card for card in reader_at(x.sum(), collapse=1).scene().cards if card.role == "module")
+    assert card.copies == 4
+
+
+def reader_at(root, **rung):
+    return Reader(root, Options(), rung=Rung(repeats=True, **rung))
+
+
+def test_a_fold_has_no_piece_s_own_number_in_its_names(drawn):
+    assert {"blocks[i]", "blocks[i].norm1"} <= cards(drawn("gpt_of_4_blocks")).keys()
+    for name in ("gpt_of_4_blocks", "residual_blocks"):
+        assert not any("blocks.0" in card.name + card.expression for card in drawn(name).scene.cards)
+        assert any("blocks." in card.expression for card in drawn(name).scene.cards)  # the last
+    assert class_name(["weight#1", "weight#2"]) == "weightᵢ" and class_name(["0.fc.b", "1.fc.b"]) == "[i].fc.b"
+
+
+def test_two_values_that_a_recurrence_starts_from_stay_two():
+    a, b = Value(1.0, name="f0"), Value(2.0, name="f1")
+    for _ in range(20):
+        a, b = b, a + b * 0.5
+    found = cards(draw(finished(b, "f")))
+    assert rows(found["f0"])["value"] == "1" and rows(found["f1"])["value"] == "2"
+    assert found["f"].expression == "f0 + f1 * 0.5"
+
+
+def test_each_index_that_varies_has_its_own_letter(drawn):
+    assert "E[i] * C[j]" in cards(drawn("word_to_vec"))
+
+
+def test_a_vanishing_gradient_is_no_zero_beside_a_large_one():
+    r, h, weights = np.random.default_rng(0), Value(np.ones((1, 3)), name="x", requires_grad=False), []
+    for i in range(30):
+        weights.append(Value(r.normal(size=(3, 3)), name=f"W{i}"))
+        h = ag.sigmoid(h @ weights[-1])
+    told = rows(cards(draw(finished(h.sum())))["Wᵢ"])["‖grad‖ each"]
+    sizes = [norm(weight.grad) for weight in weights]
+    assert "→" in told and read(told) == pytest.approx([sizes[0], sizes[-1]], rel=6e-3) and sizes[0] < 1e-9 * sizes[-1]
 
 
 def test_small_graphs_stay_as_they_are(drawn):
