@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-EXTRAS = ("torch", "jax", "flax")
+EXTRAS = ("torch", "jax", "flax", "scipy")
 
 
 def cannot_be_imported():
     """The modules that import a library that is not here, or such a module; tests say themselves why they skip."""
     lacking = [name for name in EXTRAS if find_spec(name) is None]
-    sources = [path for folder in ("autograd/capturing", "tests") for path in HERE.glob(f"{folder}/**/*.py")]
+    folders = ("autograd/capturing", "autograd/scipy", "tests")
+    sources = [path for folder in folders for path in HERE.glob(f"{folder}/**/*.py")]
     texts = {path: path.read_text(encoding="utf-8") for path in sources if not path.name.startswith("test_")}
     found: list[Path] = []
     while lacking:

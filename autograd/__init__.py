@@ -45,6 +45,12 @@ _LAZY = {
     "capture": "capturing", "compile": "program", "to_onnx": "program", "custom_op": "custom",
     "draw": "drawing", "zoom": "drawing", "step": "stepping", "explain": "stepping",
     "worksheet": "worksheets", "grade": "worksheets", "variants": "worksheets",
+    **dict.fromkeys((
+        "checkpoint", "deriv", "elementwise_grad", "grad_and_aux", "grad_named", "hessian_tensor_product",
+        "hessian_vector_product", "holomorphic_grad", "make_ggnvp", "make_hvp", "make_jvp", "make_jvp_reversemode",
+        "make_vjp", "multigrad_dict", "tensor_jacobian_product", "vector_jacobian_product",
+    ), "hips"),
+    **dict.fromkeys(("dict", "isinstance", "list", "tuple"), "builtins"),
 }  # fmt: skip
 
 _NAMES = sorted([

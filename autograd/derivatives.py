@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,31 +43,32 @@ def vjp(f: Callable[..., Any], *xs: Any) -> tuple[Any, Callable[[Any], tuple[Any
     return trace.result(), pulled
 
 
-def value_and_grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., tuple[Any, Any]]:
+def value_and_grad(f: Callable[..., Any], wrt: int | Sequence[int] = 0, **alias: Any) -> Callable[..., tuple[Any, Any]]:
     """The function that gives `f(*xs)` and its gradient with respect to the argument(s) `wrt`.
 
     >>> value_and_grad(lambda x: x**3)(2.0)
     (8.0, 12.0)
     """
     check_function("value_and_grad", f, "value_and_grad(f)(x)")
+    wrt = _places("value_and_grad", wrt, alias)
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> tuple[Any, Any]:
         trace = Trace(f, xs, wrt, settings)
         trace.check_scalar("grad")
-        return trace.result(), _as_asked(trace.pull(None), wrt)
+        return trace.result(), as_asked(trace.pull(None), wrt)
 
     return wrapped
 
 
-def grad(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def grad(f: Callable[..., Any], wrt: int | Sequence[int] = 0, **alias: Any) -> Callable[..., Any]:
     """The gradient of a scalar function, as a function. Nest it for higher orders.
 
     >>> grad(grad(lambda x: x**3))(2.0)
     12.0
     """
     check_function("grad", f, "grad(f)(x)")
-    both = value_and_grad(f, wrt)
+    both = value_and_grad(f, _places("grad", wrt, alias))
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
@@ -91,7 +92,7 @@ def jvp(f: Callable[..., Any], xs: tuple[Any, ...], vs: tuple[Any, ...]) -> tupl
     return trace.result(), trace.push(vs)
 
 
-def jacobian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def jacobian(f: Callable[..., Any], wrt: int | Sequence[int] = 0, **alias: Any) -> Callable[..., Any]:
     """All derivatives of all outputs: shape (*output, *input).
 
     Nested outputs give the nest of the outputs, in each place the nest of the inputs.
@@ -103,17 +104,18 @@ def jacobian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[
     {'area': {'a': 3.0, 'b': 2.0}, 'edge': {'a': 1.0, 'b': 1.0}}
     """
     check_function("jacobian", f, "jacobian(f)(x)")
+    wrt = _places("jacobian", wrt, alias)
 
     @_derivative(f)
     def wrapped(*xs: Any, **settings: Any) -> Any:
         trace = Trace(f, xs, wrt, settings)
         blocks = [trace.jacobian_of(out) for out in trace.outs]
-        return unflatten(trace.out_structure, [_as_asked(block, wrt) for block in blocks])
+        return unflatten(trace.out_structure, [as_asked(block, wrt) for block in blocks])
 
     return wrapped
 
 
-def hessian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[..., Any]:
+def hessian(f: Callable[..., Any], wrt: int | Sequence[int] = 0, **alias: Any) -> Callable[..., Any]:
     """The second derivatives of a scalar function: the Jacobian of its gradient.
 
     >>> hessian(lambda x: (x**3).sum())(np.array([1.0, 2.0]))
@@ -123,6 +125,7 @@ def hessian(f: Callable[..., Any], wrt: int | tuple[int, ...] = 0) -> Callable[.
     ((6.0, 4.0), (4.0, 0.0))
     """
     check_function("hessian", f, "hessian(f)(x)")
+    wrt = _places("hessian", wrt, alias)
     return jacobian(grad(f, wrt), wrt)
 
 
@@ -154,8 +157,18 @@ def check_function(who: str, f: Any, usage: str) -> None:
         raise TypeError(f"{who} takes a function, as in {usage}; got {f!r:.60} ({type(f).__name__}){instead}")
 
 
-def _as_asked(per_argument: list[Any], wrt: int | tuple[int, ...]) -> Any:
-    return tuple(per_argument) if isinstance(wrt, tuple) else per_argument[0]
+def _places(who: str, wrt: Any, alias: dict[str, Any]) -> Any:
+    """`wrt`, which JAX and HIPS autograd call argnums and argnum; a list of places becomes a tuple."""
+    if unknown := alias.keys() - {"argnum", "argnums"}:
+        raise TypeError(f"{who} takes wrt=, the place of an argument or a tuple of them; got {', '.join(unknown)}=")
+    for given in alias.values():
+        wrt = given
+    return tuple(wrt) if isinstance(wrt, list | range) else wrt
+
+
+def as_asked(per_argument: list[Any], wrt: int | Sequence[int]) -> Any:
+    """One gradient, or a tuple of them if places were given as a tuple or list."""
+    return tuple(per_argument) if isinstance(wrt, Sequence) else per_argument[0]
 
 
 class Trace:
@@ -167,10 +180,10 @@ class Trace:
     """
 
     def __init__(
-        self, f: Callable[..., Any], xs: tuple[Any, ...], wrt: int | tuple[int, ...] | None = None,
+        self, f: Callable[..., Any], xs: tuple[Any, ...], wrt: int | Sequence[int] | None = None,
         settings: dict[str, Any] | None = None,
     ) -> None:  # fmt: skip
-        chosen = range(len(xs)) if wrt is None else wrt if isinstance(wrt, tuple) else (wrt,)
+        chosen = range(len(xs)) if wrt is None else wrt if isinstance(wrt, Sequence) else (wrt,)
         for i in chosen:
             if not hasattr(i, "__index__"):
                 raise TypeError(f"wrt is the place of an argument, wrt=0, or a tuple of them, wrt=(0, 1); got {wrt!r}")

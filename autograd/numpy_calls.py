@@ -56,9 +56,9 @@ class Answer:
         self.signature = signature_of(function)
         required, self.options = _taken(by)
         parameters = self.signature.parameters.values()
-        lists = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
-        self.paired = lists or [p.name for p in parameters][:required]
-        self.variadic = bool(lists)
+        self.listed = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)  # *arrays
+        places = [p.name for p in parameters]
+        self.paired = places[:required] if self.listed is None else places[: places.index(self.listed) + 1]
         self.says_truth = any(kind.endswith("d->?") for kind in getattr(function, "types", ()))  # np.less
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -77,7 +77,7 @@ class Answer:
         inputs: list[Any] = []
         for name in self.paired:
             if name in given:
-                inputs.extend(given.pop(name) if self.variadic else [given.pop(name)])
+                inputs.extend(given.pop(name) if name == self.listed else [given.pop(name)])
         options = {}
         for name, value in given.items():
             if name in self.options:

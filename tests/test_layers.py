@@ -9,13 +9,14 @@ import autograd
 
 ROOT = Path(__file__).resolve().parent.parent
 ORDER = (
-    "core", "ops", "derivatives", "micrograd", "extend", "program", "check", "custom", "pytest_plugin", "test_util",
-    "nn", "numpy", "scipy", "misc", "formula", "drawing", "stepping", "worksheets", "playing", "capturing", "cli",
+    "base", "ops", "derivatives", "micrograd", "extend", "hips", "core", "tracer",
+    "wrap_util", "program", "check", "custom", "pytest_plugin", "test_util",
+    "nn", "numpy", "misc", "scipy", "formula", "drawing", "stepping", "worksheets", "playing", "capturing", "cli",
 )  # fmt: skip
 ENTRANCES = {"autograd/__init__.py", "autograd/__main__.py"}  # they may import everything
 EXCEPTIONS = {  # this list may only shrink
-    ("core", "formula"): "an Expr prints itself",
-    ("core", "derivatives"): "a rule that differentiates its op's definition",
+    ("base", "formula"): "an Expr prints itself",
+    ("base", "derivatives"): "a rule that differentiates its op's definition",
 }
 
 
@@ -23,7 +24,7 @@ def layer_of(name):
     """The layer of a module, by its dotted name; None outside of the project and for `import autograd` itself."""
     home, _, rest = name.partition(".")
     part = rest.split(".")[0]
-    return "nn" if home == "nn" else None if home != "autograd" or not part else part if part in ORDER else "core"
+    return "nn" if home == "nn" else None if home != "autograd" or not part else part if part in ORDER else "base"
 
 
 def imports(path):
@@ -54,7 +55,7 @@ def is_for_types(test):
 
 
 def home_of(name):
-    """Where a public name of `autograd` is written; core, if it is not imported when it is asked for."""
+    """Where a public name of `autograd` is written; base, if it is not imported when it is asked for."""
     return autograd._LAZY.get(name, name if name in ORDER else "op")
 
 

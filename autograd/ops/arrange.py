@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError
+from ..numpy_calls import answers
 from ..op import OPS, Op, nothing, rank_of, shape_of
 from ..samples import Sample
 from ._axes import negative_axes, negative_axis, plain_number
@@ -123,6 +124,14 @@ def fliplr(x):
 def flipud(x):
     """x with the order of its rows turned round."""
     return flip(x, 0)
+
+
+@answers(np.rollaxis)
+def rollaxis(x, axis, start=0):
+    """x with an axis moved in front of the axis `start`."""
+    axis = axis % rank_of(x)
+    start = start + rank_of(x) if start < 0 else start
+    return moveaxis(x, axis, start - (start > axis))
 
 
 @function(np.rot90)
@@ -338,6 +347,12 @@ put_along_axis = Op("put_along_axis", "put_along_axis(x, indices, size=size, axi
                     samples=[Sample("2,2", _ORDER, size=3), Sample("2,2", _ORDER, size=3, axis=0)], batch="align",
                     doc="Zeros, `size` of them along the axis, with x added at the indices; undoes take_along_axis.",
                     inner=True)
+
+
+@answers(np.partition)
+def partition(x, kth, axis=-1):
+    """x in an order in which the number at place `kth` is the one that sorting would put there, smaller ones before."""
+    return take_along_axis(x, np.argpartition(np.asarray(getattr(x, "_data", x)), kth, axis), axis=axis)
 
 
 @function(np.sort, method=True)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..about import About
 from ..errors import ShapeError
+from ..numpy_calls import answers
 from ..op import Op, let, nothing, rank_of, shape_of
 from ..rules import by_definition
 from ..samples import Sample
@@ -366,6 +367,32 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     for _ in range(n):
         x = getitem(x, (..., slice(1, None), *behind)) - getitem(x, (..., slice(None, -1), *behind))
     return x
+
+
+@answers(np.gradient)
+def gradient(f, *spacing, axis=None, edge_order=1):
+    """Slopes along an axis, or a tuple of them, one for each axis: central differences, one-sided ones at both ends.
+
+    `spacing` is the distance of neighbours: one number, or one for each axis.
+
+    >>> gradient(np.array([1.0, 4.0, 9.0, 16.0])).tolist()
+    [3.0, 4.0, 6.0, 7.0]
+    """
+    if edge_order != 1 or any(rank_of(step) for step in spacing):
+        raise ValueError("gradient of a Value takes equal distances, gradient(f, 0.1), and edge_order=1")
+    named = range(rank_of(f)) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    axes = [negative_axis("gradient", rank_of(f), a) for a in named]
+    steps = spacing * len(axes) if len(spacing) == 1 else spacing or (1.0,) * len(axes)
+    slopes = []
+    for a, step in zip(axes, steps, strict=True):
+        behind = (slice(None),) * (-a - 1)
+
+        def part(start, stop):
+            return getitem(f, (..., slice(start, stop), *behind))  # noqa: B023 (called before it changes)
+
+        ends = part(1, 2) - part(0, 1), part(-1, None) - part(-2, -1)
+        slopes.append(concatenate([ends[0], (part(2, None) - part(None, -2)) / 2.0, ends[1]], axis=a) / step)
+    return slopes[0] if len(slopes) == 1 else tuple(slopes)
 
 
 @function(np.median)

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..about import About
 from ..errors import AxisError, DataError, ShapeError
+from ..modes import plain_data
 from ..numpy_calls import answers
 from ..op import OPS, Op, nothing, rank_of, shape_of
 from ..samples import Sample
@@ -46,6 +47,17 @@ astype = Op("astype", "astype(x, dtype=dtype)",
             definition=lambda x, dtype: alias(x),
             samples=[Sample("2,3", dtype="float64"), Sample(".", dtype="float64")], batch="align",
             doc="x in another precision.")
+
+
+def as_type(x, dtype):
+    """x in another precision; as integers or truths, through which no gradient flows, a plain array."""
+    if np.dtype(dtype).kind not in "iub":
+        return astype(x, dtype)
+    plain = plain_data(x, ".astype()")
+    return plain.astype(dtype) if hasattr(plain, "astype") else np.dtype(dtype).type(plain)
+
+
+METHODS["astype"] = as_type
 
 # --- shapes -------------------------------------------------------------------------------------------------
 
