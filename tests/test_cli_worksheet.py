@@ -18,7 +18,7 @@ def test_a_sheet_and_its_key_in_every_form(tmp_path, capsys, ending):
     for extra in ([], ["--key"]):
         path = tmp_path / f"sheet.{ending}"
         assert run("worksheet", "example3", "-o", path, "--digits", 3, *extra) == 0
-        assert "34 steps, 159 blanks" in capsys.readouterr().out and path.stat().st_size > 1000
+        assert "17 steps, 92 blanks" in capsys.readouterr().out and path.stat().st_size > 1000
 
 
 def test_a_model_of_five_lines(tmp_path, capsys):
@@ -39,7 +39,7 @@ def test_a_class_is_one_table_and_a_bad_file_stops_nobody(tmp_path, capsys):
     key = tmp_path / "anna.csv"
     assert run("worksheet", "example2", "-o", key, "--key") == 0
     rows = list(csv.reader(io.StringIO(key.read_text("utf-8-sig"))))
-    place = next(i for i, row in enumerate(rows) if row[0] == "scaled[0][0]")
+    place = next(i for i, row in enumerate(rows) if row[0] == "scaled[1][1]")
     rows[place][1] = "0.01"  # not divided by √2
     out = io.StringIO()
     csv.writer(out).writerows(rows)
@@ -55,8 +55,8 @@ def test_a_class_is_one_table_and_a_bad_file_stops_nobody(tmp_path, capsys):
     (tmp_path / "=1+1.csv").write_text(out.getvalue())
     assert run("grade", tmp_path / "anna.csv", tmp_path / "=1+1.csv", "-o", tmp_path / "class.csv") == 0
     rows = list(csv.reader(io.StringIO((tmp_path / "class.csv").read_text("utf-8-sig"))))
-    assert rows[0][:3] == ["who", "score", "step"] and rows[2][:4] == ["'=1+1", rows[2][1], "5", "scaled[0][0]"]
-    assert "ben" in told and "scaled[0][0]" in told and "most common slip: 1/√d forgotten (1 of 2)" in told
+    assert rows[0][:3] == ["who", "score", "step"] and rows[2][:4] == ["'=1+1", rows[2][1], "3", "scaled[1][1]"]
+    assert "ben" in told and "scaled[1][1]" in told and "most common slip: 1/√d forgotten (1 of 2)" in told
 
 
 @pytest.mark.slow
@@ -151,9 +151,16 @@ def test_with_of_the_teacher_decides_what_is_asked(tmp_path, capsys):
     main(["grade", str(part)])
     assert "100.0%" in (said := capsys.readouterr().out) and "4 blanks: only Q" in said
     main(["grade", str(part), "--of", "example2"])
-    assert "100.0%" not in (said := capsys.readouterr().out) and "79 missing" in said
+    assert "100.0%" not in (said := capsys.readouterr().out) and "82 missing" in said
     main(["grade", str(part), "--of", "example2", "--only", "Q"])
     assert "100.0%" in capsys.readouterr().out
     main(["grade", str(part), str(whole)])
-    assert "4 blanks: only Q" in (said := capsys.readouterr().out) and "83 blanks" in said
+    assert "4 blanks: only Q" in (said := capsys.readouterr().out) and "86 blanks" in said
     assert main(["grade", str(part), "--only", "Q"]) == 2 and "--of" in capsys.readouterr().err
+
+
+def test_the_graph_of_an_example_can_be_a_sheet_too(tmp_path, capsys):
+    """Its file has classes with `named_parameters`, which are no modules."""
+    example = Path(__file__).parent.parent / "examples" / "example2_single_step.py"
+    assert run("worksheet", f"{example}:graph", "-o", tmp_path / "sheet.md") == 0
+    assert "16 steps, 83 blanks" in capsys.readouterr().out

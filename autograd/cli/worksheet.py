@@ -14,6 +14,7 @@ from autograd.errors import counted
 
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet
+    from autograd.worksheets.plan import Plan
 
 MANY_BLANKS = 500  # more than the longest worked example on paper asks for
 LARGE_GRAPH = 10_000  # numbers; a few seconds from there on
@@ -41,6 +42,7 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--matrices", action="store_true", help="one blank for each matrix, not for each number")
     parser.add_argument("--backward-only", action="store_true", help="only gradients; the forward pass is given")
     parser.add_argument("--only", action="append", metavar="NAME", help="ask only for these: attn, dL/d*")
+    parser.add_argument("--names", choices=("book",), help="the names that the book of the examples uses")
     parser.add_argument("--no-hints", action="store_true", help="do not show how each step is computed")
     parser.add_argument("--no-check", action="store_true",
                         help="an .html page that does not mark itself and holds no key")  # fmt: skip
@@ -62,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         "digits": arguments.digits, "eta": arguments.eta, "level": arguments.level, "only": arguments.only,
         "backward": not arguments.forward_only, "forward": not arguments.backward_only,
         "blanks": "matrices" if arguments.matrices else "entries", "hints": not arguments.no_hints,
-        "decimals": arguments.decimals,
+        "decimals": arguments.decimals, "names": arguments.names,
     }  # fmt: skip
     with explained():
         for sheet in sheets(arguments.what, numbers, **options):
@@ -99,14 +101,27 @@ def sheets(what: str, variants: Iterable[int], **options: Any) -> Iterator[Works
     from autograd.worksheets.variants import variant as variant_of
 
     root, names = root_of(what)
-    if root.size != 1:
+    plan = None if is_file(what) else planned(what, options.get("eta"))
+    if plan is not None:
+        root, options["plan"] = plan.root, plan
+    elif root.size != 1:
         options["backward"] = False
     if (numbers := sum(node.size for node in topological(root))) > LARGE_GRAPH:
         slow = f"{what} has {count(numbers)} numbers, and a sheet of any part needs all: this takes a while"
         print(f"{slow}; --forward-only and a smaller model are quicker", file=sys.stderr, flush=True)
-    options |= {"title": title_of(what), "source": "" if is_file(what) else what, "names": names or None}
+    options |= {"title": title_of(what), "source": "" if is_file(what) else what}
+    options["names"] = options.get("names") or names or None
     for number in variants:
         yield variant_of(root, number, **options) if number else worksheet(root, **options)
+
+
+def planned(what: str, eta: float | None) -> Plan | None:
+    """The plan of an example that follows a book."""
+    from examples import find
+    from examples.sheets import PLANS
+
+    plan = PLANS.get(find(what).name)
+    return plan and plan(0.1 if eta is None else eta)
 
 
 def title_of(what: str) -> str:

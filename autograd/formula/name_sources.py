@@ -33,7 +33,7 @@ def _unpacked(x: Any, name: str, around: tuple[Any, ...]) -> Iterator[tuple[Any,
     """The Values and arrays inside x; `around` are the objects that contain x."""
     if isinstance(x, Value | np.ndarray):
         yield x, name
-    elif len(around) == DEEPEST or any(x is one for one in around):
+    elif isinstance(x, type) or len(around) == DEEPEST or any(x is one for one in around):
         return
     elif isinstance(x, list | tuple):
         for index, entry in enumerate(x):

@@ -34,6 +34,7 @@ from autograd.expr import Expr
 from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from autograd.worksheets.intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank, Step, exact_text
+from autograd.worksheets.plan import plain
 from autograd.worksheets.sheet import Worksheet
 from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, Slips
 
@@ -156,7 +157,10 @@ def grade(sheet: Worksheet, answers: Any, weights: Mapping[str, float] | None = 
         raise DataError(
             f"grade takes a sheet and its answers, as in grade(worksheet(loss), answers); got {sheet!r:.60}"
         )
-    found = _with_tables(sheet, read(answers))
+    found = read(answers)
+    found.by_id = {sheet.read_as.get(plain(name), name): answer for name, answer in found.by_id.items()}
+    found.tables = {sheet.read_as.get(plain(name), name): rows for name, rows in found.tables.items()}
+    found = _with_tables(sheet, found)
     _refuse_another_sheet(sheet, found)
     with decimal.localcontext(CONTEXT):
         return _Marker(sheet, found, _weights(sheet, weights)).marks()
@@ -276,9 +280,9 @@ class _Marker:
             self._pass_on(blank)
             return Entry(blank.id, MISSING, answer.text, problem=answer.problem)
         size = self.sizes[blank.part.name]
-        unit = self._unit(answer, blank.key or size, size)
+        unit = self._unit(blank, answer, blank.key or size, size)
         distance = abs(answer.value - blank.key)
-        if distance <= max(unit, self._decimals(answer) * HALF):
+        if distance <= max(unit, self._decimals(blank, answer) * HALF):
             entry = Entry(blank.id, RIGHT, answer.text, note=self._note(answer, blank, distance, unit), credit=1.0)
         else:
             entry = self._from_own_numbers(blank, answer, size)
@@ -292,7 +296,8 @@ class _Marker:
             narrow, wide = self.expected(blank, self.narrow), self.expected(blank, self.wide)
         except CannotJudge as error:
             return Entry(blank.id, WRONG, answer.text, used, note=NOTES["cannot"].format(error))
-        unit, decimals = self._unit(answer, wide.middle or wide.size, size), self._decimals(answer)
+        unit = self._unit(blank, answer, wide.middle or wide.size, size)
+        decimals = self._decimals(blank, answer)
         allowed = max(unit, decimals * HALF)
         if answer.value not in wide.wider(allowed) or not self._fits_constants(blank, answer.value, allowed):
             return Entry(blank.id, WRONG, answer.text, used, note=self._too_short(answer, blank))
@@ -322,7 +327,7 @@ class _Marker:
         value = Decimal(exact_text(x)).normalize()
         if self._is_short(value):
             return Interval.exactly(value)
-        return Interval.around(value, self._asked(value) * HALF)
+        return Interval.around(value, ONE.scaleb(value.adjusted() - self.sheet.digits + 1) * HALF)
 
     def _is_short(self, value: Decimal) -> bool:
         return not value or len(value.as_tuple().digits) <= max(self.sheet.digits, SHORT)
@@ -344,18 +349,14 @@ class _Marker:
 
     # --- precision -----------------------------------------------------------------------------------------------
 
-    def _asked(self, value: Decimal) -> Decimal:
-        """The unit of the last digit that the sheet asks for, of a number this large."""
-        return ONE.scaleb(value.adjusted() - self.sheet.digits + 1)
-
-    def _unit(self, answer: Answer, value: Decimal, size: Decimal) -> Decimal:
+    def _unit(self, blank: Blank, answer: Answer, value: Decimal, size: Decimal) -> Decimal:
         """The unit that counts: the finer of the one written and the one asked for."""
-        asked = self._asked(value or size or ONE)
+        asked = blank.unit(value or size or ONE, self.sheet.digits)
         return max(min(answer.unit, asked), size * NOISE)
 
-    def _decimals(self, answer: Answer) -> Decimal:
+    def _decimals(self, blank: Blank, answer: Answer) -> Decimal:
         """The unit of a number that was rounded to decimals, as many as digits are asked for; 0 has none."""
-        return min(answer.unit, self.last_decimal) if answer.value else ZERO
+        return min(answer.unit, self.last_decimal) if answer.value and blank.part.decimals is None else ZERO
 
     def _remember(self, blank: Blank, answer: Answer, unit: Decimal, verdict: str) -> None:
         """What later lines are computed from: the number as it was written; of a wrong one all its digits count."""
@@ -365,8 +366,9 @@ class _Marker:
             self.narrow[blank.id] = self.wide[blank.id] = Interval.exactly(value)
             return
         if value:
-            unit = max(min(answer.unit, self._asked(value)), unit if abs(value - blank.key) <= unit else ZERO)
-        rounding = ZERO if verdict == WRONG else self._decimals(answer) * HALF
+            near = unit if abs(value - blank.key) <= unit else ZERO
+            unit = max(min(answer.unit, blank.unit(value, self.sheet.digits)), near)
+        rounding = ZERO if verdict == WRONG else self._decimals(blank, answer) * HALF
         self.narrow[blank.id] = Interval.around(value, max(unit * HALF, rounding))
         self.wide[blank.id] = Interval.around(value, max(unit, rounding))
 
@@ -389,7 +391,7 @@ class _Marker:
         assert answer.value is not None
         if distance <= unit * HALF:
             return ""
-        if distance <= self._decimals(answer) * HALF:
+        if distance <= self._decimals(blank, answer) * HALF:
             return NOTES["decimals"].format(self.sheet.digits)
         if self._is_rounded(answer, blank, unit):
             return ""
@@ -407,10 +409,14 @@ class _Marker:
         """Would the number be right if the digits it shows were all that was asked for?"""
         assert answer.value is not None
         distance = abs(answer.value - blank.key)
-        is_short = bool(blank.key) and answer.unit > self._asked(blank.key)
+        is_short = bool(blank.key) and answer.unit > blank.unit(blank.key, self.sheet.digits)
         if is_short and distance <= min(answer.unit * HALF, abs(blank.key) * NEARBY):
-            return NOTES["too short"].format(self.sheet.digits)
+            return self._too_short_note(blank)
         return ""
+
+    def _too_short_note(self, blank: Blank) -> str:
+        decimals = blank.part.decimals
+        return NOTES["too short"].format(self.sheet.digits if decimals is None else counted(decimals, "decimal"))
 
     # --- slips ---------------------------------------------------------------------------------------------------
 
@@ -421,10 +427,10 @@ class _Marker:
     def _explain(self, blank: Blank) -> None:
         entry, answer = self.entries[blank.id], self.answers.by_id[blank.id]
         found = self.slips.find(blank, answer, self._tolerance(blank, answer))
-        entry.mistake = found or (None if entry.note == NOTES["too short"].format(self.sheet.digits) else UNKNOWN_SLIP)
+        entry.mistake = found or (None if entry.note == self._too_short_note(blank) else UNKNOWN_SLIP)
 
     def _tolerance(self, blank: Blank, answer: Answer) -> Decimal:
         """How far a number of the size that was written may be off."""
         assert answer.value is not None
         size = self.sizes[blank.part.name]
-        return max(self._unit(answer, answer.value or size, size), self._decimals(answer) * HALF)
+        return max(self._unit(blank, answer, answer.value or size, size), self._decimals(blank, answer) * HALF)

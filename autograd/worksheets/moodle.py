@@ -8,8 +8,8 @@ from __future__ import annotations
 from decimal import Decimal
 
 from autograd.formula.text import xml
-from autograd.worksheets.parts import Blank, Step, shown
-from autograd.worksheets.plain import blank_rows, given_rows
+from autograd.worksheets.parts import Blank, Step
+from autograd.worksheets.plain import blank_rows, given_rows, how
 from autograd.worksheets.sheet import Worksheet
 
 LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
@@ -34,9 +34,9 @@ def _question(sheet: Worksheet, step: Step) -> str:
             f"<tr>{''.join('<td>·</td>' if b is None else f'<td>{_field(sheet, b)}</td>' for b in row)}</tr>"
             for row in blank_rows(part)
         )
-        how = f" = {xml(_plain(part.symbols))}" if sheet.hints and part.symbols else ""
-        parts.append(f"<p>{xml(_plain(part.label))}{how}</p><table>{rows}</table>")
-    text = f"{givens}{''.join(parts)}<p>{sheet.digits} significant digits. {LOST}</p><p>{xml(sheet.footer)}</p>"
+        parts.append(f"<p>{xml(_plain(how(sheet, part)))}</p><table>{rows}</table>")
+    digits = f"{sheet.digits} significant digits. " if sheet.plan is None else ""
+    text = f"{givens}<p>{xml(_plain(step.says))}</p>{''.join(parts)}<p>{digits}{LOST}</p><p>{xml(sheet.footer)}</p>"
     return (
         f'<question type="cloze"><name><text>{step.number:03} {xml(_plain(step.title))}</text></name>'
         f'<questiontext format="html"><text><![CDATA[{text.replace("]]>", "]] >")}]]></text></questiontext>'
@@ -47,9 +47,8 @@ def _question(sheet: Worksheet, step: Step) -> str:
 
 def _field(sheet: Worksheet, blank: Blank) -> str:
     """A numerical field: the answer, and one unit of the last digit asked for."""
-    size = blank.key or Decimal(1)
-    unit = Decimal(1).scaleb(size.adjusted() - sheet.digits + 1)
-    return f"{{1:NUMERICAL:={shown(blank.key, sheet.digits)}:{unit:f}}}"
+    unit = blank.unit(blank.key or Decimal(1), sheet.digits)
+    return f"{{1:NUMERICAL:={blank.key_text(sheet.digits)}:{unit:f}}}"
 
 
 def _given(rows: list[list[str]]) -> str:

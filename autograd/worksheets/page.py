@@ -21,12 +21,13 @@ from autograd.formula.text import visible, xml
 from autograd.pages import asset, embedded
 from autograd.worksheets.page_data import marking_data
 from autograd.worksheets.parts import Part, Step, as_slope
-from autograd.worksheets.plain import PHASES, about, blank_rows, given_rows
+from autograd.worksheets.plain import about, blank_rows, given_rows, how
 from autograd.worksheets.sheet import Worksheet
 
 _file = functools.partial(asset, "autograd.worksheets")
 HALF_WIDTH, BLANK_WIDTH, LETTER_WIDTH = 74, 20.5, 2  # mm, on A4 and Letter: half of it without the step's number
 LETTERS_IN_HALF = 36
+WORK = 8  # mm of room to work in on paper, for each row of blanks
 
 SCRIPTS = ("decimals.js", "intervals.js", "answers.js", "marking.js", "sheet.js", "marks.js")  # to mark itself
 SOURCE_NOTE = (
@@ -59,11 +60,10 @@ def html(sheet: Worksheet, answers: bool, check: bool, fields: bool, paper: str 
 
 def _sheet(sheet: Worksheet, answers: bool, fields: bool) -> str:
     body = [_head(sheet, answers, fields), _given(sheet)]
-    for phase, (title, _) in PHASES.items():
-        steps = [_step(sheet, step, answers, fields) for step in sheet.steps if step.phase == phase]
-        if steps:
-            says = xml(visible(about(sheet, phase)))
-            body.append(f'<h2>{title} <small>{says}</small></h2><div class="steps">{"".join(steps)}</div>')
+    for title, steps in sheet.sections:
+        says = f" <small>{xml(visible(text))}</small>" if (text := about(sheet, steps)) else ""
+        rows = "".join(_step(sheet, step, answers, fields) for step in steps)
+        body.append(f'<h2>{xml(title)}{says}</h2><div class="steps">{rows}</div>')
     foot = f"{sheet.footer} · {sheet.score}" if answers and sheet.score else sheet.footer
     return f'<main class="sheet">{"".join(body)}{_checks(sheet)}<footer>{xml(foot)}</footer></main>'
 
@@ -81,8 +81,8 @@ def _panel() -> str:
     return (
         '<aside class="marks" aria-label="marks"><div class="stay"><h2>Marked <small>saved in this browser</small></h2>'
         '<div class="card"><div class="score"><b id="points"></b><span class="segments" id="segments"></span></div>'
-        '<div class="counts" id="counts"></div><p class="small">Each step is one point. A step that follows from '
-        'your own numbers counts in full.</p><p class="small" id="notes"></p></div>'
+        '<div class="counts" id="counts"></div><p class="small">Each idea is one point, shared by the steps that '
+        'use it. A step that follows from your own numbers counts in full.</p><p class="small" id="notes"></p></div>'
         '<div class="card first" id="first" hidden></div><div class="card" id="follow" hidden></div>'
         '<div class="actions"><button type="button" class="main" id="go" hidden></button>'
         '<button type="button" id="reveal">show the right numbers</button></div>'
@@ -95,7 +95,7 @@ def _data(sheet: Worksheet, check: bool) -> dict[str, Any]:
     if not check:
         return {"labels": sheet.labels}
     given = {t.ids[i]: sheet.given_text(t, i) for t in sheet.givens for i in np.ndindex(t.shape)}
-    formulas = {blank.id: blank.formula for blank in sheet.blanks} if sheet.hints else {}
+    formulas = {blank.id: sheet.formula_of(blank) for blank in sheet.blanks}
     return {"labels": sheet.labels, "marking": marking_data(sheet), "formulas": formulas, "shown": given}
 
 
@@ -114,13 +114,13 @@ def _head(sheet: Worksheet, answers: bool, fields: bool) -> str:
     return (
         f'<div class="head"><h1>{xml(sheet.title)}{" · key" if answers else ""}</h1>'
         f'<span class="who">name {name} date <span class="line short"></span></span></div>'
-        f'<p class="task">Work out every blank, in order. Write {sheet.digits} significant digits; a number that is '
-        "exact may be shorter.</p>"
+        f'<p class="task">{xml(visible(sheet.task))}</p>'
     )
 
 
 def _given(sheet: Worksheet) -> str:
-    return f'<div class="given">{"".join(_quantity(sheet, table) for table in sheet.givens)}</div>'
+    names = f"<p>Names in the book: {xml(sheet.names_in_words)}.</p>" if sheet.plan and sheet.names_in_words else ""
+    return f'<div class="given">{"".join(_quantity(sheet, table) for table in sheet.givens)}{names}</div>'
 
 
 def _quantity(sheet: Worksheet, table: Table) -> str:
@@ -136,20 +136,26 @@ def _matrix(rows: list[list[str]]) -> str:
 
 
 def _step(sheet: Worksheet, step: Step, answers: bool, fields: bool) -> str:
-    hows = [f"{part.label} = {part.symbols}" for part in step.parts if part.symbols] if sheet.hints else []
-    how = "".join(f"<code>{xml(text)}</code>" for text in hows) or f"<b>{xml(step.title)}</b>"
+    hows = [how(sheet, part) for part in step.parts if part.symbols or part.decimals is not None]
+    hows = hows if sheet.hints or sheet.plan else []
+    lines = "".join(f"<code>{xml(text)}</code>" for text in hows)
+    head = f"<b>{xml(step.title)}</b>" if step.says or not hows else ""
+    says = f'<p class="says">{xml(step.says)}</p>' if step.says else ""
     parts = "".join(_part(sheet, part, answers, fields) for part in step.parts)
+    rows = sum(len({b.index[:-1] for b in part.blanks}) for part in step.parts)
+    room = 0 if fields or answers or not step.says else WORK * min(rows, 4)
+    work = f'<div class="work" style="height:{room}mm"></div>' if room else ""
     kind = "step wide" if _is_wide(step, hows) else "step"
     return (
         f'<div class="{kind}{" gradient" * (step.phase == BACKWARD)}" id="step{step.number}">'
-        f'<span class="number">{step.number}</span><div><div class="how">{how}</div>'
-        f'<div class="parts">{parts}</div><div class="said"></div></div><span class="verdict"></span></div>'
+        f'<span class="number">{step.number}</span><div><div class="how">{head}{says}{lines}</div>'
+        f'<div class="parts">{parts}</div>{work}<div class="said"></div></div><span class="verdict"></span></div>'
     )
 
 
 def _is_wide(step: Step, hows: list[str]) -> bool:
     """Does it need the whole width of the paper?"""
-    if len(step.parts) > 1 or sum(map(len, hows)) > LETTERS_IN_HALF:
+    if step.says or len(step.parts) > 1 or sum(map(len, hows)) > LETTERS_IN_HALF:
         return True
     part = step.parts[0]
     return (part.table.shape or (1,))[-1] * BLANK_WIDTH + len(part.label) * LETTER_WIDTH > HALF_WIDTH
@@ -183,19 +189,17 @@ def _blank(sheet: Worksheet, blank: Any, answers: bool, fields: bool) -> str:
         return "<td>·</td>"
     if answers:
         return f'<td class="blank key">{xml(sheet.key_text(blank))}</td>'
+    caption = f"<small>{xml(named)}</small>" if (named := sheet.entry_name(blank)) else ""
     if not fields:
-        return '<td class="blank"></td>'
-    name, label = xml(blank.id), xml(as_slope(blank.id))
-    return f'<td class="blank"><input data-id="{name}" aria-label="{label}" autocomplete="off" spellcheck="false"></td>'
-
-
-LINE = ': <span class="line short"></span>'
+        return f'<td class="blank">{caption}</td>'
+    name, label = xml(blank.id), xml(as_slope(sheet.called(blank.id)))
+    field = f'<input data-id="{name}" aria-label="{label}" autocomplete="off" spellcheck="false">'
+    return f'<td class="blank">{field}{caption}</td>'
 
 
 def _checks(sheet: Worksheet) -> str:
     if not sheet.checks:
         return ""
-    items = "".join(
-        f"<li>☐ each row of <code>{xml(label)}</code> adds up to {total:g}{LINE}</li>" for label, total in sheet.checks
-    )
+    line = '<span class="line short"></span>'
+    items = "".join(f"<li>☐ {xml(visible(check))}: {line}</li>" for check in sheet.checks)
     return f'<div class="checks"><b>Check yourself</b><ul>{items}</ul></div>'

@@ -29,6 +29,7 @@ def marking_data(sheet: Worksheet) -> dict[str, Any]:
             "step": step.number,
             "name": part.name,
             "shape": part.table.shape,
+            "decimals": part.decimals,
             "places": [_place(blank) for blank in part.blanks],
             "blanks": [[places[blank.id], _slips(sheet, blank, places, known)] for blank in part.blanks],
         }

@@ -10,10 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 from autograd.expr import Expr
+from autograd.formula.scalar_program import BACKWARD, FORWARD
 from autograd.formula.scalar_tables import Table
 from autograd.worksheets.intervals import Interval
 
 UPDATE = "update"  # the phase after forward and backward
+SECTIONS = {FORWARD: "Forward", BACKWARD: "Backward", UPDATE: "Update"}  # the headings of a sheet without a plan
 SMALLEST_PLAIN = -7  # power of ten below which a number is written as 1.2e-9
 
 
@@ -45,14 +47,25 @@ class Blank:
         """The answer in decimal, to some 35 digits."""
         return Decimal(0) if self.exact.low <= 0 <= self.exact.high else self.exact.middle
 
+    def unit(self, value: Decimal, digits: int) -> Decimal:
+        """The unit of the last digit that is asked for, of a number this large on a sheet with so many digits."""
+        return Decimal(1).scaleb(value.adjusted() - digits + 1 if self.part.decimals is None else -self.part.decimals)
+
+    def key_text(self, digits: int) -> str:
+        """The answer as it is asked for."""
+        return shown(self.key, digits) if self.part.decimals is None else f"{round(self.key, self.part.decimals) + 0:f}"
+
 
 @dataclass
 class Part:
-    """One table of blanks within a step: softmax's e, say. `symbols` says how it is computed."""
+    """One table of blanks within a step: softmax's e, say. `symbols` says how it is computed, `called` what it is
+    called on paper; with `decimals`, so many decimals are asked for, not the sheet's digits."""
 
     table: Table
     symbols: str
     step: Step = field(repr=False)
+    called: str = ""
+    decimals: int | None = None
     blanks: list[Blank] = field(default_factory=list, repr=False)
 
     @property
@@ -72,16 +85,20 @@ class Part:
     @property
     def label(self) -> str:
         """What stands before its blanks: the short name inside a step, `∂L/∂Q` for a gradient."""
-        return self.table.label if self.table.kind == "step" else as_slope(self.table.name)
+        return self.called or (self.table.label if self.table.kind == "step" else as_slope(self.table.name))
 
 
 @dataclass
 class Step:
-    """What is worked out at once, and counts once: a result with the named steps on the way to it."""
+    """What is worked out at once, and counts once: a result with the named steps on the way to it. It stands under the
+    heading `section`; `says` what is computed and why, and `taught` names the idea, if a plan does."""
 
     number: int
     phase: str
     title: str
+    section: str
+    says: str = ""
+    taught: str = ""
     parts: list[Part] = field(default_factory=list, repr=False)
 
     @property
@@ -97,6 +114,8 @@ class Step:
     def idea(self) -> tuple[Any, ...]:
         """What one must have understood for it: the op in the forward pass, its rule for this input in the backward
         pass, summing over paths, the update."""
+        if self.taught:
+            return (self.phase, self.taught)
         table = self.parts[-1].table
         if table.through is None or table.through.op is None:
             op = table.owner.op if table.kind == "value" else None

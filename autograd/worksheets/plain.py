@@ -9,28 +9,30 @@ from typing import Any
 
 import numpy as np
 
+from autograd.errors import counted
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible
-from autograd.worksheets.parts import Part, as_slope, shown
+from autograd.worksheets.parts import Part, Step, as_slope
 from autograd.worksheets.sheet import Worksheet
 
 LINE = "______"
-PHASES = {
-    "forward": ("Forward", "from what is given to the result"),
-    "backward": ("Backward", "from the result to what is given"),
-    "update": ("Update", "one step of gradient descent"),
-}
 
 
-def about(sheet: Worksheet, phase: str) -> str:
-    """What a part of the sheet is; of the backward pass also how one of several paths is written, if there are any."""
-    says, words = PHASES[phase][1], sheet.program.words
-    tables = [part.table for step in sheet.steps if step.phase == phase for part in step.parts]
-    for table in tables:
+def about(sheet: Worksheet, steps: list[Step]) -> str:
+    """How one of several paths of the backward pass is written, if these steps have any."""
+    words = sheet.program.words
+    for table in (part.table for step in steps for part in step.parts):
         if table.kind == "contribution" and table.through is not None:
             of, through = words.name(table.owner), words.name(table.through)
-            return f"{says}; {as_slope(table.name)} is what reaches {of} through {through}"
-    return says
+            return f"{as_slope(table.name)} is what reaches {of} through {through}"
+    return ""
+
+
+def how(sheet: Worksheet, part: Part) -> str:
+    """How a table of blanks is computed, and to how many decimals if a plan says so."""
+    formula = f"{part.label} = {part.symbols}" if sheet.hints and part.symbols else part.label
+    exact = counted(part.decimals, "decimal") if part.decimals else "whole numbers"
+    return formula if part.decimals is None else f"{formula}   ({exact})"
 
 
 def rows_of(array: Any) -> Iterator[list[Any]]:
@@ -61,25 +63,23 @@ def blank_rows(part: Part) -> list[list[Any]]:
 def markdown(sheet: Worksheet, answers: bool) -> str:
     """The sheet as Markdown: what is given, then each step with its blanks, or the key."""
     lines = [f"# {_md(sheet.title)}{' (key)' if answers else ''}", ""]
-    lines += [f"Write {sheet.digits} significant digits; a number that is exact may be shorter.", ""]
+    lines += [_md(sheet.task), ""]
+    lines += [f"Names in the book: {_md(sheet.names_in_words)}.", ""] if sheet.plan and sheet.names_in_words else []
     lines += ["## Given", ""]
     for table in sheet.givens:
         lines += [f"**{_md(table.label)}**", "", *_table(given_rows(sheet, table)), ""]
-    phase = ""
-    for step in sheet.steps:
-        if step.phase != phase:
-            phase = step.phase
-            lines += [f"## {PHASES[phase][0]}", "", _md(about(sheet, phase)), ""]
-        lines += [f"### {step.number}. {_md(step.title)}", ""]
-        for part in step.parts:
-            how = f" = {_md(part.symbols)}" if sheet.hints and part.symbols else ""
-            cells = [[_cell(sheet, blank, answers) for blank in row] for row in blank_rows(part)]
-            if sheet.per_matrix and not answers:
-                cells = [[LINE]]
-            lines += [f"{_md(part.label)}{how}", "", *_table(cells), ""]
+    for title, steps in sheet.sections:
+        lines += [f"## {title}", "", *filter(None, [_md(about(sheet, steps))]), ""]
+        for step in steps:
+            lines += [f"### {step.number}. {_md(step.title)}", "", *([_md(step.says), ""] if step.says else [])]
+            for part in step.parts:
+                cells = [[_cell(sheet, blank, answers) for blank in row] for row in blank_rows(part)]
+                if sheet.per_matrix and not answers:
+                    cells = [[LINE]]
+                lines += [_md(how(sheet, part)), "", *_table(cells), ""]
     if sheet.checks:
         lines += ["## Check yourself", ""]
-        lines += [f"- [ ] {_md(label)}: each row adds up to {total:g}" for label, total in sheet.checks]
+        lines += [f"- [ ] {_md(check)}" for check in sheet.checks]
         lines += [""]
     score = [f"Numbers: {sheet.score}.", ""] if answers and sheet.score else []
     return "\n".join([*lines, *score, "---", "", sheet.footer, ""])
@@ -114,15 +114,15 @@ def csv_text(sheet: Worksheet, answers: bool) -> str:
     labels = list(map(harmless, sheet.labels.values()))
     if sheet.per_matrix:
         for part in (part for step in sheet.steps for part in step.parts if part.blanks):
-            rows = [["·" if b is None else shown(b.key, sheet.digits) for b in row] for row in blank_rows(part)]
+            rows = [["·" if b is None else b.key_text(sheet.digits) for b in row] for row in blank_rows(part)]
             table = "; ".join(map(" ".join, rows))
-            how = harmless(part.symbols if sheet.hints else "")
-            writer.writerow([harmless(part.name), table if answers else "", harmless(part.label), how, *labels])
+            name, symbols = harmless(sheet.called(part.name)), harmless(part.symbols if sheet.hints else "")
+            writer.writerow([name, table if answers else "", harmless(part.label), symbols, *labels])
         return out.getvalue()
     for blank in sheet.blanks:
-        answer = shown(blank.key, sheet.digits) if answers else ""
-        formula = blank.formula if sheet.hints and (answers or blank.operands) else ""  # of a constant line: the answer
-        writer.writerow([harmless(blank.id), answer, harmless(blank.what), harmless(formula), *labels])
+        answer = blank.key_text(sheet.digits) if answers else ""
+        formula = sheet.formula_of(blank) if answers or blank.operands else ""  # of a constant line: the answer
+        writer.writerow([harmless(sheet.called(blank.id)), answer, harmless(blank.what), harmless(formula), *labels])
     return out.getvalue()
 
 

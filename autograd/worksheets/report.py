@@ -53,9 +53,9 @@ def explained(marks: Marks) -> list[str]:
         return []
     entry, blank = marks.entries[marks.first_wrong], marks.sheet.by_id[marks.first_wrong]
     lines = [
-        f"First wrong: {visible(as_slope(blank.id))}, in step {blank.part.step.number}.",
+        f"First wrong: {visible(as_slope(marks.sheet.called(blank.id)))}, in step {blank.part.step.number}.",
         f"You wrote {visible(entry.written)}.",
-        f"The line is {visible(blank.formula)}.",
+        f"The line is {visible(marks.sheet.formula_of(blank) or blank.formula)}.",
     ]
     if entry.mistake is not None:
         lines.append(f"Slip: {visible(entry.mistake)}. {visible(entry.mistake.teaches)}")

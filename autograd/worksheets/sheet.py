@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
@@ -24,13 +26,15 @@ from autograd.files import save_by_ending, write_whole
 from autograd.formula.lines import descended
 from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
+from autograd.formula.writers.maths import GREEK
 from autograd.formula.writers.python import python_text
 from autograd.graph import topological
 from autograd.version import __version__
 from autograd.worksheets.exact import as_decimal, as_text, fraction_of
 from autograd.worksheets.hints import Hints
 from autograd.worksheets.intervals import ONE, CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
+from autograd.worksheets.parts import SECTIONS, UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
+from autograd.worksheets.plan import Line, Plan, book_names, in_book, plain
 from autograd.worksheets.prepare import constants, prepared
 
 LEVELS = ("steps", "entries", "ops")  # of a derivation; a sheet asks entry by entry, so the first two are one
@@ -43,6 +47,7 @@ UNDECIDED = Decimal("1e-20")  # no rounding is so wide: intervals cannot say whi
 MASKED = "·"  # in place of an infinite number
 LONG = 10  # characters from which a given number is too long to work with by hand
 MOST_LISTED = 12  # names in a message
+PLACES = re.compile(r"\[\d+\]|(?<=[a-zOP])\d(?!\w)")  # the row in scaled[1], the number of an example in ctx1
 MORE_DIGITS = 2  # than the sheet asks for: of results that are given
 
 
@@ -53,7 +58,9 @@ class Worksheet:
         self, program: Program, *, title: str = "", digits: int = 4, forward: bool = True, backward: bool = True,
         level: str = "steps", blanks: str = "entries", only: list[str] | None = None, eta: float = 0.1,
         hints: bool = True, variant: int = 0, source: str = "", options: Mapping[str, Any] | None = None,
+        plan: Plan | None = None, in_book: bool = False,
     ) -> None:  # fmt: skip
+        self.plan, self.in_book = plan, in_book
         self.program, self.digits, self.eta, self.eta_name = program, digits, eta, ""
         self.hints, self.variant, self.level, self.per_matrix = hints, variant, level, blanks == MATRICES
         self.quality: dict[str, float] = {}  # of a variant's numbers
@@ -66,7 +73,7 @@ class Worksheet:
         self.rounded: dict[str, Interval] = {}  # lines that are given: what their printed digits stand for
         self.not_computed: set[str] = set()  # lines that intervals cannot compute to the last digit
         self.steps: list[Step] = []
-        self.givens: list[Table] = [*program.inputs, *constants(program.words)]
+        self.givens: list[Table] = [*program.inputs, *([] if plan else constants(program.words))]
         for table in program.inputs:
             for name, value in zip(table.ids.flat, table.values.flat, strict=True):
                 if not np.isfinite(value):
@@ -74,6 +81,7 @@ class Worksheet:
                 self.numbers[name] = Interval.exactly(repr(float(value)))
                 self._fractions[name] = Fraction(repr(float(value)))
         self._inline: dict[str, Expr] = {}
+        self._lines: dict[str, Line] = {}  # of the plan, by table
         self._build()
         self.blanks: list[Blank] = [blank for step in self.steps for blank in step.blanks]
         self._refuse_odd_sheets()
@@ -84,14 +92,18 @@ class Worksheet:
     def _build(self) -> None:
         hints = Hints(self.program, steps=self.level == "steps")
         waiting: list[tuple[Table, list[Scalar]]] = []
+        planned = {line.name for line in self.plan.lines} if self.plan else set()
+        found: dict[str, list[Scalar]] = {}
         for table in [*self.program.tables, *self._updates()]:
-            lines = list(table.lines())
+            lines = found[table.name] = list(table.lines())
             for line in lines:
                 if line.formula.op is None and not line.formula.name and not np.isfinite(line.value):
                     continue  # a masked score: nothing to write
                 line.formula = self._opened(line.formula)
                 self._compute(line)
-            if table.kind == "step" and self.level == "ops":
+            if self.plan and table.name in planned:
+                continue
+            if self.plan or (table.kind == "step" and self.level == "ops"):
                 self._inline.update((line.id, line.formula) for line in lines)
                 continue
             if not self._is_asked(table):
@@ -102,6 +114,41 @@ class Worksheet:
             if table.kind != "step":
                 self._add_step(waiting, hints)
                 waiting = []
+        if self.plan is not None:
+            self._follow(self.plan, {table.name: table for table in self.program.tables}, found)
+
+    def _follow(self, plan: Plan, tables: dict[str, Table], lines: dict[str, list[Scalar]]) -> None:
+        """The steps of a plan, in its order and words."""
+        inputs = {table.name: table for table in self.program.inputs}
+        self.givens = [inputs[name] for name in plan.givens]
+        for table in self.givens:
+            table.label = GREEK.get(table.name, table.name)
+        for passage in plan.passages:
+            step = Step(
+                len(self.steps) + 1, passage.phase, passage.title, passage.part, passage.says, passage.taught
+            )  # fmt: skip
+            for line in passage.lines:
+                table = tables[line.name]
+                self._lines[table.name] = line
+                table.phase, table.kind = passage.phase, "value" if passage.phase == FORWARD else "step"
+                if not self._is_asked(table):
+                    self.givens.append(table)
+                    self._round(each.id for each in lines[line.name])
+                    continue
+                part = Part(table, self._said(line.formula), step, self._called(table), line.decimals)
+                asked = [each for each in lines[line.name] if line.asked is None or each.index in line.asked]
+                part.blanks = [self._blank(each, part) for each in asked]
+                step.parts.append(part)
+            if step.parts:
+                self.steps.append(step)
+
+    def _said(self, text: str) -> str:
+        return in_book(text, self.plan.names if self.plan else None) if self.in_book else text
+
+    def _called(self, table: Table) -> str:
+        """What stands before a table's blanks."""
+        own = table.label if table.kind == "step" and self.plan is None else table.name
+        return as_slope(book_names(table, self._lines.get(table.name))[0][0] if self.in_book else own)
 
     def _opened(self, formula: Expr) -> Expr:
         if not self._inline:
@@ -144,14 +191,16 @@ class Worksheet:
             return wanted
         name = self.program.words.name(table.owner)
         path = table.owner.scope.path if table.owner.scope is not None else ""
-        names = (table.name, name, f"{path}.{name}")  # a result without a name belongs to the module that made it
+        stem = table.name.partition("[")[0]
+        # A result without a name belongs to the module that made it.
+        names = (table.name, name, f"{path}.{name}", stem, in_book(stem))
         return any(fnmatchcase(name, pattern) for name in names for pattern in self._only)
 
     def _add_step(self, tables: list[tuple[Table, list[Scalar]]], hints: Hints) -> None:
         last = tables[-1][0]
-        step = Step(len(self.steps) + 1, last.phase, as_slope(last.name))
+        step = Step(len(self.steps) + 1, last.phase, self._said(as_slope(last.name)), SECTIONS[last.phase])
         for table, lines in tables:
-            part = Part(table, hints.of(table), step)
+            part = Part(table, self._said(hints.of(table)), step, self._called(table) if self.in_book else "")
             for line in lines:
                 if line.id in self.numbers:
                     part.blanks.append(self._blank(line, part))
@@ -233,19 +282,21 @@ class Worksheet:
     # --- what is on it -------------------------------------------------------------------------------------------
 
     @functools.cached_property
-    def checks(self) -> list[tuple[str, float]]:
-        """What a learner can check without the key: a table whose rows add up to a known number."""
+    def checks(self) -> list[str]:
+        """What a learner can check without the key: the plan's, or tables whose rows add up to a known number."""
+        if self.plan is not None:
+            return [self._said(check) for check in self.plan.checks]
         asked = {part.name: part for step in self.steps for part in step.parts}
         found = []
         for part in asked.values():
-            node = part.table.owner
-            if part.table.kind == "value" and node.op is not None and node.op.about.total is not None:
-                found.append((part.label, node.op.about.total))
-            user = part.table.through
-            if part.table.kind == "gradient" and user is not None and user.op is not None and user.inputs[0] is node:
-                total = user.op.about.slope_total
-                if total is not None:
-                    found.append((part.label, total))
+            node, through = part.table.owner, part.table.through
+            total = None
+            if part.table.kind == "value" and node.op is not None:
+                total = node.op.about.total
+            elif part.table.kind == "gradient" and through is not None and through.op and through.inputs[0] is node:
+                total = through.op.about.slope_total
+            if total is not None:
+                found.append(f"{part.label}: each row adds up to {total:g}")
         return found
 
     @functools.cached_property
@@ -274,7 +325,61 @@ class Worksheet:
     def key_text(self, blank: Blank) -> str:
         """The right number as a key prints it: 0.3333 (1/3)."""
         exact = as_text(blank.fraction) if blank.fraction is not None else ""
-        return f"{shown(blank.key, self.digits)}{f' ({exact})' if exact else ''}"
+        return f"{blank.key_text(self.digits)}{f' ({exact})' if exact else ''}"
+
+    @functools.cached_property
+    def book(self) -> dict[str, list[str]]:
+        """What the book calls each table and each blank, where that differs from our name."""
+        parts = [part for step in self.steps for part in step.parts]
+        found = {}
+        for part in parts:
+            stems, entries = book_names(part.table, self._lines.get(part.name))
+            for ours, theirs in [(part.name, stems), *zip(part.table.ids.flat, entries, strict=True)]:
+                if theirs != [ours] and (ours in self.by_id or ours == part.name):
+                    found[ours] = theirs
+        return found
+
+    @functools.cached_property
+    def read_as(self) -> dict[str, str]:
+        """Our name for each name of the book, as it may be typed."""
+        ours = {part.name for step in self.steps for part in step.parts} | set(self.by_id)
+        return {key: name for name, theirs in self.book.items() for key in map(plain, theirs) if key not in ours}
+
+    def called(self, name: str) -> str:
+        """A blank's id as this sheet prints it."""
+        return self.book.get(name, [name])[0] if self.in_book else name
+
+    def entry_name(self, blank: Blank) -> str:
+        """The name of its own that the book gives an entry, p₀ or logit(A), if it does."""
+        line = self._lines.get(blank.part.name)
+        return self.book[blank.id][0] if line is not None and line.entries else ""
+
+    def formula_of(self, blank: Blank) -> str:
+        """The line of a blank in the names of this sheet; "" without hints."""
+        if not self.hints or not self.in_book:
+            return blank.formula if self.hints else ""
+        return python_text(blank.expr.replaced(lambda e: Expr(self.called(e.name), e.value) if e.is_symbol else None))
+
+    @property
+    def names_in_words(self) -> str:
+        """`ctx = context, P = probs`: what the book of a plan calls otherwise, without places and numbers."""
+        lines = [] if self.plan is None else [(line.name, line.book or in_book(line.name)) for line in self.plan.lines]
+        pairs = {PLACES.sub("", ours): PLACES.sub("", theirs) for ours, theirs in lines}
+        turned = [(b, a) if self.in_book else (a, b) for a, b in pairs.items() if a != b]
+        return ", ".join(f"{as_slope(a)} = {as_slope(b)}" for a, b in turned)
+
+    @property
+    def sections(self) -> list[tuple[str, list[Step]]]:
+        """The headings in order, and the steps below each."""
+        return [(title, list(steps)) for title, steps in itertools.groupby(self.steps, lambda step: step.section)]
+
+    @property
+    def task(self) -> str:
+        """What is to be done, and how exact."""
+        exact = "a number that is exact may be shorter"
+        if self.plan is None:
+            return f"Work out every blank, in order. Write {self.digits} significant digits; {exact}."
+        return f"{self.plan.task} Write as many decimals as each step says; {exact}."
 
     @property
     def score(self) -> str:
@@ -388,8 +493,8 @@ def _refuse_long(line: Scalar) -> None:
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
     blanks: str = "entries", only: str | Iterable[str] | None = None, eta: float = 0.1, hints: bool = True,
-    decimals: int | None = None, title: str = "", variant: int = 0, names: Mapping[str, Any] | None = None,
-    source: str = "",
+    decimals: int | None = None, title: str = "", variant: int = 0, names: Mapping[str, Any] | str | None = None,
+    source: str = "", plan: Plan | None = None,
 ) -> Worksheet:  # fmt: skip
     """A sheet to work out by hand, from any graph: the forward pass, the backward pass, one step of descent.
 
@@ -401,6 +506,8 @@ def worksheet(
     eta         the learning rate of the updates
     hints       whether the sheet shows how each step is computed
     decimals    round every given number to so many decimals first: random weights have too many to work with by hand
+    names       "book": the names that the worked examples' book has for ours; `grade` reads either. Or a dict of names
+    plan        the steps in an order and in words of your own: see `autograd.worksheets.plan`
     source      what the sheet was made from ("example3"), which its files carry, so that `handgrad grade` finds it
 
     >>> x, w = Value(2.0, name="x", requires_grad=False), Value(-0.5, name="w")
@@ -425,7 +532,7 @@ def worksheet(
         raise DataError(f"worksheet: digits is a whole number from 1 to 12; got {digits!r}")
     if isinstance(eta, bool) or not isinstance(eta, int | float) or not math.isfinite(eta):
         raise DataError(f"worksheet: eta, the learning rate, is a finite number; got {eta!r}")
-    if backward and root.size != 1:
+    if backward and root.size != 1 and plan is None:
         raise DataError(
             f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "
             "worksheet(root.sum()), or backward=False for the forward pass alone"
@@ -435,12 +542,15 @@ def worksheet(
     asked = {"level": level, "forward": forward, "backward": backward, "blanks": blanks, "eta": eta,
              "only": only, "decimals": decimals}  # fmt: skip
     options = {name: x for name, x in asked.items() if x != OPTIONS[name]}
-    opened, given = prepared(root, names, decimals)
+    if isinstance(names, str) and names != "book":
+        raise DataError(f'worksheet: names is "book" or a dict from names to Values; got {names!r}')
+    opened, given = prepared(root, None if isinstance(names, str) else names, decimals)
     if backward and only is None:  # before a long computation: the gradients of the leaves alone may be too many
         leaves = {x for node in reach(opened) for x in node.parents if x.op is None and x.requires_grad}
         _refuse_large(sum(leaf.size for leaf in leaves))
-    program = scalar_program(opened, backward=backward and root.requires_grad, names=given)
+    program = scalar_program(opened, backward=backward and root.requires_grad and plan is None, names=given)
     return Worksheet(
         program, title=title, digits=digits, forward=forward, backward=backward, level=level, blanks=blanks,
-        only=only, eta=eta, hints=hints, variant=variant, source=source, options=options,
+        only=only, eta=eta, hints=hints, variant=variant, source=source, options=options, plan=plan,
+        in_book=names == "book",
     )  # fmt: skip

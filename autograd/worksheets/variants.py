@@ -60,7 +60,8 @@ def variant(root: Value, number: int, seed: int = 0, **options: Any) -> Workshee
 
 def _opened(root: Value, options: dict[str, Any]) -> tuple[list[Value], Any, list[Value]]:
     """The nodes of a graph, their names, and the leaves whose numbers change."""
-    opened, names = prepared(root, options.pop("names", None))
+    own = options.get("names")
+    opened, names = prepared(root, None if isinstance(own, str) else options.pop("names", None))
     nodes = topological(opened)
     role = Roles(nodes, names)
     changed = [leaf for leaf in nodes if leaf.op is None and role(leaf) == "parameter"]

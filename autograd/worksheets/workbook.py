@@ -16,7 +16,7 @@ from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.text import visible
 from autograd.worksheets.parts import Step
-from autograd.worksheets.plain import PHASES, blank_rows, rows_of
+from autograd.worksheets.plain import blank_rows, how, rows_of
 from autograd.worksheets.sheet import MASKED, Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
@@ -67,15 +67,13 @@ class _Writer:
         self._line("Name", self.bold)
         self.page.write_blank(self.row - 1, 2, None, self.box)
         self.cells["name"] = _cell(self.row - 1, 2)
-        self._line(f"Fill in the white boxes: {self.sheet.digits} significant digits.", self.muted)
+        self._line(f"Fill in the white boxes. {self.sheet.task}", self.muted)
         self._givens()
-        phase = ""
-        for step in self.sheet.steps:
-            if step.phase != phase:
-                phase = step.phase
-                self.row += 1
-                self._line(PHASES[phase][0], self.large)
-            self._step(step)
+        for title, steps in self.sheet.sections:
+            self.row += 1
+            self._line(title, self.large)
+            for step in steps:
+                self._step(step)
         self.page.set_column(0, 0, 5)
         self.page.set_column(1, WIDEST, 10)
         self.page.hide_gridlines(2)
@@ -111,9 +109,10 @@ class _Writer:
     def _step(self, step: Step) -> None:
         self.row += 1
         self._line(f"{step.number}. {step.title}", self.bold)
+        if step.says:
+            self._line(step.says, self.muted, 1)
         for part in step.parts:
-            how = f" = {part.symbols}" if self.sheet.hints and part.symbols else ""
-            self._line(f"{part.label}{how}", self.muted, 1)
+            self._line(how(self.sheet, part), self.muted, 1)
             for row in blank_rows(part):
                 for column, blank in enumerate(row, start=1):
                     if blank is None:
@@ -135,10 +134,10 @@ class _Writer:
         self._mirror(1, "name", "")
         for row, blank in enumerate(self.sheet.blanks, start=2):
             self.list.write_number(row, 0, blank.part.step.number)
-            self.list.write_string(row, 1, _text(blank.id))
+            self.list.write_string(row, 1, _text(self.sheet.called(blank.id)))
             self._mirror(row, blank.id, blank.answer if self.answers else "")
             self.list.write_string(row, 3, _text(blank.what))
-            self.list.write_string(row, 4, _text(blank.formula if self.sheet.hints and blank.operands else ""))
+            self.list.write_string(row, 4, _text(self.sheet.formula_of(blank) if blank.operands else ""))
             for column, label in enumerate(self.sheet.labels.values(), start=5):
                 self.list.write_string(row, column, _text(label))
         self.list.set_column(1, 2, 18)

@@ -95,9 +95,9 @@ const marking = (() => {
         passOn(blank);
         return entry(MISSING, answer, { problem: answer.problem ?? "" });
       }
-      const unit = unitThatCounts(answer, isZero(blank.key) ? blank.part.size : blank.key, blank.part.size);
+      const unit = unitThatCounts(blank.part, answer, isZero(blank.key) ? blank.part.size : blank.key);
       const distance = magnitude(subtract(answer.value, blank.key));
-      const isRight = compare(distance, max(unit, multiply(decimalUnit(answer), HALF))) <= 0;
+      const isRight = compare(distance, max(unit, multiply(decimalUnit(blank, answer), HALF))) <= 0;
       const found = isRight ? entry(RIGHT, answer, { note: roundingNote(answer, blank, distance, unit), credit: 1 })
         : fromOwnNumbers(blank, answer);
       remember(blank, answer, unit, found.verdict);
@@ -114,8 +114,8 @@ const marking = (() => {
         if (!(error instanceof CannotJudge)) throw error;
         return entry(WRONG, answer, { used, note: filled(notes.cannot, rules.reasons[error.message]) });
       }
-      const about = middle(cut), unit = unitThatCounts(answer, isZero(about) ? size(cut) : about, blank.part.size);
-      const coarse = decimalUnit(answer), half = multiply(coarse, HALF);
+      const about = middle(cut), unit = unitThatCounts(blank.part, answer, isZero(about) ? size(cut) : about);
+      const coarse = decimalUnit(blank, answer), half = multiply(coarse, HALF);
       const allowed = max(unit, half);
       if (!contains(wider(cut, allowed), answer.value) || !fitsConstants(blank, answer.value, allowed)) {
         return entry(WRONG, answer, { used, note: tooShort(answer, blank) });
@@ -161,15 +161,15 @@ const marking = (() => {
 
     // --- precision
 
-    function asked(value) {                  // the unit of the last digit that the sheet asks for
-      return ten(adjusted(value) - sheet.digits + 1);
+    function asked(value, decimals = null) {  // the unit of the last digit that the sheet, or this step, asks for
+      return ten(decimals === null ? adjusted(value) - sheet.digits + 1 : -decimals);
     }
-    function unitThatCounts(answer, value, largest) {
-      const wanted = asked(!isZero(value) ? value : !isZero(largest) ? largest : whole(1));
+    function unitThatCounts(part, answer, value) {
+      const largest = part.size, wanted = asked(!isZero(value) ? value : !isZero(largest) ? largest : whole(1), part.decimals);
       return max(min(answer.unit, wanted), multiply(largest, NOISE));
     }
-    function decimalUnit({ value, unit }) {  // of a number rounded to decimals, as many as digits are asked for
-      return isZero(value) ? ZERO : min(unit, ten(-sheet.digits));
+    function decimalUnit(blank, { value, unit }) {  // of a number rounded to decimals, as many as digits are asked for
+      return isZero(value) || blank.part.decimals !== null ? ZERO : min(unit, ten(-sheet.digits));
     }
     function remember(blank, answer, unit, verdict) {   // what later lines are computed from: the number as written
       const { value } = answer;
@@ -179,9 +179,9 @@ const marking = (() => {
       }
       if (!isZero(value)) {
         const isNear = compare(magnitude(subtract(value, blank.key)), unit) <= 0;
-        unit = max(min(answer.unit, asked(value)), isNear ? unit : ZERO);
+        unit = max(min(answer.unit, asked(value, blank.part.decimals)), isNear ? unit : ZERO);
       }
-      const rounding = verdict === WRONG ? ZERO : multiply(decimalUnit(answer), HALF);
+      const rounding = verdict === WRONG ? ZERO : multiply(decimalUnit(blank, answer), HALF);
       narrow[blank.place] = wider(exactly(value), max(multiply(unit, HALF), rounding));
       wide[blank.place] = wider(exactly(value), max(unit, rounding));
     }
@@ -197,7 +197,7 @@ const marking = (() => {
     }
     function roundingNote(answer, blank, distance, unit) {
       if (compare(distance, multiply(unit, HALF)) <= 0) return "";
-      if (compare(distance, multiply(decimalUnit(answer), HALF)) <= 0) return filled(notes.decimals, sheet.digits);
+      if (compare(distance, multiply(decimalUnit(blank, answer), HALF)) <= 0) return filled(notes.decimals, sheet.digits);
       if (isRounded(answer, blank, unit)) return "";
       return notes[compare(magnitude(answer.value), magnitude(blank.key)) < 0 ? "cut off" : "too large"];
     }
@@ -210,10 +210,13 @@ const marking = (() => {
       }
     }
     function tooShort(answer, blank) {       // right, if the digits it shows were all that was asked for?
-      if (isZero(blank.key) || compare(answer.unit, asked(blank.key)) <= 0) return "";
+      if (isZero(blank.key) || compare(answer.unit, asked(blank.key, blank.part.decimals)) <= 0) return "";
       const distance = magnitude(subtract(answer.value, blank.key));
       const most = min(multiply(answer.unit, HALF), multiply(magnitude(blank.key), NEARBY));
-      return compare(distance, most) <= 0 ? filled(notes["too short"], sheet.digits) : "";
+      return compare(distance, most) <= 0 ? tooShortNote(blank) : "";
+    }
+    function tooShortNote({ part: { decimals } }) {
+      return filled(notes["too short"], decimals === null ? sheet.digits : `${decimals} decimal${decimals === 1 ? "" : "s"}`);
     }
 
     // --- slips: slips.py finds the alternative lines, this computes them
@@ -221,7 +224,7 @@ const marking = (() => {
     function explain(blank) {
       const answer = given.get(blank.id), { names, copied } = slipsOf(blank, answer);
       if (!names.length) {
-        return entries.get(blank.id).note === filled(notes["too short"], sheet.digits) ? null : { name: rules.unknown[0], teaches: rules.unknown[1], names };
+        return entries.get(blank.id).note === tooShortNote(blank) ? null : { name: rules.unknown[0], teaches: rules.unknown[1], names };
       }
       const wrote = copied ? filled(rules.copied, copied) : "";
       if (names.length > 1) return { name: `${rules.several}${names.join("; ")}`, teaches: wrote + rules.which, names };
@@ -230,8 +233,8 @@ const marking = (() => {
     function slipsOf(blank, answer) {
       const found = new Map(), { value } = answer;     // names, and whether an op's block lists the slip
       let copied = "";
-      const unit = unitThatCounts(answer, isZero(value) ? blank.part.size : value, blank.part.size);
-      const tolerance = max(unit, multiply(decimalUnit(answer), HALF));
+      const unit = unitThatCounts(blank.part, answer, isZero(value) ? blank.part.size : value);
+      const tolerance = max(unit, multiply(decimalUnit(blank, answer), HALF));
       for (const [slip, formula] of blank.slips) {
         const interval = sharp(formula);
         if (!interval || !contains(wider(interval, tolerance), value)) continue;
