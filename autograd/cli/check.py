@@ -254,7 +254,8 @@ def tasks_of_layers() -> list[Task]:
     import nn
 
     exported = [getattr(nn, name) for name in nn.__all__]
-    layers = [x for x in exported if inspect.isclass(x) and issubclass(x, nn.Module) and x is not nn.Module]
+    holders = (nn.Module, nn.ModuleDict, nn.ModuleList)  # which compute nothing themselves
+    layers = [x for x in exported if inspect.isclass(x) and issubclass(x, nn.Module) and x not in holders]
     recipes = layer_recipes()
     unknown = [layer.__name__ for layer in layers if layer.__name__ not in recipes]
     if unknown:
@@ -263,38 +264,52 @@ def tasks_of_layers() -> list[Task]:
 
 
 def layer_recipes() -> dict[str, tuple[Callable[[], Any], Any]]:
-    """For each layer: how to make a small one, and an input for it."""
+    """For each layer: how to make a small one, and its inputs."""
     import numpy as np
 
     import nn
 
     rng = np.random.default_rng(0)
     rows, ids = rng.normal(size=(3, 4)), np.array([[1, 0, 3], [2, 2, 0]])
+    signals, images = rng.normal(size=(2, 4, 6)), rng.normal(size=(2, 4, 4, 4))
+    chances = (rng.uniform(0.1, 0.9, (3, 4)), rng.uniform(0.1, 0.9, (3, 4)))
+    plain = ("ELU", "Flatten", "GELU", "Hardtanh", "Identity", "LeakyReLU", "LogSigmoid", "LogSoftmax", "ReLU", "SiLU",
+             "Sigmoid", "Softmax", "Softplus", "Tanh", "RotaryPositions")  # fmt: skip
+    losses = ("BCELoss", "BCEWithLogitsLoss", "HuberLoss", "KLDivLoss", "L1Loss", "MSELoss", "SmoothL1Loss")
+    recurrent = ("GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNCell")
     return {
-        "Dropout": (lambda: nn.Dropout(0.0), rows),
-        "Embedding": (lambda: nn.Embedding(4, 3, rng=0), ids),
-        "FeedForward": (lambda: nn.FeedForward(4, 5, activation="swiglu", rng=0), rows),
-        "GPT": (lambda: nn.GPT(5, 4, 4, 2, 1, rng=0), ids),
-        "Layer": (lambda: nn.Layer(4, 3, nonlin=False, rng=0), list(rows[0])),
-        "LayerNorm": (lambda: nn.LayerNorm(4), rows),
-        "LearnedPositions": (lambda: nn.LearnedPositions(5, 4, rng=0), rows),
-        "Linear": (lambda: nn.Linear(4, 2, rng=0), rows),
-        "MLP": (lambda: nn.MLP(4, [5, 1], rng=0), list(rows[0])),
-        "MultiHeadAttention": (lambda: nn.MultiHeadAttention(4, 2, causal=True, rng=0), rows),
-        "Neuron": (lambda: nn.Neuron(4, nonlin=False, rng=0), list(rows[0])),
-        "RMSNorm": (lambda: nn.RMSNorm(4), rows),
-        "RotaryPositions": (lambda: nn.RotaryPositions(), rows),
-        "Sequential": (lambda: nn.Sequential(nn.Linear(4, 3, rng=0), nn.functional.tanh, nn.Linear(3, 2, rng=1)), rows),
-        "SinusoidalPositions": (lambda: nn.SinusoidalPositions(4), rows),
-        "TransformerBlock": (lambda: nn.TransformerBlock(4, 2, activation="gelu", rng=0), rows),
+        **{name: (getattr(nn, name), (rows,)) for name in plain},
+        **{name: (getattr(nn, name), chances) for name in losses},
+        **{name: (getattr(nn, name), (rows, np.array([1, 0, 3]))) for name in ("CrossEntropyLoss", "NLLLoss")},
+        **{name: (partial(getattr(nn, name), 4, 3, rng=0), (rows,)) for name in recurrent},
+        **{f"{name}{n}d": (partial(getattr(nn, f"{name}{n}d"), size), (x,)) for n, x in ((1, signals), (2, images))
+           for name, size in (("AdaptiveAvgPool", 2), ("AvgPool", 2), ("MaxPool", 2), ("BatchNorm", 4))},
+        **{f"{name}{n}d": (partial(getattr(nn, f"{name}{n}d"), 4, 2, 3, rng=0), (x,))
+           for n, x in ((1, signals), (2, images)) for name in ("Conv", "ConvTranspose")},
+        "Dropout": (lambda: nn.Dropout(0.0), (rows,)),
+        "Embedding": (lambda: nn.Embedding(4, 3, rng=0), (ids,)),
+        "FeedForward": (lambda: nn.FeedForward(4, 5, activation="swiglu", rng=0), (rows,)),
+        "GPT": (lambda: nn.GPT(5, 4, 4, 2, 1, rng=0), (ids,)),
+        "GroupNorm": (lambda: nn.GroupNorm(2, 4), (signals,)),
+        "Layer": (lambda: nn.Layer(4, 3, nonlin=False, rng=0), (list(rows[0]),)),
+        "LayerNorm": (lambda: nn.LayerNorm(4), (rows,)),
+        "LearnedPositions": (lambda: nn.LearnedPositions(5, 4, rng=0), (rows,)),
+        "Linear": (lambda: nn.Linear(4, 2, rng=0), (rows,)),
+        "MLP": (lambda: nn.MLP(4, [5, 1], rng=0), (list(rows[0]),)),
+        "MultiHeadAttention": (lambda: nn.MultiHeadAttention(4, 2, causal=True, rng=0), (rows,)),
+        "Neuron": (lambda: nn.Neuron(4, nonlin=False, rng=0), (list(rows[0]),)),
+        "RMSNorm": (lambda: nn.RMSNorm(4), (rows,)),
+        "Sequential": (lambda: nn.Sequential(nn.Linear(4, 3, rng=0), nn.Tanh(), nn.Linear(3, 2, rng=1)), (rows,)),
+        "SinusoidalPositions": (lambda: nn.SinusoidalPositions(4), (rows,)),
+        "TransformerBlock": (lambda: nn.TransformerBlock(4, 2, activation="gelu", rng=0), (rows,)),
     }
 
 
-def _on_its_input(make: Callable[[], Any], x: Any) -> list[Case]:
+def _on_its_input(make: Callable[[], Any], inputs: tuple[Any, ...]) -> list[Case]:
     layer = make()
 
-    def forward(x: Any, parameters: Any) -> Any:  # the layer reaches its parameters by itself
-        return layer(x)
+    def forward(inputs: Any, parameters: Any) -> Any:  # the layer reaches its parameters by itself
+        return layer(*inputs)
 
     forward.__name__ = type(layer).__name__
-    return [(forward, (x, dict(layer.named_parameters())))]
+    return [(forward, (inputs, dict(layer.named_parameters())))]
