@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .errors import BackwardError, DataError
+from .errors import BackwardError, DataError, counted
 from .op import OPS, Op, template
 from .plain import copy_array
 from .samples import Sample
 
 __all__ = ["custom_op"]
+
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def custom_op(
@@ -47,9 +49,8 @@ def custom_op(
     if known is not None and not getattr(known, "custom", False):
         raise DataError(f"{name} is an op of the table already; choose another name")
     inputs, settings = _parameters(name, forward)
-    _check_rule(name, vjp, inputs)
     op = Op(
-        name, reads, forward=_real(name, forward), vjp=_checked(name, vjp),
+        name, reads, forward=_real(name, forward), vjp=_checked(name, vjp, _signature(name, vjp, inputs)),
         normalize=_normalize(name, inputs, settings) if settings else None,
         samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
     )  # fmt: skip
@@ -65,34 +66,45 @@ def custom_op(
     return op
 
 
-def _parameters(name: str, forward: Callable[..., Any]) -> tuple[int | None, dict[str, Any]]:
-    """How many inputs forward takes (None: any number), and its keyword-only settings with their defaults."""
+def _parameters(name: str, forward: Callable[..., Any]) -> tuple[list[str] | None, dict[str, Any]]:
+    """The inputs that forward takes (None: any number), and its keyword-only settings with their defaults."""
     if isinstance(forward, np.ufunc):
-        return forward.nin, {}  # its signature also has `out`, `where` and others that are no inputs
+        return ["x", "y", "z"][: forward.nin], {}  # its signature also has `out`, `where` and others that are no inputs
     try:
         parameters = inspect.signature(forward).parameters.values()
     except (TypeError, ValueError):  # a function written in C may not say
         return None, {}
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p.name for p in parameters if p.kind in POSITIONAL]
     settings = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         raise DataError(f"{name}: forward names its settings one by one, as `*, axis=-1`; it cannot take **settings")
-    return None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else len(positional), settings
+    return None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else positional, settings
 
 
-def _check_rule(name: str, vjp: Callable[..., Any], inputs: int | None) -> None:
-    """The rule takes g, out and then as many inputs as forward."""
-    if not hasattr(vjp, "__code__"):
+def _signature(name: str, vjp: Callable[..., Any], inputs: list[str] | None) -> inspect.Signature:
+    """The rule's own: g, out and then as many inputs as forward, whatever it calls them."""
+    if not callable(vjp) or isinstance(vjp, np.ufunc):
         raise DataError(f"{name}: vjp is a Python function (g, out, *inputs); got {vjp!r:.60}. Wrap it in a lambda")
-    code = vjp.__code__
-    if code.co_flags & inspect.CO_VARARGS:
-        return
-    if inputs is not None and code.co_argcount != inputs + 2:
-        names = ", ".join(code.co_varnames[: code.co_argcount])
+    whole = inspect.signature(vjp, follow_wrapped=False)
+    parameters = list(whole.parameters.values())
+    positional = [p for p in parameters if p.kind in POSITIONAL]
+    if inputs is None:
+        return whole
+    needed, most = sum(p.default is p.empty for p in positional), len(positional)
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        most = max(most, len(inputs) + 2)
+    if not needed <= len(inputs) + 2 <= most:
+        got = ", ".join(p.name for p in positional)
         raise DataError(
-            f"{name}: forward takes {inputs} input{'s' * (inputs != 1)}, so the rule is vjp(g, out, and these); "
-            f"got vjp({names})"
+            f"{name}: forward takes {counted(len(inputs), 'input')}, so the rule is vjp(g, out, and these); got "
+            f"vjp({got})"
         )
+    names = [p.name for p in positional][: len(inputs) + 2]
+    names += ["g", "out", *inputs][len(names) :]
+    if len(set(names)) < len(names):  # such as vjp(x, *others), for an input that forward calls x
+        names = ["g", "out", *inputs] if not {"g", "out"} & {*inputs} else ["g_", "out_", *inputs]
+    return inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+                             + [p for p in parameters if p.kind is p.KEYWORD_ONLY])  # fmt: skip
 
 
 def _check_reading(op: Op, settings: Iterable[str]) -> None:
@@ -128,7 +140,7 @@ def _real(name: str, forward: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+def _checked(name: str, vjp: Callable[..., Any], signature: inspect.Signature) -> Callable[..., tuple[Any, ...]]:
     """The rule on arrays that it may edit (others hold the same), with a check of its result: a tuple, one gradient per
     input, each of real numbers in a shape that fits.
     """
@@ -156,6 +168,7 @@ def _checked(name: str, vjp: Callable[..., Any]) -> Callable[..., tuple[Any, ...
                 )
         return grads
 
+    rule.__signature__ = signature  # type: ignore[attr-defined]
     return rule
 
 
@@ -172,7 +185,7 @@ def _fits(gradient: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 def _normalize(
-    name: str, inputs: int | None, defaults: dict[str, Any]
+    name: str, inputs: list[str] | None, defaults: dict[str, Any]
 ) -> Callable[..., tuple[tuple[Any, ...], dict[str, Any]]]:
     """The function that splits a call into inputs and settings."""
 
@@ -184,8 +197,8 @@ def _normalize(
         missing = [key for key, value in chosen.items() if value is inspect.Parameter.empty]
         if missing:
             raise TypeError(f"{name}() needs {', '.join(f'{m}=' for m in missing)}")
-        if inputs is not None and len(args) != inputs:
-            raise TypeError(f"{name}() takes {inputs} input{'s' * (inputs != 1)}; got {len(args)}")
+        if inputs is not None and len(args) != len(inputs):
+            raise TypeError(f"{name}() takes {counted(len(inputs), 'input')}; got {len(args)}")
         return args, chosen
 
     return normalize

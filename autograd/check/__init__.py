@@ -4,7 +4,8 @@ api.py          check_grads, assert_grads, check_formula, check_layer: how a che
 options.py      what a check may be asked for
 inputs.py       where a function says that it is to be checked
 subject.py      the function under check: its inputs, one run, the engine's gradients; plain functions
-formula.py      the gradients of the user's own formulas and layers
+formula.py      a gradient that the user derived
+layers.py       layers with forward and backward
 trust.py        whether a replay or a second call gives the same numbers, and whether rules are linear
 breakpoints.py  where the recorded run bends or jumps; the same run with its choices kept
 probe.py        how much the weighted sum of the results changes

@@ -14,7 +14,8 @@ from ..errors import GradientError
 from ..tree import flatten, unflatten
 from .breakpoints import frozen, ties
 from .differences import FEW, Lines
-from .formula import FormulaSubject, LayerSubject
+from .formula import FormulaSubject
+from .layers import LayerSubject
 from .options import DEFAULT, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
 from .probe import EPS64, Probe
 from .report import Part, Report

@@ -294,6 +294,17 @@ class PlainSubject(Subject):
     """
 
     carrier: Callable[[Any], Any] | None = None
+    tensors = False  # whether the inputs were given as tensors of torch
+
+    def _take(self, args: Sequence[Any]) -> None:
+        given, structure = flatten(list(args))
+        torch = sys.modules.get("torch")
+        self.tensors = torch is not None and any(isinstance(x, torch.Tensor) for x in given)
+        super()._take(unflatten(structure, [x if isinstance(x, Value) else plain_result(x) for x in given]))
+
+    def carriers(self) -> list[Callable[[Any], Any]]:
+        """The forms in which the function may expect its inputs, the likeliest first."""
+        return list(carriers())[self.tensors :]
 
     def jittered(self, cotangents: Sequence[Any], rng: np.random.Generator) -> list[Any] | None:
         return None  # nothing was recorded
@@ -302,8 +313,9 @@ class PlainSubject(Subject):
         return self.gradients(cotangents)
 
     def _record(self) -> None:
+        ways, arguments = (*self.carriers(), as_value), self.arguments(self.plain_leaves())
         self.carrier, (self.outs, self.out_structure) = first_that_works(
-            lambda carrier: flatten(self._called(carrier)), (*carriers(), as_value), self.arguments(self.plain_leaves())
+            lambda carrier: flatten(self._called(carrier)), ways, arguments
         )
         self.outs = [plain_result(out) for out in self.outs]
         self.results = [real_array(out) for out in self.outs]

@@ -151,7 +151,9 @@ class _Judge:
         verdict = np.where(np.isnan(g) | (np.isinf(g) & np.isfinite(slope) & ~found.edge), WRONG, verdict)
         j.slope[some], j.error[some], j.verdict[some] = slope, bound, verdict
         for i in np.flatnonzero(kink | found.edge):
-            j.sides[int(some[i])] = float(found.left[i]), float(found.right[i])
+            left, right = j.sides[int(some[i])] = float(found.left[i]), float(found.right[i])
+            if verdict[i] == KINK:
+                j.slope[some[i]] = left / 2 + right / 2
         self.edge = self.edge or bool(found.edge.any())
         return ~((verdict == PASS) & known) & ~np.isnan(g)
 
@@ -278,12 +280,10 @@ class _Judge:
         most = max(2, min(order.size, SINGLE if exact.by_ops else int(SECONDS / exact.each / 2)))
         for i in order[:most].tolist():
             found = exact.entry(int(j.places[i]))
-            if not math.isfinite(found.slope):
-                continue
             if found.kink:
                 j.sides[i] = found.left, found.right
                 j.slope[i], j.error[i], j.verdict[i] = found.slope, 0.0, KINK
-            else:
+            elif math.isfinite(found.slope):
                 self._settle(np.array([i]), found)
 
     def _settle(self, some: Array, found: Sides) -> None:

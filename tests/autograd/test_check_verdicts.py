@@ -298,6 +298,25 @@ def test_plain_functions_are_taken_as_they_are(name):
     assert check_formula(f, lambda x: 1.0001 * np.asarray(gradient(x)), x).verdict == "wrong"
 
 
+def test_gradients_in_a_dict_belong_to_their_keys():
+    point = {"w": draw(3), "b": draw(3)}
+    assert check_formula(lambda p: (p["w"] ** 2).sum() + 3 * p["b"].sum(),
+                         lambda p: {"b": 3 * np.ones(3), "w": 2 * p["w"]}, point).ok  # fmt: skip
+
+
+def test_a_jump_has_no_slope_between():
+    (entry,) = check_formula(np.floor, lambda x: 0.0, 2.0).entries
+    assert (entry.verdict, entry.difference) == ("kink", np.inf)
+
+
+@pytest.mark.slow
+def test_tensors_and_jax_arrays_are_inputs():
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    x = torch.tensor([0.5, -1.2, 2.0], dtype=torch.float64, requires_grad=True)
+    assert check_formula(lambda x: x.std(), lambda x: (x - x.mean()) / (2 * x.std()), x).ok
+    assert check_formula(lambda x: jax.numpy.sin(x).sum(), jax.numpy.cos, jax.numpy.ones(3)).ok
+
+
 def test_a_passing_formula_says_nothing_of_the_engine():
     assert not check_formula(lambda x: (x.astype(int) * 0.0 + x**2).sum(), lambda x: 2 * x, draw(4)).notes
 
@@ -374,6 +393,121 @@ def test_layers_and_their_arrays_are_checked():
         np.testing.assert_array_equal(layer.params[name], array)
     with pytest.raises(TypeError, match="forward\\(x\\) and backward\\(dout\\)"):
         check_layer(object(), x)
+
+
+class Adds:
+    """Its gradients accumulate, as a framework's do."""
+
+    def __init__(self):
+        self.w, self.dw = draw(3), np.zeros(3)
+
+    def __call__(self, x):
+        self.x = x
+        return x * self.w
+
+    def backward(self, dout):
+        self.dw += (dout * self.x).sum(axis=0)
+        return dout * self.w
+
+
+class Parameter:
+    def __init__(self, data):
+        self.data, self.grad = data, np.zeros_like(data)
+
+
+class Holds(Scaled):
+    """Its array is in an object, beside its gradient."""
+
+    def __init__(self, spoil):
+        self.p, self.spoil = Parameter(draw(3)), spoil
+
+    w = property(lambda self: self.p.data)
+
+    def backward(self, dout):
+        self.p.grad = self.spoil * (dout * self.x).sum(axis=0)
+        return dout * self.w
+
+
+class Listed(Holds):
+    """Its arrays are in a list, and their gradients in another."""
+
+    def __init__(self, spoil):
+        self.params, self.grads, self.spoil = [draw(3)], [None], spoil
+
+    w = property(lambda self: self.params[0])
+
+    def backward(self, dout):
+        self.grads[0] = self.spoil * (dout * self.x).sum(axis=0)
+        return dout * self.w
+
+
+class Returned(Holds):
+    """It returns the gradients of its arrays by name."""
+
+    def backward(self, dout):
+        return dout * self.w, {"p": self.spoil * (dout * self.x).sum(axis=0)}
+
+
+class Net:
+    def __init__(self, *layers):
+        self.layers = list(layers)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x) if callable(layer) else layer.forward(x)
+        return x
+
+    def backward(self, dout):
+        for layer in reversed(self.layers):
+            dout = layer.backward(dout)
+        return dout
+
+
+@pytest.mark.parametrize("make, name", [
+    (Holds, "p"), (Listed, "params[0]"), (lambda s: Net(Adds(), Holds(s)), "layers[1].p"), (Returned, "p"),
+])  # fmt: skip
+def test_the_arrays_of_a_layer_are_found_wherever_they_are(make, name):
+    assert check_layer(make(1.0), draw(4, 3)).ok
+    report = check_layer(make(1.01), draw(4, 3))
+    assert report.verdict == "wrong" and {e.input for e in report.failures} == {name}
+
+
+def test_an_array_without_a_gradient_is_named():
+    class Forgets(Scaled):
+        def backward(self, dout):
+            return dout * self.w
+
+    report = check_layer(Forgets(), draw(4, 3))
+    assert report.ok and "w moves the result, but backward leaves no gradient for it" in str(report)
+
+
+def test_forms_of_forward_and_backward():
+    class Loss:
+        def forward(self, x, target):
+            self.d = x - target
+            return (self.d**2).mean()
+
+        def backward(self):
+            return 2 * self.d / self.d.size
+
+    report = check_layer(Loss(), draw(4, 3), draw(4, 3))
+    assert report.ok and "no gradient for target, which stayed fixed" in str(report)
+
+    class Two:
+        def forward(self, x):
+            self.x = x
+            return x**2, x**3
+
+        def backward(self, d, e):
+            return 2 * d * self.x + 3 * e * self.x**2
+
+    assert check_layer(Two(), draw(3)).ok and check_layer(Adds(), draw(4, 3)).ok
+    by_name = (lambda x, w: (x * w, (x, w)), lambda d, c: {"w": (d * c[0]).sum(0), "x": d * c[1]})
+    assert check_layer(by_name, draw(4, 3), draw(3)).ok
+    assert check_layer((lambda x: 3 * x, lambda d: 3 * d), draw(3)).ok
+    assert check_layer((lambda x, p: (x * p, p), lambda d, p: d * p), draw(3), 0.5).ok
+    with pytest.raises(TypeError, match=r"give an object, Scaled"):
+        check_layer(Scaled, draw(3))
 
 
 def test_a_course_s_pair_of_functions():

@@ -1,6 +1,7 @@
 """custom_op: an op of one's own in one block, drawn, printed, checked and differentiated like those of the table."""
 
 import copy
+import functools
 import math
 import pickle
 
@@ -49,6 +50,27 @@ def test_a_rule_may_call_its_parameters_anything():
     assert grad(of_g, wrt=(0, 1))(3.0, 5.0) == (5.0, 3.0)
     assert [str(e) for e in rule(of_g)] == ["grad * out", "grad * g"]
     assert [str(e) for e in rule(of_g(Value(3.0, name="a"), Value(5.0, name="b")))] == ["g * b", "g * a"]
+
+
+class Rule:
+    def __call__(self, dout, out, x):
+        return (2 * dout * x,)
+
+    method = __call__
+
+
+def with_factor(g, out, x, factor=2):
+    return (factor * g * x,)
+
+
+@pytest.mark.parametrize("vjp", [
+    lambda *given: (2 * given[0] * given[2],), lambda x, y, g: (2 * x * g,), Rule(), Rule().method, with_factor,
+    functools.partial(with_factor, factor=2), functools.wraps(with_factor)(lambda *given: with_factor(*given)),
+])  # fmt: skip
+def test_a_rule_may_be_any_callable_with_any_names(vjp):
+    square = custom_op("square", forward=lambda g: g * g, vjp=vjp)
+    assert_grads(square, np.array([1.0, 2.0]), order=2)
+    assert grad(square)(3.0) == 6.0
 
 
 def test_samples_check_it_when_it_is_made():
