@@ -70,7 +70,6 @@ class Digits:
         self._exact: dict[tuple[Any, Notation], bool] = {}  # whether these are all its digits
         self._widths: dict[tuple[Any, Notation], int] = {}  # how wide they are
         self._held: dict[tuple[Any, ...], bool] = {}  # whether a line is confirmed in some notations
-        self._has_constants = any(isinstance(key, float) for key in self.values)
         groups = [*((column, True) for column in columns), *((summed(line), False) for line in self.lines)]
         self.groups = [([quantity(e) for e in group if quantity(e) in self.values], column) for group, column in groups]
         self._in_ledgers = {quantity(e) for line in sums for e in (line.result, *line.quantities)}
@@ -120,12 +119,11 @@ class Digits:
 
     def by_hand(self, line: Line) -> Any:
         """The result of a line, computed with the numbers as they are printed."""
-        formula = line.formula.replaced(self._constant) if self._has_constants else line.formula
-        return formula.run(self.printed)
+        return line.formula.replaced(self._constant).run(self.printed)
 
     def _constant(self, e: Expr) -> Expr | None:
-        if e.op is None and not e.name and isinstance(e.value, float) and e.value in self.notations:
-            return Expr.number(as_printed(e.value, written=self.notations[e.value]))
+        if e.op is None and not e.name and isinstance(e.value, float):
+            return Expr.number(as_printed(e.value, written=self.notations.get(e.value) or notation(e.value)))
         return None
 
     def confirms(self, line: Line) -> bool:

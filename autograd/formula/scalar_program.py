@@ -69,6 +69,12 @@ def scalar_program(root: Value, *, backward: bool = True, grad: Any = None, name
     builder.write(walk, backward)
     values = {node: entries.array for node, entries in builder.values.items()}
     gradients = {node: entries.array for node, entries in builder.slopes.items()}
+    for whole, parts in walk.parts.items():  # of packed weights, such as those of q, k and v
+        values[whole], gradients[whole] = np.empty((2, *whole.shape), object)
+        for index, part in parts:
+            values[whole][index] = values[part]
+            if part in gradients:
+                gradients[whole][index] = gradients[part]
     return Program(root, builder.words.top, builder.words, builder.inputs, builder.tables, values, gradients)
 
 

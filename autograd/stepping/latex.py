@@ -87,7 +87,7 @@ def _contribution(contribution: Contribution, symbols: Latex) -> Iterator[str]:
 def _running_sum(contribution: Contribution) -> Iterator[str]:
     """The total so far: how it comes about, in as many rows as it takes."""
     step, line = contribution.step, contribution.sum_line
-    if line is None or contribution.previous is None:
+    if line is None or contribution.previous is None or not line.is_shown:  # of windows the digits do not add up
         yield rf"&\to {_number(step, contribution.summed)}"
     elif step.shows_arithmetic(line) and _widths(step, line)[0] > WIDEST:
         yield rf"&\to {_number(step, contribution.previous.summed)}"

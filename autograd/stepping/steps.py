@@ -323,7 +323,7 @@ class Step:
         node = whole if whole.node is None else whole.node
         entry = Line(Expr("entry", number, node=node, is_gradient=whole.is_gradient), line.entries[index])
         digits = self.digits
-        if not digits.confirms(line):  # a whole table may be too wide; each entry is then a quantity of its own
+        if not (digits.confirms(line) and digits.confirms(entry)):  # each entry is then a quantity of its own
             own: dict[str, Expr] = {}
             entry.formula = entry.formula.replaced(
                 lambda e: own.setdefault(e.name, Expr(e.name, e.value, is_gradient=e.is_gradient)) if e.name else None

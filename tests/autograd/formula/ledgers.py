@@ -84,7 +84,7 @@ def in_notebook(stepper):
 
 def in_latex(stepper):
     r"""In LaTeX: `\to 2+ 3 = 5`, in one row or several."""
-    text = stepper.latex().replace("\\\\\n", " ")
+    text = re.sub(r"_{\\text{[^}]*}}", "", stepper.latex().replace("\\\\\n", " "))  # a window says which part it is
     text = re.sub(r"\\begin{bmatrix} (.*?) \\end{bmatrix}", _bmatrix, text)
     text = re.sub(r" \\times 10\^{(-?\d+)}", lambda power: "×10" + power[1].translate(SUPERSCRIPTS), text)
     for old, new in IN_LATEX:
@@ -146,26 +146,25 @@ class _Ledgers(HTMLParser):
             self._write(", ")
         elif tag == "sup" and self._in_cell:
             self._raised = True
-        elif tag == "th" or "hg-foot" in (attributes.get("class") or ""):
-            self._beside = tag  # the places of a window's rows and columns, and which these are of how many
+        elif "hg-foot" in (attributes.get("class") or "") and self._in_cell:
+            self.ledgers[-1].pop()  # a window: its numbers have four digits each, and no sum is claimed
+            self.ledgers[-1].append([])
+            self._hidden = True
 
     _raised = False
-    _beside = ""
 
     def handle_endtag(self, tag):
         if tag == "table" and self._open and not self._open.pop() and self._in_cell:
             self._write("]")
         elif tag == "sup":
             self._raised = False
-        elif tag == self._beside:
-            self._beside = ""
 
     @property
     def _in_cell(self):
         return any(self._open) and not self._hidden and bool(self.ledgers[-1]) and bool(self.ledgers[-1][-1])
 
     def handle_data(self, text):
-        if self._in_cell and not self._beside:
+        if self._in_cell:
             self._write(text.replace("−", "⁻").translate(SUPERSCRIPTS) if self._raised else text)
 
     def _write(self, text):

@@ -288,7 +288,8 @@ const lines = (() => {
         result: own, uses: entry.uses.map(key), code: entry.code,
         terms: entry.terms.length ? [...entry.terms.map(key), own] : [],
       };
-      const search = line.shown && this.confirms(line) ? new Shared(this, scalar) : new digits.Digits(this.page, this.registers, [scalar]);
+      const shared = line.shown && this.confirms(line) ? new Shared(this, scalar) : null;
+      const search = shared?.confirms(scalar) ? shared : new digits.Digits(this.page, this.registers, [scalar]);
       if (!search.confirms(scalar)) return { left: [], sign: "=", result };
       const left = filled(this.page, this.registers, entry.pieces, (one, at) => search.notations.get(`${one}.${at}`));
       return { left, sign: search.sign(scalar), result: { ...result, how: search.notations.get(scalar.result) } };
