@@ -184,7 +184,7 @@ class ArrayLike:
                 f"np.{ufunc.__name__} cannot write a Value into an array (`array -= v` does): its gradient would be "
                 "lost silently. Write `array = array - v`, or use v.data."
             )
-        return answer(*(x if isinstance(x, ArrayLike) else as_operand(x) for x in inputs), **kwargs)
+        return answer(*(x if hasattr(x, "__apply__") else as_operand(x) for x in inputs), **kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """`np.sum(v, axis=0)`, `np.concatenate([...])`: NumPy's functions become ops of the same meaning."""

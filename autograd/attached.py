@@ -132,7 +132,7 @@ class Node:
 
     def __copy__(self) -> Any:
         """A leaf's copy is a new leaf; a result's copy is another node with the same parents."""
-        if (traced := _exit(self, "copy")) is not None:
+        if self.op is None and (traced := _exit(self, "copy")) is not None:
             return traced
         twin = object.__new__(type(self))
         for slot in Node.__slots__:

@@ -231,11 +231,9 @@ class Trace:
     @staticmethod
     def _source(x: Any) -> Value:
         if isinstance(x, Value):
-            if x.requires_grad or modes.tracer is None:
-                return OPS["alias"](x) if x.requires_grad else Value(x._data, name=x.name)
-            source = OPS["alias"](x)  # in a program: what x is at each call
-            source.requires_grad = True
-            return source
+            if x.requires_grad:
+                return OPS["alias"](x)
+            return Value(x._data, name=x.name) if modes.tracer is None else modes.tracer.new_leaf(x)
         return Value(x)
 
     def result(self) -> Any:

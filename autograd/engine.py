@@ -137,9 +137,10 @@ class Value(Node, ArrayLike):
         if not isinstance(requires_grad, (bool, np.bool_)):
             raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
         traced = modes.tracer.value_of(data) if modes_in_use and modes.tracer is not None else None
+        traced = None if traced is None else modes.tracer.new_leaf(traced)
         self._data = as_data(data) if traced is None else traced._data
         self.grad = None
-        self.op, self.inputs = (None, ()) if traced is None else (OPS["alias"], (traced,))
+        self.op, self.inputs = (None, ()) if traced is None else (traced.op, traced.inputs)
         self.stamp = next(counter)
         self._note = None if name is None else Attached(name)
         self.requires_grad = requires_grad

@@ -93,7 +93,8 @@ answers(np.reciprocal)(lambda x: 1.0 / x)
 answers(np.imag)(lambda x: x * 0.0)
 answers(np.angle)(lambda x, deg=False: OPS["where"](x < 0, 180.0 if deg else np.pi, 0.0))
 answers(np.real, np.conjugate, np.positive, np.real_if_close)(lambda x: x)  # a Value is real
-on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.full_like, np.result_type,
+on_data(np.shape, np.ndim, np.size, np.zeros_like, np.ones_like, np.empty_like, np.result_type,
         np.iscomplexobj, np.isrealobj, reads=False)
 on_data(np.isnan, np.isinf, np.isfinite, np.isneginf, np.isposinf, np.isreal, np.iscomplex, np.signbit, np.allclose,
-        np.isclose, np.array_equal, np.array_equiv, np.argwhere, np.flatnonzero, np.searchsorted)  # fmt: skip
+        np.isclose, np.array_equal, np.array_equiv, np.argwhere, np.flatnonzero, np.searchsorted,
+        np.full_like)  # fmt: skip

@@ -53,7 +53,7 @@ def _arcsinh_lowered(x):
     size = abs_(x)
     t = minimum(size, LARGE)
     out = where(size > LARGE, log(size) + LN2, log1p(t + t * t / (1.0 + sqrt(1.0 + t * t))))
-    return where(x < 0, -out, out)
+    return where(x > 0, out, where(x < 0, -out, x))
 
 
 def _arccosh_lowered(x):

@@ -103,7 +103,7 @@ def _exponent_slope(x, y):
 def _exponent_slope_lowered(x, y):
     where, none = OPS["where"], equal(x, 0.0)
     slope = power(x, y) * OPS["log"](where(none, 1.0, x))  # 0 where x is 0, but NaN if y is below
-    return where(none, where(less(y, 0.0), -math.inf, slope), slope)
+    return where(none, where(less(y, 0.0), power(x, y) * -math.inf, slope), slope)
 
 
 exponent_slope = Op("exponent_slope", "exponent_slope(x, y)",

@@ -357,6 +357,8 @@ def select(conditions, choices, default=0.0):
 
 
 def _nan_to_num_lowered(x, nan, posinf, neginf):
+    if x.dtype.kind != "f":
+        return x
     limits = np.finfo(x.dtype)
     out = where(equal(x, math.inf), float(limits.max) if posinf is None else posinf, x)
     out = where(equal(x, -math.inf), float(limits.min) if neginf is None else neginf, out)

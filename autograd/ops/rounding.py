@@ -52,7 +52,8 @@ def _passed(rest, y):
 def _floor_divide_lowered(x, y):
     rest = fmod(x, y)
     times = rint((x - rest) / y)
-    return where(equal(y, 0.0), x / y, where(_passed(rest, y), times - 1.0, times))
+    whole = all(dtype_of(z).kind in "iub" for z in (x, y))  # by 0, NumPy gives 0 there
+    return where(equal(y, 0.0), 0.0 if whole else x / y, where(_passed(rest, y), times - 1.0, times))
 
 
 floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing,

@@ -218,7 +218,7 @@ class Compiled:
 
         def source(x: Any) -> Any:
             value = unwrapped(x)
-            sources.append(leaf(x) if not hasattr(value, "op") else modes.tracer.alias(value))
+            sources.append(leaf(x) if not hasattr(value, "op") else modes.tracer.new_leaf(value))
             return sources[-1]
 
         args = [rebuild(x, source, lambda module: sources.extend(module.parameters())) for x in inputs]

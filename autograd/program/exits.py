@@ -32,8 +32,8 @@ from ..plain import as_data
 
 EXITS = {
     # read as plain numbers: an op
-    ".data": "number", ".numpy()": "number", ".tolist()": "numbers", "item()": "number", "detach()": "detached",
-    "copy": "alias", "Value(number)": "alias", "grad()": "alias",
+    ".data": "number", ".numpy()": "number", ".tolist()": "numbers", "item()": "float", "detach()": "detached",
+    "copy": "detached",
     # decided in Python: a guard
     "bool(v)": "truth", "in": "truth", "int(v)": "integer", "an index": "integer",
     # made into text: once
@@ -134,10 +134,12 @@ class Tracer:
 
         return Number(self.detached(value))
 
-    def _numbers(self, value: Value) -> Any:
-        from .numbers import Number
+    def _float(self, value: Value) -> Any:
+        number = self._number(value).reshape(())
+        return number if number.dtype == np.float64 else number.astype(np.float64)
 
-        return Number(self.detached(value)).tolist()
+    def _numbers(self, value: Value) -> Any:
+        return self._number(value).tolist()
 
     def detached(self, value: Value) -> Value:
         """The same number without its gradient; one node for all who read it."""
@@ -147,10 +149,12 @@ class Tracer:
             self._detached[value] = OPS["detached"](value)
         return self._detached[value]
 
-    def alias(self, value: Value) -> Value:
-        """A node of its own for the same number, to which a gradient is taken."""
+    @staticmethod
+    def new_leaf(value: Value) -> Value:
+        """What `Value(number)` is in a program: a node of its own, of real numbers, to which a gradient is taken."""
+        value = value if value.dtype.kind == "f" else OPS["astype"](value, np.float64)
         source = OPS["alias"](value)
-        source.requires_grad = value.dtype.kind == "f"
+        source.requires_grad = True
         return source
 
     def _truth(self, value: Value) -> bool:
@@ -228,15 +232,15 @@ class Tracer:
     def made(self, node: Value) -> None:
         """Be told of a new node, while source lines are recorded: what numbers from outside does it read?"""
         for x in node.inputs:
-            if x.__class__ in (float, int) or isinstance(x, np.generic):
+            if type(x) in (float, int) or issubclass(type(x), np.generic):
                 text = outside_number(x)
                 if text:
                     self.constants.setdefault(text)
 
 
 _KINDS: dict[str, Callable[[Tracer, Value], Any]] = {
-    "number": Tracer._number, "numbers": Tracer._numbers, "detached": Tracer.detached,
-    "alias": lambda tracer, value: OPS["alias"](value), "truth": Tracer._truth, "integer": Tracer._integer,
+    "number": Tracer._number, "float": Tracer._float, "numbers": Tracer._numbers, "detached": Tracer.detached,
+    "truth": Tracer._truth, "integer": Tracer._integer,
     "text": Tracer._text,
 }  # fmt: skip
 
@@ -269,7 +273,7 @@ def outside_number(x: Any) -> str:
             found = _at(path, {**frame.f_globals, **frame.f_locals})
         except Exception:  # a name that is not there now, or a property that fails
             continue
-        is_number = found.__class__ in (float, int, bool) or isinstance(found, np.generic)
+        is_number = type(found) in (float, int, bool) or issubclass(type(found), np.generic)
         if is_number and (found == x or (found != found and x != x)):
             return f"{text} = {x!r}, {where}"
     if inside or x in _literals(frame.f_code) or _SIZES.search(source):

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import Value
-from ..modes import modes
+from ..modes import enable_grad, modes
 from ..numpy_calls import BY_NUMPY, Answer, OnData, called
 from ..op import OPERATORS, OPS, Op, apply
 from ..ops import rounding, rows
@@ -39,8 +39,9 @@ class Number:
         out = apply(op, tuple([x.value if isinstance(x, Number) else x for x in inputs]))
         return out if any(isinstance(x, Value) for x in inputs) else _number(out)
 
-    # --- shapes: no exit ------------------------------------------------------------------------------------
+    # --- shapes and types: no exit --------------------------------------------------------------------------
 
+    __class__ = property(lambda self: np.ndarray if self.shape else self.dtype.type)
     shape = property(lambda self: self.value.shape)
     ndim = property(lambda self: self.value.ndim)
     size = property(lambda self: self.value.size)
@@ -72,10 +73,12 @@ class Number:
         return lambda *args, **options: by_ops(method, (self, *args), options)
 
     def tolist(self) -> Any:
-        return [part.tolist() for part in self] if self.shape else self
+        return [part.tolist() for part in self] if self.shape else self.item()
 
     def item(self, *index: int) -> Any:
-        return self[index] if len(index) > 1 else self.reshape(-1)[index[0]] if index else self.reshape(())
+        """As Python's number: a float has 64 bits, also that of a float32."""
+        number = self[index] if len(index) > 1 else self.reshape(-1)[index[0]] if index else self.reshape(())
+        return number.astype(np.float64) if number.dtype in (np.float32, np.float16) else number
 
     def copy(self, order: str = "C") -> Any:
         return self
@@ -227,15 +230,30 @@ for _method in ("and", "or", "xor"):
 
 def call_numpy(function: Any, args: Any, options: Any) -> Any:
     """A function of NumPy that met a Number, or one about numbers (`np.isnan`) that met a Value."""
+    args, options = tuple(map(_stacked, args)), dict(options)
     own = NUMPY.get(function)
     if own is not None:
-        return _number(own(*unwrapped(tuple(args)), **unwrapped(dict(options))))
+        try:
+            return _number(own(*unwrapped(args), **unwrapped(options)))
+        except TypeError:  # it was given more than the function here takes
+            raise refusal(called(function)) from None
     answer = BY_NUMPY.get(function)
     if isinstance(answer, OnData) and not answer.reads:  # about shapes alone
-        return answer(*unwrapped(tuple(args)), **options)
+        return answer(*unwrapped(args), **options)
     if not isinstance(answer, Answer) or isinstance(answer, OnData):
         raise refusal(called(function))
-    return by_ops(answer, tuple(args), dict(options))
+    return by_ops(answer, args, options)
+
+
+def _stacked(x: Any) -> Any:
+    """A list of numbers, some of which a program computes, as one array."""
+    if x.__class__ is not list or not x:
+        return x
+    parts = [_stacked(part) for part in x]
+    numbers = any(isinstance(part, Number) for part in parts)
+    if not numbers or any(isinstance(part, Value) for part in parts) or len({np.shape(part) for part in parts}) > 1:
+        return x
+    return _number(OPS["stack"](unwrapped(parts)))
 
 
 def _isinf(x: Any) -> Any:
@@ -285,6 +303,10 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
     """How many numbers of a sorted list are below v; NaN comes after all others."""
     if sorter is not None:
         raise refusal("np.searchsorted with sorter=")
+    if np.ndim(a) != 1:
+        raise ValueError("object too deep for desired array")
+    if not OPS["all"](a[1:] >= a[:-1]):  # a guard, where the program computes a
+        raise refusal("np.searchsorted of numbers in no order")
     v = OPS["expand_dims"](v, -1) if np.ndim(v) else v
     below = (a <= v) if side == "right" else (a < v)
     last = _isnan(v) if side == "right" else OPS["logical_and"](_isnan(v), OPS["equal"](a, a))
@@ -298,13 +320,19 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return _searchsorted(rising, x, "left" if right else "right")
 
 
+def _full_like(a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True) -> Any:
+    kind = a.dtype if dtype is None else np.dtype(dtype)
+    full = OPS["broadcast_to"](OPS["detached"](fill_value), np.shape(a))
+    return full if full.dtype == kind else apply(OPS["astype"].bind({"dtype": kind.name}), (full,))
+
+
 NUMPY: dict[Any, Callable[..., Any]] = {
     np.isnan: _isnan, np.isinf: _isinf, np.isfinite: _isfinite, np.signbit: _signbit,
     np.isneginf: lambda x: OPS["equal"](x, -np.inf), np.isposinf: lambda x: OPS["equal"](x, np.inf),
     np.isreal: lambda x: np.ones(np.shape(x), bool), np.iscomplex: lambda x: np.zeros(np.shape(x), bool),
     np.isclose: _isclose, np.allclose: _allclose,
     np.array_equal: _array_equal, np.array_equiv: _array_equiv,
-    np.searchsorted: _searchsorted, np.digitize: _digitize,
+    np.searchsorted: _searchsorted, np.digitize: _digitize, np.full_like: _full_like,
 }  # fmt: skip
 
 
@@ -377,7 +405,8 @@ def _chosen(name: str, items: list[Any], keys: list[Any]) -> Any:
         return (item, item) if keys is items else (OPS["where"](later, other[0], one[0]), item)
 
     values = [(unwrapped(k), unwrapped(x)) for k, x in zip(keys, items)]
-    found = _tree(of_two, values)[1]
+    with enable_grad():  # Python gives the item itself, under no_grad too
+        found = _tree(of_two, values)[1]
     return found if any(isinstance(x, Value) for x in items) else _number(found)
 
 
@@ -392,10 +421,11 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
     if len(items) < 2 or not all(map(_plain_or_scalar, both)) or not any(map(_is_scalar, keys)) or not _ordered(keys):
         places = usual(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[n] for n in places]
-    order = OPS["stack"]([unwrapped(k) for k in keys])
-    order = OPS["argsort"](-order if reverse else order, kind="stable")
-    table = OPS["stack"]([unwrapped(x) for x in items])
-    found = [OPS["take_rows"](table, order[n]) for n in range(len(items))]
+    with enable_grad():
+        order = OPS["stack"]([unwrapped(k) for k in keys])
+        order = OPS["argsort"](-order if reverse else order, kind="stable")
+        table = OPS["stack"]([unwrapped(x) for x in items])
+        found = [OPS["take_rows"](table, order[n]) for n in range(len(items))]
     return found if any(isinstance(x, Value) for x in items) else _number(found)
 
 

@@ -18,7 +18,7 @@ import linecache
 import operator
 import sys
 import sysconfig
-from collections import deque
+from collections import ChainMap, deque
 from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -216,8 +216,9 @@ def _holders(x: Any, path: str) -> Iterator[tuple[str, Any, tuple[Any, ...] | No
             read = tuple(sorted(name for name in _names_in(x.__code__) if name in x.__globals__))
             if read:
                 yield "dict", x.__globals__, read, ""
-            if x.__kwdefaults__:
-                yield "dict", x.__kwdefaults__, None, ""
+            for own in (x.__kwdefaults__, vars(x)):
+                if own:
+                    yield "dict", own, None, ""
             yield from _of_modules(x)
     elif isinstance(x, type):
         if _is_users_class(x):
@@ -244,6 +245,8 @@ def _parts(x: Any) -> list[Any]:
     """What an object always has."""
     if isinstance(x, (tuple, frozenset)):
         return list(x)
+    if isinstance(x, ChainMap):
+        return [x.maps]
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     if isinstance(x, MethodType):
@@ -319,7 +322,7 @@ def _equal(x: Any, y: Any) -> bool:
     """The same object, or equal plain ones, floats to the bit."""
     if x is y:
         return True
-    if x.__class__ is not y.__class__:
+    if type(x) is not type(y) or isinstance(x, Number):
         return False
     if isinstance(x, tuple):
         return len(x) == len(y) and all(map(_equal, x, y))
@@ -364,9 +367,10 @@ class Place:
     def found(self, tracer: Tracer) -> Any:
         """What f left there, as a result of a program."""
         x = self.now()
-        self.gives = "value" if isinstance(x, Value) else "plain" if isinstance(x, (np.ndarray, *PLAIN)) else "number"
         if isinstance(x, Number):
+            self.gives = "number"
             return x.value
+        self.gives = "value" if isinstance(x, Value) else "plain"
         if isinstance(x, Value):
             return tracer.detached(x) if tracer.follows(x) else x
         if kind_of(x) is None:
@@ -413,10 +417,10 @@ def kind_of(x: Any) -> Any:
     """The type of a number at a place; None for what is no number."""
     if isinstance(x, Value):
         return Value, x.shape, x.dtype
-    if isinstance(x, np.ndarray):
-        return np.ndarray, x.shape, x.dtype
     if isinstance(x, Number):
         return None
+    if isinstance(x, np.ndarray):
+        return np.ndarray, x.shape, x.dtype
     return x.__class__ if isinstance(x, (bool, int, float, np.generic)) else None
 
 

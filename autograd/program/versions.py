@@ -6,13 +6,17 @@ the first one did. That finds chance and clocks; everything else is found where 
 
 from __future__ import annotations
 
+import os
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ..callers import OURS
+from ..engine import Value
 from ..errors import TraceError
 from ..modes import modes
 from ..op import OPS
@@ -51,7 +55,7 @@ def traces(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) ->
     places: list[Place] = []
     grown: Grown = []
     try:
-        first = call(f, args, leaves)
+        first = _first_call(f, args, leaves, before)
         found, grown = places_changed(before, first.tracer, places)
         recorded, arrays = first.recorded, _arrays(first.recorded)
         constants = {r: copy_array(data) for r, data in recorded.constants.items()}
@@ -88,6 +92,26 @@ def traces(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) ->
     outside = Outside(roots, [*(place.id() for place in places), *counted], kept | added_to)
     paths = list(dict.fromkeys(holder.path or ", ".join(map(str, names)) for holder, _, names in grown))
     return Traces(one, one.traced(gradients=False), arrays_kept, outside, paths)
+
+
+def _first_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], before: Outside) -> Call:
+    """A call that is traced. TraceError if f raises an error there that it does not raise in an ordinary call."""
+    try:
+        return call(f, args, leaves)
+    except TraceError:
+        raise
+    except Exception as error:
+        before.put_back()
+        try:
+            f(*[rebuild(x, lambda x: x if np.asarray(x).dtype.kind != "f" else Value(x), lambda m: None) for x in args])
+        except Exception:
+            raise error from None
+        frame = traceback.extract_tb(error.__traceback__)
+        line = next((at for at in reversed(frame) if not at.filename.startswith(OURS)), frame[-1])
+        raise TraceError(
+            f"{os.path.basename(line.filename)}:{line.lineno}: {line.line}\nworks in an ordinary call, and not while "
+            f"it is traced: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _arrays(recorded: Recorded) -> set[int]:

@@ -83,6 +83,14 @@ def with_casts(program: Program) -> Program:
         return made[r, dtype]
 
     for i in program.code:
+        kinds = [types[r][1].kind for r in i.inputs]
+        if i.op.base.name == "mul" and sorted(kinds) == ["b", "f"]:  # XLA makes `where(mask, x, 0)` of it: no NaN
+            mask, x = i.inputs if kinds[0] == "b" else i.inputs[::-1]
+            zero, nothing = len(types), len(types) + 1
+            types += [((), types[i.out][1]), types[x]]
+            constants[zero] = np.zeros((), types[i.out][1])
+            code.append(Instruction(i.op, (x, zero), nothing))
+            i = i._replace(op=OPS["where"], inputs=(mask, x, nothing))
         read = tuple(cast(r, dtype) for r, dtype in zip(i.inputs, _dtypes(program, i)))
         code.append(i._replace(inputs=read))
     return program.but(constants=constants, code=tuple(code), types=tuple(types))

@@ -1,0 +1,76 @@
+"""Functions that `tools/fuzz_compile.py` found unequal once, reduced: compiled at one point, called at the others."""
+
+import copy
+
+import numpy as np
+
+import autograd as ag
+from autograd import Value, compile
+from tests.sweep import sweep
+
+X, Y = np.array([1.0, -2.0, 3.0]), np.array([-1.5, 0.5, 0.25])
+POINTS = [(X, Y, 0.5), (Y, X, -1.5), (X * np.nan, Y, 2.0), (0.0 * X, -Y, 0.0)]
+K = np.array([1, 2, 0])
+
+
+def under_no_grad(f):
+    def g(*xs):
+        with ag.no_grad():
+            return f(*xs)
+
+    return g
+
+
+FOUND = {
+    "a Value and a Number": lambda x, y, s: np.maximum(x, y.data.mean()) + np.fmod(x, np.isfinite(y)),
+    "min is the item itself": lambda x, y, s: ag.grad(lambda z: under_no_grad(min)(z, 0.25) * 1.0)(s),
+    "a deep copy has a gradient of its own": lambda x, y, s: ag.grad(lambda z: copy.deepcopy(z) * 2.0 + z)(s),
+    "a copy of a leaf too": lambda x, y, s: ag.grad(lambda z: copy.copy(z) * 2.0 + z)(s),
+    "isposinf with out": lambda x, y, s: x if isinstance(s, str) else np.isposinf(x),
+    "full_like": lambda x, y, s: np.full_like(x, s) + np.full_like(x.data, s.data),
+    "a list of numbers": lambda x, y, s: np.maximum(x.data.tolist(), x.data @ y.data),
+    "a gradient in a truth": lambda x, y, s: ag.grad(lambda z: ag.sum(z * x))((x > 0).all()),
+    "asinh of -0": lambda x, y, s: np.arctan2(np.arcsinh(x * -0.0), np.log(s * s)),
+    "tolist has 64 bits": lambda x, y, s: np.asarray([1.0])[0] * x.astype(np.float32).tolist()[0],
+    "item of one entry": lambda x, y, s: x[:1].item(),
+    "a slope in an exponent of -0": lambda x, y, s: ag.grad(lambda z: np.power(s * -0.0, z))(s - 5.0),
+    "a quotient of truths": lambda x, y, s: (x > 0) // (y > 0),
+    "a quotient of integers": lambda x, y, s: K // K + 2 // K,
+    "lowered with constants": lambda x, y, s: ag.nan_to_num(ag.grad(lambda z: ag.sum(np.trunc(x)))(s)) + x,
+    "isinstance": lambda x, y, s: x * isinstance(x.data, np.ndarray) + isinstance(s.data, float) + np.isscalar(s.data),
+    "nan_to_num of an integer": lambda x, y, s: ag.nan_to_num(np.argmin(x)) + x,
+    "digamma at 0": lambda x, y, s: ag.digamma(x - 1.0),
+    "searchsorted": lambda x, y, s: np.searchsorted(np.array([-1.0, 0.0, 2.0]), x) * x,
+    "a NaN and a mask": lambda x, y, s: x * (x > 0),
+}  # fmt: skip
+REFUSED = {
+    "searchsorted of what has no order": lambda x, y, s: np.searchsorted(x.data, s.data),
+    "out by its place": lambda x, y, s: np.isposinf(x.data, y.data),
+    "an error that an ordinary call does not raise": lambda x, y, s: np.hanning(min(s, 0)),
+}
+
+
+def flat(x):
+    return [part for item in x for part in flat(item)] if isinstance(x, list) else [getattr(x, "_data", x)]
+
+
+@sweep("name, backend", [(name, backend) for name in FOUND for backend in ("numpy", "interpreter")])
+def test_equal_at_all_points(name, backend):
+    f = FOUND[name]
+    with np.errstate(all="ignore"):
+        g = compile(f, backend, gradients=False)
+        for point in POINTS:
+            got, want = flat(g(*point)), flat(f(*map(Value, point)))
+            for a, b in zip(got, want, strict=True):
+                assert np.shape(a) == np.shape(b)
+                np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), rtol=1e-12)
+
+
+@sweep("name", list(REFUSED))
+def test_refused_with_the_line(name):
+    try:
+        got = compile(REFUSED[name], gradients=False)(X, Y, 0.5)
+    except ag.errors.TraceError as error:
+        assert "test_found.py:" in str(error)
+    else:
+        raise AssertionError(f"gave {got}")
