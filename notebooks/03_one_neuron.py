@@ -68,6 +68,7 @@ step(L, title="One neuron")
 # %%
 eta = 0.1
 history = []
+parameters = w1, w2, b = Value(0.5, name="w1"), Value(1.0, name="w2"), Value(0.25, name="b")
 for number in range(10):
     L = neuron(*parameters)
     history.append(L.data)

@@ -67,6 +67,8 @@ Y = heads @ WO
 Y.name = "Y"
 L = (Y * np.array([[1.0, 0.0, -1.0, 0.5], [0.0, 1.0, 0.5, -1.0]])).sum()
 L.name = "L"
+for W in (WQ, WK, WV, WO):
+    W.zero_grad()  # backward() adds to what is there, if you run this cell again
 L.backward()
 draw(L)
 
