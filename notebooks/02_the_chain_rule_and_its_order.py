@@ -126,4 +126,12 @@ yours = None  # "a" or "b"
 check("2.3", yours, steps=steps)
 
 # %% [markdown]
+# **4.** *Write the backward line.* `out = a * b`, and `g` is the gradient that arrives at `out`. What does `b` get?
+# Write a formula of `g`, `out`, `a` and `b`; it is held against finite differences.
+
+# %%
+yours = None  # your line as text, "..."
+check("2.4", yours)
+
+# %% [markdown]
 # **Next:** put to work: one neuron that learns, lesson 3.

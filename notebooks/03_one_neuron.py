@@ -129,4 +129,11 @@ yours = None  # a number
 check("3.3", yours)
 
 # %% [markdown]
+# **4.** *Write the backward line* of `out = tanh(x)`: what `x` gets, as a formula of `g` (what arrives), `out` and `x`.
+
+# %%
+yours = None  # your line as text, "..."
+check("3.4", yours)
+
+# %% [markdown]
 # **Next:** four neurons in two layers, and the mistake that everybody makes once: lesson 4.

@@ -183,4 +183,11 @@ yours = None  # [slope of x, slope of y]
 check("5.3", yours)
 
 # %% [markdown]
+# **4.** *Write the backward line* of `out = x / y` for `y`: a formula of `g`, `out`, `x` and `y`.
+
+# %%
+yours = None  # your line as text, "..."
+check("5.4", yours)
+
+# %% [markdown]
 # **Next:** the same for tables of numbers, all at once: lesson 6.

@@ -129,4 +129,12 @@ yours = None  # a number
 check("7.3", yours)
 
 # %% [markdown]
+# **4.** *Write the backward line* of `out = softmax(s)` for a row `s`. You may write `sum(...)` over the row, and use
+# `g`, `out` and `s`.
+
+# %%
+yours = None  # your line as text, "..."
+check("7.4", yours)
+
+# %% [markdown]
 # **Next:** three matrix products and a softmax are attention: lesson 8.

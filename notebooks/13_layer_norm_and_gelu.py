@@ -125,4 +125,12 @@ yours = None  # a number
 check("13.3", yours)
 
 # %% [markdown]
+# **4.** *Write the backward line* of `out = (x - mean(x)) / sigma`, where `sigma` is the standard deviation of the row
+# `x`. You may write `mean(...)`, and use `g`, `out`, `x` and `sigma`.
+
+# %%
+yours = None  # your line as text, "..."
+check("13.4", yours)
+
+# %% [markdown]
 # **Next:** all parts of a block are there. Lesson 14 stacks two of them.

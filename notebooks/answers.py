@@ -11,6 +11,7 @@ import re
 from typing import Any
 
 import numpy as np
+from backward_lines import Line
 
 from autograd import (
     Value,
@@ -91,6 +92,11 @@ def exercise_2_3(steps: Any) -> Any:
     return [one.name for one in steps if one.kind == "backward"][1]
 
 
+def exercise_2_4() -> Any:
+    """The slope of b in a * b is a; what arrives is multiplied by it."""
+    return Line("g * a", lambda b, a: a * b, b=[2.0, -1.5], a=[3.0, 0.5])
+
+
 # --- 3: one neuron ----------------------------------------------------------------------------------------------
 
 
@@ -111,6 +117,11 @@ def exercise_3_2() -> Any:
 def exercise_3_3() -> Any:
     """1 − y²."""
     return grad(tanh)(math.atanh(0.99))
+
+
+def exercise_3_4() -> Any:
+    """The slope of tanh is 1 - tanh², and out is tanh(x)."""
+    return Line("g * (1 - out**2)", np.tanh, x=[0.5, -1.0, 2.0])
 
 
 # --- 4: a network by hand ---------------------------------------------------------------------------------------
@@ -156,6 +167,11 @@ def exercise_5_3() -> Any:
     return [x.grad, y.grad]
 
 
+def exercise_5_4() -> Any:
+    """x / y is x times 1/y; by y its slope is -x / y²."""
+    return Line("-g * x / y**2", lambda y, x: x / y, y=[2.0, -0.5], x=[3.0, 1.5])
+
+
 # --- 6: tensors ---------------------------------------------------------------------------------------------------
 
 
@@ -192,6 +208,11 @@ def exercise_7_2() -> Any:
 def exercise_7_3() -> Any:
     """−log of one tenth."""
     return cross_entropy(np.zeros(10), 0)
+
+
+def exercise_7_4() -> Any:
+    """Each entry gets its own gradient minus the average one, times its probability. The average is sum(g * out)."""
+    return Line("out * (g - sum(g * out))", softmax, s=[[1.0, 2.0, 0.0], [0.5, -1.0, 0.2]])
 
 
 # --- 8 to 15: the worked examples ---------------------------------------------------------------------------------
@@ -305,6 +326,12 @@ def exercise_13_2() -> Any:
 def exercise_13_3() -> Any:
     """Half of all numbers are below 0, and x φ(x) is 0."""
     return grad(gelu)(0.0)
+
+
+def exercise_13_4() -> Any:
+    """Three terms: g, minus its mean, minus out times the mean of g * out; all divided by sigma."""
+    return Line("(g - mean(g) - out * mean(g * out)) / sigma", lambda x: (x - x.mean()) / x.std(),
+                also={"sigma": np.std}, x=[[1.0, 3.0, -2.0], [0.5, 0.0, 2.0]])  # fmt: skip
 
 
 def exercise_14_1(example: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import answers
 import numpy as np
+from backward_lines import Line
 
 TOLERANCE = 0.005  # of each entry: three digits by hand are enough
 COUNTED = 0.01  # whole numbers must be met more closely: 344 is not 345
@@ -53,6 +54,8 @@ def judge(yours: Any, expected: Any, hint: str = "") -> Check:
 def _judged(yours: Any, expected: Any, hint: str) -> tuple[str, bool]:
     if yours is None:
         return "Put your answer in place of None and run this cell again.", False
+    if isinstance(expected, Line):
+        return _held(yours, expected, hint)
     if isinstance(expected, str | bool):
         right = yours == expected
         return ("Right." if right else f"Not yet. {hint}".strip()), right
@@ -76,6 +79,17 @@ def _judged(yours: Any, expected: Any, hint: str) -> tuple[str, bool]:
     return f"Not yet.{where} {hint}".strip(), False
 
 
+def _held(yours: Any, line: Line, hint: str) -> tuple[str, bool]:
+    """A backward line, held against finite differences."""
+    if not isinstance(yours, str):
+        return f'Write the line as text, such as "g * 2". It may use {line.names}.', False
+    try:
+        right = line.holds(yours)
+    except Exception as error:
+        return f"That cannot be computed: {error}. The line may use {line.names}.", False
+    return ("Right." if right else f"Not yet: finite differences give other numbers. {hint}".strip()), right
+
+
 def _near(answer: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Entry by entry: near enough for a calculation by hand."""
     return np.abs(answer - wanted) <= _slack(wanted)
@@ -90,6 +104,8 @@ def _slack(wanted: np.ndarray) -> np.ndarray:
 
 def _rule(expected: Any) -> dict[str, Any]:
     """How a page judges: by a word, or by the least and the greatest that each number may be."""
+    if isinstance(expected, Line):
+        return {"line": expected.for_page(), "names": expected.names}
     if isinstance(expected, answers.InPython):
         return {"python": True}
     if isinstance(expected, str | bool):
