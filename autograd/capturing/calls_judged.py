@@ -94,21 +94,22 @@ class Judge:
 
     def agree(self, ours: Array, theirs: Array, unit: float, size: Array | None = None) -> bool:
         """Whether two gradients are the same but for rounding, beside their own entries, rows and columns."""
-        apart = distance(ours, theirs)
-        if size is None and (not apart.any() or (apart <= units(unit) * np.abs(ours)).all()):
-            return True
-        return bool((apart <= units(unit) * (typical(ours) if size is None else size) + units_smallest(unit)).all())
+        apart, room = distance(ours, theirs), units(unit)
+        if size is None:
+            rows, columns = row_and_column_sizes(ours)
+            if (apart.reshape(len(rows), -1).max(axis=1, initial=0.0) <= room * np.minimum(rows, columns.min())).all():
+                return True
+            size = np.maximum(np.abs(ours), np.minimum(rows[:, None], columns).reshape(ours.shape))
+        return bool((apart <= room * size + units_smallest(unit)).all())
 
     def spread(self, call: Call, value: Value, received: Received) -> Array:
         """How large a sum of many gradients is that do not cancel: the same pull with random signs on what arrived.
 
         A bias, say: for something small beside the results this costs little.
         """
-        pulls = []
-        for _ in range(2):
-            turned = {v: None if g is None else np.asarray(g) * self.random_signs(v.shape) for v, g in received.items()}
-            pulls.append(np.abs(np.asarray(pulled(call, turned, [value]).get(value, 0.0))))
-        return np.maximum(*pulls) + np.zeros(value.shape)
+        turned = {v: None if g is None else np.asarray(g) * self.random_signs(v.shape) for v, g in received.items()}
+        pull = np.abs(np.asarray(pulled(call, turned, [value]).get(value, 0.0))) + np.zeros(value.shape)
+        return np.maximum(pull, np.sqrt(np.mean(np.square(pull))) / 2)  # one that is small by chance
 
     def random_signs(self, shape: tuple[int, ...]) -> Array:
         return np.resize(np.roll(self.signs, int(self.rng.integers(len(self.signs)))), shape)
@@ -221,7 +222,8 @@ def units_smallest(unit: float) -> float:
 @np.errstate(all="ignore")
 def distance(ours: Array, theirs: Array) -> Array:
     """How far apart, entry by entry; infinite where only one of the two is finite, or they are different infinities."""
-    apart = np.abs(ours - theirs)
+    apart = np.asarray(ours - theirs)
+    np.abs(apart, out=apart)
     if np.isfinite(np.max(apart, initial=0.0)):
         return apart
     same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
@@ -232,15 +234,20 @@ def distance(ours: Array, theirs: Array) -> Array:
 
 def typical(g: Array) -> Array:
     """Each entry's size, or that of a usual one in its row and its column: sums of like terms err alike."""
-    sizes = np.abs(g)
+    rows, columns = row_and_column_sizes(g)
+    return np.maximum(np.abs(g), np.minimum(rows[:, None], columns).reshape(g.shape))
+
+
+def row_and_column_sizes(g: Array) -> tuple[Array, Array]:
+    """The root of the mean square of each row and of each column; 0 for what has no rows."""
     if g.ndim < 2 or not g.size:
-        return sizes
-    flat = sizes.reshape(-1, g.shape[-1])
-    if not np.isfinite(np.max(flat)):
+        return np.zeros(1), np.zeros(max(g.size, 1))
+    flat = g.reshape(-1, g.shape[-1])
+    squares = np.einsum("ij,ij->i", flat, flat)
+    if not np.isfinite(squares).all():
         flat = np.where(np.isfinite(flat), flat, 0.0)
-    rows = np.sqrt(np.einsum("ij,ij->i", flat, flat) / flat.shape[1])
-    columns = np.sqrt(np.einsum("ij,ij->j", flat, flat) / flat.shape[0])
-    return np.maximum(sizes, np.minimum(rows[:, None], columns).reshape(g.shape))
+        squares = np.einsum("ij,ij->i", flat, flat)
+    return np.sqrt(squares / flat.shape[1]), np.sqrt(np.einsum("ij,ij->j", flat, flat) / flat.shape[0])
 
 
 def made_alone(call: Call, value: Value, received: Received) -> Array | None:

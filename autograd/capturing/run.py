@@ -193,15 +193,19 @@ def near(ours: Any, theirs: Any, unit: float, inputs: Sequence[Any] = ()) -> tup
 
     Rounding may be all that is left of a result (a row that sums to 0): then it is small beside the inputs.
     """
-    if not np.isfinite(np.max(theirs, initial=0.0) - np.min(theirs, initial=0.0)):
+    scale = largest(theirs)
+    if not math.isfinite(scale):
         finite = np.isfinite(theirs)
         if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
             return False, math.inf
         ours, theirs = ours[finite], theirs[finite]
-    if not theirs.size:
-        return True, 0.0
-    apart, most = float(np.max(np.abs(ours - theirs))), max(1e-3, math.sqrt(unit))
-    scale = float(np.max(np.abs(theirs)))
+        scale = largest(theirs)
+    apart, most = largest(ours - theirs), max(1e-3, math.sqrt(unit))
     if apart > most * scale:
         scale = max(scale, *(float(np.max(np.abs(x), initial=0.0, where=np.isfinite(x))) for x in inputs), 0.0)
     return apart <= most * scale, apart / (scale or 1.0)
+
+
+def largest(x: Any) -> float:
+    """The size of the largest entry."""
+    return float(max(np.max(x, initial=0.0), -np.min(x, initial=0.0)))

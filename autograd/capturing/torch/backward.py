@@ -37,6 +37,7 @@ class TorchPass:
                 self.within[value] = owners[edge.node]
         self.edges = {v: edges for v, edges in recorder.edges.items() if v not in self.within}
         self.passes: dict[Any, tuple[Any, Any]] = {}  # what each node sent, and what it received
+        self.arrays: dict[int, Any] = {}  # of tensors that are sent, until they arrive
         starts = {v: edge for v, edge in roots if v in seeds}
         kinds = [edge.node._input_metadata[edge.output_nr].dtype for edge in starts.values()]
         weights = [torch.tensor(np.asarray(seeds[v])).to(kind) for v, kind in zip(starts, kinds)]
@@ -77,7 +78,7 @@ class TorchPass:
     def arrived(self, value: Value) -> Any:
         """The gradient that arrives at a Value, as an array; None where none does."""
         grads = [self._at(edge) for edge in self.edges.get(value, ())]
-        found = [as_array(g) for g in grads if g is not None]
+        found = [self.arrays.pop(id(g)) if id(g) in self.arrays else as_array(g) for g in grads if g is not None]
         return sum(found[1:], found[0]) if found else None
 
     def _at(self, edge: Any) -> Any:
@@ -100,7 +101,8 @@ class TorchPass:
             got = self.passes.get(node)
             g = None if got is None else got[0][place][0]
             if g is not None:
-                found[number] = as_array(g) if found[number] is None else found[number] + as_array(g)
+                array = self.arrays[id(g)] = as_array(g)
+                found[number] = array if found[number] is None else found[number] + array
         return found
 
 

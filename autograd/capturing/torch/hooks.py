@@ -72,7 +72,8 @@ class FunctionCalls:
 
         @functools.wraps(forward)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            ctx, given = (None, args) if apart else (args[0], args[1:])
+            ctx: Any = None if apart else args[0]
+            given = args if apart else args[1:]
             carried = any(isinstance(x, torch.Tensor) and recorder.carries(x) for x in given)
             if recorder.inside or not carried or not (apart or ctx.next_functions):
                 return forward(*args, **kwargs)
@@ -113,7 +114,7 @@ class FunctionCalls:
         constant = ctx.non_differentiable or ()
         several = isinstance(out, tuple | list)
         results = list(out) if several else [out]
-        values = []
+        values: list[Value | None] = []
         with recorder.aside():
             for place, x in enumerate(results):
                 if not isinstance(x, torch.Tensor):
@@ -171,7 +172,8 @@ def is_apart(cls: Any) -> bool:
 
 def unseen(recorder: Recorder, call: TorchCall, i: int) -> Value:
     """A Function whose forward leaves torch (NumPy, a kernel of its own): one opaque node."""
-    function, inputs = as_function(*call.again, recorder)
+    apply, args, kwargs = call.again
+    function, inputs = as_function(apply, args, kwargs, recorder)
     op = opaque_op(call.name, functools.partial(result_number, function, i))
     recorder.opaque.append(op.name)
     call.opaque = True

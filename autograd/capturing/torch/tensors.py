@@ -15,10 +15,8 @@ COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 def as_array(tensor: Any) -> Any:
     """A tensor's numbers, copied; real ones in float64, where those of every precision are exact."""
-    tensor = tensor.detach()
-    if not tensor.is_floating_point():
-        return np.array(tensor.numpy(force=True))
-    return np.array(tensor.to(torch.float64).numpy(force=True))
+    kind = torch.float64 if tensor.is_floating_point() else tensor.dtype
+    return tensor.detach().to(kind, copy=True, memory_format=torch.contiguous_format).numpy(force=True)
 
 
 def in_float64(x: Any) -> Any:
