@@ -26,7 +26,7 @@ from ..engine import Value, reach
 from ..errors import DataError
 from .calls_judged import BOTH, HANDGRAD, KINK, LATER, UNCLEAR, Finding, pulled
 from .left_out import LeftOut, left_out, pattern
-from .places import Place, backward_line
+from .places import Place, argument_of
 from .replaying import replay
 from .run import Call, Cut, Run
 from .sums_judged import Gap, Pass
@@ -195,11 +195,11 @@ def is_allowed(difference: Difference, item: Finding | Gap, name: str) -> bool:
 def call_found(found: Finding, theirs: Any) -> Difference:
     """The words for a finding: module, lines, argument."""
     call = found.call
-    place, argument = backward_line(call.function, argument_number(call, found.value))
+    number = argument_number(call, found.value)
+    argument = argument_of(call.function, number)
     recorder = theirs.recorder
     is_hook, hook = recorder.hook_of(call)
-    place = hook if is_hook else place
-    place = place or call.place
+    place = (hook if is_hook else theirs.line(call, number)) or call.place
     module = call.scope.path if call.scope is not None else ""
     op = HOOK if is_hook else call.name if call.parameters else call.name.partition(".")[0]
     file, line = (None, None) if place is None else (place.file, place.line)

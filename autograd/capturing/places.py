@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import linecache
 import os
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,42 +57,10 @@ class Noted(ModeBlock):
         return super().inside(around)._replace(note=self.note)
 
 
-def backward_line(function: Any, number: int | None) -> tuple[Place | None, str | None]:
-    """The line of an autograd.Function's backward that last computed one of its gradients, and which argument it is of.
-
-    A name that `backward` returns was computed where it was last assigned; anything else, where it is returned.
-    """
-    if function is None:
-        return None, None
-    try:
-        lines, start = inspect.getsourcelines(function.backward)
-        file = inspect.getsourcefile(function.backward)
-    except (OSError, TypeError):  # typed at a prompt, or made in C
-        return None, None
-    if file is None or file.startswith(libraries()):
-        return None, None
-    argument = None if number is None else argument_of(function, number)
-    try:
-        tree: ast.AST = ast.parse(textwrap.dedent("".join(lines)))
-    except SyntaxError:  # a lambda in the middle of a statement
-        return Place(file, start), argument
-    returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
-    if not returns:
-        return Place(file, start), argument
-    last = max(returns, key=lambda node: node.lineno)
-    part = last.value
-    if isinstance(part, ast.Tuple) and number is not None and number < len(part.elts):
-        part = part.elts[number]
-    line = last.lineno if part is None else part.lineno
-    if isinstance(part, ast.Name):
-        stored = [x.lineno for x in ast.walk(tree) if isinstance(x, ast.Name) and x.id == part.id
-                  and isinstance(x.ctx, ast.Store) and x.lineno < last.lineno]  # fmt: skip
-        line = max(stored, default=line)
-    return Place(file, start + line - 1), argument
-
-
-def argument_of(function: Any, number: int) -> str | None:
-    """What `forward` calls its argument of this number; the first one, ctx, is not counted."""
+def argument_of(function: Any, number: int | None) -> str | None:
+    """What a Function's `forward` calls its argument of this number; the first one, ctx, is not counted."""
+    if number is None:
+        return None
     forward = getattr(function, "forward", None)
     try:
         names = list(inspect.signature(forward).parameters)  # type: ignore[arg-type]
@@ -100,6 +68,12 @@ def argument_of(function: Any, number: int) -> str | None:
         return None
     names = names if "setup_context" in vars(function) else names[1:]
     return names[number] if number < len(names) else None
+
+
+def returning_line(code: Any) -> Place:
+    """The last line at which a function returns."""
+    lines = [i.positions.lineno for i in dis.get_instructions(code) if i.opname == "RETURN_VALUE" and i.positions]
+    return Place(code.co_filename, max((n for n in lines if n), default=code.co_firstlineno))
 
 
 def written_at(function: Any) -> Place | None:

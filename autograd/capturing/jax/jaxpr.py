@@ -29,8 +29,8 @@ class Step:
     scope: str = ""
     calls: tuple[tuple[str, int], ...] = ()  # the functions it was called in and their lines, outermost first
     inner: Any = None  # of a function with a rule of its own: the jaxpr of what it computes
-    direct: bool = False  # the user's line calls it itself, and no function of JAX's
     rule: Any = None  # and the function that is that rule
+    direct: bool = False  # the user's line calls it itself, and no function of JAX's
 
 
 class Flat:

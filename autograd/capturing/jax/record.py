@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ from ...errors import DataError, HandgradError
 from ...modes import Scope
 from ...op import Op
 from ...plain import as_plain
-from ..places import Namer, Noted, argument_names
+from ..places import Namer, Noted, Place, argument_names, libraries, returning_line
 from ..run import COMPLEX, Call, Cut, Parameter, Run, near, opaque_name
 from .jaxpr import Flat, Step, is_real
 from .lax import LAX
@@ -33,6 +32,8 @@ class JaxCall(Call):
     library = "jax"
 
     kinds: list[Any]  # the precision of each input
+
+    rule: Any  # of a custom_vjp or custom_jvp, as JAX keeps it
 
     def alone(self, received: dict[Value, Any]) -> list[Any]:
         given = [jnp.asarray(v.data, kind) for v, kind in zip(self.inputs, self.kinds)]
@@ -57,6 +58,11 @@ class JaxPass:
 
     def sent(self, call: JaxCall) -> list[Any]:
         return []
+
+    def line(self, call: JaxCall, number: int | None) -> Place | None:
+        """Where a rule that somebody wrote returns."""
+        code = getattr(unwrapped(call.rule), "__code__", None)
+        return None if code is None or code.co_filename.startswith(libraries()) else returning_line(code)
 
 
 class JaxRecorder:
@@ -239,7 +245,7 @@ class JaxRecorder:
                        unit=max(unit_of(flat.data[i]) for i in slots), began=began)  # fmt: skip
         call.kinds = [flat.data[i].dtype for i in inputs]
         call.opaque = any(v.op is not None and v.op.name in self.opaque for v in call.outputs)
-        call.function = None if last.rule is None else SimpleNamespace(backward=unwrapped(last.rule))
+        call.rule = last.rule
         for slot, value in outputs:
             self.units[value] = unit_of(flat.data[slot])
         self._add(call, last)
@@ -399,10 +405,7 @@ def placed(step: Step, operands: list[Any]) -> Value:
 
 def unwrapped(rule: Any) -> Any:
     """The function that somebody wrote, behind what JAX wraps around it."""
-    for _ in range(8):
-        inner = getattr(rule, "f", None) or getattr(rule, "func", None) or getattr(rule, "__wrapped__", None)
-        if inner is None:
-            return rule
+    while inner := getattr(rule, "f", None) or getattr(rule, "func", None) or getattr(rule, "__wrapped__", None):
         rule = inner
     return rule
 

@@ -5,16 +5,21 @@ Hooks on the nodes of torch's graph hand both out in one pass. No `.grad` is tou
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...engine import Value
 from ...errors import BackwardError
-from .calls import TorchCall
-from .tensors import as_array
+from ..places import Place, libraries, returning_line
+from .calls import TorchCall, methods_replaced
+from .tensors import as_array, storage_of, tensors_in
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -37,6 +42,7 @@ class TorchPass:
                 self.within[value] = owners[edge.node]
         self.edges = {v: edges for v, edges in recorder.edges.items() if v not in self.within}
         self.passes: dict[Any, tuple[Any, Any]] = {}  # what each node sent, and what it received
+        self.lines: dict[Any, list[Place]] = {}  # of a Function's node, which line made each gradient that it sent
         self.arrays: dict[int, Any] = {}  # of tensors that are sent, until they arrive
         starts = {v: edge for v, edge in roots if v in seeds}
         kinds = [edge.node._input_metadata[edge.output_nr].dtype for edge in starts.values()]
@@ -64,9 +70,13 @@ class TorchPass:
         def keep(node: Any) -> Any:
             return node.register_hook(lambda sent, received: self.passes.update({node: (held(sent), held(received))}))
 
+        def backward_of(cls: Any, backward: Any) -> Any:
+            return with_lines(backward, self.lines)
+
         hooks = [keep(node) for node in nodes]
         try:
-            return torch.autograd.grad(starts, ends, weights, allow_unused=True, retain_graph=True)
+            with methods_replaced(backward=backward_of):
+                return torch.autograd.grad(starts, ends, weights, allow_unused=True, retain_graph=True)
         except RuntimeError as error:
             if "use_reentrant" not in str(error):
                 raise BackwardError(f"torch's own backward pass raised: {error}") from error
@@ -86,6 +96,11 @@ class TorchPass:
             return self.ends[edge.node, edge.output_nr]
         got = self.passes.get(edge.node)
         return None if got is None else got[1][edge.output_nr][0]
+
+    def line(self, call: TorchCall, number: int | None) -> Place | None:
+        """The line of a Function's backward that last computed the gradient of its argument of this number."""
+        places = self.lines.get(call.went[0].node, ()) if call.went else ()
+        return places[number] if number is not None and number < len(places) else None
 
     def known(self, value: Value) -> bool:
         """Whether torch has a place for the gradient of a Value."""
@@ -148,3 +163,57 @@ def by_backward(starts: list[Any], ends: list[Any], weights: list[Any]) -> list[
         for leaf, grad in zip(leaves, before):
             if leaf is not None:
                 leaf.grad = grad
+
+
+# --- which line computed a gradient ---------------------------------------------------------------------------
+
+
+def with_lines(backward: Any, found: dict[Any, list[Place]]) -> Any:
+    """A Function's backward that notes, for its node, which of its lines computed each gradient that it returns."""
+    code = getattr(inspect.unwrap(backward), "__code__", None)
+    if code is None or code.co_filename.startswith(libraries()):
+        return backward
+
+    @functools.wraps(backward)
+    def noted(ctx: Any, *grads: Any) -> Any:
+        with Lines(code) as lines:
+            sent = backward(ctx, *grads)
+        found[ctx] = [lines.of(g) for g in (sent if isinstance(sent, tuple | list) else (sent,))]
+        return sent
+
+    return noted
+
+
+class Lines(TorchDispatchMode):
+    """The lines of one function at which tensors were made and written to."""
+
+    def __init__(self, code: Any) -> None:
+        super().__init__()
+        self.code = code
+        self.held: list[Any] = []
+        self.at: dict[Any, tuple[int, int]] = {}  # when, and on which line: of a tensor, or of memory written to
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code is not self.code:
+            frame = frame.f_back
+        for tensor in tensors_in(out) if frame is not None else ():
+            key = place_in_memory(tensor)
+            self.at[key[:1] if func._schema.is_mutable else key] = len(self.held), frame.f_lineno
+            self.held.append(tensor)  # so that its memory stays its own
+        return out
+
+    def of(self, tensor: Any) -> Place:
+        """The line that last computed a tensor; the one that returns it, if none did."""
+        key = place_in_memory(tensor) if isinstance(tensor, torch.Tensor) else ()
+        made = [self.at[k] for k in (key, key[:1]) if k in self.at]
+        return Place(self.code.co_filename, max(made)[1]) if made else returning_line(self.code)
+
+
+def place_in_memory(tensor: Any) -> tuple[Any, ...]:
+    return storage_of(tensor), tensor.storage_offset(), tensor.shape, tensor.stride()

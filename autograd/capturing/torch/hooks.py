@@ -15,7 +15,7 @@ from ...attached import counter
 from ...engine import Value
 from ...modes import Scope
 from ..places import place_of, user_frame
-from .calls import TorchCall, as_function
+from .calls import TorchCall, as_function, methods_replaced
 from .opaque import opaque_op
 from .recorder import LIBRARIES, Recorder
 from .tensors import result_number, tensors_in
@@ -143,25 +143,6 @@ class FunctionCalls:
             value = unseen(recorder, call, number)
         recorder.memory.set(tensor, value)
         return value
-
-
-@contextlib.contextmanager
-def methods_replaced(**replaced: Any) -> Iterator[None]:
-    """Some methods of every autograd.Function, replaced for a while.
-
-    torch asks the class for them at each call, however `apply` was looked up before (`norm = RowNorm.apply`).
-    """
-    kind = torch.autograd.function.FunctionMeta
-
-    def find(cls: Any, name: str) -> Any:
-        found = type.__getattribute__(cls, name)
-        return replaced[name](cls, found) if name in replaced else found
-
-    try:
-        kind.__getattribute__ = find
-        yield
-    finally:
-        del kind.__getattribute__
 
 
 def is_apart(cls: Any) -> bool:
