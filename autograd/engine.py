@@ -42,7 +42,12 @@ def node_of(op: Op, inputs: tuple[Any, ...], plain: Sequence[Any], needs: bool) 
     except Exception as error:
         if isinstance(error, TypeError) and is_mask(inputs[0]):
             return op(OPS["astype"](inputs[0], np.float64), *inputs[1:])
-        data = recover(op, error, plain, inputs)
+        try:
+            data = recover(op, error, plain, inputs)
+        except Exception as explained:
+            if modes_in_use and modes.tracer is not None:
+                modes.tracer.fails(explained)
+            raise
     if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
         data = as_plain(data)
     node: Value = new(Value)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from autograd.errors import DataError, ShapeError
+from autograd.modes import plain_data
 
 if TYPE_CHECKING:
     from .module import Module
@@ -36,7 +37,7 @@ class Buffer:
     """
 
     def __init__(self, array: Any, persistent: bool = True) -> None:
-        array = np.array(getattr(array, "_data", array))
+        array = np.array(plain_data(array, "np.asarray(v)"))
         if array.dtype.kind not in "fiub":
             raise DataError(f"a buffer holds real numbers; got dtype {array.dtype}: {array!r:.60}")
         self.array, self.persistent = array, persistent

@@ -204,7 +204,7 @@ class Module:
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """A copy of every parameter and buffer as a plain array, by dotted name."""
-        held = {path: np.array(parameter._data) for path, parameter in self.named_parameters()}
+        held = {path: parameter.numpy() for path, parameter in self.named_parameters()}
         return held | {path: place.data.copy() for path, place in self._buffer_places()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

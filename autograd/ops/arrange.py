@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ShapeError
+from ..modes import plain_data
 from ..numpy_calls import answers
 from ..op import OPS, Op, nothing, rank_of, shape_of
 from ..samples import Sample
@@ -352,7 +353,7 @@ put_along_axis = Op("put_along_axis", "put_along_axis(x, indices, size=size, axi
 @answers(np.partition)
 def partition(x, kth, axis=-1):
     """x in an order in which the number at place `kth` is the one that sorting would put there, smaller ones before."""
-    return take_along_axis(x, np.argpartition(np.asarray(getattr(x, "_data", x)), kth, axis), axis=axis)
+    return take_along_axis(x, np.argpartition(plain_data(x, "an array of places"), kth, axis), axis=axis)
 
 
 @function(np.sort, method=True)

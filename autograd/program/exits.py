@@ -25,7 +25,7 @@ import numpy as np
 
 from ..callers import OURS, user_line
 from ..engine import Value, counter, new
-from ..errors import TraceError
+from ..errors import ShapeError, TraceError
 from ..modes import modes, open_tracers
 from ..op import OPS
 from ..plain import as_data
@@ -83,6 +83,7 @@ class Tracer:
         self.guards: list[Guard] = []
         self.texts: list[str] = []
         self.refused: list[TraceError] = []
+        self.failed: list[str] = []  # lines of ops that raised
         self.compared: list[Value] = []  # of which the largest was taken: none may be NaN
         self.written: dict[Value, list[tuple[int, Any]]] = {}  # a Value from outside → when its data was set, to what
         self.constants: dict[str, None] = {}
@@ -125,6 +126,19 @@ class Tracer:
             return None
         kind = EXITS.get(how, "")
         return _KINDS[kind](self, value) if kind in _KINDS else self._refuse(how)
+
+    def fails(self, error: Exception) -> None:
+        """Note an error that numbers cause, such as a matrix without an inverse: f may catch it, and so decide."""
+        if not isinstance(error, ShapeError):
+            self.failed.append(user_line() or "unknown line")
+
+    def check_caught(self) -> None:
+        """Refuse a function that caught an error that numbers cause."""
+        if self.failed:
+            raise TraceError(
+                f"{self.failed[0]}\nraises an error at these inputs, and the function catches it. A program cannot "
+                "decide by an error: write where(condition, a, b), or catch it around the compiled function."
+            )
 
     def _refuse(self, how: str) -> Any:
         raise refusal(how)

@@ -234,7 +234,7 @@ def call_numpy(function: Any, args: Any, options: Any) -> Any:
     own = NUMPY.get(function)
     if own is not None:
         try:
-            return _number(own(*unwrapped(args), **unwrapped(options)))
+            return _as_numpys(_number(own(*unwrapped(args), **unwrapped(options))), function, args, options)
         except TypeError:  # it was given more than the function here takes
             raise refusal(called(function)) from None
     answer = BY_NUMPY.get(function)
@@ -242,7 +242,28 @@ def call_numpy(function: Any, args: Any, options: Any) -> Any:
         return answer(*unwrapped(args), **options)
     if not isinstance(answer, Answer) or isinstance(answer, OnData):
         raise refusal(called(function))
-    return by_ops(answer, args, options)
+    return _as_numpys(by_ops(answer, args, options), function, args, options)
+
+
+def _as_numpys(found: Any, function: Any, args: Any, options: Any) -> Any:
+    """What ops made of NumPy's function, if it has the shape and kind of NumPy's own result; else it is refused: ops
+    are for real numbers, and of integers NumPy makes something else now and then (`np.reciprocal`).
+    """
+    if isinstance(found, Number) and not any(map(_has_value, args)):
+        with np.errstate(all="ignore"):
+            usual = np.asarray(function(*_plain(args), **_plain(options)))
+        if (usual.shape, usual.dtype.kind) != (found.shape, found.dtype.kind):
+            raise refusal(f"{called(function)} of {found.dtype}")
+    return found
+
+
+def _plain(x: Any) -> Any:
+    """The data of Numbers, also in tuples, lists and dicts."""
+    if isinstance(x, Number):
+        return x.plain()
+    if x.__class__ in (tuple, list):
+        return type(x)(map(_plain, x))
+    return {key: _plain(part) for key, part in x.items()} if x.__class__ is dict else x
 
 
 def _stacked(x: Any) -> Any:

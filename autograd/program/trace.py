@@ -165,6 +165,7 @@ def call(
     try:
         with _open(tracer, lines):
             returned = f(*given)
+            tracer.check_caught()
             left = [place.found(tracer) for place in places]
             tracer.finish()
     except Exception as error:

@@ -181,7 +181,7 @@ def nll_loss(
     ids = as_ids("nll_loss", np.where(counted, targets, 0), np.shape(log_p)[-1])
     share = counted.astype(log_p.dtype)
     if weight is not None:
-        share = share * np.asarray(getattr(weight, "_data", weight), dtype=log_p.dtype)[ids]
+        share = share * np.asarray(plain_data(weight, "np.asarray(v)"), dtype=log_p.dtype)[ids]
     losses = -ag.take_along_axis(log_p, ids[..., None], axis=-1)[..., 0] * share
     return ag.sum(losses) / (share.sum() or 1.0) if reduction == "mean" else reduced(losses, reduction)
 

@@ -45,9 +45,20 @@ FOUND = {
 }  # fmt: skip
 REFUSED = {
     "searchsorted of what has no order": lambda x, y, s: np.searchsorted(x.data, s.data),
+    "an integer's reciprocal": lambda x, y, s: np.reciprocal(x.data.astype(int)),
+    "a caught error": lambda x, y, s: attempted(lambda: np.linalg.cholesky(np.outer(x, x))),
+    "a caught place": lambda x, y, s: attempted(lambda: x[ag.argmax(x) + 7]),
+    "a partition": lambda x, y, s: np.partition(x, 1),
     "out by its place": lambda x, y, s: np.isposinf(x.data, y.data),
     "an error that an ordinary call does not raise": lambda x, y, s: np.hanning(min(s, 0)),
 }
+
+
+def attempted(f):
+    try:
+        return f()
+    except Exception:
+        return 0.0
 
 
 def flat(x):
