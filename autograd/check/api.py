@@ -13,7 +13,7 @@ from ..engine import Value
 from ..errors import GradientError
 from ..tree import flatten, unflatten
 from .breakpoints import frozen, ties
-from .differences import FEW, Lines
+from .differences import AT_LEAST, FEW, Lines
 from .formula import FormulaSubject
 from .layers import LayerSubject
 from .options import DEFAULT, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
@@ -219,15 +219,15 @@ def check_subject(
 
 def _places(probe: Probe, gradient: Array, options: Options, notes: list[str]) -> Array:
     """Every entry of a small input; of a large one some, and those to which a failing line leads."""
-    n, some = probe.x.size, options.entries
-    if some == "all" or (some is None and n <= FEW) or (options.digits == "always" and n <= FEW):
+    n, some, room = probe.x.size, options.entries, probe.affordable
+    if some == "all" or (n <= FEW and (options.digits == "always" or (some is None and n <= max(room, AT_LEAST)))):
         return probe.places
     rng = np.random.default_rng(options.seed)
-    singles = min(n, 8 if some is None else int(some))
+    singles = min(n, min(8, max(2, room // 8)) if some is None else int(some))
     fine = probe.fine_engine if probe.epsilon() < probe.coarse else None
     lines = Lines(probe, gradient if fine is None else fine, options.tolerance(EPS64)[0], options.seed)
     small: list[int] = []
-    room = FEW
+    room = min(FEW, room)
     for start, stop in zip(probe.starts, probe.starts[1:]):
         if stop - start <= room and some is None:
             small += range(start, stop)
@@ -238,8 +238,8 @@ def _places(probe: Probe, gradient: Array, options: Options, notes: list[str]) -
     if fine is not None:
         chosen |= _far_from(fine, gradient, options.tolerance(probe.coarse))
     notes.append(
-        f"of {n:,} entries {len(chosen)} were looked at one by one, and all along 8 random lines: an error of "
-        f"{lines.resolution:.1e} or more in one entry would show. entries=\"all\" looks at each"
+        f"of {n:,} entries {len(chosen)} were looked at one by one, and all along {lines.count} random lines: an error "
+        f"of {lines.resolution:.1e} or more in one entry would show. entries=\"all\" looks at each"
     )
     return np.array(sorted(chosen))
 

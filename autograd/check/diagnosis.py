@@ -114,7 +114,7 @@ class _Compared:
     def __init__(self, part: Part) -> None:
         j, rows = part.judged, part.rows
         shape = part.shape if part.count == np.prod(part.shape, dtype=int) else (part.count,)
-        self.name, self.shape = part.name, shape
+        self.name, self.shape, self.part = part.name, shape, part
         self.gradient, self.slope = j.gradient[rows].reshape(shape), j.slope[rows].reshape(shape)
         self.error = np.where(np.isfinite(j.error[rows]), j.error[rows], 0.0).reshape(shape)
         self.wrong = (j.verdict[rows] == WRONG).reshape(shape)
@@ -148,8 +148,9 @@ def _recognise(c: _Compared, every: list[_Compared], subject: Subject) -> Iterat
         yield f"{c.name}: no gradient arrives{where}, yet the result depends on it"
     yield from _ratios(c, subject)
     if c.wrong.sum() == 1 and c.wrong.size > 2:
-        index = [int(i[0]) for i in np.nonzero(c.wrong)]
-        yield f"{c.name}: only {c.name}{index} is wrong; the other {c.wrong.size - 1} entries are right"
+        (entry,) = (e for e in c.part.entries(failing=True) if e.verdict == VERDICTS[WRONG])
+        looked = "" if c.wrong.size == np.prod(c.part.shape) else " that were looked at"
+        yield f"{c.name}: only {entry.where} is wrong; the other {c.wrong.size - 1} entries{looked} are right"
     yield from _moved(c, every)
     gap = g - d
     if g.size > 2 and abs(gap.flat[0]) > 0 and c.explains(d + gap.flat[0]):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .probe import EPS64, Probe
+from .probe import EPS64, TOGETHER, Probe
 
 Array = np.ndarray[Any, Any]
 
@@ -197,8 +197,7 @@ def _kinked(jumps: Array, noise: Array, slope: Array) -> Array:
 
 # --- lines ----------------------------------------------------------------------------------------------------------
 
-LINES = 8
-FEW = 300  # entries, up to which each is looked at
+FEW, AT_LEAST = 300, 30  # entries, up to which each is looked at; of a costly function
 
 
 def line(rng: np.random.Generator, scale: Array) -> Array:
@@ -207,47 +206,62 @@ def line(rng: np.random.Generator, scale: Array) -> Array:
 
 
 class Lines:
-    """A gradient held against differences along random lines; and the entries to which one that fails leads."""
+    """A gradient held against differences along random lines; and the entries to which one that fails leads.
+
+    3 to 8 lines move all entries; and one each, where there is time, those of one input alone.
+    """
 
     def __init__(self, probe: Probe, gradient: Array, relative: float, seed: int) -> None:
         self.probe, self.relative = probe, relative
         self.gradient = np.where(np.isfinite(probe.x), gradient, 0.0)
         self.rng = np.random.default_rng(seed)
         self.scale = np.where(np.isfinite(probe.x), probe.scale, 0.0)
+        self.count = min(8, max(3, probe.affordable // 8))
         self.resolution = 0.0  # the largest error of one entry that these lines would miss
 
     @np.errstate(all="ignore")
     def suspects(self, most: int = 5) -> list[int]:
         """Entries at fault, at most so many: none if the gradient agrees along every line."""
         found: list[int] = []
-        vs = np.array([line(self.rng, self.scale) for _ in range(LINES)])
-        gaps, slacks = self._try(vs)
-        self.resolution = float(np.max(slacks)) / 0.7
-        for v, gap, slack in zip(vs, gaps, slacks, strict=True):
-            while gap > slack and len(found) < most:
+        vs = np.array([line(self.rng, self.scale) for _ in range(self.count)])
+        starts = self.probe.starts
+        if 1 < len(starts) - 1 <= max(4, self.probe.affordable):
+            alone = np.repeat(vs[:1], len(starts) - 1, axis=0)
+            for v, start, stop in zip(alone, starts, starts[1:], strict=False):
+                v[:start] = v[stop:] = 0.0
+            vs = np.concatenate([vs, alone])
+        slopes, noises = self._slopes(vs)
+        self.resolution = float(max(map(self._slack, vs, noises))) / 0.7
+        for v, slope, noise in zip(vs, slopes, noises, strict=True):
+            closely = False
+            while len(found) < most and not abs(slope - v @ self.gradient) <= self._slack(v, noise):
+                if not closely:
+                    seen = along(self.probe, v)
+                    slope, noise, closely = float(seen.slope[0]), max(noise, float(seen.bound[0])), True
+                    continue
                 place = self._halve(np.flatnonzero(v))
                 if place in found:
                     break
                 found.append(place)
                 # From here on the others are looked for: this entry's own slope takes the place of its gradient.
                 self.gradient[place] = ladder(self.probe, np.array([place])).slope[0]
-                ((gap,), (slack,)) = self._try(v[None])
         return sorted(found)
 
-    def _try(self, vs: Array) -> tuple[Array, Array]:
-        """For each line, how far the gradient is from the slope, and how far it may be."""
+    def _slack(self, v: Array, noise: float) -> float:
+        """How far the gradient may be from the slope along a line."""
+        return 0.03 * self.relative * self._norm(v) + noise
+
+    def _norm(self, v: Array) -> float:
+        return math.sqrt((v * v) @ (self.gradient * self.gradient))
+
+    def _slopes(self, vs: Array) -> tuple[Array, Array]:
+        """The slope along each line, and a bound on its rounding."""
         probe, h = self.probe, STEP if self.probe.epsilon() == EPS64 else self.probe.epsilon() ** (1 / 3)
-        up, down = probe.changes(np.concatenate([probe.x + h * vs, probe.x - h * vs])).reshape(2, len(vs))
-        expected = vs @ self.gradient
-        norm = np.sqrt((vs * vs) @ (self.gradient * self.gradient))
-        slack = 0.03 * self.relative * norm + 4 * probe.epsilon() * (probe.size + norm * h) / h
-        gap = np.abs((up - down) / (2 * h) - expected)
-        for i in np.flatnonzero(~(gap <= slack)):
-            slopes = along(probe, vs[i])
-            gap[i] = abs(float(slopes.slope[0]) - expected[i])
-            slack[i] = max(slack[i], float(slopes.bound[0]))
-            gap[i] = np.inf if np.isnan(gap[i]) else gap[i]
-        return gap, slack
+        portion = max(1, 4 * TOGETHER // probe.x.size)
+        parts = [vs[i : i + portion] for i in range(0, len(vs), portion)]
+        up, down = (np.concatenate([probe.changes(probe.x + s * part) for part in parts]) for s in (h, -h))
+        norms = np.array([self._norm(v) for v in vs])
+        return (up - down) / (2 * h), 4 * probe.epsilon() * (probe.size + norms * h) / h
 
     def _halve(self, places: Array) -> int:
         """The entry to which a failing line leads: halved, towards the half that fails by more, down to one."""
@@ -256,6 +270,8 @@ class Lines:
             vs = np.zeros((2, self.scale.size))
             for v, half in zip(vs, halves, strict=True):
                 v[half] = line(self.rng, self.scale[half])
-            gaps, slacks = self._try(vs)
+            slopes, noises = self._slopes(vs)
+            gaps = np.nan_to_num(np.abs(slopes - vs @ self.gradient), nan=np.inf)
+            slacks = np.array(list(map(self._slack, vs, noises)))
             places = halves[int(np.argmax(gaps / np.maximum(slacks, 1e-300)))]
         return int(places[0])

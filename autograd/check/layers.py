@@ -92,7 +92,8 @@ class LayerSubject(PlainSubject):
         if torch is not None and isinstance(layer, torch.nn.Module):
             raise TypeError("for a module of torch write autograd.capture(module, x).check()")
         methods = getattr(layer, "forward", layer), getattr(layer, "backward", None)
-        self.forward, self.back = layer if self.pair else methods
+        both: tuple[Any, Any] = layer if self.pair else methods
+        self.forward, self.back = both
         if not callable(self.forward) or not callable(self.back):
             raise TypeError(WANTED.format(layer=layer))
         if isinstance(layer, type) and not isinstance(inspect.getattr_static(layer, "forward", None), staticmethod):

@@ -17,6 +17,8 @@ from .subject import Array, Subject, off_by_a_digit
 FLOAT64 = np.dtype(np.float64)
 EPS64 = float(np.finfo(FLOAT64).eps)
 TOGETHER = 1 << 15  # so many numbers, and all inputs are perturbed in one replay
+AFFORDABLE = 2_000_000  # so many numbers are computed for looks at single entries
+SECONDS = 2.0  # and so long a function is called
 FEW = 8  # so few numbers an input, and they are not worth a replay of their own
 
 
@@ -74,6 +76,13 @@ class Probe:
         given = {s: np.asarray(s._data, dtype=np.float64)[None] for s in self.subject.sources}
         outs = self.replay.run(1, given)
         return [r if out is None else out[0] for out, r in zip(outs, self.subject.results)]
+
+    @functools.cached_property
+    def affordable(self) -> int:
+        """How many entries there is time to look at one by one."""
+        nodes = self.subject.replay.nodes if self.subject.replay is not None else self.subject.sources
+        numbers = int(AFFORDABLE // max(1, sum(np.size(node._data) for node in nodes)))
+        return numbers if self.replay is not None else min(numbers, int(SECONDS / max(self.subject.seconds, 1e-6)))
 
     def epsilon(self, native: bool = False) -> float:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""

@@ -56,6 +56,7 @@ class Subject(Trace):
         self.sources: list[Value] = []
         self.names: list[str] = []
         self.structure: Any = None  # where no input is nested
+        self.seconds = 0.0  # of one call, where calls are needed
         self.raised: Exception | None = None  # what the function last raised at other numbers
         self._held: list[Any] = []  # the data of the sources
         self.given = {x for x in flatten(list(args))[0] if isinstance(x, Value)}  # Values of the caller's

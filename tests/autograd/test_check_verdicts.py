@@ -254,6 +254,22 @@ def test_one_wrong_entry_shows_at_every_size(n, op):
     assert [e.index for e in check_grads(lambda x: f(x).sum(), x).failures] == [(n // 3,)]
 
 
+def test_the_one_wrong_entry_has_its_own_name():
+    def gradient(x):
+        return np.where(np.arange(x.size) == 417, 1.01, 1.0) * 3 * x**2
+
+    report = check_formula(lambda x: (x**3).sum(), gradient, draw(900))
+    assert [e.where for e in report.failures] == ["x[417]"] and "only x[417] is wrong" in str(report)
+
+
+def test_a_costly_function_is_looked_at_along_lines():
+    x, w = draw(1000, 100), draw(100)
+    report = check_grads(lambda w: np.tanh(x @ w).sum(), w)
+    assert report.ok and report.count < 60 and "random lines" in str(report)
+    spoilt = check_grads(lambda w: np.tanh(x @ w).sum() + 1e-3 * w[31].detach(), w)
+    assert [e.where for e in spoilt.failures] == ["w[31]"]
+
+
 def test_lines_say_what_they_would_miss():
     report = check_grads(lambda x: ag.tanh(x).sum(), draw(5000))
     note = next(note for note in report.notes if "random lines" in note)
