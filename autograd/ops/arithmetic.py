@@ -59,6 +59,8 @@ neg = Op("neg", "-x",
 def _power(x, y):
     """x ** y, real: a negative base with a fractional exponent is NaN, never a complex number."""
     out = x**y
+    if out.__class__ is np.ndarray and out.dtype.kind in "iu" and x.dtype.kind == "b":
+        return _power(x * 1.0, y)  # NumPy counts in int8 here
     return float("nan") if out.__class__ is complex else out
 
 

@@ -408,7 +408,7 @@ def median(x, axis=None, keepdims=False):
     others = [a for a in sizes if a not in axes]
     n = math.prod(sizes[a] for a in axes)
     rows = sort(reshape(transpose(x, (*others, *axes)), (*(sizes[a] for a in others), n)))
-    middle = (getitem(rows, (..., (n - 1) // 2)) + getitem(rows, (..., n // 2))) / 2
+    middle = getitem(rows, (..., (n - 1) // 2)) / 2 + getitem(rows, (..., n // 2)) / 2
     last = getitem(rows, (..., -1))  # a NaN, if there is one
     found = where(equal(last, last), middle, last)
     return reshape(found, tuple(1 if a in axes else size for a, size in sizes.items())) if keepdims else found
@@ -429,8 +429,8 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
         widths = expand_dims(diff(x), tuple(range(1, -axis))) if axis < -1 else diff(x)
     else:
         widths = diff(x, axis=axis)
-    heights = getitem(y, (..., slice(1, None), *behind)) + getitem(y, (..., slice(None, -1), *behind))
-    return sum_(widths * heights / 2, axis=axis)
+    heights = getitem(y, (..., slice(1, None), *behind)) / 2 + getitem(y, (..., slice(None, -1), *behind)) / 2
+    return sum_(widths * heights, axis=axis)
 
 
 def _as_border(x, values, axis):

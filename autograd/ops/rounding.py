@@ -56,11 +56,17 @@ def _floor_divide_lowered(x, y):
     return where(equal(y, 0.0), 0.0 if whole else x / y, where(_passed(rest, y), times - 1.0, times))
 
 
-floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=operator.floordiv, vjp=nothing,
+
+def _of_numbers(operation):
+    """A Python operator on numbers; of truths NumPy would give int8."""
+    return lambda x, y: operation(x * 1.0 if getattr(x, "dtype", None) == bool else x, y)
+
+
+floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=_of_numbers(operator.floordiv), vjp=nothing,
                   lower=_floor_divide_lowered, samples=STEPS, numpy=np.floor_divide, batch="align",
                   doc="`x // y`: how often y goes into x, as a whole number; no gradient flows.")
 
-mod = Op("mod", "mod(x, y)", forward=operator.mod,
+mod = Op("mod", "mod(x, y)", forward=_of_numbers(operator.mod),
          vjp=(lambda g, out, x, y: g,
               lambda g, out, x, y: -g * floor(x / y)),
          definition=lambda x, y: x - y * floor(x / y),
@@ -68,7 +74,7 @@ mod = Op("mod", "mod(x, y)", forward=operator.mod,
          samples=STEPS, numpy=np.mod, batch="align",
          doc="`x % y`, what is left of x when y is taken away as often as it goes in, `x - y * floor(x / y)`.")
 
-fmod = Op("fmod", forward=np.fmod,
+fmod = Op("fmod", forward=_of_numbers(np.fmod),
           vjp=(lambda g, out, x, y: g,
                lambda g, out, x, y: -g * trunc(x / y)),
           definition=lambda x, y: x - y * trunc(x / y),

@@ -11,8 +11,8 @@ from tests.autograd.judges import assert_close
 X = np.array([0.5, -0.5, 2.0])
 
 
-def test_no_op_computes_truths_in_float16():
-    """NumPy gives float16 for `np.exp` of bools; every op of real numbers gives float64."""
+def test_no_op_computes_truths_in_few_bits():
+    """NumPy gives float16 for `np.exp` of bools, int8 for `**`; every op of real numbers gives float64."""
     mask, one = Value(X) > 0, Value(0.5) > 0
     halves = []
     tried = 0
@@ -24,9 +24,15 @@ def test_no_op_computes_truths_in_float16():
             except (TypeError, ValueError, LookupError):  # another number of inputs, or a matrix
                 continue
             tried += 1
-            if np.asarray(getattr(out, "_data", out)).dtype == np.float16:
+            if np.asarray(getattr(out, "_data", out)).dtype in (np.float16, np.int8):
                 halves.append((name, inputs))
     assert not halves and tried > 300
+
+
+def test_truths_add_up_as_numbers():
+    mask = Value(np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0]])) > 0
+    for f in (np.median, np.trapezoid):
+        assert f(mask, axis=0).data.tolist() == f(mask.data * 1.0, axis=0).tolist()
 
 
 @pytest.mark.parametrize("name", ["exp", "sqrt", "tanh", "cosh", "log1p", "round", "sigmoid", "softmax", "gelu"])
