@@ -13,6 +13,7 @@ from typing import Any as _Any
 
 from . import errors as errors
 from . import micrograd as micrograd
+from . import names as _names
 from .derivatives import grad as grad
 from .derivatives import hessian as hessian
 from .derivatives import hvp as hvp
@@ -67,7 +68,7 @@ def __getattr__(wanted: str) -> _Any:
 
         found = globals()[wanted] = getattr(import_module(f".{_LAZY[wanted]}", __name__), wanted)
         return found
-    raise AttributeError(f"module {__name__!r} has no attribute {wanted!r}")
+    raise _names.missing(__name__, wanted, _names.AUTOGRAD)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import names
 from .errors import DataError, ShapeError
 from .modes import check_attached, modes, notice_read
 from .numpy_calls import BY_NUMPY, answer_to, called
@@ -28,10 +29,13 @@ class ArrayLike:
 
     _data: Any
 
-    if TYPE_CHECKING:  # Value has them
+    if TYPE_CHECKING:  # Value has it
 
-        def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Any: ...
+
+    def __getattr__(self, name: str) -> Any:
+        """Asked for a name that Value does not have: torch's, say."""
+        return names.of_value(self, name)
 
     # --- its size ---------------------------------------------------------------------------------------------
 
@@ -51,7 +55,7 @@ class ArrayLike:
     def size(self) -> int:
         """How many numbers it holds."""
         data = self._data
-        return data.size if data.__class__ is ndarray else 1
+        return names.Count(data.size if data.__class__ is ndarray else 1)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -104,12 +108,25 @@ class ArrayLike:
             self._check_written(sys._getframe(1))
         return number
 
+    def __index__(self) -> int:
+        """A whole number where Python wants one: `names[v.argmax()]`, `range(n)`."""
+        number = self._only("an index")
+        if not isinstance(number, bool) and number == int(number):
+            return int(number)
+        raise TypeError(f"an index is a whole number; {self._called()} holds {number}. Write int(v)")
+
+    def __divmod__(self, other: Any) -> tuple[Any, Any]:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> tuple[Any, Any]:
+        return other // self, other % self
+
     def __bool__(self) -> bool:
         return bool(self._only("bool(v)"))
 
     def _only(self, who: str) -> Any:
         """The one number it holds."""
-        if self.size != 1:
+        if np.size(self._data) != 1:
             raise ShapeError(
                 f"{who} needs exactly one number; {self._called()} has shape {self.shape}. Pick one, v[i], or write "
                 "v.data for all of them, (v.data > 0).all() for a truth."
@@ -194,6 +211,9 @@ class ArrayLike:
         return answer(*args, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if not self.requires_grad and self.dtype.kind in "iub":  # places and truths: `np.eye(3)[v.argmax(axis=1)]`
+            traced = notice_read(self, "an index of an array")
+            return np.array(self._data if traced is None else traced, dtype)
         raise DataError(
             f"{self._called()} cannot become a plain array by itself: its gradient would be lost silently. "
             "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."

@@ -23,6 +23,7 @@ from .array_like import ArrayLike, ndarray
 from .attached import Attached, Node, by_stamp, counter, name_or_label
 from .gradients import conform
 from .modes import apply_modes, check_finite_gradient, modes, modes_in_use, notice_read
+from .names import backward_options
 from .op import OPS, Op, nothing
 from .op_errors import recover
 from .plain import as_data, as_operand, as_operands, as_plain, as_wide, is_mask
@@ -204,13 +205,15 @@ class Value(Node, ArrayLike):
             return traced
         return Value(self._data, name=self.name, requires_grad=False)
 
-    def backward(self, grad: Any = None) -> None:
+    def backward(self, grad: Any = None, **torch: Any) -> None:
         """Add d(self)/d(leaf) to the `grad` of every leaf, and set the `grad` of every node between.
 
         `grad` is the gradient to start from, 1 for a scalar. A pass that is interrupted leaves every `grad` as it was.
         """
         if modes_in_use:
             notice_read(self, "backward()")
+        if torch:
+            grad = backward_options(grad, torch)
         grads = {self: gradients.cotangent_for(self, grad)}
         order = reach(self)
         write(order, walk(order, grads), grads)

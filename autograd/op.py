@@ -135,7 +135,12 @@ class Op:
             try:
                 inputs, settings = self.normalize(*args, **settings) if settings else self.normalize(*args)
             except TypeError as error:
-                raise misused(self, error) from None
+                from .names import renamed
+
+                again = renamed(self.name, inspect.signature(self.normalize).parameters, settings)
+                if again is None:
+                    raise misused(self, error) from None
+                return self(*args, **again)
             if settings:
                 op = self.bind(settings)
         elif settings:

@@ -6,15 +6,20 @@
 33
 """
 
+from typing import NoReturn as _NoReturn
+
 import autograd
 
 from ._clash import check_ours as _check_ours
 
 _check_ours(autograd)
 
+from autograd import names as _names  # noqa: E402
+
 from . import functional, init, io, optim, train  # noqa: E402
 from .buffer import Buffer  # noqa: E402
 from .containers import ModuleDict, ModuleList, Sequential  # noqa: E402
+from .init import seed  # noqa: E402
 from .interop import from_torch, to_torch  # noqa: E402
 from .io import load, save  # noqa: E402
 from .layers.activations import (  # noqa: E402
@@ -140,6 +145,11 @@ __all__ = [
     "load",
     "optim",
     "save",
+    "seed",
     "to_torch",
     "train",
 ]
+
+
+def __getattr__(name: str) -> _NoReturn:
+    raise _names.missing(__name__, name, _names.NN)

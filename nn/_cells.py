@@ -23,6 +23,8 @@ Parameters = Module | Iterable[Value] | Iterable[tuple[str, Value]]
 class Cell:
     """One array of parameters, its state (a momentum, say) and working space."""
 
+    options: Mapping[str, Any] = {}  # settings of its group of parameters
+
     def __init__(self, name: str, parameter: Value, slots: Iterable[str], spares: tuple[np.ndarray, ...]) -> None:
         self.name, self.parameter = name, parameter
         data = parameter._data
@@ -38,6 +40,10 @@ class Cell:
     def trains(self) -> bool:
         """Whether anything in it is to be moved."""
         return self.parameter.requires_grad
+
+    def parameters(self) -> list[Value]:
+        """The parameters in it."""
+        return [self.parameter]
 
     def gradient(self) -> np.ndarray:
         """The gradient of the whole array; it raises where one is missing, misshapen or not finite."""
@@ -91,6 +97,9 @@ class PackedCell(Cell):
     @property
     def trains(self) -> bool:
         return any(p.requires_grad for _, p in self.named)
+
+    def parameters(self) -> list[Value]:
+        return [p for _, p in self.named]
 
     def gradient(self) -> np.ndarray:
         given = [_present(name, p) if p.requires_grad else np.zeros(p.shape, p.dtype) for name, p in self.named]

@@ -64,6 +64,7 @@ def compiled_step(
     few = sum(parameter.size for parameter in model.parameters()) <= FEW
     arrays = all(parameter.ndim for parameter in model.parameters())  # scalars are re-rolled, without an optimizer
     usual = type(optimizer).step is Optimizer.step  # else it does something that a program would leave out
+    usual = usual and not any(cell.options for cell in optimizer.cells())
     whole = backend in WHOLE and count == 1 and few and arrays and usual
     return (WholeStep if whole else CompiledStep)(model, loss, optimizer, clip, count, backend)
 

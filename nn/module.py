@@ -15,10 +15,11 @@ from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
-from autograd import Value, stack
+from autograd import Value, names, stack
 from autograd.attached import Attached
 from autograd.errors import DataError, HandgradError, ShapeError
 from autograd.modes import Modes, Scope, modes, no_grad
+from autograd.plain import as_plain
 
 from .buffer import Buffer, Kind, Place
 
@@ -65,6 +66,9 @@ class Module:
     _buffers: Mapping[str, Kind] = {}  # what is known of its buffers, by name
     _changes: frozenset[str] = frozenset()  # numbers and arrays that forward has set, and that are no buffers
     _home: tuple[weakref.ref[Module], Way, str] | None = None  # the last caller, and where in it this is
+
+    def __init_subclass__(cls) -> None:
+        names.take_other_names(cls)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; every kind of module writes its own."""
@@ -182,6 +186,25 @@ class Module:
     def eval(self: Self) -> Self:
         """Switch to evaluation: nothing is dropped."""
         return self.train(False)
+
+    def to(self: Self, dtype: Any) -> Self:
+        """Keep its floats in another precision, `model.to(np.float32)`; make the optimizer afterwards."""
+        if dtype not in ("cpu", "cuda"):  # everything is in memory
+            kind = np.dtype(dtype)
+            if kind.kind != "f":
+                raise DataError(f"{type(self).__name__}.to takes np.float32, np.float64 or np.float16; got {dtype!r}")
+            for parameter in self.parameters():
+                parameter._data = as_plain(np.asarray(parameter._data, kind))
+                parameter.grad = None
+                parameter.touch()
+            for _, module in self.named_modules():
+                for name, held in module._buffers.items():
+                    if np.dtype(held.dtype).kind == "f":
+                        Place(module, name).data = Place(module, name).data.astype(kind)
+                        module.__dict__["_buffers"] = {**module._buffers, name: held._replace(dtype=kind.str)}
+                if "dtype" in vars(module):
+                    module.__dict__["dtype"] = kind
+        return self
 
     def freeze(self: Self) -> Self:
         """Stop training these parameters: no gradient is computed for them and optimizers leave them alone."""

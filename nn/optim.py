@@ -1,4 +1,4 @@
-"""Optimizers: SGD, Adam, AdamW; gradient clipping and accumulation; the schedules of `schedules.py` beside them.
+"""Optimizers: SGD, Adam, AdamW, RMSprop; gradient clipping and accumulation; and the schedules of `schedules.py`.
 
 A step moves the parameters in place, through buffers made once: it builds no graph and allocates nothing large. It
 looks at every gradient first; if one is missing, has another shape or is not finite, it says which and changes nothing.
@@ -12,21 +12,23 @@ themselves down, with the names that `let` gives, and so a stepper's page shows 
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from autograd import Value, where
+from autograd import Value, names, where
 from autograd.errors import DataError, NonFiniteError, counted
 from autograd.op import let
+from autograd.plain import as_data
 
 from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from .module import check_same, is_number
-from .schedules import Schedule, cosine, step_decay, warmup
+from .schedules import Schedule, cosine, exponential, linear, plateau, step_decay, warmup
 
 __all__ = [
     "accumulate",
@@ -34,11 +36,30 @@ __all__ = [
     "AdamW",
     "clip_grad_norm",
     "cosine",
+    "exponential",
+    "linear",
     "Optimizer",
+    "plateau",
+    "RMSprop",
     "SGD",
     "step_decay",
     "warmup",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    raise names.missing(__name__, name, names.OPTIM)
+
+
+FOR_ALL = {"momentum", "amsgrad", "dampening", "nesterov", "centered"}  # settings that say what is remembered
+
+
+def groups_of(params: Any) -> list[Any]:
+    """Parameters as torch's groups: dicts of `params` and of settings that are theirs alone."""
+    groups = list(params) if isinstance(params, list | tuple) else [params]
+    if groups and all(isinstance(group, dict) and "params" in group for group in groups):
+        return groups
+    return [{"params": params}]
 
 
 @contextlib.contextmanager
@@ -61,9 +82,13 @@ def _ctrl_c_waits() -> Iterator[None]:
 class Optimizer:
     """The base of the optimizers: what it moves, the learning rate (a number, or a function of the step), its state.
 
-    `params` is a module, its `parameters()`, or (name, parameter) pairs. Frozen parameters are left alone. One training
+    `params` is a module, its `parameters()`, (name, parameter) pairs, or groups of them with settings of their own,
+    `[{"params": weights, "weight_decay": 0.1}, {"params": biases}]`. Frozen parameters are left alone. One training
     step is `optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`.
     """
+
+    def __init_subclass__(cls) -> None:
+        names.take_other_names(cls)
 
     slots: tuple[str, ...] = ()  # what is kept for each parameter, such as a momentum; "steps": how often it moved
 
@@ -73,13 +98,38 @@ class Optimizer:
             raise ValueError(f"{who}: the learning rate is a number from 0 up, or a schedule; got {lr!r:.60}")
         self.lr = lr
         self.steps = 0
-        self._named = named_leaves(params, who)
-        self._cells = cells_of(self._named, self.slots)
+        self._named: list[tuple[str, Value]] = []
+        self._cells: list[Cell] = []
+        for group in groups_of(params):
+            options = {name: x for name, x in group.items() if name != "params"}
+            if unknown := options.keys() - (self.settings().keys() - FOR_ALL | {"lr"}):
+                raise TypeError(f"{who}: a group of parameters has no setting {', '.join(sorted(unknown))} of its own")
+            named = named_leaves(group["params"], who)
+            if twice := {id(p) for _, p in named} & {id(p) for _, p in self._named}:
+                raise ValueError(f"{who}: {counted(len(twice), 'parameter')} in two groups; each belongs to one")
+            taken = {name: i for i, (name, _) in enumerate(self._named)}
+            named = [(f"{name}#{len(taken) + i}" if name in taken else name, p) for i, (name, p) in enumerate(named)]
+            self._named += named
+            for cell in cells_of(named, self.slots):
+                cell.options = options
+                self._cells.append(cell)
 
     @property
     def rate(self) -> float:
         """The learning rate of the next step."""
         return float(self.lr(self.steps)) if callable(self.lr) else self.lr
+
+    def mover(self, options: Mapping[str, Any]) -> Optimizer:
+        """This optimizer with the settings of a group of parameters."""
+        if not options:
+            return self
+        of_group = copy.copy(self)
+        vars(of_group).update(options)
+        return of_group
+
+    def options_of(self, parameter: Value) -> Mapping[str, Any]:
+        """The settings of a parameter's group."""
+        return next((cell.options for cell in self._cells if any(p is parameter for p in cell.parameters())), {})
 
     def cells(self) -> list[Cell]:
         """The arrays that it moves."""
@@ -94,16 +144,31 @@ class Optimizer:
         moves = counted(sum(parameter.size for _, parameter in self._named), "number")
         return f"<{type(self).__name__} of {moves}: {settings}; {counted(self.steps, 'step')} so far>"
 
-    def step(self) -> None:
-        """Move every parameter that trains, each by its gradient: all of them, or on an error none. Ctrl-C waits."""
+    def step(self, grads: Any = None) -> None:
+        """Move every parameter that trains, each by its gradient: all of them, or on an error none. Ctrl-C waits.
+
+        `grads` are gradients from elsewhere, in the order of the parameters or by name; else each one's `grad`.
+        """
+        if grads is not None:
+            self._take(grads)
         cells = self.cells()
         gradients = [cell.gradient() for cell in cells]  # raises, if at all, before anything has moved
-        rate = self.rate
+        movers = [self.mover(cell.options) for cell in cells]
+        rates = [mover.rate for mover in movers]
         with _ctrl_c_waits():
             self.steps += 1
-            for cell, gradient in zip(cells, gradients, strict=True):
-                moved = self.move(cell.read(), gradient, cell.remembered, cell.step(), rate, cell.spare, cell.spare2)
-                cell.write(*moved)
+            for cell, g, mover, rate in zip(cells, gradients, movers, rates, strict=True):
+                cell.write(*mover.move(cell.read(), g, cell.remembered, cell.step(), rate, cell.spare, cell.spare2))
+
+    def _take(self, grads: Any) -> None:
+        """Set the gradients of the parameters that train."""
+        named = [(name, p) for name, p in self._named if p.requires_grad]
+        if isinstance(grads, Mapping):
+            grads = [grads.get(name) for name, _ in named]
+        if len(grads) != len(named):
+            raise ValueError(f"step: {counted(len(named), 'parameter')} to move; got {counted(len(grads), 'gradient')}")
+        for (_, p), g in zip(named, grads):
+            p.grad = g if g is None else as_data(g)
 
     def move(
         self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None
@@ -270,6 +335,63 @@ class AdamW(Adam):
         betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8, amsgrad: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
+
+
+class RMSprop(Optimizer):
+    """Each number moves by its gradient over the root of its mean squared gradient, `v = alpha · v + (1-alpha) · g²`.
+
+    `centered` subtracts the square of the mean gradient from v; with a momentum, `b = momentum · b + g / (√v + eps)` is
+    what moves. Weight decay adds `weight_decay · p` to g.
+
+    >>> p = Value([1.0, -2.0])
+    >>> (p * p).sum().backward()
+    >>> RMSprop([p], lr=0.01).step()
+    >>> p.data.round(6)
+    array([ 0.9, -1.9])
+    """
+
+    def __init__(
+        self, params: Parameters, lr: float | Schedule = 0.01, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False,
+    ) -> None:  # fmt: skip
+        if not (is_number(alpha) and 0.0 <= alpha < 1.0):
+            raise ValueError(f"RMSprop: alpha is a number from 0 up to below 1; got {alpha!r:.60}")
+        self.alpha, self.eps, self.weight_decay, self.momentum, self.centered = (
+            alpha, eps, weight_decay, momentum, centered)  # fmt: skip
+        self.slots = ("v", *(("momentum",) if momentum else ()), *(("m",) if centered else ()))
+        super().__init__(params, lr)
+
+    def move(
+        self, p: Any, g: Any, state: dict[str, Any], t: Any, rate: Any, spare: Any = None, spare2: Any = None
+    ) -> tuple[Any, dict[str, Any]]:
+        if self.weight_decay:
+            g = let("g", np.add(g, np.multiply(self.weight_decay, p, out=spare2), out=spare2), "with weight decay")
+        v = state["v"]
+        v *= self.alpha
+        square = np.square(g, out=spare)
+        square *= 1.0 - self.alpha
+        v += square
+        v = let("v", v, "mean square")
+        state = state | {"v": v}
+        if self.centered:
+            m = state["m"]
+            m *= self.alpha
+            m += np.multiply(1.0 - self.alpha, g, out=spare)
+            state["m"] = m = let("m", m, "mean gradient")
+            v = let("variance", np.subtract(v, np.square(m, out=spare), out=spare))
+        length = np.sqrt(v, out=spare)
+        length += self.eps
+        way = np.divide(g, length, out=spare2)
+        if self.momentum:
+            b = state["momentum"]
+            b *= self.momentum
+            b += way
+            state["momentum"] = b = let("momentum", b)
+            way = np.multiply(rate, b, out=spare)
+        else:
+            way *= rate
+        p -= way
+        return p, state
 
 
 def _beside(x: Any, factor: Any) -> Any:

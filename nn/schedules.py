@@ -12,7 +12,7 @@ from typing import Any
 
 from .module import is_number
 
-__all__ = ["cosine", "step_decay", "warmup"]
+__all__ = ["cosine", "exponential", "linear", "plateau", "step_decay", "warmup"]
 
 Schedule = Callable[[int], float]
 
@@ -36,6 +36,54 @@ def step_decay(start: float, every: int, factor: float = 0.1) -> Schedule:
     """
     _check_steps("step_decay", "every", every, above=True)
     return lambda t: start * factor ** (t // every)
+
+
+def linear(start: float, end: float, total: int) -> Schedule:
+    """From `start` to `end` along a line, over `total` steps; then `end`.
+
+    >>> [round(linear(1.0, 0.0, 10)(t), 3) for t in (0, 5, 10, 99)]
+    [1.0, 0.5, 0.0, 0.0]
+    """
+    _check_steps("linear", "total", total)
+    return lambda t: start + (end - start) * min(t / max(total, 1), 1.0)
+
+
+def exponential(start: float, factor: float) -> Schedule:
+    """`start`, times `factor` after every step.
+
+    >>> [round(exponential(1.0, 0.5)(t), 3) for t in (0, 1, 3)]
+    [1.0, 0.5, 0.125]
+    """
+    return lambda t: start * factor**t
+
+
+class plateau:
+    """`start`, times `factor` whenever `patience` evaluations have passed without a new lowest one: `fit` reports them.
+
+    >>> rate = plateau(1.0, patience=2, factor=0.1)
+    >>> for loss in (3.0, 2.0, 2.5, 2.1):
+    ...     rate.observe(loss)
+    >>> rate(0)
+    0.1
+    """
+
+    def __init__(self, start: float, patience: int = 10, factor: float = 0.1) -> None:
+        _check_steps("plateau", "patience", patience, above=True)
+        self.rate, self.patience, self.factor = start, patience, factor
+        self.best, self.since = math.inf, 0
+
+    def observe(self, value: float) -> None:
+        """Note an evaluation."""
+        self.since = 0 if value < self.best else self.since + 1
+        self.best = min(value, self.best)
+        if self.since >= self.patience:
+            self.rate, self.since = self.rate * self.factor, 0
+
+    def __call__(self, t: int) -> float:
+        return self.rate
+
+    def __repr__(self) -> str:
+        return f"plateau({self.rate:.4g}, patience={self.patience}, factor={self.factor})"
 
 
 def warmup(schedule: float | Schedule, steps: int) -> Schedule:

@@ -91,7 +91,7 @@ def _index_part(part):
         part = plain_data(part, kind)
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
-    if isinstance(part, list):
+    if isinstance(part, list | range):
         part = np.array(part, dtype=None if part else int)
     if isinstance(part, np.ndarray | np.generic | bool):
         part = np.asarray(part)

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ..names import by_other_names
 from ..numpy_calls import answers
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # by public name; one with the name of an op takes its place and calls it
@@ -15,7 +16,7 @@ def function(*numpy, method=False):
 
     def register(f):
         name = f.__name__.rstrip("_")  # sum_ is called sum outside: here the name is Python's
-        FUNCTIONS[name] = answers(*numpy)(f)
+        f = FUNCTIONS[name] = answers(*numpy)(by_other_names(f))
         if method:
             METHODS[name] = f
         return f

@@ -18,6 +18,8 @@ from .join import concatenate
 def _check(who, gates, x, h, w_ih, w_hh, b_ih, b_hh):
     if (b_ih is None) != (b_hh is None):
         raise ShapeError(f"{who}: give both biases, or none")
+    if not (shape_of(x) and shape_of(w_hh)):
+        raise ShapeError(f"{who}: x and w_hh are arrays; got {x!r:.40} and {w_hh!r:.40}")
     width = shape_of(w_hh)[-1]
     rows = gates * width
     expected = {"h": (*shape_of(x)[:-1], width), "w_ih": (rows, shape_of(x)[-1]), "w_hh": (rows, width)}

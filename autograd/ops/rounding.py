@@ -11,7 +11,7 @@ from ..op import Op, dtype_of, nothing
 from ..samples import Sample, samples
 from ._functions import function
 from .arithmetic import COMPARED, equal, not_equal
-from .elementwise import UNARY, on_numbers, where
+from .elementwise import BOOL, UNARY, on_numbers, where
 
 floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, numpy=np.floor, batch="align",
            doc="The largest whole number that is not above x; no gradient flows.")
@@ -59,7 +59,7 @@ def _floor_divide_lowered(x, y):
 
 def _of_numbers(operation):
     """A Python operator on numbers; of truths NumPy would give int8."""
-    return lambda x, y: operation(x * 1.0 if getattr(x, "dtype", None) == bool else x, y)
+    return lambda x, y: operation(x * 1.0 if getattr(x, "dtype", None) is BOOL else x, y)
 
 
 floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=_of_numbers(operator.floordiv), vjp=nothing,

@@ -80,12 +80,21 @@ class Updates:
         self.rate, self.all = Expr(words.names.step_name("η"), rate), []
         shown = self.data | set(moving)
         for name, parameter in optimizer.named_parameters():
+            mover = mover_of(optimizer, parameter)
             whole = stepper.twin(parameter)
             for index, node in walk.parts.get(whole, [(..., whole)]):
                 if node in shown and walk.gradient(node) is not None and node is not stepper.root:
                     slots = {slot: np.asarray(state[f"{slot}.{name}"], float) for slot in optimizer.slots}
                     own = {slot: x[index] if x.shape == whole.shape else x for slot, x in slots.items()}
-                    self.all.append(Update(words, node, walk.gradient(node), optimizer, self.rate, own))
+                    self.all.append(Update(words, node, walk.gradient(node), mover, self.rate, own))
+
+
+def mover_of(optimizer: Any, parameter: Value) -> Any:
+    """The optimizer, with the settings of the parameter's group."""
+    options = optimizer.options_of(parameter) if hasattr(optimizer, "options_of") else {}
+    if "lr" in options:
+        raise DataError("a stepper has one learning rate; these groups of parameters have several")
+    return optimizer.mover(options) if options else optimizer
 
 
 def remembered(optimizer: Any) -> tuple[float, dict[str, Any]] | None:

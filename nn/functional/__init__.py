@@ -10,7 +10,10 @@ row, a layer is `x @ W + b`. Leading axes are batches. Shapes are written (batch
     checks.py       what they all accept
 """
 
+from typing import NoReturn as _NoReturn
+
 from autograd import gelu, layer_norm, linear, log_softmax, relu, rms_norm, self_attention, sigmoid, silu, softmax, tanh
+from autograd import names as _names
 
 from .activations import (
     elu,
@@ -112,3 +115,7 @@ __all__ = [
     "swiglu",
     "tanh",
 ]
+
+
+def __getattr__(name: str) -> _NoReturn:
+    raise _names.missing(__name__, name, _names.FUNCTIONAL)

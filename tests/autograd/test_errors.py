@@ -43,7 +43,7 @@ TABLE = [
     (lambda: m() + "x", DataError, ["a real number or an array", "str: 'x'"]),
     (lambda: m() * 1j, DataError, ["a real number or an array", "complex"]),
     (lambda: m() + None, DataError, ["add: expected real numbers, as in x + y", "None", "x is 'm'"]),
-    (lambda: m().astype(int), DataError, ["real numbers", "int64", "v.data.astype"]),
+    (lambda: m().astype(complex), DataError, ["real numbers", "complex128", "v.data.astype"]),
     (lambda: autograd.exp("x"), DataError, ["exp: expected real numbers", "'x' (str)"]),
     # indices
     (lambda: m()[float("nan")], DataError, ["whole numbers", "nan"]),

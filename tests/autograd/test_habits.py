@@ -1,12 +1,17 @@
 """What people write from habit in NumPy and expect to hold here: truths as numbers, dtypes, einsum's dots."""
 
+import re
+
 import numpy as np
 import pytest
 
 import autograd as ag
-from autograd import OPS, Value, compile, grad
+import autograd.extend
+import nn
+from autograd import OPS, Value, compile, grad, names
 from autograd.errors import ShapeError
 from tests.autograd.judges import assert_close
+from tests.sweep import sweep
 
 X = np.array([0.5, -0.5, 2.0])
 
@@ -65,3 +70,125 @@ def test_einsum_keeps_the_dots_as_numpy_does():
         ag.einsum("jk...->j", Value(x))
     assert ag.einsum("jk...->j", Value(x[..., 0])).shape == np.einsum("jk...->j", x[..., 0]).shape
     assert ag.einsum("jk...->j...", Value(x)).shape == (2, 4)
+
+
+V, W = Value(np.arange(1.0, 7).reshape(2, 3)), Value(np.ones((3, 2)))
+CALLED = {"view": (3, 2), "permute": (1, 0), "unsqueeze": (0,), "mm": (W,), "bmm": (W,), "pow": (2,),
+          "clamp": (0.0, 1.0),
+          "masked_fill": (V.data > 2, 0.5), "expand": (2, 3)}  # fmt: skip
+
+
+@sweep("name", names.SAME)
+def test_a_name_of_torch_means_what_the_table_says(name):
+    found = getattr(V, name)(*CALLED.get(name, ()))
+    known = {"v": V, "w": W, "np": np, "where": ag.where, "mask": V.data > 2, "x": 0.5}
+    if name == "requires_grad_":
+        assert found is V and V.requires_grad
+    else:
+        expected = eval(names.SAME[name][1], known)
+        assert type(found) is type(expected)
+        assert np.array_equal(ag.extend.getval(found), ag.extend.getval(expected))
+
+
+TABLES = {"v": (V, names.VALUE), "autograd": (ag, names.AUTOGRAD), "nn": (nn, names.NN),
+          "functional": (nn.functional, names.FUNCTIONAL), "optim": (nn.optim, names.OPTIM)}  # fmt: skip
+
+
+@sweep("owner", TABLES)
+def test_a_name_from_elsewhere_says_what_to_write(owner):
+    home, table = TABLES[owner]
+    for name, text in table.items():
+        with pytest.raises(AttributeError, match=re.escape(text.lstrip(". "))):
+            getattr(home, name)
+    with pytest.raises(AttributeError, match=r"has no nonsense$"):
+        home.nonsense
+
+
+def test_what_the_tables_tell_to_write_is_there():
+    """Names of ours in the tables exist: no hint leads to another error."""
+    spaces = {"nn": nn, "v": V, "np": np, "autograd": ag}
+    for table in (names.VALUE, names.AUTOGRAD, names.NN, names.FUNCTIONAL, names.OPTIM):
+        for text in table.values():
+            for home, name in re.findall(r"\b(nn(?:\.optim)?|v|np|autograd)\.(\w+)", text):
+                owner = nn.optim if home == "nn.optim" else spaces[home]
+                assert hasattr(owner, name), text
+
+
+def test_the_page_of_names_is_what_the_code_says():
+    from tools.names_table import PAGE, page
+
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.names_table writes it anew"
+
+
+def test_arguments_by_their_names_elsewhere():
+    for found, expected in [
+        (V.sum(dim=1, keepdim=True), V.sum(axis=1, keepdims=True)), (V.softmax(dim=0), V.softmax(axis=0)),
+        (ag.concatenate([V, V], dim=1), ag.concatenate([V, V], axis=1)), (V.argmax(dim=1), V.argmax(axis=1)),
+        (V.mean(dim=(0, 1)), V.mean()), (nn.functional.softmax(V, dim=-1), V.softmax()),
+        (V.cumsum(dim=0), V.cumsum(axis=0)),
+    ]:  # fmt: skip
+        assert np.array_equal(found.data, expected.data)
+    for name in names.NOT_THE_SAME:
+        with pytest.raises(TypeError, match="torch"):
+            getattr(V, name, getattr(ag, name))(*([V] if not hasattr(Value, name) else []), dim=1)
+    assert nn.Linear(in_features=3, out_features=2).weight.shape == (3, 2)
+    assert nn.GPT(11, 8, n_embd=4, n_head=2, n_layer=1).count() == nn.GPT(11, 8, 4, 2, 1).count()
+    assert nn.optim.SGD([V], learning_rate=0.5).lr == 0.5
+    with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+        nn.Linear(3, 2, nonsense=1)
+    for by in ({"argnum": 1}, {"argnums": 1}, {"wrt": 1}):
+        assert grad(lambda x, y: x * y * y, **by)(2.0, 3.0) == 12.0
+    with pytest.raises(TypeError, match="wrt"):
+        grad(lambda x: x, has_aux=True)
+
+
+def test_backward_as_in_torch():
+    x = Value(3.0)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward(gradient=2.0)
+    assert x.grad == 18.0
+    for options, said in ({"create_graph": True}, "grad"), ({"inputs": [x]}, "inputs"):
+        with pytest.raises(TypeError, match=said):
+            y.backward(**options)
+    with pytest.raises(TypeError, match=r"v\.shape\[0\]"):
+        V.size(0)
+    assert V.size == 6
+
+
+def test_whole_numbers_are_indices():
+    v = Value([3.0, 1.0, 2.0])
+    assert "abc"[v.argmax()] == "a" and len(range(Value(3))) == 3 and [10, 20, 30][v[1]] == 20
+    assert np.eye(3)[V.argmax(axis=1)].tolist() == [[0, 0, 1], [0, 0, 1]] and v.data[v > 1].tolist() == [3.0, 2.0]
+    assert V[range(2), V.argmax(axis=1)].data.tolist() == [3.0, 6.0]
+    assert [x.data for x in divmod(Value(7.5), 2)] == [x.data for x in divmod(7.5, Value(2.0))] == [3.0, 1.5]
+    for wrong in (Value(1.5), V):
+        with pytest.raises((TypeError, ShapeError)):
+            "abc"[wrong]
+
+
+def test_the_lecture_code_of_makemore_runs():
+    """emb.view, p.nelement(), logits.max(1, keepdim) and the loss by hand, as in the lecture."""
+    rng = np.random.default_rng(0)
+    xs, ys = rng.integers(0, 27, (32, 3)), rng.integers(0, 27, 32)
+    c, w1, b1, w2, b2 = (Value(rng.normal(size=s) * 0.1) for s in ((27, 2), (6, 20), (20,), (20, 27), (27,)))
+    parameters = [c, w1, b1, w2, b2]
+    assert sum(p.nelement() for p in parameters) == 54 + 120 + 20 + 540 + 27
+    for p in parameters:
+        p.requires_grad = True
+    losses = []
+    for _ in range(30):
+        emb = c[xs]
+        h = (emb.view(-1, 6) @ w1 + b1).tanh()
+        logits = h @ w2 + b2
+        counts = (logits - logits.max(1, keepdims=True)).exp()
+        prob = counts / counts.sum(1, keepdims=True)
+        loss = -prob[range(32), ys].log().mean()
+        assert abs(float(loss) - float(nn.functional.cross_entropy(logits, ys))) < 1e-12
+        for p in parameters:
+            p.grad = None
+        loss.backward()
+        for p in parameters:
+            p.data += -1.0 * p.grad
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.3

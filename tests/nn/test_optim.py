@@ -26,6 +26,11 @@ CASES = {
     "AdamW amsgrad": (optim.AdamW, "AdamW", {"lr": 0.05, "amsgrad": True, "betas": (0.8, 0.5)}),
     "AdamW decay": (optim.AdamW, "AdamW", {"lr": 0.05, "weight_decay": 0.2, "betas": (0.8, 0.9)}),
 }
+ONLY_TORCH = {
+    "RMSprop": (optim.RMSprop, "RMSprop", {"lr": 0.05}),
+    "RMSprop momentum": (optim.RMSprop, "RMSprop", {"lr": 0.05, "momentum": 0.9, "alpha": 0.8, "weight_decay": 0.2}),
+    "RMSprop centered": (optim.RMSprop, "RMSprop", {"lr": 0.05, "centered": True, "momentum": 0.5, "eps": 1e-4}),
+}
 START = np.array([[1.0, -2.0], [0.5, 3.0]])
 
 
@@ -37,11 +42,11 @@ def descend(p, optimizer, steps=5):
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="NOT TESTED: torch is not installed")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", CASES | ONLY_TORCH)
 def test_steps_agree_with_torch(name):
     import torch
 
-    ours, theirs, settings = CASES[name]
+    ours, theirs, settings = (CASES | ONLY_TORCH)[name]
     for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-5)):
         p, t = nn.Parameter(START.astype(dtype)), torch.tensor(START.astype(dtype), requires_grad=True)
         descend(p, ours([p], **settings))
@@ -494,3 +499,90 @@ def test_an_optimizer_says_what_it_is():
     assert repr(optimizer) == (
         "<SGD of 2 numbers: lr=0.1, momentum=0.9, nesterov=False, weight_decay=0.0, dampening=0.0; 1 step so far>"
     )
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="NOT TESTED: torch is not installed")
+def test_groups_of_parameters_agree_with_torch():
+    import torch
+
+    for ours, theirs, of_group in ((optim.AdamW, torch.optim.AdamW, {"weight_decay": 0.0}),
+                                   (optim.SGD, torch.optim.SGD, {"lr": 0.01, "weight_decay": 0.3})):  # fmt: skip
+        p, t = [nn.Parameter(START), nn.Parameter(START)], [torch.tensor(START, requires_grad=True) for _ in range(2)]
+        for given, kind in ((p, ours), (t, theirs)):
+            optimizer = kind([{"params": [given[0]]}, {"params": given[1:], **of_group}], lr=0.1)
+            for _ in range(4):
+                optimizer.zero_grad()
+                sum(((x - 1.0) ** 4).sum() for x in given).backward()
+                optimizer.step()
+        for a, b in zip(p, t):
+            np.testing.assert_allclose(a.data, b.detach().numpy(), rtol=1e-12)
+        assert (p[0].data != p[1].data).all()
+
+
+def test_groups_are_looked_at():
+    a, b = nn.Parameter(START, name="a"), nn.Parameter(START, name="b")
+    both = [{"params": [a]}, {"params": [a, b]}]
+    for groups, said in (([{"params": [a], "momentum": 0.5}], "momentum"), (both, "two"),
+                         ([{"params": [a], "rate": 0.5}], "rate")):  # fmt: skip
+        with pytest.raises((TypeError, ValueError), match=said):
+            optim.SGD(groups, lr=0.1)
+    optimizer = optim.Adam([{"params": [a], "lr": lambda t: 0.1 / (t + 1)}, {"params": [b]}], lr=0.2)
+    (a * b).sum().backward()
+    optimizer.step()
+    np.testing.assert_allclose([np.abs(a.data - START).max(), np.abs(b.data - START).max()], [0.1, 0.2], rtol=1e-6)
+    twin = optim.Adam([{"params": [a], "lr": 0.1}, {"params": [b]}], lr=0.2)
+    twin.load_state_dict(optimizer.state_dict())
+    assert twin.state_dict().keys() == {"steps", *(f"{s}.{n}" for s in ("m", "v", "steps") for n in "ab")}
+
+
+def test_a_model_fits_alike_with_groups_compiled_and_not():
+    found = []
+    for compile in (False, "numpy"):
+        model = nn.Linear(3, 2, rng=0)
+        groups = [{"params": [model.weight], "weight_decay": 0.5}, {"params": [model.bias]}]
+        loss = lambda x, model=model: (model(x) ** 2).mean()  # noqa: E731
+        nn.fit(model, loss, (np.eye(3),), optim.AdamW(groups, lr=0.1), steps=5, compile=compile, progress=False)
+        found.append(model.weight.data)
+    np.testing.assert_allclose(*found, rtol=1e-12)
+
+
+def test_a_step_takes_gradients_from_elsewhere():
+    model, twin = nn.Linear(2, 1, rng=0), nn.Linear(2, 1, rng=0)
+    slopes = {"weight": np.ones((2, 1)), "bias": np.ones(1)}
+    optim.SGD(model, lr=0.1).step(slopes)
+    optim.SGD(twin, lr=0.1).step([np.ones((2, 1)), np.ones(1)])
+    before = nn.Linear(2, 1, rng=0).weight.data
+    assert (model.weight.data == before - 0.1).all() and (twin.weight.data == model.weight.data).all()
+    with pytest.raises(ValueError, match="2 parameters to move; got 1 gradient"):
+        optim.SGD(model, lr=0.1).step([np.ones(1)])
+    with pytest.raises(BackwardError, match="bias has no gradient"):
+        optim.SGD(model, lr=0.1).step({"weight": np.ones((2, 1))})
+
+
+def test_a_seed_fixes_layers_and_dropouts():
+    def drawn():
+        layer, dropout = nn.Linear(2, 2), nn.Dropout(0.5)
+        return layer.weight.data.tolist(), np.asarray(dropout(np.ones(20))).tolist()
+
+    nn.seed(3)
+    first = drawn(), drawn()
+    nn.seed(3)
+    assert (drawn(), drawn()) == first and first[0] != first[1]
+    assert nn.Linear(2, 2, rng=0).weight.data.tolist() == nn.Linear(2, 2, rng=0).weight.data.tolist()
+
+
+def test_a_model_changes_its_precision():
+    conv, norm = nn.Conv2d(1, 2, 3, rng=0), nn.BatchNorm2d(2)
+    model = nn.Sequential(conv, norm, nn.Flatten(), nn.Linear(8, 2, rng=0), nn.LSTM(2, 3))
+    x = np.random.default_rng(0).normal(size=(3, 1, 4, 4))
+    exact, _ = model(x)
+    assert model.to("cpu").to(np.float32) is model
+    out, _ = model(x.astype(np.float32))
+    assert out.dtype == np.float32 and {a.dtype.name for a in model.state_dict().values()} == {"float32", "int64"}
+    np.testing.assert_allclose(out.data, exact.data, atol=1e-5)
+    optimizer = optim.Adam(model, lr=0.1)
+    out.sum().backward()
+    optimizer.step()
+    assert {p.dtype.name for p in model.parameters()} == {"float32"}
+    with pytest.raises(DataError, match="float32"):
+        model.to(int)
