@@ -37,6 +37,8 @@ def save_checkpoint(
         "history.rates": np.array(history.rates, dtype=np.float64),
         "history.evaluations": np.array(history.evaluations, dtype=np.float64).reshape(-1, 2),
     }
+    arrays |= {f"metrics.{name}": np.array(values, np.float64) for name, values in history.metrics.items() if values}
+    arrays |= {f"best.{name}": array for name, array in (history.best_state or {}).items()}
     dropouts = {name: d.rng.bit_generator.state for name, d in _dropouts(model)}
     about = {"kind": "checkpoint", "dropouts": json.dumps(dropouts), "stopped": history.stopped or "",
              "batches": json.dumps(dict(batches or {}))}  # fmt: skip
@@ -85,6 +87,9 @@ def _history(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str]) -> H
     history.losses = arrays["history.losses"].tolist()
     history.rates = arrays["history.rates"].tolist()
     history.evaluations = [(int(step), value) for step, value in arrays["history.evaluations"].tolist()]
+    for name, values in _under("metrics.", arrays).items():
+        history.metrics[name] = [(int(step), value) for step, value in values.tolist()]
+    history.best_state = dict(_under("best.", arrays)) or None
     history.stopped = metadata.get("stopped") or None
     return history
 

@@ -14,9 +14,9 @@ _CURVES = "the loss of each step, and the evaluations"
 
 
 class History:
-    """What happened: the loss and learning rate of each step, each evaluation, and why training stopped.
+    """What happened: the loss and learning rate of each step, each evaluation and metric, and why training stopped.
 
-    `stopped` is "steps" (all done), "patience" (no better for too long) or "interrupted" (Ctrl-C).
+    `stopped` is "steps" (all done), "patience" (no better for too long), "callback" or "interrupted" (Ctrl-C).
 
     >>> import nn
     >>> model, x = nn.Linear(1, 1, rng=0), [[1.0], [1.0]]
@@ -29,6 +29,8 @@ class History:
         self.losses: list[float] = []
         self.rates: list[float] = []
         self.evaluations: list[tuple[int, float]] = []
+        self.metrics: dict[str, list[tuple[int, float]]] = {}
+        self.best_state: dict[str, Any] | None = None  # of fit(keep_best=True): the model at the best evaluation
         self.stopped: str | None = None
 
     @property
@@ -42,6 +44,13 @@ class History:
         if not self.evaluations:
             raise ValueError("nothing was evaluated; give fit(..., evaluate=function, every=steps)")
         return self.evaluations[self._lowest]
+
+    def drop_evaluation(self) -> None:
+        """Forget the last evaluation."""
+        step, _ = self.evaluations.pop()
+        for values in self.metrics.values():
+            if values[-1][0] == step:
+                values.pop()
 
     @property
     def since_best(self) -> int:
@@ -61,6 +70,7 @@ class History:
         series: dict[str, Any] = {"training": (range(1, self.steps + 1), self.losses)}
         if self.evaluations:
             series["evaluation"] = tuple(zip(*self.evaluations, strict=True))
+        series |= {name: tuple(zip(*values, strict=True)) for name, values in self.metrics.items() if values}
         return curves(series, path, title=title, x_label="step", y_label="loss")
 
     def _repr_png_(self) -> bytes | None:

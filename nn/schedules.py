@@ -69,8 +69,12 @@ class plateau:
 
     def __init__(self, start: float, patience: int = 10, factor: float = 0.1) -> None:
         _check_steps("plateau", "patience", patience, above=True)
-        self.rate, self.patience, self.factor = start, patience, factor
-        self.best, self.since = math.inf, 0
+        self.start, self.patience, self.factor = start, patience, factor
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all evaluations."""
+        self.rate, self.best, self.since = self.start, math.inf, 0
 
     def observe(self, value: float) -> None:
         """Note an evaluation."""

@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,8 @@ def fit(
     data: Callable[[np.random.Generator], Batch] | Sequence[Any],
     optimizer: Optimizer,
     *,
-    steps: int,
+    steps: int | None = None,
+    epochs: int | None = None,
     batch_size: int | None = None,
     seed: int = 0,
     clip: float | None = None,
@@ -94,6 +95,9 @@ def fit(
     evaluate: Callable[[], Any] | None = None,
     every: int = 100,
     patience: int | None = None,
+    metrics: Mapping[str, Callable[[], Any]] | None = None,
+    keep_best: bool = False,
+    callbacks: Sequence[Callable[[History], Any]] = (),
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int | None = None,
     resume: bool = False,
@@ -102,11 +106,14 @@ def fit(
 ) -> History:
     """Train a model: `steps` times, take a batch, compute `loss(*batch)`, go back, and let the optimizer step.
 
+    - epochs: in place of steps, how often each row of the data is seen.
     - data: arrays with a row for each example (cut into batches of `batch_size`, shuffled each epoch), or a
       function that draws a batch with the Generator it is given.
     - clip: gradients together no longer than this. accumulated: batches whose mean gradient makes one step.
     - evaluate: a function giving a number (lower is better), called every so many steps, in evaluation mode
-      and without recording; with `patience`, training stops after that many evaluations without a new best.
+      and without recording; with `patience`, training stops after that many evaluations without a new best. With
+      `keep_best`, the model ends as it was at the best one. metrics: more such functions, by name, for the history.
+    - callbacks: functions called with the history after each step; one that gives True ends the training.
     - checkpoint: a file that is written every `save_every` steps, at the end, and on Ctrl-C, which stops
       after the running step. resume: go on from that file, if it is there, as if nothing had happened. Without a
       checkpoint, Ctrl-C ends a notebook's cell as interrupted, so that no later cell uses a half-trained model.
@@ -130,24 +137,31 @@ def fit(
     ):
         if not isinstance(given, kind):
             raise DataError(f"fit(model, loss, data, optimizer, steps=...): {what}; got {given!r:.60}")
-    for name, number, least in (("steps", steps, 0), ("accumulated", accumulated, 1), ("every", every, 1)):
-        whole_number(f"fit: {name}", number, least)
+    for name, number in (("accumulated", accumulated), ("every", every)):
+        whole_number(f"fit: {name}", number, 1)
     for name, count in (("patience", patience), ("save_every", save_every)):
         if count is not None:
             whole_number(f"fit: {name}", count, 1, ", or None")
+    if evaluate is None and (keep_best or patience is not None):
+        raise TypeError("fit: patience and keep_best need a number to go by; give evaluate=, a function")
     if resume and checkpoint is None:
         raise TypeError("fit: resume=True goes on from a file; say which, checkpoint='run.safetensors'")
+    history, draw = History(), _drawer(data, batch_size, seed)
+    steps = _steps_of(steps, epochs, draw, accumulated)
     step = Step(model, loss, optimizer, clip)
     if compile:
         step = compiled_step(model, loss, optimizer, clip, accumulated, compile)
-    history, draw = History(), _drawer(data, batch_size, seed)
     about = {"batch_size": batch_size, "seed": seed, "accumulated": accumulated}
     about |= {"data": draw.fingerprint()} if isinstance(draw, Batches) else {}
     path = None if checkpoint is None else Path(checkpoint)
     if path is not None and resume and path.exists():
         history = load_checkpoint(path, model, optimizer, about)
         if history.steps < steps and history.evaluations and history.evaluations[-1][0] % every:
-            history.evaluations.pop()  # at the end of the first part: a run in one go has none there
+            history.drop_evaluation()  # at the end of the first part: a run in one go has none there
+        if hasattr(optimizer.lr, "restart"):
+            optimizer.lr.restart()
+        for _, value in history.evaluations:
+            _observe(optimizer, value)
     history.stopped = None
     if patience is not None and history.since_best >= patience:
         history.stopped = "patience"  # it had stopped for this reason already
@@ -163,11 +177,19 @@ def fit(
             history.losses.append(value)
             history.rates.append(rate)
             bar.update(1)
+            if (evaluate is not None or metrics) and (history.steps % every == 0 or history.steps == steps):
+                for name, metric in (metrics or {}).items():
+                    history.metrics.setdefault(name, []).append((history.steps, evaluated(model, metric)))
             if evaluate is not None and (history.steps % every == 0 or history.steps == steps):
                 history.evaluations.append((history.steps, evaluated(model, evaluate)))
+                _observe(optimizer, history.evaluations[-1][1])
+                if keep_best and history.since_best == 0:
+                    history.best_state = model.state_dict()
                 if patience is not None and history.since_best >= patience:
                     history.stopped = "patience"
             bar.set_postfix_str(_figures(history), refresh=False)
+            if any([callback(history) for callback in callbacks]) and history.stopped is None:
+                history.stopped = "callback"
             if interrupted.is_set():
                 history.stopped = "interrupted"
             if path is not None and save_every is not None and history.steps % save_every == 0:
@@ -175,12 +197,31 @@ def fit(
         history.stopped = history.stopped or "steps"
         if path is not None:
             save_checkpoint(path, model, optimizer, history, about)
+    if keep_best and history.best_state is not None:
+        model.load_state_dict(history.best_state)
     if history.stopped == "interrupted" and path is None and _in_notebook():
         raise KeyboardInterrupt(
             f"fit stopped after step {history.steps} of {steps}; the model keeps what it has learned. With "
             "checkpoint='run.safetensors' and resume=True, fit goes on from there"
         )
     return history
+
+
+def _steps_of(steps: int | None, epochs: int | None, draw: Any, accumulated: int) -> int:
+    """How many steps to make: as many as are asked for, or as it takes to see all rows so often."""
+    if (steps is None) == (epochs is None):
+        raise TypeError("fit: say how long to train, by steps= or by epochs=, one of the two")
+    if epochs is None:
+        return whole_number("fit: steps", steps, 0)
+    if not isinstance(draw, Batches):
+        raise TypeError("fit: epochs= counts the rows of arrays; data is a function here, so say steps=")
+    return math.ceil(whole_number("fit: epochs", epochs, 0) * len(draw) / accumulated)
+
+
+def _observe(optimizer: Optimizer, value: float) -> None:
+    """Tell an evaluation to a schedule that goes by them (`plateau`)."""
+    if hasattr(optimizer.lr, "observe"):
+        optimizer.lr.observe(value)
 
 
 def _check_batch(loss: Callable[..., ag.Value], batch: Any) -> None:
@@ -240,7 +281,8 @@ def _drawer(data: Any, batch_size: int | None, seed: int) -> Callable[[int], Bat
 
 def _figures(history: History) -> str:
     evaluation = f", evaluation {history.evaluations[-1][1]:.4f}" if history.evaluations else ""
-    return f"loss {history.losses[-1]:.4f}{evaluation}"
+    metrics = "".join(f", {name} {values[-1][1]:.4f}" for name, values in history.metrics.items())
+    return f"loss {history.losses[-1]:.4f}{evaluation}{metrics}"
 
 
 def _progress_bar(steps: int, history: History, progress: bool | None) -> Any:

@@ -376,6 +376,7 @@ OPTIMIZERS = {
     "Nesterov": lambda model: nn.optim.SGD(model, 0.1, momentum=0.9, nesterov=True),
     "Adam": lambda model: nn.optim.Adam(model, nn.optim.warmup(0.05, 3), weight_decay=0.1, amsgrad=True),
     "AdamW": lambda model: nn.optim.AdamW(model, 0.05),
+    "RMSprop": lambda model: nn.optim.RMSprop(model, 0.01, momentum=0.5, centered=True),
 }
 
 
@@ -494,3 +495,50 @@ def test_a_batch_that_does_not_fit_the_loss_is_told_how_it_is_called(loss):
     with pytest.raises(TypeError, match=r"loss\(\*batch\), and this batch has 2 parts"):
         nn.fit(model, loss, (np.ones((4, 1)), np.ones((4, 1))), nn.optim.SGD(model, lr=0.1), steps=1)
     assert np.array_equal(model.weight.data, before)
+
+
+def test_epochs_count_the_rows():
+    model, loss, data = problem()
+    optimizer = nn.optim.SGD(model, 0.01)
+    assert fit(model, loss, data, optimizer, epochs=3, batch_size=7).steps == 9
+    assert fit(model, loss, data, optimizer, epochs=3, batch_size=7, accumulated=2).steps == 5
+    for settings, said in (({}, "steps= or by epochs="), ({"steps": 1, "epochs": 1}, "one of the two"),
+                           ({"epochs": 0.5}, "epochs"), ({"steps": 1, "patience": 2}, "evaluate=")):  # fmt: skip
+        with pytest.raises(TypeError, match=said):
+            fit(model, loss, data, optimizer, **settings)
+    with pytest.raises(TypeError, match="say steps="):
+        fit(model, loss, lambda rng: data, optimizer, epochs=1)
+
+
+def test_metrics_best_weights_and_callbacks(tmp_path):
+    def run(steps, values, resume=False):
+        model, loss, data = problem()
+        values, seen = iter(values), []
+        history = fit(model, loss, data, nn.optim.SGD(model, 0.05), steps=steps, every=2, keep_best=True, resume=resume,
+                      evaluate=lambda: seen.append(model.state_dict()) or next(values), checkpoint=tmp_path / "run",
+                      metrics={"twice": lambda: 2.0, "size": model.count},
+                      callbacks=[lambda h: h.steps == 7])  # fmt: skip
+        return model, history, seen
+
+    model, history, seen = run(20, [3.0, 1.0, 2.0])
+    assert (history.stopped, history.steps) == ("callback", 7)
+    assert history.metrics == {"twice": [(2, 2.0), (4, 2.0), (6, 2.0)], "size": [(n, model.count()) for n in (2, 4, 6)]}
+    assert all(np.array_equal(seen[1][name], array) for name, array in model.state_dict().items())
+    assert "twice" in str([text.get_text() for text in history.plot().axes[0].get_legend().get_texts()])
+    again, resumed, _ = run(10, [1.5, 1.4], resume=True)
+    assert resumed.metrics["twice"] == [(n, 2.0) for n in (2, 4, 6, 8, 10)] and resumed.best == (4, 1.0)
+    assert all(np.array_equal(seen[1][name], array) for name, array in again.state_dict().items())
+
+
+def test_a_plateau_goes_by_evaluations_also_after_a_resume(tmp_path):
+    def run(steps, values, resume):
+        model, loss, data = problem()
+        optimizer = nn.optim.SGD(model, nn.optim.plateau(0.1, patience=2, factor=0.5))
+        return fit(model, loss, data, optimizer, steps=steps, evaluate=lambda: next(values), every=1, resume=resume,
+                   checkpoint=tmp_path / "run")  # fmt: skip
+
+    lossy = [3.0, 2.0, 2.5, 2.2, 2.1, 2.0, 1.0]
+    whole = run(7, iter(lossy), False)
+    assert whole.rates == [0.1] * 4 + [0.05] * 2 + [0.025]
+    run(3, iter(lossy), False)
+    assert run(7, iter(lossy[3:]), True).rates == whole.rates
