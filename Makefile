@@ -23,8 +23,9 @@ PYTEST := $(PY) -m pytest -q -n $(JOBS) --dist worksteal
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-demo: $(VENV)/.installed-plot,sheets  ## set up, then run the main job: results go to out/
+demo: $(VENV)/.installed-plot,sheets $(VENV)/.installed-notebook  ## set up, then run the main job and the lessons: results go to out/
 	$(PY) -m examples.demo
+	$(PY) -m notebooks build
 
 test: $(VENV)/.installed-$(EXTRAS) chromium $(VENV)/node/.installed  ## set up, then lint, types and every test (EXTRAS=dev,torch adds a second judge)
 	$(PY) -m ruff check .

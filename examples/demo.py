@@ -1,7 +1,6 @@
 """The main job, `make demo`: all seven examples, checked, with everything there is to look at, in `out/`.
 
-    out/index.html                  everything: a formula to change, the lessons, the examples in the order of the book
-    out/first/1.html ...            that formula alone, and others
+    out/index.html                  a field for a formula, the lessons, the examples in the order of the book
     out/<example>/worksheet.txt     the example as a worksheet
     out/<example>/graph.svg         its computation graph, with gradients
     out/<example>/step.html         its backward pass, step by step
@@ -25,7 +24,6 @@ from typing import Any
 import autograd
 from autograd.cli import guarded
 from autograd.cli.worksheet import make_sheet
-from autograd.playing.page import SAMPLES, play
 from autograd.stepping.page import document
 from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata
@@ -51,15 +49,6 @@ class Made:
         return tally(self.findings)
 
 
-@dataclass(frozen=True)
-class First:
-    """A formula of the first page: its stepper's page, and its code with gaps for the numbers."""
-
-    formula: str
-    page: str
-    code: list[Any]
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Make everything and say where to look; 1 if any number is not accounted for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -70,9 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     made = [make(example, out / example.name, page) for example in EXAMPLES]
     drawn = list(_drawings(gpt_graph.graph(), gpt_graph.DRAWINGS, out / "gpt"))
     page.line(f"{'gpt':<44}{', '.join(path.name for path in drawn)}")
-    first = list(_first(out))
+    list_built(out / "notebooks")
     (out / "errata.md").write_text(errata.page(), encoding="utf-8")
-    (out / "index.html").write_text(index_page(made, first, out), encoding="utf-8")
+    (out / "index.html").write_text(index_page(made, out), encoding="utf-8")
 
     tallies = {each.example.name: each.counts for each in made if each.findings}
     complaints = [complaint for each in made for complaint in each.complaints]
@@ -116,17 +105,6 @@ def _pictures(example: Example, folder: Path) -> Iterator[Path]:
     optimizer = module.optimizer(stepped) if hasattr(module, "optimizer") else None
     _write_stepper(stepped, module.TITLE, folder / "step.html", "../index.html", optimizer)
     yield folder / "step.html"
-
-
-def _first(out: Path) -> Iterator[First]:
-    """The formulas that the first page begins with; and the list of lessons that it links to, empty at first."""
-    (out / "first").mkdir(parents=True, exist_ok=True)
-    for number, sample in enumerate(SAMPLES, start=1):
-        played = play(sample.formula, sample.values)
-        path = out / "first" / f"{number}.html"
-        path.write_text(played.page(back="../index.html"), encoding="utf-8")
-        yield First(sample.formula, path.relative_to(out).as_posix(), played.code())
-    list_built(out / "notebooks")
 
 
 def _write_stepper(root: autograd.Value, title: str, path: Path, back: str = "", optimizer: Any = None) -> None:

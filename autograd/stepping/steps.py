@@ -161,7 +161,8 @@ class Contribution:
 
     def sum_pieces(self) -> list[Piece]:
         """The running sum in numbers, the total alone for the first contribution; what a hook then makes of it."""
-        summed = [self.step.printed(self.summed)] if self.sum_line is None else self.step.in_numbers(self.sum_line)
+        line, step = self.sum_line, self.step
+        summed: list[Piece] = [step.printed(self.summed)] if line is None else step.in_numbers(line)
         return summed if self.left is None else [*summed, "; a hook makes it ", Number(self.left, is_gradient=True)]
 
     @property

@@ -29,25 +29,12 @@
       answer = await (await fetch("formula", { method: "POST", headers, body })).json();
     } catch { ended(); return; }
     if (number !== asked) return;              // something else was typed meanwhile
-    complain(formula, answer);
+    if (field.value === formula) complained(field, answer);
     if (answer.error) return;
     code = answer.code;
     panel.start(answer.values);
     $("play-note").textContent = answer.note;
-    panel.show(answer.page, `${formula}, step by step`);
-  }
-  // The formula once more, with a mark under the characters that could not be read.
-  function complain(formula, { error = "", at = 0, end = 0 }) {
-    const box = $("play-error");
-    box.hidden = !error;
-    field.setAttribute("aria-invalid", !!error);
-    if (!error) return;
-    const mark = document.createElement("mark");
-    mark.textContent = formula.slice(at, Math.max(end, at + 1)) || " ";
-    $("play-where").replaceChildren(formula.slice(0, at), mark, formula.slice(Math.max(end, at + 1)));
-    const isEmpty = !formula.trim();
-    $("play-message").textContent = isEmpty ? "Type a formula, such as x*y + sin(x)." : `${error} (character ${at + 1})`;
-    $("play-where").hidden = isEmpty;
+    panel.show({ src: answer.page }, `${formula}, step by step`);
   }
   function write() { $("play-code").textContent = code.length ? panel.filled(code) : ""; }
   function remember() {

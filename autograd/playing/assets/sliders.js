@@ -14,11 +14,12 @@ const sliders = ({ frames, box, remake = () => {}, told = () => {} }) => {
   // --- the frame -------------------------------------------------------------------------------------------------
 
   // Load a page; the one before stays in sight until the new one speaks.
-  function show(address, title) {
+  function show(page, title) {                 // its address, as `src`, or its text, as `srcdoc`
     asked = {};
     coming?.remove();
-    coming = element("iframe", { title, className: "play-coming", src: address });
+    coming = element("iframe", { title, className: "play-coming" });
     coming.setAttribute("sandbox", "allow-scripts allow-forms");
+    Object.assign(coming, page);
     frames.append(coming);
   }
   addEventListener("message", event => {
@@ -115,4 +116,15 @@ const copied = async (button, text, fallback) => {
     button.textContent = "mark and copy it below";
   }
   setTimeout(() => { button.textContent = before; }, 1600);
+};
+// The formula once more, with a mark under the characters that could not be read, and why.
+const complained = (field, { error = "", at = 0, end = 0 }) => {
+  const [box, where, message] = ["play-error", "play-where", "play-message"].map(id => document.getElementById(id));
+  const text = field.value, isEmpty = !text.trim(), mark = document.createElement("mark");
+  box.hidden = !error;
+  field.setAttribute("aria-invalid", !!error);
+  mark.textContent = text.slice(at, Math.max(end, at + 1)) || " ";
+  where.replaceChildren(text.slice(0, at), mark, text.slice(Math.max(end, at + 1)));
+  message.textContent = isEmpty ? "Type a formula, such as x*y + sin(x)." : `${error} (character ${at + 1})`;
+  where.hidden = isEmpty;
 };
