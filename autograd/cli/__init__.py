@@ -31,7 +31,7 @@ Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 # in the order of `handgrad --help`
 COMMANDS = (
-    "example", "errata", "draw", "step", "source", "play", "worksheet", "grade", "check", "capture", "doctor",
+    "example", "errata", "draw", "step", "slides", "source", "play", "worksheet", "grade", "check", "capture", "doctor",
 )  # fmt: skip
 
 

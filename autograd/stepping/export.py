@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograd.browser import pdf_of
 from autograd.drawing.paint.images import film, image, pdf
 from autograd.files import check_ending, save_by_ending, write_whole
 from autograd.stepping.slides import reading_time, slides
@@ -35,6 +36,23 @@ def save(stepper: Stepper, path: Path) -> Path:
         return _save_pictures(stepper, path, pictures[kind])
     check_ending(path, (*contents, *pictures), "a stepper")
     return save_by_ending(path, contents, "a stepper")
+
+
+def save_lecture(stepper: Stepper, path: Path) -> Path:
+    """The deck, by extension."""
+    from autograd.stepping.latex import beamer
+    from autograd.stepping.page.deck import write
+
+    def printed() -> bytes:
+        made = pdf_of(write(stepper))
+        if made is None:
+            raise ValueError("a PDF needs Chromium or Chrome on PATH, and none wrote one; write .html and print that")
+        return made
+
+    contents: dict[str, Callable[[], str | bytes]] = {
+        ".html": lambda: write(stepper), ".pdf": printed, ".tex": lambda: beamer(stepper),
+    }  # fmt: skip
+    return save_by_ending(path, contents, "a lecture")
 
 
 def _save_pictures(stepper: Stepper, path: Path, picture: Callable[[str], bytes]) -> Path:

@@ -31,6 +31,38 @@ DOCUMENT = r"""\documentclass{article}
 """
 
 
+BEAMER = r"""\documentclass{beamer}
+\usepackage[utf8]{inputenc}
+\usepackage[T1]{fontenc}
+\usepackage{amsmath}
+\setbeamertemplate{navigation symbols}{}
+\setbeamerfont{frametitle}{size=\normalsize}
+\title{%s}
+\date{}
+\begin{document}
+\frame{\titlepage}
+%s
+\end{document}
+"""
+
+
+def beamer(stepper: Stepper) -> str:
+    """A lecture: for each step a frame that asks, and one that answers."""
+    from autograd.stepping.questions import question_of
+
+    frames = []
+    for step in stepper.steps:
+        title = rf"{{{step.title}\quad {latex_escaped(visible(step.reading))}}}"
+        arrives = next(_rows(step)) if step.kind == BACKWARD else ""
+        known = f"\\begin{{align*}}\n{arrives}\n\\end{{align*}}\n" if arrives else ""
+        frames.append(f"\\begin{{frame}}{title}\n{known}{latex_escaped(visible(question_of(step)))}\n\\end{{frame}}")
+        rows = " \\\\\n".join(_rows(step))
+        frames.append(f"\\begin{{frame}}[allowframebreaks]{title}\n\\small\n\\begin{{align*}}\n{rows}\n\\end{{align*}}\n"
+                      "\\end{frame}")  # fmt: skip
+    title = stepper.title or visible(stepper.words.reading(stepper.root))
+    return BEAMER % (latex_escaped(title), "\n".join(frames))
+
+
 def write(stepper: Stepper, document: bool) -> str:
     """Every step, as `align*` environments; as a document of its own if asked for."""
     blocks = [_block(stepper.steps[i : i + STEPS_AT_ONCE]) for i in range(0, len(stepper), STEPS_AT_ONCE)]

@@ -241,6 +241,14 @@ def asked_of(step: Step, mark: Callable[[str], str] = str) -> str:
     return f"What will it send to {listed(names)}?"
 
 
+def question_of(step: Step) -> str:
+    """The question of a slide, in full."""
+    if step.kind != BACKWARD:
+        return f"What is {step.name}?"
+    names = list(dict.fromkeys(step.words.name(sent.twin) for sent in step.contributions))
+    return f"How much does {step.words.top} change with {listed(names)}?" if names else asked_of(step)
+
+
 def name_of(value: Value) -> str:
     """What a sentence calls a value that it is not about."""
     if value.name:

@@ -245,6 +245,12 @@ class Stepper(Cursor):
 
         return export.save(self, Path(path))
 
+    def lecture(self, path: str | os.PathLike[str]) -> Path:
+        """Slides with a question before every answer: .html (arrow keys turn them), .pdf, or .tex (beamer)."""
+        from autograd.stepping.export import save_lecture
+
+        return save_lecture(self, Path(path))
+
     @functools.cached_property
     def view(self) -> View:
         """The graph laid out, for pictures."""

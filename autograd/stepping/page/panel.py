@@ -82,9 +82,17 @@ class Panels:
 
     def panel(self, step: Step, button: str = "") -> str:
         """One step; `button` opens it up, where something smaller is inside."""
-        body = self._backward(step) if step.kind == BACKWARD else self._forward(step)
+        body = self.answer(step)
         body = button + body if step.module is not None else body + button
         return f"{self._where(step)}{body}{self._explanations(step)}{self.next_up(step.index + 1)}"
+
+    def answer(self, step: Step) -> str:
+        """What a step computes, or sends: its lines alone."""
+        return "".join(self.parts(step))
+
+    def parts(self, step: Step) -> list[str]:
+        """The same in parts: what arrives and what is computed on the way, then what goes to each input."""
+        return self._backward(step) if step.kind == BACKWARD else [self._forward(step)]
 
     # --- parts ----------------------------------------------------------------------------------------------------
 
@@ -135,8 +143,8 @@ class Panels:
             )
         return f'<div class="hg-lines">{"".join(rows)}</div>' if rows else ""
 
-    def _backward(self, step: Step) -> str:
-        slope = self._slope(step.twin)
+    def _backward(self, step: Step) -> list[str]:
+        slope = self.slope(step.twin)
         arrived = number_html(step.printed(step.arrives), "hg-gr")
         number = self.numbers.kept(arrived, self.numbers.gradient(step.twin), "hg-gr")
         hooked = ", from a hook" if step.starts_hooked else ""
@@ -145,7 +153,7 @@ class Panels:
             f'{slope}<span class="hg-q"><span class="hg-op">=</span>{number}</span></div></div>'
         )
         if step.module is not None:
-            return arrives + self._module(step)
+            return [arrives + self._module(step)]
         own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
         named = self._named(step, [line for line in step.lines if id(line.result) not in own])
         if named:
@@ -153,7 +161,7 @@ class Panels:
         sections = [self._contribution(contribution) for contribution in step.contributions]
         if not sections:
             sections = ['<p class="hg-lab">No input asks for a gradient: this path ends here.</p>']
-        return arrives + named + "".join(sections)
+        return [arrives + named, *sections]
 
     def _module(self, step: Step) -> str:
         """A whole module at once: what leaves it, its inputs first, then its parameters."""
@@ -312,7 +320,7 @@ class Panels:
             asked = f"<b>Next</b> {xml(step.reading)}. {questions.asked_of(step)}"
             return f'<div class="hg-next hg-asks"><p>{asked}</p></div>'
         first = (
-            " Backprop starts here, with " + self._slope(step.twin) + " = 1."
+            " Backprop starts here, with " + self.slope(step.twin) + " = 1."
             if step.number == 1 and np.ndim(step.incoming) == 0 and step.incoming == 1
             else ""
         )
@@ -340,7 +348,7 @@ class Panels:
         table = f'<table class="hg-ledger{wide}"><tbody>{"".join(rows)}</tbody></table>'
         return f'<div class="hg-next"><p><b>Done.</b> {told}</p>{table}</div>'
 
-    def _slope(self, node: Any) -> str:
+    def slope(self, node: Any) -> str:
         return math(self._slope_by(self._after_d(node)), spoken=self.words.slope(node))
 
     def _slope_by(self, below: str) -> str:
