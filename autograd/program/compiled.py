@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -28,7 +29,7 @@ _CACHE_LIMIT = 64  # kinds of inputs, each with its programs, kept per function
 
 def compile(
     f: Callable[..., Any], backend: Any = None, *, gradients: bool | None = None, devices: Any = None,
-    batch: Sequence[str] | None = None,
+    batch: Sequence[str] | None = None, wrt: int | Sequence[int] | None = None,
 ) -> Compiled:  # fmt: skip
     """f and its gradients as one program: `g(*inputs)` gives `(value, grads)`, one gradient an input.
 
@@ -42,6 +43,7 @@ def compile(
     devices    with backend "jax": how many of JAX's devices, or a list of them, share the batch. Arrays of the batch
                are split along their first axis; all else is copied to each device
     batch      which of f's arguments are the batch, by name; if left out, all but the modules
+    wrt        the places of the inputs that get a gradient; the others have None. If left out, all get one
 
     >>> g = compile(lambda x, y: (x * y).sum())
     >>> g(np.array([1.0, 2.0]), 3.0)
@@ -51,7 +53,26 @@ def compile(
     if gradients is None:
         derived = isinstance(f, functools.partial) and f.func in (jvp, hvp)
         gradients = not (derived or getattr(f, "is_derivative", False))
-    return Compiled(f, backend, gradients, devices, batch)
+    return Compiled(f, backend, gradients, devices, batch, wrt)
+
+
+def held_fixed(f: Callable[..., Any], wrt: set[int]) -> Callable[..., Any]:
+    """f, through which gradients flow to the inputs at these places alone."""
+
+    @functools.wraps(f)
+    def of_those(*inputs: Any) -> Any:
+        if beside := wrt - set(range(len(inputs))):
+            raise TypeError(f"compile: wrt={max(beside)}, but the function was called with {len(inputs)} input(s)")
+        return f(*[x if i in wrt else _detached(x) for i, x in enumerate(inputs)])
+
+    return of_those
+
+
+def _detached(x: Any) -> Any:
+    leaves, structure = flatten(x)
+    if any(hasattr(part, "named_parameters") for part in leaves):
+        raise TypeError("compile: a module gets gradients for all parameters that train; freeze() it to spare them")
+    return unflatten(structure, [part.detach() if hasattr(part, "detach") else part for part in leaves])
 
 
 class Compiled:
@@ -59,9 +80,12 @@ class Compiled:
 
     def __init__(
         self, f: Callable[..., Any], backend: Any, gradients: bool, devices: Any = None,
-        batch: Sequence[str] | None = None,
+        batch: Sequence[str] | None = None, wrt: int | Sequence[int] | None = None,
     ) -> None:  # fmt: skip
-        self.f, self.gradients, self.devices, self.batch = f, gradients, devices, batch
+        self.made_of = f, backend, gradients, devices, batch, wrt
+        self.gradients, self.devices, self.batch = gradients, devices, batch
+        self.wrt = None if wrt is None else {wrt} if isinstance(wrt, int) else set(wrt)
+        self.f = f if self.wrt is None else held_fixed(f, self.wrt)
         self.backend = backend_name("numpy" if backend is None else backend)
         self._builder = builder_of(self.backend)
         if devices is None and batch is not None:
@@ -73,6 +97,11 @@ class Compiled:
         self._last: Version | None = None
         self._constants: dict[str, None] = {}
         functools.update_wrapper(self, f, updated=())
+
+    def __reduce__(self) -> Any:
+        """Pickled, it is compiled again where it is read; one that took its function's name is read by that name."""
+        module, name = sys.modules.get(self.__module__), getattr(self, "__qualname__", "")
+        return name if getattr(module, name, None) is self else (Compiled, self.made_of)
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """`(value, grads)` for these inputs; plain numbers and arrays that nobody else holds."""
@@ -90,8 +119,12 @@ class Compiled:
             version, leaves = self._version(inputs)
             given = [origin.fetch(leaves) for origin in version.origins] if version.is_plain else None
         if version.is_plain:
-            return version.nested(version.run(given))  # type: ignore[arg-type]
-        return self._decided(version, inputs, given)
+            results = version.nested(version.run(given))  # type: ignore[arg-type]
+        else:
+            results = self._decided(version, inputs, given)
+        if self.wrt is None or not self.gradients:
+            return results
+        return results[0], tuple(g if i in self.wrt else None for i, g in enumerate(results[1]))
 
     def _decided(self, version: Version, inputs: Sequence[Any], given: list[Any] | None) -> Any:
         """A call of a function that decides by its inputs: the version whose decisions are those of this call."""

@@ -490,6 +490,9 @@ def _refuse_long(line: Scalar) -> None:
         )
 
 
+MOST = 20_000  # results, up to which a sheet is made within a minute
+
+
 def worksheet(
     root: Value, *, digits: int = 4, backward: bool = True, level: str = "steps", forward: bool = True,
     blanks: str = "entries", only: str | Iterable[str] | None = None, eta: float = 0.1, hints: bool = True,
@@ -532,6 +535,11 @@ def worksheet(
         raise DataError(f"worksheet: digits is a whole number from 1 to 12; got {digits!r}")
     if isinstance(eta, bool) or not isinstance(eta, int | float) or not math.isfinite(eta):
         raise DataError(f"worksheet: eta, the learning rate, is a finite number; got {eta!r}")
+    if plan is None and (results := len(reach(root))) > MOST:
+        raise DataError(
+            f"worksheet: this graph has {results:,} results, and a sheet has a line for each. Give a part of it, "
+            "worksheet(part), or a smaller example; draw(root) and step(root) show it folded"
+        )
     if backward and root.size != 1 and plan is None:
         raise DataError(
             f"worksheet: gradients are of a single number, and this root has shape {root.shape}. Write "

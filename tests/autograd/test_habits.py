@@ -1,5 +1,7 @@
 """What people write from habit in NumPy and expect to hold here: truths as numbers, dtypes, einsum's dots."""
 
+import copy
+import pickle
 import re
 
 import numpy as np
@@ -9,7 +11,7 @@ import autograd as ag
 import autograd.extend
 import nn
 from autograd import OPS, Value, compile, grad, names
-from autograd.errors import ShapeError
+from autograd.errors import DataError, ShapeError
 from tests.autograd.judges import assert_close
 from tests.sweep import sweep
 
@@ -192,3 +194,39 @@ def test_the_lecture_code_of_makemore_runs():
             p.data += -1.0 * p.grad
         losses.append(loss.item())
     assert losses[-1] < losses[0] - 0.3
+
+
+def product(x, y):
+    return (x * y).sum()
+
+
+@compile
+def squared(x):
+    return x * x
+
+
+def test_a_compiled_function_gives_the_gradients_that_are_asked_for():
+    x, y = np.ones(3), np.arange(3.0)
+    value, grads = compile(product, wrt=0)(x, y)
+    assert value == 3.0 and grads[0].tolist() == y.tolist() and grads[1] is None
+    scalar = compile(lambda xs, p: sum((x * p).tanh() for x in xs), wrt=(1,))
+    _, grads = scalar([0.01 * n for n in range(60)], 2.0)
+    assert grads[0] is None
+    assert_close(grads[1], grad(lambda p: sum((0.01 * n * p).tanh() for n in range(60)))(2.0), "p", tolerance=1e-13)
+    for wrong, given in ((2, (x, y)), (1, (x, nn.Linear(3, 1)))):
+        with pytest.raises(TypeError, match="wrt=2" if wrong == 2 else "freeze"):
+            compile(lambda a, b: a.sum(), wrt=wrong if wrong == 2 else 0)(*given)
+
+
+def test_a_compiled_function_can_be_pickled_and_copied():
+    twin = pickle.loads(pickle.dumps(compile(product, wrt=1)))
+    assert twin(2.0, 3.0) == copy.deepcopy(twin)(2.0, 3.0) == (6.0, (None, 2.0))
+    assert pickle.loads(pickle.dumps(squared)) is squared
+
+
+def test_a_sheet_of_a_large_graph_answers_at_once():
+    v = Value(1.0)
+    for _ in range(15_000):
+        v = v * 1.0001 + 0.5
+    with pytest.raises(DataError, match="30,000 results"):
+        ag.worksheet(v)
