@@ -37,7 +37,7 @@ LEAST = 9  # a picture in smaller type says nothing
 SIZES = (24, 22, 20, 18, 17, 16, 15, 14, 13, 12, 11, 10)  # of the arithmetic, best first
 ROW = 1.32  # a row of text, in terms of its type
 BETWEEN = 0.45  # the space between two parts, in rows
-SHARES = (0.58, 0.5, 0.42, 0.34, 0.26)  # of the room that the picture of one step may have
+SHARES = (0.58, 0.5, 0.46, 0.42, 0.38, 0.34, 0.3, 0.26)  # of the room that the picture of one step may have
 WHOLE = 0.46  # and the picture of the whole graph, where it is readable there
 FIRST_LOOK, PER_ROW, LONGEST_LOOK = 1.5, 0.4, 8.0  # seconds of a film
 LARGEST_SCALE = 1.6  # of a picture: a few cards need not fill a wall
@@ -58,10 +58,10 @@ class Layout:
 
     @property
     def quality(self) -> float:
-        """Both are to be readable; beyond that, the larger the better."""
+        """Both are to be readable, the text above all; beyond that, the larger the better."""
         shown = CARD_TYPE * self.scale if self.picture is not None else 0.0
-        readable = min(self.size, READABLE) + (min(shown, READABLE) if shown >= LEAST else 0.0)
-        return 100 * readable + 2 * self.size + shown - 1000 * self.left_out
+        readable = 10 * min(self.size, READABLE) + (min(shown, READABLE) if shown >= LEAST else 0.0)
+        return 100 * readable + 2 * self.size + shown - 10_000 * self.left_out
 
 
 def slides(stepper: Stepper) -> Iterator[str]:
