@@ -29,7 +29,7 @@ LEAST_SAVED = 4  # nodes that a repeat must spare
 NEXT = 6  # occurrences of the same items that are looked at for a period
 ROTATIONS = 6  # places where a piece may begin that are tried, those that carry the fewest values first
 PERIODS = 48  # that are tried at once, the most frequent first
-MAY_VARY = frozenset(("add", "sub", "mul", "div"))  # ops whose plain number may differ from piece to piece
+MAY_VARY = frozenset(("add", "sub", "mul", "div", "dot"))  # ops whose plain number may differ from piece to piece
 
 Item = "Value | Section | Repeat"
 Label = Callable[[Value], str]

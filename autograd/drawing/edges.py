@@ -58,9 +58,11 @@ class Edges:
         self.notes = self._notes()
 
     def tail(self, node: Value, x: Any) -> str | None:
-        """The card an operand comes from; None for a literal, which stands in the expression."""
+        """The card an operand comes from; None for a literal, which stands in the expression, and for a parameter that
+        modules share, which stands in the first of them."""
         if isinstance(x, Value):
-            return self._folded.key_of[x]
+            key = self._folded.key_of[x]
+            return None if x.op is None and key in self._folded.groups and key != self._folded.key_of[node] else key
         if x is None or not np.ndim(x):
             return None
         key = self._keys.setdefault(id(x), f"c{len(self._keys)}")  # the same, whatever is folded

@@ -248,7 +248,7 @@ def _collapse(
     repeats: bool = True,
 ) -> Folded:  # fmt: skip
     """One group per chosen call; the outermost chosen call wins. Leaves used by one group alone go into it. Without
-    `repeats`, copies of a module keep a card each."""
+    `repeats`, copies of a module keep a card each, and leaves that only they share go into the first."""
     folded = Folded(nodes, users, {node: f"n{index}" for index, node in enumerate(nodes)})
     groups, key_of = folded.groups, folded.key_of
     calls: dict[int, Scope | None] = {}
@@ -267,8 +267,8 @@ def _collapse(
             key_of[node] = key
     for leaf in nodes:
         if leaf.op is None and users[leaf] and not keep(leaf):
-            first, *others = {key_of[user] for user in users[leaf]}
-            if not others and first in groups:
+            first, *others = dict.fromkeys(key_of[user] for user in users[leaf])
+            if first in groups and (not others or (not repeats and groups.keys() >= set(others))):
                 groups[first].absorbed.append(leaf)
                 key_of[leaf] = first
     for group in groups.values():

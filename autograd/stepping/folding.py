@@ -1,37 +1,109 @@
-"""Steps folded and opened: a module's call as one step; what one step does inside, as a stepper of its own."""
+"""Steps folded and opened: a module's call as one step; what one step does inside, as a stepper of its own.
+
+Of what repeats (`autograd/repeats.py`: neurons, samples, steps of a loop) the first piece is stepped through, and the
+others are one step: they become a call of their own, a `Rest`, that closes like a module's.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
-from itertools import groupby
+import itertools
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograd.drawing.groups import chooser, depth_of
+from autograd.attached import Attached
+from autograd.drawing.groups import chooser, class_name, depth_of
 from autograd.engine import Value
 from autograd.graph import calls_around, leaves
 from autograd.modes import Scope, enable_grad
 from autograd.op import apply
+from autograd.repeats import Repeat, Structure, pattern
 from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
 
 if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
-MOST_STEPS = 1000  # beyond so many, modules close by themselves
+MOST_OPEN = 100  # nodes; beyond them what repeats is one step
+MOST_STEPS = 1000  # and beyond so many, modules close
 
 Closed = Callable[[Scope], bool]
 
 
-def enough_closed(steps: list[Step]) -> Closed:
-    """The modules that must close for the steps to become few enough: the innermost first."""
-    if len(steps) <= MOST_STEPS:
-        return chooser(None)
-    depth = max((depth_of(step.twin.scope) for step in steps if step.twin.scope is not None), default=0)
-    while depth > 1 and len(folded(steps, chooser(depth))) > MOST_STEPS:
+class Rest(Scope):
+    """All pieces of what repeats but the first, as one call. Its serial is the same when the graph is computed anew."""
+
+    __slots__ = ()
+
+
+def closed_by_default(steps: list[Step]) -> Closed:
+    """What must close for the steps to become few enough: what repeats; then modules, the innermost first."""
+    if steps and _left(steps[0].words.nodes, set()) > MOST_OPEN:
+        _enclose_repeats(steps[0].words.nodes, steps[0].words.names.own_name)
+    depth = max((depth_of(step.twin.scope) for step in steps if step.twin.scope is not None), default=0) + 1
+    while depth > 1 and len(folded(steps, _deeper(depth))) > MOST_STEPS:
         depth -= 1
-    return chooser(depth or None)
+    return _deeper(depth)
+
+
+def _deeper(depth: int) -> Closed:
+    too_deep = chooser(depth)
+    return lambda scope: isinstance(scope, Rest) or too_deep(scope)
+
+
+def _enclose_repeats(nodes: list[Value], own_name: Callable[[Any], str]) -> None:
+    """Make calls of what repeats, until few nodes are left: repeats of one kind together, what saves most first."""
+    kinds: dict[int, list[Repeat]] = {}
+    for repeat in Structure(nodes).every_repeat():
+        kinds.setdefault(repeat.code, []).append(repeat)
+    closed: set[Value] = set()
+    calls = itertools.count(1)
+    for kind in sorted(kinds.values(), key=lambda kind: _left(nodes, _others(kind))):
+        if _left(nodes, closed) <= MOST_OPEN:
+            break
+        for repeat in kind:
+            if closed.isdisjoint(repeat.rows[0]):
+                _enclose(repeat, -next(calls), own_name)
+                closed |= _others([repeat])
+
+
+def _left(nodes: list[Value], closed: set[Value]) -> int:
+    """How many nodes are shown, with the leaves that they use."""
+    open_nodes = [node for node in nodes if node.op is not None and node not in closed]
+    return len(open_nodes) + len({x for node in open_nodes for x in node.parents if x.op is None})
+
+
+def _others(repeats: Iterable[Repeat]) -> set[Value]:
+    """The nodes of all pieces but the first."""
+    return {node for repeat in repeats for row in repeat.rows[1:] for node in row}
+
+
+def _enclose(repeat: Repeat, serial: int, own_name: Callable[[Any], str]) -> None:
+    """Put all pieces but the first in a call of their own."""
+    around = [calls_around(row[0])[::-1] for row in repeat.rows]
+    depth = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] is pair[1], zip(*around[:2])))
+    parent = around[0][depth - 1] if depth else None
+    calls = [chain[depth] for chain in around if len(chain) > depth]
+    columns = ([own_name(node) for node in column] for column in list(zip(*repeat.rows))[::-1])
+    names = [call.name for call in calls] if len(calls) == len(around) else next(filter(all, columns), [])
+    if len(set(map(pattern, names))) == 1 and names[0]:
+        name, kind = class_name(names[1:], len(names)), f"×{len(around) - 1}"
+    else:
+        name, kind = f"{len(around) - 1} more", f"{calls[0].kind} alike" if calls else "alike"
+    rest = Rest(name, kind.strip(), parent)
+    rest.serial = serial
+    moved: dict[Scope | None, Scope] = {parent: rest}
+
+    def within(scope: Scope | None) -> Scope:
+        if scope not in moved:
+            assert scope is not None
+            moved[scope] = type(scope)(scope.name, scope.kind, within(scope.parent), scope.module)
+            moved[scope].serial = scope.serial
+        return moved[scope]
+
+    for node in itertools.chain(*repeat.rows[1:]):
+        node._note = (node._note or Attached()).but(scope=within(node.scope))
 
 
 def closed_call(node: Value, closed: Closed) -> Scope | None:
@@ -42,7 +114,7 @@ def closed_call(node: Value, closed: Closed) -> Scope | None:
 def folded(steps: list[Step], closed: Closed) -> list[Step]:
     """The steps with each closed call as one. A call's steps follow one another: it was computed in one go."""
     result: list[Step] = []
-    for (_, call), run in groupby(steps, key=lambda step: (step.kind, closed_call(step.twin, closed))):
+    for (_, call), run in itertools.groupby(steps, key=lambda step: (step.kind, closed_call(step.twin, closed))):
         members = list(run)
         result += members if call is None else [_module_step(members, call)]
     return numbered(result)
@@ -54,6 +126,8 @@ def _module_step(members: list[Step], call: Scope) -> Step:
     first = members[0]
     result = first.twin if first.kind == BACKWARD else members[-1].twin
     step = Step(first.words, first.kind, result, first.incoming, call, twins, first.noise)
+    leaving = set(step.exits)
+    step.arrivals = [member.arrives for member in members if member.twin in leaving] if step.kind == BACKWARD else []
     step.starts_hooked = first.starts_hooked
     inside = set(twins)
     sent: dict[Value, list[Contribution]] = {}
@@ -105,7 +179,7 @@ def _opened(step: Step, originals: dict[Value, Value]) -> Any:
 
 def _can_open(step: Step) -> bool:
     if step.module is not None:
-        return _has_one_exit(step)
+        return step.exits == [step.twin]
     op = step.twin.op
     return op is not None and op.definition is not None and op.about.opens
 
@@ -148,11 +222,3 @@ def _leaf(step: Step, x: Any) -> Any:
         twin.grad = None
         return twin
     return Value(x.data, name=step.words.name(x), requires_grad=x.requires_grad)
-
-
-def _has_one_exit(step: Step) -> bool:
-    """Does only the module's result leave it?"""
-    inner = set(step.twins) - {step.twin}
-    return not any(
-        x in inner for node in step.words.nodes if node not in inner and node is not step.twin for x in node.parents
-    )

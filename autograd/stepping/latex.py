@@ -84,14 +84,17 @@ def _rows(step: Step) -> Iterator[str]:
     symbols = Latex(step.words.top, step.words.symbol)
     if step.kind != BACKWARD:
         if not step.lines:  # a folded module
-            yield rf"{latex_symbol(step.name)} &= {number_latex(step.value)}"
+            exits = {step.words.name(x): step.words.data(x) for x in step.exits}
+            for name, value in exits.items() if len(exits) > 1 else [(step.name, step.value)]:
+                yield rf"{latex_symbol(name)} &= {number_latex(value)}"
         for line in step.lines:
             is_last = line is step.lines[-1]
             name = symbols.write(step.words.symbol(step.twin)) if is_last else latex_symbol(line.result.name)
             yield _line(step, line, name, symbols)
         return
     arrives = "arrives, from a hook" if step.starts_hooked else "arrives"
-    yield rf"{symbols.slope(step.twin)} &= {_number(step, step.arrives)} \qquad\text{{{arrives}}}"
+    for e in step.arrivals or [step.arrives]:
+        yield rf"{symbols.slope(e.node)} &= {_number(step, e)} \qquad\text{{{arrives}}}"
     own = {id(contribution.line.result) for contribution in step.contributions if contribution.line is not None}
     for line in step.lines:
         if id(line.result) not in own:

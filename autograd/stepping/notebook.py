@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from autograd.stepping.stepper import Stepper
 
 FRAME_HEIGHT = 640  # pixels
-MOST_ROWS, MOST_CARDS, MOST_PRINTED = 40, 40, 60  # steps in the table, cards in the image, steps as LaTeX
+MOST_ROWS, MOST_SENT = 40, 20  # steps in the table, and inputs that one of them sends to
+MOST_CARDS, MOST_PRINTED = 80, 60  # cards in the image, steps as LaTeX
 IN_URL = {ord(character): f"%{ord(character):02X}" for character in '%#"&\n'}
 COMMENTS_AND_INDENTS = re.compile(r"^[ \t]*(//.*\n)?", re.M)  # of scripts and styles: a tenth of the compressed text
 BESIDES = re.compile(  # what an image in a fallback can do without: its colours are attributes, and `alt` describes it
@@ -102,14 +103,14 @@ def step_table(stepper: Stepper) -> str:
 
 def _rows(step: Step) -> str:
     words = step.words
-    span = max(1, len(step.contributions))
+    span = max(1, min(len(step.contributions), MOST_SENT + 1))
     first = f'<td rowspan="{span}">{step.number}</td><td rowspan="{span}"><code>{xml(step.reading)}</code></td>'
     if step.kind != BACKWARD:
         return f"<tr>{first}<td><code>{xml(step.numbers)}</code></td></tr>"
     if not step.contributions:
         return f'<tr>{first}<td colspan="4">sends nothing on</td></tr>'
-    rows = []
-    for contribution in step.contributions:
+    rows, more = [], len(step.contributions) - MOST_SENT
+    for contribution in step.contributions[:MOST_SENT]:
         is_same = contribution.previous is None and contribution.left is None
         total = "same" if is_same else plain_text(contribution.sum_pieces())
         rows.append(
@@ -119,7 +120,7 @@ def _rows(step: Step) -> str:
             f'<td align="right"><code>{xml(total)}</code></td></tr>'
         )
         first = ""
-    return "".join(rows)
+    return "".join(rows) + (f'<tr><td colspan="4">and to {more} more</td></tr>' if more > 0 else "")
 
 
 def step_html(step: Step) -> str:

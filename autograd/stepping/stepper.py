@@ -20,7 +20,7 @@ from autograd.formula.walk import Walk
 from autograd.graph import calls_around
 from autograd.stepping import update
 from autograd.stepping.cursor import Cursor, did_you_mean
-from autograd.stepping.folding import Closed, enough_closed, folded, inside
+from autograd.stepping.folding import Closed, Rest, closed_by_default, folded, inside
 from autograd.stepping.questions import listed
 from autograd.stepping.snapshot import Snapshot
 from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
@@ -109,7 +109,7 @@ class Stepper(Cursor):
         twins = {node: self.twin(node) for node in self.snapshot.nodes}
         self.words = Derivation(self.names, nodes, self.root, self.walk.data, top, twins)
         self.every = steps_of(self.walk, self.words)
-        self._chosen: Closed = enough_closed(self.every) if collapse is None else chooser(collapse)
+        self._chosen: Closed = closed_by_default(self.every) if collapse is None else chooser(collapse)
         self._opened: set[int] = set()  # serials of calls that were opened again
         self._fold()
 
@@ -131,13 +131,25 @@ class Stepper(Cursor):
         if target is None or target.module is None:
             what = "no step is left" if target is None else f"the next step, {target.reading}, is no closed module"
             raise StepError(f"into: {what}; next() does it")
-        self._opened.add(target.module.serial)
-        before = self.steps[: self.position]
         first = next(step for step in self.every if step.twin in set(target.twins) and step.kind == target.kind)
-        self._fold()
-        done = {(step.kind, node) for step in before for node in step.twins}
-        self.position = sum(all((step.kind, node) in done for node in step.twins) for step in self.steps)
+        self._open([target.module])
         return next(step for step in self.steps if step.kind == first.kind and first.twin in set(step.twins))
+
+    def _open(self, calls: Iterable[Any]) -> None:
+        """Open calls, and stay where we are."""
+        done = {(step.kind, node) for step in self.steps[: self.position] for node in step.twins}
+        self._opened.update(call.serial for call in calls)
+        self._fold()
+        self.position = sum(all((step.kind, node) in done for node in step.twins) for step in self.steps)
+
+    def find(self, place: str | Value, kind: str | None = None) -> int:
+        """The index of a node's step. One among what repeats opens that."""
+        name = self.words.name(self.twin(place)) if isinstance(place, Value) else place
+        twin = next((node for node in self.walk.nodes if name in (node.name, self.words.name(node))), None)
+        rests = [call for call in calls_around(twin) if isinstance(call, Rest)] if twin is not None else []
+        if any(map(self.is_closed, rests)):
+            self._open(rests)
+        return super().find(place, kind)
 
     def over(self) -> Step:
         """Do the next step, or, if it lies in a module, all steps of that module call; returns the last."""

@@ -224,6 +224,7 @@ class Step:
         self.twins = twins or (twin,)
         self.noise = noise
         self.starts_hooked = False  # a hook changed the gradient that backprop starts from
+        self.arrivals: list[Expr] = []  # of a folded module: the gradients of its exits
         self.index = -1  # among all steps
         self.number = self.count = 0  # "10 of 11" among those of its kind
 
@@ -248,6 +249,13 @@ class Step:
             kind = f"  {self.module.kind}" if self.module.kind != self.name else ""
             return f"{self.name}{kind}, {len(self.twins)} operation{'s' * (len(self.twins) != 1)}"
         return self.words.reading(self.twin)
+
+    @functools.cached_property
+    def exits(self) -> list[Value]:
+        """What leaves a folded module: the results that are used outside, oldest first."""
+        inner = set(self.twins)
+        used = {x for node in self.words.nodes if node not in inner for x in node.parents}
+        return sorted((x for x in inner if x in used or x is self.words.nodes[-1]), key=lambda node: node.stamp)
 
     @property
     def value(self) -> Any:
@@ -288,7 +296,9 @@ class Step:
     def _with_ledger(self) -> tuple[Digits, set[Contribution]]:
         """How every number is written, and the contributions of whose ledger every sum comes out. In a long ledger,
         or one of large tables, not all of them do with as many digits as fit: then the last one is shown, for which
-        there are enough, because no other sum needs its result."""
+        there are enough, because no other sum needs its result. A folded module shows no sums."""
+        if self.module is not None:
+            return Digits([]), set()
         whole = {contribution for contribution in self.contributions if contribution.previous is not None}
         while True:
             ledgers = {c: c.ledger() if c in whole else [c] for c in self.contributions}

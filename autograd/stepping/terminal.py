@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from autograd.errors import StepError
 from autograd.formula.numbers import count
 from autograd.formula.text import columns
-from autograd.formula.writers.pieces import Piece, Run, TextRow, beside, flowed, row_text
+from autograd.formula.writers.pieces import Number, Piece, Run, TextRow, beside, flowed, row_text
 from autograd.stepping import questions
 from autograd.stepping.steps import BACKWARD, FORWARD
 
@@ -38,6 +38,7 @@ WHOLE_KEY = re.compile(
     rb"|\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z]|[^\[O])",  # an arrow or the like; one with Alt
     re.DOTALL,
 )
+MOST_TOLD = 12  # of the results of a folded step, and of what it sends
 BAR = 40  # characters of the progress bar
 COLOURS = {"strong": 1, "muted": 2, "gradient": 33}  # codes of a terminal
 
@@ -62,16 +63,28 @@ def described(step: Step, width: int) -> list[TextRow]:
 
 def body(step: Step, width: int) -> list[list[TextRow]]:
     """What stands below the headline, in parts that belong together: each named step, each contribution."""
+    if step.kind == FORWARD and len(step.exits) > 1:
+        words = step.words
+        return told([beside([f"{words.name(x)} = ", Number(words.data(x))], width) for x in step.exits], "results")
     if step.kind == FORWARD:
         last = beside([f"{step.name} = ", *step.pieces()], width)
         return [*named_rows(step, step.lines[:-1], width), last]
     hooked = [", from a hook"] if step.starts_hooked else []
-    parts = [beside([f"arrives  {step.arrives.name} = ", step.printed(step.arrives), *hooked], width)]
+    arrivals = step.arrivals or [step.arrives]
+    parts = told([beside([f"arrives  {e.name} = ", step.printed(e), *hooked], width) for e in arrivals], "gradients")
     parts += named_rows(step, step.lines[: len(step.lines) - len(step.contributions)], width)
-    parts += [contribution_rows(contribution, width) for contribution in step.contributions]
+    shown = step.contributions if step.module is None else step.contributions[:MOST_TOLD]
+    parts += told([contribution_rows(one, width) for one in shown], "inputs", len(step.contributions) - len(shown))
     if not step.contributions:
         parts.append([[("sends nothing on: no input asks for a gradient", "")]])
     return parts
+
+
+def told(parts: list[list[TextRow]], what: str, left_out: int | None = None) -> list[list[TextRow]]:
+    """The first of them, and how many more there are, unless it is said how many are `left_out` already."""
+    if left_out is None:
+        parts, left_out = parts[:MOST_TOLD], len(parts[MOST_TOLD:])
+    return parts + ([[[(f"and {left_out} more {what}", "muted")]]] if left_out else [])
 
 
 def named_rows(step: Step, named: Iterable[Line], width: int) -> list[list[TextRow]]:

@@ -19,7 +19,7 @@ from autograd.formula import grammar
 from autograd.formula.numbers import LIMITS, count, short
 from autograd.formula.text import xml
 from autograd.pages import asset, embedded, filled
-from autograd.stepping.folding import inside
+from autograd.stepping.folding import MOST_OPEN, Rest, inside
 from autograd.stepping.notebook import step_table
 from autograd.stepping.page.live import Live, build
 from autograd.stepping.page.packing import bare, packed
@@ -85,7 +85,8 @@ def openings(stepper: Stepper) -> dict[Step, Stepper]:
     written in its panel, line by line.)"""
     found: dict[Step, Stepper] = {}
     for step in stepper:
-        small = inside(step) if step.module is not None and len(found) < MOST_OPENED else None
+        can_open = step.module is not None and not (isinstance(step.module, Rest) and len(step.twins) > MOST_OPEN)
+        small = inside(step) if can_open and len(found) < MOST_OPENED else None
         if small is not None:
             found[step] = small
     return found

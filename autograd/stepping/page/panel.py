@@ -30,12 +30,15 @@ from autograd.formula.writers.html import (
 )
 from autograd.formula.writers.pieces import Number
 from autograd.stepping import questions
+from autograd.stepping.folding import Rest
 from autograd.stepping.page.live import Live
 from autograd.stepping.page.spelling import Spelling
 from autograd.stepping.stepper import Stepper
 from autograd.stepping.steps import BACKWARD, Contribution, Step
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
+SAME_AGAIN = "the same as before with other numbers; step(…, collapse=False) shows all of it"
+GRADIENT = "hg-gr hg-sm"  # of a number in a table
 LONGEST_LINE = 90  # characters of a code line
 
 LEGEND = """<ul class="hg-legend">
@@ -84,6 +87,8 @@ class Panels:
         """One step; `button` opens it up, where something smaller is inside."""
         body = self.answer(step)
         body = button + body if step.module is not None else body + button
+        if isinstance(step.module, Rest):
+            body = f'<p class="hg-lab">{SAME_AGAIN}</p>{body}'
         return f"{self._where(step)}{body}{self._explanations(step)}{self.next_up(step.index + 1)}"
 
     def answer(self, step: Step) -> str:
@@ -110,11 +115,20 @@ class Panels:
 
     def _forward(self, step: Step) -> str:
         if not step.lines:
-            number = self.numbers.kept(value_html(step.value, "hg-answer"), self.numbers.value(step.twin), "hg-answer")
-            inner = f'<div class="hg-line">{number}</div>'
+            inner = self._gives(step)
             return f'<section class="hg-to"><h3>module <b>{xml(step.name)}</b> gives</h3>{inner}</section>'
         guess = self.numbers.guess(step.value, step.name, self.numbers.value(step.twin))
         return f'<section class="hg-to"><h3>computes <b>{xml(step.name)}</b></h3>{self._lines(step)}{guess}</section>'
+
+    def _gives(self, step: Step) -> str:
+        """What leaves a whole module: its result, or several by name."""
+        tint = "hg-sm hg-answer" if len(step.exits) > 1 else "hg-answer"
+        numbers = [self.numbers.kept(value_html(self.words.data(x), tint), self.numbers.value(x), tint)
+                   for x in step.exits]  # fmt: skip
+        if len(numbers) == 1:
+            return f'<div class="hg-line">{numbers[0]}</div>'
+        rows = (f"<tr><td>{xml(self.words.name(x))}</td><td>{one}</td></tr>" for x, one in zip(step.exits, numbers))
+        return f'<table class="hg-ledger"><tbody>{"".join(rows)}</tbody></table>'
 
     def update(self, step: Step) -> str:
         """The update of one parameter."""
@@ -144,6 +158,8 @@ class Panels:
         return f'<div class="hg-lines">{"".join(rows)}</div>' if rows else ""
 
     def _backward(self, step: Step) -> list[str]:
+        if len(step.arrivals) > 1:
+            return [self._arrivals(step), self._module(step)]
         slope = self.slope(step.twin)
         arrived = number_html(step.printed(step.arrives), "hg-gr")
         number = self.numbers.kept(arrived, self.numbers.gradient(step.twin), "hg-gr")
@@ -162,6 +178,18 @@ class Panels:
         if not sections:
             sections = ['<p class="hg-lab">No input asks for a gradient: this path ends here.</p>']
         return [arrives + named, *sections]
+
+    def _arrivals(self, step: Step) -> str:
+        """What arrives at each result of a whole module."""
+        rows = "".join(
+            f"<tr><td>{xml(self.words.name(e.node))}</td><td>"
+            f"{self.numbers.kept(value_html(e.value, GRADIENT), self.numbers.gradient(e.node), GRADIENT)}</td></tr>"
+            for e in step.arrivals
+        )
+        return (
+            f'<div class="hg-eq"><span class="hg-lab">arrives at {xml(step.name)}</span>'
+            f'<table class="hg-ledger"><tbody>{rows}</tbody></table></div>'
+        )
 
     def _module(self, step: Step) -> str:
         """A whole module at once: what leaves it, its inputs first, then its parameters."""

@@ -70,6 +70,7 @@ class Registers:
         self._by_value: dict[Any, Block] = {}  # of plain numbers
         self._of: dict[Any, Block] = {}  # by quantity
         self._line_of: dict[int, int] = {}  # by the id of its result
+        self._first_like: dict[Any, tuple[dict[str, Any], list[Block]]] = {}  # by how scalars are computed
         self._kept: list[Any] = []  # kept alive, so that no other object gets its id
         self._open = Opener(ALL_DIGITS, shorten=False)
 
@@ -151,14 +152,52 @@ class Registers:
         found = self._line_of.get(id(line.result))
         if found is None:
             self._kept.append(line)
-            data: dict[str, Any] = {"result": self.block(line.result).number}
-            is_computed = shown and line.formula.op is not None
-            data["groups"] = [self._group(e, offsets, is_computed) for e, offsets in self._groups(line)]
-            if shown:
-                data |= self._as_shown(line)
+            data = self._like_another(line, shown) or self._as_data(line, shown)
             found = self._line_of[id(line.result)] = len(self.lines)
             self.lines.append(data)
         return found
+
+    def _as_data(self, line: Line, shown: bool) -> dict[str, Any]:
+        data: dict[str, Any] = {"result": self.block(line.result).number}
+        is_computed = shown and line.formula.op is not None
+        data["groups"] = [self._group(e, offsets, is_computed) for e, offsets in self._groups(line)]
+        return data | self._as_shown(line) if shown else data
+
+    def _like_another(self, line: Line, shown: bool) -> dict[str, Any] | None:
+        """A line of scalars, as one before that is computed alike, with its own blocks in place of that one's."""
+        blocks = {self.block(line.result): 0}
+        found: list[Any] = [shown, line.result.is_gradient, np.shape(line.result.value)]
+        known: dict[int, Any] = {}
+        for part in in_order(line.formula):
+            if part.op is not None:
+                known[id(part)] = len(known)
+                found.append((id(part.op), *(known[id(x)] for x in part.args)))
+            elif part.name or isinstance(part.node, np.ndarray):
+                block = self.block(part)
+                if block.kind or part.value is UNKNOWN:
+                    return None
+                known[id(part)] = "block", blocks.setdefault(block, len(blocks)), part.is_gradient
+            else:
+                known[id(part)] = repr(part.value)
+            if np.ndim(part.value):
+                return None
+        key = (*found, *known.values())
+        if key not in self._first_like:
+            self._first_like[key] = self._as_data(line, shown), list(blocks)
+        data, others = self._first_like[key]
+        starts = {other.start: block.start for other, block in zip(others, blocks)}
+        numbers = {other.number: block.number for other, block in zip(others, blocks)}
+        moved = data | {"result": numbers[data["result"]]}
+        moved["groups"] = [
+            group | {"places": [[starts.get(x, x) for x in place] for place in group["places"]]}
+            for group in data["groups"]
+        ]
+        for part in {"uses", "named", "terms"} & data.keys():
+            moved[part] = [numbers.get(x, x) for x in data[part]]
+        if "pieces" in data:
+            pieces = data["pieces"]
+            moved["pieces"] = [x if isinstance(x, str) else [numbers.get(x[0], x[0]), *x[1:]] for x in pieces]
+        return moved
 
     def _as_shown(self, line: Line) -> dict[str, Any]:
         data: dict[str, Any] = {"gradient": int(line.result.is_gradient)}

@@ -1,6 +1,7 @@
 """The steps as data: the engine's own numbers, in the engine's own order, and a cursor that leaves no trace."""
 
 import re
+import time
 import warnings
 from fractions import Fraction
 
@@ -646,14 +647,89 @@ def test_into_and_over():
 
 @pytest.mark.slow
 def test_many_steps_close_modules_by_themselves():
-    x = Value(1.0, name="x")
-    h = x
+    h, rng = Value(1.0, name="x"), np.random.default_rng(0)
+    ops = (lambda h: h * 0.99, lambda h: h + 0.1, np.tanh, np.sin)
     for i in range(60):
         with ag.scope(f"layers.{i}", kind="Layer"):
-            for _ in range(10):
-                h = h * 0.99
+            for which in rng.integers(0, 4, 10):
+                h = ops[which](h)
     steps = step(h)
     assert len(steps) == 120 and steps[0].module is not None
+
+
+# --- what repeats -------------------------------------------------------------------------------------------------
+
+
+def mlp(samples):
+    """micrograd's model on some samples, as its demo writes it."""
+    model = nn.MLP(2, [16, 16, 1], rng=0)
+    rows = np.random.default_rng(0).normal(size=(samples, 2)).tolist()
+    loss = sum((model(row) - 1.0) ** 2 for row in rows)
+    loss.name = "loss"
+    return model, loss
+
+
+def euler(steps):
+    x, v, h = Value(1.0, name="x"), Value(0.0, name="v"), Value(0.1, name="h")
+    for _ in range(steps):
+        x, v = x + h * v, v - h * (x + 0.5 * v)
+    x.name = "end"
+    return x
+
+
+def newton():
+    x, a = Value(3.0, name="x"), Value(2.0, name="a")
+    for _ in range(40):
+        x = x - (x * x - a) / (2.0 * x)
+    return x
+
+
+REPEATING = {"mlp of 3 samples": lambda: mlp(3)[1], "euler": lambda: euler(20), "newton": newton}
+
+
+@sweep("name", list(REPEATING))
+def test_what_repeats_is_stepped_through_once_and_every_number_stays_true(name):
+    root = REPEATING[name]()
+    steps, every = step(root), step(root, collapse=False)
+    assert len(steps) <= 60 < 100 < len(every)
+    rests = [one for one in steps if one.module is not None]
+    assert rests and all(re.search("×|more  alike", one.reading) for one in rests)
+    root.backward()
+    for leaf in (node for node in topological(root) if node.op is None and node.requires_grad):
+        ledger = steps.received[steps.twin(leaf)]
+        assert ledger[-1].total == leaf.grad == steps.ledger(leaf).total
+        np.testing.assert_allclose(sum(one.value for one in ledger), leaf.grad, rtol=1e-12, atol=1e-14)
+    assert sum(len(one.twins) for one in steps) == len(every)
+    for one in rests:  # each result of all pieces but the first, and what arrives at it
+        if one.kind == "forward":
+            assert [x.data for x in one.exits] == [steps.words.original(x).data for x in one.exits]
+        else:
+            assert [e.value for e in one.arrivals] == [steps.words.original(e.node).grad for e in one.arrivals]
+
+
+def test_a_repeat_opens_by_name_and_stays_where_it_is():
+    model, loss = mlp(2)
+    steps = step(loss)
+    steps.next()
+    rest = next(one for one in steps if one.module is not None)
+    before, inner = len(steps), steps.words.name(rest.exits[3])
+    assert inner == "layers.0.neurons.4" and "neurons[1…15]  ×15, 30 operations" in rest.reading
+    found = steps.goto(inner, kind="forward")
+    assert found.name == inner and found.module is None and len(steps) > before
+    assert steps.steps[0].node is steps[0].node and steps.position == found.index + 1
+    model.layers[0].neurons[4].b.data = 2.0
+    assert len(steps.anew()) == len(steps)  # what was opened stays open
+    assert len(step(loss, collapse=False)) == 2 * sum(node.op is not None for node in topological(loss))
+    text = str(step(loss))
+    assert "and 3 more results" in text and "and 3 more gradients" in text and "more inputs" in text
+
+
+@pytest.mark.slow
+def test_a_page_of_many_samples_costs_what_its_numbers_cost():
+    _, loss = mlp(3)
+    start = time.process_time()
+    assert len(step(loss)._repr_mimebundle_()["text/html"].encode()) <= 1_500_000
+    assert time.process_time() - start < 6.0  # 1 s on an idle machine; it was 8
 
 
 # --- which leaves move ------------------------------------------------------------------------------------------
