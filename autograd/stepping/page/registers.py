@@ -181,10 +181,10 @@ class Registers:
                 known[id(part)] = repr(part.value)
             if np.ndim(part.value):
                 return None
-        key = (*found, *known.values())
-        if key not in self._first_like:
-            self._first_like[key] = self._as_data(line, shown), list(blocks)
-        data, others = self._first_like[key]
+        pattern = (*found, *known.values())
+        if pattern not in self._first_like:
+            self._first_like[pattern] = self._as_data(line, shown), list(blocks)
+        data, others = self._first_like[pattern]
         starts = {other.start: block.start for other, block in zip(others, blocks)}
         numbers = {other.number: block.number for other, block in zip(others, blocks)}
         moved = data | {"result": numbers[data["result"]]}
@@ -192,8 +192,8 @@ class Registers:
             group | {"places": [[starts.get(x, x) for x in place] for place in group["places"]]}
             for group in data["groups"]
         ]
-        for part in {"uses", "named", "terms"} & data.keys():
-            moved[part] = [numbers.get(x, x) for x in data[part]]
+        for key in {"uses", "named", "terms"} & data.keys():
+            moved[key] = [numbers.get(x, x) for x in data[key]]
         if "pieces" in data:
             pieces = data["pieces"]
             moved["pieces"] = [x if isinstance(x, str) else [numbers.get(x[0], x[0]), *x[1:]] for x in pieces]
