@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from autograd import OPS, Op
-from autograd.ops import channels, convolution, dense, interpolation, placing, pooling, running
+from autograd.ops import channels, convolution, dense, interpolation, placing, pooling, recurrent, running
 from tools import fuzz, mutants, mutate, oracles, versions
 from tools.graphs import build
 from tools.makers import MAKERS
@@ -38,7 +38,7 @@ def test_without_another_engine_differences_judge():
 def test_graphs_are_grown_from_most_of_the_table():
     grown = {op.name for op in OPS.values() if op.differentiable}
     helpers = {name for name in grown if name.endswith(("_pull", "_slope", "_others")) or name == "over"}
-    whole_models = (channels, convolution, dense, interpolation, placing, pooling, running)  # captured, against torch
+    whole_models = (channels, convolution, dense, interpolation, placing, pooling, recurrent, running)  # against torch
     helpers |= {op.name for family in whole_models for op in vars(family).values() if isinstance(op, Op)}
     unused = grown - MAKERS.keys() - helpers
     own_tests = {"take_along_axis", "put_along_axis", "gammaln", "digamma"} | MATRICES  # torch's trigamma has 9 digits

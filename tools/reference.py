@@ -42,6 +42,8 @@ PARTS = {
     "op": "What an op is",
     "expr": "What an op is",
     "errors": "Errors",
+    "hips": "Names of HIPS autograd",
+    "builtins": "Names of HIPS autograd",
     "ops.arithmetic": "Ops: arithmetic and comparisons",
     "ops.elementwise": "Ops: functions of each number",
     "ops.gelu": "Ops: functions of each number",
@@ -68,6 +70,7 @@ PARTS = {
     "ops.pooling": "Ops: images and sequences",
     "ops.channels": "Ops: images and sequences",
     "ops.interpolation": "Ops: images and sequences",
+    "ops.recurrent": "Ops: images and sequences",
 }
 INTRODUCTION = """\
 Written from the docstrings by `make docs`. An op takes floats, arrays or Values and gives the same. What it *sends
