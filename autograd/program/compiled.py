@@ -45,6 +45,7 @@ def compile(
     batch      which of f's arguments are the batch, by name; if left out, all but the modules
     wrt        the places of the inputs that get a gradient; the others have None. If left out, all get one
 
+    >>> import numpy as np
     >>> g = compile(lambda x, y: (x * y).sum())
     >>> g(np.array([1.0, 2.0]), 3.0)
     (9.0, (array([3., 3.]), 3.0))
