@@ -35,7 +35,7 @@ def conform(dx: Any, x: Value, taped: bool = False) -> Any:
         if dx.shape != np.shape(data):
             check_broadcast(dx, x)
             dx = OPS["sum_to"](dx, np.shape(data))
-        if dx.dtype != x.dtype:
+        if dx.dtype != x.dtype and x.dtype.kind == "f":  # no gradient of integers is asked for
             dx = OPS["astype"](dx, x.dtype)
         return dx
     if data.__class__ is ndarray:

@@ -14,7 +14,7 @@ from ..derivatives import check_function, hvp, jvp
 from ..errors import DataError, TraceError
 from ..modes import modes
 from ..tree import flatten, unflatten
-from .backends import Runner, backend_name, builder_of
+from .backends import Runner, backend_name, backend_of
 from .exits import leaf
 from .inputs import is_leaf, rebuild, take_apart
 from .leaf_names import parameter_names, split_leaves
@@ -88,7 +88,8 @@ class Compiled:
         self.wrt = None if wrt is None else {wrt} if isinstance(wrt, int) else set(wrt)
         self.f = f if self.wrt is None else held_fixed(f, self.wrt)
         self.backend = backend_name("numpy" if backend is None else backend)
-        self._builder = builder_of(self.backend)
+        module = backend_of(self.backend)
+        self._builder, self._keeps = module.build, getattr(module, "keeps", None)
         if devices is None and batch is not None:
             raise TypeError("batch= says what is split over devices; say how many there are, devices=8")
         if devices is not None and self.backend != "jax":
@@ -170,9 +171,9 @@ class Compiled:
             names = [f"x{n}" for n in range(len(entry.rolled.packs))]
             given = [Origin("given", n) for n in range(len(names))]
             traced = replace(entry.traced, origins=[*given, *entry.traced.origins[len(given) :]])
-            return source_of(entry.program, traced, title, names, [0.0] * len(names))
+            return source_of(entry.readable, traced, title, names, [0.0] * len(names))
         parameters = list(parameter_names(self.f, len(entry.args)))
-        return source_of(entry.program, entry.traced, title, parameters, entry.args)
+        return source_of(entry.readable, entry.traced, title, parameters, entry.args)
 
     @property
     def notes(self) -> list[str]:
@@ -227,7 +228,7 @@ class Compiled:
         return [version for families in self._families.values() for family in families for version in family.versions]
 
     def _traced(self, inputs: Sequence[Any], leaves: list[Any]) -> Version:
-        version = Version(self.f, inputs, leaves, self.gradients, self._build)
+        version = Version(self.f, inputs, leaves, self.gradients, self._build, self._keeps)
         if self.devices is not None and not version.is_plain:
             raise TraceError("with devices= a function may not decide by its inputs, nor change numbers outside")
         self._constants |= dict.fromkeys(version.constants)

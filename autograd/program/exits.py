@@ -35,7 +35,7 @@ EXITS = {
     ".data": "number", ".numpy()": "number", ".tolist()": "numbers", "item()": "float", "detach()": "detached",
     "copy": "detached",
     # decided in Python: a guard
-    "bool(v)": "truth", "in": "truth", "int(v)": "integer", "an index": "integer",
+    "bool(v)": "truth", "in": "truth", "int(v)": "integer", "an index": "index",
     # made into text: once
     "text": "text",
     # refused, each with what to write instead
@@ -177,7 +177,14 @@ class Tracer:
 
     def _integer(self, value: Value) -> int:
         whole = value if value.dtype.kind in "iub" else OPS["trunc"](self.detached(value))
-        return self.decide(whole, int(np.asarray(whole._data).item()))
+        try:
+            return self.decide(whole, int(np.asarray(whole._data).item()))
+        except (OverflowError, ValueError) as error:  # infinite, or NaN
+            self.fails(error)
+            raise
+
+    def _index(self, value: Value) -> int:
+        return self._integer(value) if value.dtype.kind in "iu" else self._refuse("an index that is no integer")
 
     def decide(self, value: Value, outcome: Any) -> Any:
         """Make a guard of a decision."""
@@ -255,6 +262,7 @@ class Tracer:
 _KINDS: dict[str, Callable[[Tracer, Value], Any]] = {
     "number": Tracer._number, "float": Tracer._float, "numbers": Tracer._numbers, "detached": Tracer.detached,
     "truth": Tracer._truth, "integer": Tracer._integer,
+    "index": Tracer._index,
     "text": Tracer._text,
 }  # fmt: skip
 

@@ -36,8 +36,7 @@ class Number:
 
     @staticmethod
     def __apply__(op: Op, inputs: tuple[Any, ...]) -> Any:
-        out = apply(op, tuple([x.value if isinstance(x, Number) else x for x in inputs]))
-        return out if any(isinstance(x, Value) for x in inputs) else _number(out)
+        return by_ops(functools.partial(_applied, op), inputs)
 
     # --- shapes and types: no exit --------------------------------------------------------------------------
 
@@ -204,8 +203,14 @@ def _has_value(x: Any) -> bool:
 
 def by_ops(function: Any, args: tuple[Any, ...], options: dict[str, Any] | None = None) -> Any:
     """A function of Values called with Numbers: Numbers come out, unless Values were among them."""
+    if any(isinstance(x, Value) and x._data.__class__ is float for x in args):  # as `plain.as_wide` has it
+        args = tuple([x.item() if isinstance(x, Number) and not x.shape else x for x in args])
     found = function(*unwrapped(args), **unwrapped(options or {}))
     return found if any(map(_has_value, args)) else _number(found)
+
+
+def _applied(op: Op, *inputs: Any) -> Any:
+    return apply(op, inputs)
 
 
 def _with_number(name: str, reflected: bool = False) -> Callable[..., Any]:

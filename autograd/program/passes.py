@@ -13,6 +13,7 @@ digits of a result. So may `simplify`. The others keep every bit.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -28,10 +29,13 @@ from ..plain import as_plain
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 
+Keeps = Callable[[Op, Sequence[Any]], bool]  # whether a backend runs an op on this data by its own forward function
 
-def optimised(program: Program, example: Sequence[Any]) -> Program:
+
+def optimised(program: Program, example: Sequence[Any], keeps: Keeps | None = None) -> Program:
     """All passes, in the order in which each finds most to do."""
-    for change in (drop_dead, lambda p: open_fused(p, example), fold, simplify, share, join, drop_dead):
+    opened = functools.partial(open_fused, example=example, keeps=keeps)
+    for change in (drop_dead, opened, fold, simplify, share, join, drop_dead):
         program = change(program)
     return program
 
@@ -43,7 +47,9 @@ Lowering = Callable[[Op], Callable[..., Any] | None]  # how an op reads in simpl
 
 
 @np.errstate(all="ignore")
-def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = attrgetter("lower")) -> Program:
+def open_fused(
+    program: Program, example: Sequence[Any], lowering: Lowering = attrgetter("lower"), keeps: Keeps | None = None
+) -> Program:  # fmt: skip
     """Every op that has a lowering replaced by it. `example` is data for the inputs of the program."""
     builder = Builder(program)
     data: dict[int, Any] = dict((*program.constants.items(), *zip(program.inputs, example, strict=True)))
@@ -52,7 +58,8 @@ def open_fused(program: Program, example: Sequence[Any], lowering: Lowering = at
         for place, i in enumerate(program.code):
             i = builder.of_reals(i, data)
             inputs = [data[r] for r in i.inputs]
-            if lowering(i.op) is None or builder.constants.keys() >= set(i.inputs):  # which `fold` computes
+            constant = builder.constants.keys() >= set(i.inputs)  # which `fold` computes
+            if lowering(i.op) is None or constant or (keeps is not None and keeps(i.op, inputs)):
                 data[i.out] = i.op.compute(*inputs)
                 builder.add(i)
             else:

@@ -6,6 +6,7 @@ the first one did. That finds chance and clocks; everything else is found where 
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import traceback
@@ -27,7 +28,7 @@ from .exits import Guard
 from .inputs import Names, is_module, mirrored, other_type, quick_inputs, rebuild
 from .leaf_names import kinds_of_leaves
 from .outside import Grown, Outside, Place, places_changed
-from .passes import drop_dead, fold, optimised
+from .passes import Keeps, drop_dead, fold, optimised
 from .program import Program, renumbered
 from .record import Recorded, difference_of, same
 from .reroll import Rolled, reroll
@@ -173,10 +174,10 @@ class Version:
 
     def __init__(
         self, f: Callable[..., Any], args: Sequence[Any], leaves: list[Any], gradients: bool,
-        build: Callable[[Program, Sequence[Origin], Sequence[Any]], Runner],
+        build: Callable[[Program, Sequence[Origin], Sequence[Any]], Runner], keeps: Keeps | None = None,
     ) -> None:  # fmt: skip
         begin = time.perf_counter()
-        self.f, self.gradients = f, gradients
+        self.f, self.gradients, self._keeps = f, gradients, keeps
         self._trace(args, leaves, build)
         self.seconds = time.perf_counter() - begin
 
@@ -198,7 +199,7 @@ class Version:
             self.traced = self._roll(forward, self.rolled, leaves)
         self.left = found.one.places
         self.outcomes, self.lines = list(self.traced.outcomes), self.traced.lines
-        self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves))
+        self.program = optimised(self.traced.program, fetched_aside(self.traced.origins, leaves), keeps=self._keeps)
         self.origins = self.traced.origins
         self.run: Runner = build(self.program, self.origins, args)
         self.is_plain = not self.left and not self.outcomes
@@ -208,6 +209,14 @@ class Version:
             self.quick_inputs = lambda args: None  # the generators are set back for another version
         self.nested = self._nest(args)
         self.family: Family | None = None
+
+    @functools.cached_property
+    def readable(self) -> Program:
+        """The program in core ops alone, which NumPy has a word for."""
+        if self._keeps is None or all(i.op.lower is None for i in self.program.code):
+            return self.program
+        program = self.traced.program
+        return optimised(program, [np.zeros(*program.types[r]) for r in program.inputs])
 
     # --- before a call --------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ scalars and arrays of the types that the program names; they may change after th
 may share memory with the other, nor with what the runner keeps. A runner is called from several threads at once.
 It is held to the interpreter, `interpret.run`.
 
+A backend may have a function `keeps(op, inputs)`, which says of an op with a lowering that it runs it as it is.
 A runner may have a `reader`, which does what `inputs.read_plainly` does, in less time.
 """
 
@@ -36,6 +37,6 @@ def backend_name(backend: Any) -> str:
     return name
 
 
-def builder_of(name: str) -> Callable[..., Runner]:
-    """The `build` of a backend, by name."""
-    return import_module(f".{name}", __name__).build
+def backend_of(name: str) -> ModuleType:
+    """The module of a backend, by name."""
+    return import_module(f".{name}", __name__)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...op import Op
 from ..passes import drop_dead
 from ..program import Program
 from . import Runner
@@ -29,6 +30,18 @@ def build(program: Program) -> Runner:
 
         return interpreted(program)
     return _Runner(emitted(drop_dead(wide_rows(program))))
+
+
+def keeps(op: Op, inputs: Sequence[Any]) -> bool:
+    """Whether an op is faster as it is: large windows are read through strided views, which core ops do not have."""
+    return op.base.name in _WINDOWS and np.size(inputs[0]) >= _LARGE
+
+
+_WINDOWS = frozenset((
+    "conv", "conv_transpose", "conv_weight", "max_pool", "max_winners", "max_unpool", "max_pick", "avg_pool",
+    "avg_unpool", "interpolate", "interpolate_back",
+))  # fmt: skip
+_LARGE = 1 << 13  # numbers
 
 
 def emitted(program: Program) -> Plan:

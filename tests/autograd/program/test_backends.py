@@ -16,7 +16,7 @@ import nn
 from autograd import compile
 from autograd.errors import AxisError
 from autograd.program import interpret
-from autograd.program.backends import BACKENDS, builder_of
+from autograd.program.backends import BACKENDS, backend_of
 from autograd.program.backends.arrays import with_casts
 from autograd.program.backends.c.compiler import is_here
 from autograd.program.inputs import take_apart
@@ -50,7 +50,7 @@ def built(f, args, gradients=True):
 
 
 def assert_agrees(backend, program, inputs, ulps=64.0):
-    run = builder_of(backend)(program)
+    run = backend_of(backend).build(program)
     with np.errstate(all="ignore"):
         want = interpret.run(program, inputs)
         for _ in range(2):  # the second call finds the buffers full of the first
@@ -106,7 +106,7 @@ def test_a_backend_has_the_nans_and_infinities_of_the_interpreter(backend, op, s
     if not real or op.name == "cholesky":  # a huge number leaves no positive definite matrix
         pytest.skip("no real array to put one in")
     program, inputs = built(f, xs, gradients=False)
-    run = builder_of(backend)(program)
+    run = backend_of(backend).build(program)
     for i, special in itertools.product(real, (math.nan, math.inf, -math.inf, 0.0, -0.0)):
         changed = [x.copy() if j == i else x for j, x in enumerate(inputs)]
         changed[i].flat[changed[i].size // 2] = special
