@@ -143,6 +143,8 @@ def at_random_moments(work, times, prepare=lambda: None, seed=0, action=strike):
     work()
     longest = time.process_time() - start  # of the processor: on a busy machine the signals would come too late
     old = signal.signal(signal.SIGALRM, handler)
+    # In a process that a script started in the background, Ctrl-C is ignored.
+    old_ctrl_c = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         for _ in range(times):
             hit = False
@@ -163,3 +165,4 @@ def at_random_moments(work, times, prepare=lambda: None, seed=0, action=strike):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, old)
+        signal.signal(signal.SIGINT, old_ctrl_c)
