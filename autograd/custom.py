@@ -48,9 +48,12 @@ def custom_op(
     known = OPS.get(name)
     if known is not None and not getattr(known, "custom", False):
         raise DataError(f"{name} is an op of the table already; choose another name")
-    inputs, settings = _parameters(name, forward)
+    if not callable(vjp) or isinstance(vjp, np.ufunc):
+        raise DataError(f"{name}: vjp is a Python function (g, out, *inputs); got {vjp!r:.60}. Wrap it in a lambda")
+    rule = inspect.signature(vjp, follow_wrapped=False)
+    inputs, settings = _parameters(name, forward, rule)
     op = Op(
-        name, reads, forward=_real(name, forward), vjp=_checked(name, vjp, _signature(name, vjp, inputs)),
+        name, reads, forward=_real(name, forward), vjp=_checked(name, vjp, _signature(name, rule, inputs)),
         normalize=_normalize(name, inputs, settings) if settings else None,
         samples=[_sample(s) for s in samples], doc=doc or (inspect.getdoc(forward) or ""), register=False,
     )  # fmt: skip
@@ -66,8 +69,13 @@ def custom_op(
     return op
 
 
-def _parameters(name: str, forward: Callable[..., Any]) -> tuple[list[str] | None, dict[str, Any]]:
-    """The inputs that forward takes (None: any number), and its keyword-only settings with their defaults."""
+def _parameters(
+    name: str, forward: Callable[..., Any], rule: inspect.Signature
+) -> tuple[list[str] | None, dict[str, Any]]:
+    """The inputs that forward takes (None: any number), and its keyword-only settings with their defaults.
+
+    A parameter with a default, as in `lambda x, k=k: k * x`, is an input where the rule needs it.
+    """
     if isinstance(forward, np.ufunc):
         return ["x", "y", "z"][: forward.nin], {}  # its signature also has `out`, `where` and others that are no inputs
     try:
@@ -75,22 +83,25 @@ def _parameters(name: str, forward: Callable[..., Any]) -> tuple[list[str] | Non
     except (TypeError, ValueError):  # a function written in C may not say
         return None, {}
     positional = [p.name for p in parameters if p.kind in POSITIONAL]
+    inputs = max(_needed(parameters), _needed(rule.parameters.values()) - 2)
     settings = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         raise DataError(f"{name}: forward names its settings one by one, as `*, axis=-1`; it cannot take **settings")
-    return None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else positional, settings
+    return None if any(p.kind is p.VAR_POSITIONAL for p in parameters) else positional[:inputs], settings
 
 
-def _signature(name: str, vjp: Callable[..., Any], inputs: list[str] | None) -> inspect.Signature:
-    """The rule's own: g, out and then as many inputs as forward, whatever it calls them."""
-    if not callable(vjp) or isinstance(vjp, np.ufunc):
-        raise DataError(f"{name}: vjp is a Python function (g, out, *inputs); got {vjp!r:.60}. Wrap it in a lambda")
-    whole = inspect.signature(vjp, follow_wrapped=False)
+def _needed(parameters: Iterable[inspect.Parameter]) -> int:
+    """How many of them are positional and have no default."""
+    return sum(p.kind in POSITIONAL and p.default is p.empty for p in parameters)
+
+
+def _signature(name: str, whole: inspect.Signature, inputs: list[str] | None) -> inspect.Signature:
+    """The rule's own, `whole`, by its names: g, out and then as many inputs as forward, whatever it calls them."""
     parameters = list(whole.parameters.values())
     positional = [p for p in parameters if p.kind in POSITIONAL]
     if inputs is None:
         return whole
-    needed, most = sum(p.default is p.empty for p in positional), len(positional)
+    needed, most = _needed(parameters), len(positional)
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         most = max(most, len(inputs) + 2)
     if not needed <= len(inputs) + 2 <= most:

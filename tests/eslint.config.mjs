@@ -1,8 +1,8 @@
 // What the pages' JavaScript is held to: faults, not taste. Scripts of one page are joined, so each may use what others
 // declare at their top; HANDGRAD_SHARED names those. `handgrad` is what a stepper's page gives scripts.
-const BROWSER = `addEventListener atob Blob cancelAnimationFrame clearInterval clearTimeout confirm CSS customElements document Element
+const BROWSER = `addEventListener atob Blob cancelAnimationFrame clearInterval clearTimeout confirm CSS customElements DecompressionStream document DOMPoint Element
   Event EventSource fetch FormData getComputedStyle handgrad history HTMLElement innerHeight innerWidth KeyboardEvent localStorage location matchMedia module
-  navigator Node parent performance PointerEvent print queueMicrotask requestAnimationFrame ResizeObserver scrollTo setInterval setTimeout TextDecoder
+  navigator Node Option parent performance PointerEvent print queueMicrotask requestAnimationFrame ResizeObserver Response scrollTo setInterval setTimeout TextDecoder
   URL URLSearchParams window`;
 const shared = (process.env.HANDGRAD_SHARED || "").split(" ").filter(Boolean);
 const readable = names => Object.fromEntries(names.map(name => [name, "readonly"]));

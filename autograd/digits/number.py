@@ -350,8 +350,8 @@ def digits(x: Any) -> Any:
 def float64(x: Any) -> Any:
     """The nearest float64 numbers: a float for a Digit, an array for Digits.
 
-    >>> float64(digits(np.array([1.0, 2.0])) / 3)
-    array([0.33333333, 0.66666667])
+    >>> float64(digits(np.array([1.0, 2.0])) / 4)
+    array([0.25, 0.5 ])
     """
     if isinstance(x, Digit):
         return float(x.d)

@@ -49,12 +49,11 @@ def _outer(z, x):
 
 
 def _logistic(z):
-    """The sigmoid, in place: tanh is finite everywhere."""
-    z *= 0.5
-    np.tanh(z, out=z)
+    """The sigmoid, in place; where exp overflows it is 0."""
+    with np.errstate(over="ignore"):
+        np.exp(np.negative(z, out=z), out=z)
     z += 1.0
-    z *= 0.5
-    return z
+    return np.reciprocal(z, out=z)
 
 
 def _part(z, k, width):

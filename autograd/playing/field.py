@@ -89,7 +89,7 @@ def _forward(panels: Panels, live: Live, inputs: list[Value], one: Step) -> dict
 
 def _backward(panels: Panels, live: Live, one: Step) -> dict[str, Any]:
     """What an op sends to its inputs."""
-    arrives, *sections = re.split(r'(?=<section class="hg-to">)', panels._backward(one))
+    arrives, *sections = re.split(r'(?=<section class="hg-to">)', "".join(panels._backward(one)))
     sends = [
         {"place": contribution.place, "lines": [live.line(line) for line in contribution.lines], "panel": section,
          "added": live.shown[contribution][0].number}

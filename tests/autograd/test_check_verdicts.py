@@ -263,7 +263,7 @@ def test_the_one_wrong_entry_has_its_own_name():
 
 
 def test_a_costly_function_is_looked_at_along_lines():
-    x, w = draw(1000, 100), draw(100)
+    x, w = draw(20_000, 100), draw(100)
     report = check_grads(lambda w: np.tanh(x @ w).sum(), w)
     assert report.ok and report.count < 60 and "random lines" in str(report)
     spoilt = check_grads(lambda w: np.tanh(x @ w).sum() + 1e-3 * w[31].detach(), w)

@@ -126,7 +126,7 @@ class TestEmptyArrays:
             return ag.einsum("ij,jk->ik", x, y)
 
         report = ag.check_grads(f, np.ones((3, 0)), np.ones((0, 2)), order=order)
-        assert report.ok and len(report.entries) == 0
+        assert report.ok and {entry.input for entry in report.entries} <= {"cotangent"}  # of (3, 2), all zero
 
 
 class TestRounding:
