@@ -197,6 +197,7 @@ def _kinked(jumps: Array, noise: Array, slope: Array) -> Array:
 
 # --- lines ----------------------------------------------------------------------------------------------------------
 
+RESOLVED = 0.003  # of a gradient's relative tolerance; a line that fails for less only costs time
 FEW, AT_LEAST = 300, 30  # entries, up to which each is looked at; of a costly function
 
 
@@ -249,19 +250,23 @@ class Lines:
 
     def _slack(self, v: Array, noise: float) -> float:
         """How far the gradient may be from the slope along a line."""
-        return 0.03 * self.relative * self._norm(v) + noise
+        return RESOLVED * self.relative * self._norm(v) + noise
 
     def _norm(self, v: Array) -> float:
         return math.sqrt((v * v) @ (self.gradient * self.gradient))
 
     def _slopes(self, vs: Array) -> tuple[Array, Array]:
-        """The slope along each line, and a bound on its rounding."""
-        probe, h = self.probe, STEP if self.probe.epsilon() == EPS64 else self.probe.epsilon() ** (1 / 3)
+        """The slope along each line from two steps, extrapolated, and a bound on its rounding."""
+        probe = self.probe
+        h = 0.3 * probe.epsilon() ** 0.2
         portion = max(1, 4 * TOGETHER // probe.x.size)
         parts = [vs[i : i + portion] for i in range(0, len(vs), portion)]
-        up, down = (np.concatenate([probe.changes(probe.x + s * part) for part in parts]) for s in (h, -h))
+        up, down, up_half, down_half = (
+            np.concatenate([probe.changes(probe.x + s * part) for part in parts]) for s in (h, -h, h / 2, -h / 2)
+        )
         norms = np.array([self._norm(v) for v in vs])
-        return (up - down) / (2 * h), 4 * probe.epsilon() * (probe.size + norms * h) / h
+        slopes = (8 * (up_half - down_half) - (up - down)) / (6 * h)
+        return slopes, 6 * probe.epsilon() * (probe.size + norms * h) / h
 
     def _halve(self, places: Array) -> int:
         """The entry to which a failing line leads: halved, towards the half that fails by more, down to one."""

@@ -267,11 +267,6 @@ def finite_or_zero(x: Array) -> Array:
     return np.where(np.isfinite(x), x, 0.0)
 
 
-def usual_step(scale: Array, epsilon: float) -> Array:
-    """The central difference's compromise between truncation and rounding, scaled to each entry."""
-    return epsilon ** (1 / 3) * scale
-
-
 def in_a_row(data: list[Any]) -> Array:
     """All numbers of some arrays (and floats), one after the other."""
     return np.concatenate(data, axis=None, dtype=np.float64)

@@ -15,7 +15,8 @@ from .report import Report
 from .subject import Subject, cotangents
 
 PLAIN_RULE = (
-    "the gradient cannot be differentiated again: {error}. Its differences were checked in its place, {outcome}"
+    "{rule} cannot be differentiated again, as plain NumPy cannot. The differences of the gradient were checked, "
+    "{outcome}"
 )
 SYMMETRIC = 1e-5  # relative: differences of a right gradient are symmetric to so much
 
@@ -36,8 +37,8 @@ def second_order(subject: Subject, first: Report, options: Options) -> Report:
     us = [np.array(weights[i]) if np.ndim(weights[i]) else weights[i] for i in real]
     try:
         second = Subject(gradient, [*args, *us])
-    except (TypeError, HandgradError) as error:
-        return _of_a_plain_rule(subject, first, error)
+    except (TypeError, HandgradError):
+        return _of_a_plain_rule(subject, first)
     second.names = [*subject.names, *(["cotangent"] if len(real) == 1 else [f"cotangent {i}" for i in real])]
     if (differing := _taped_differs(subject, first, second.results[: len(subject.sources)], options)) is not None:
         return differing
@@ -57,7 +58,7 @@ def second_order(subject: Subject, first: Report, options: Options) -> Report:
 
 
 @np.errstate(all="ignore")
-def _of_a_plain_rule(subject: Subject, first: Report, error: Exception) -> Report:
+def _of_a_plain_rule(subject: Subject, first: Report) -> Report:
     """Where a rule is plain NumPy: second derivatives by differences of the rule, which must be symmetric."""
     x = np.concatenate([np.ravel(s._data) for s in subject.sources])
     rng = np.random.default_rng(first.seed)
@@ -81,12 +82,11 @@ def _of_a_plain_rule(subject: Subject, first: Report, error: Exception) -> Repor
     one, other = float(along(v) @ w), float(along(w) @ v)
     size = float(np.abs(along(v)) @ np.abs(w)) + float(np.abs(along(w)) @ np.abs(v))
     symmetric = abs(one - other) <= SYMMETRIC * size
-    said = f"{type(error).__name__}: {error}".split("\n")[0]
     outcome = (
         "and are symmetric, as second derivatives are" if symmetric else
         f"and are not symmetric: {one:.6g} along one pair of lines and {other:.6g} with the two exchanged"
     )  # fmt: skip
-    first.notes.append(PLAIN_RULE.format(error=said.rstrip("."), outcome=outcome))
+    first.notes.append(PLAIN_RULE.format(rule=_blamed(subject), outcome=outcome))
     first.order = 2
     if not symmetric:
         first.verdict = "wrong"
@@ -105,23 +105,25 @@ def _taped_differs(subject: Subject, first: Report, taped: list[Any], options: O
         subject.on_values = False
     if report.ok:
         return None
-    op = _differs_on_values(subject)
-    report.notes.insert(0, TAPED.format(op="a rule" if op is None else f"the rule of {op}"))
+    report.notes.insert(0, TAPED.format(op=_blamed(subject)))
     report.mode = first.mode
     return report
 
 
-def _differs_on_values(subject: Subject) -> str | None:
-    """The first op whose rule gives one gradient on numbers and another on Values."""
+def _blamed(subject: Subject) -> str:
+    """The first rule that gives one gradient on numbers and another, or none, on Values."""
     for node in subject.replay.nodes:
         if node.requires_grad:
+            assert node.op is not None
             (u,) = cotangents(0, (np.shape(node._data),))
             g = Value(np.asarray(u, node.dtype), requires_grad=False)
-            plain, taped = contributions(node, g._data), contributions(node, g, taped=True)
-            if not all(_near(p, t._data) for (_, p), (_, t) in zip(plain, taped)):
-                assert node.op is not None
-                return node.op.name
-    return None
+            try:
+                taped = contributions(node, g, taped=True)
+            except (TypeError, HandgradError):
+                return f"the rule of {node.op.name}"
+            if not all(_near(p, t._data) for (_, p), (_, t) in zip(contributions(node, g._data), taped)):
+                return f"the rule of {node.op.name}"
+    return "a rule"
 
 
 @np.errstate(all="ignore")

@@ -19,7 +19,7 @@ import numpy as np
 
 from ..digits import NoDigits, digits, float64
 from .differences import Look, Slopes, ladder, line, look
-from .exact import SECONDS, Exact, Sides
+from .exact import SECONDS, Exact
 from .options import KINK, PASS, PRECISION, WRONG, Options
 from .probe import EPS64, Probe, finite_or_zero
 
@@ -189,7 +189,7 @@ class _Judge:
         if not math.isfinite(exact.sides(line(rng, smooth)).slope):
             raise NoDigits("its domain ends here")
         if not exact.disagrees(by_rules, line(rng, smooth)):
-            self._number(waiting, float64(by_rules)[j.places[waiting]], by_rules)
+            self._settle(waiting, float64(by_rules)[j.places[waiting]])
             return
         sure = (j.verdict[waiting] == WRONG) & np.isfinite(j.slope[waiting])
         self._one_by_one(exact, waiting[~sure])
@@ -198,7 +198,7 @@ class _Judge:
             at = np.flatnonzero(j.places == place)
             if at.size:
                 found = exact.entry(place)
-                self._settle(at, found)
+                self._settle(at, np.array([found.slope]), float64(found.error))
                 j.verdict[at] = WRONG
                 j.notes.append(f"seen in 90 digits: the rule is off by {_off(by_rules[place], found.exact)} there")
 
@@ -284,54 +284,37 @@ class _Judge:
                 j.sides[i] = found.left, found.right
                 j.slope[i], j.error[i], j.verdict[i] = found.slope, 0.0, KINK
             elif math.isfinite(found.slope):
-                self._settle(np.array([i]), found)
+                self._settle(np.array([i]), np.array([found.slope]), float64(found.error))
 
-    def _settle(self, some: Array, found: Sides) -> None:
-        """The verdict where the slope is known exactly."""
-        j, slope, error = self.judged, np.array([found.slope]), float64(found.error)
-        g = j.gradient[some]
-        size, gap = np.maximum(np.abs(g), np.abs(slope)), np.abs(g - slope)
-        right = gap <= self.relative * size + self.slack[some] + error + self._unseen(some)
-        j.slope[some], j.error[some] = slope, np.where(error > LITTLE * size, error, 0.0)
-        rounding = 8 * self.probe.wobble(j.places[some])
-        excused = gap <= rounding
-        self._judge_rounding(some, g, gap, right, excused, WRONG)
-
-    def _unseen(self, some: Array) -> Any:
-        """So small a slope does not show beside the function itself, in twice as many digits."""
-        return EPS64**2 * self.probe.size / np.maximum(self.probe.scale[self.judged.places[some]], 1.0)
-
-    def _number(self, some: Array, slope: Array, by_rules: Any) -> None:
-        """Where the rules are right: is the number in float64 (or float32) what they give?"""
-        j = self.judged
-        g = j.gradient[some]
-        gap = np.abs(g - slope)
-        right = gap <= self.relative * np.maximum(np.abs(g), np.abs(slope)) + self.slack[some] + self._unseen(some)
-        j.slope[some], j.error[some] = slope, 0.0
-        places = j.places[some]
+    def _settle(self, some: Array, slope: Array, error: float = 0.0) -> None:
+        """The verdicts where the slopes are known: is the number in float64 (or float32) what they say?"""
+        j, places = self.judged, self.judged.places[some]
+        g, gap = j.gradient[some], np.abs(j.gradient[some] - slope)
+        size, slack = np.maximum(np.abs(g), np.abs(slope)), self.slack[some]
+        right = gap <= self.relative * size + slack + error + self._unseen(some)
         rounding = np.maximum(8 * self.probe.wobble(places), self.probe.rounding(places, slope))
-        self._judge_rounding(some, g, gap, right, gap <= rounding, WRONG)
-
-    def _judge_rounding(self, some: Array, g: Array, gap: Array, right: Array, excused: Array, otherwise: int) -> None:
-        j = self.judged
-        largest = np.maximum(self.largest[some], np.abs(j.slope[some]))
-        a_digit_left = (gap <= 0.1 * largest) | (np.maximum(np.abs(g), np.abs(j.slope[some])) <= self.nothing[some])
-        verdict = np.where(right, PASS, np.where(excused, np.where(a_digit_left, PASS, PRECISION), otherwise))
-        j.verdict[some] = np.where(np.isnan(g) | (np.isinf(g) & np.isfinite(j.slope[some])), WRONG, verdict)
-        j.zero[some] = (j.verdict[some] == PASS) & (np.maximum(np.abs(g), np.abs(j.slope[some])) <= self.nothing[some])
-        j.zero[some] &= (np.abs(g) <= self.slack[some]) | excused
-        ill = excused & ~right & (j.verdict[some] == PASS) & (gap > LITTLE * largest) & ~j.zero[some]
+        excused, largest = gap <= rounding, np.maximum(self.largest[some], np.abs(slope))
+        a_digit_left = (gap <= 0.1 * largest) | (size <= self.nothing[some])
+        verdict = np.where(right, PASS, np.where(excused, np.where(a_digit_left, PASS, PRECISION), WRONG))
+        verdict = np.where(np.isnan(g) | (np.isinf(g) & np.isfinite(slope)), WRONG, verdict)
+        j.slope[some], j.error[some], j.verdict[some] = slope, np.where(error > LITTLE * size, error, 0.0), verdict
+        j.zero[some] = (verdict == PASS) & (size <= np.minimum(self.nothing[some], slack + rounding))
+        ill = excused & ~right & (verdict == PASS) & (gap > LITTLE * largest) & ~j.zero[some]
         if ill.any():
             off = float(np.max(gap[ill] / largest[ill]))
             j.notes.append(
                 f"ill conditioned: off by {off:.0e} of its size; moving the recorded numbers by their last digit moves "
                 "it as much"
             )
-        if (j.verdict[some] == PRECISION).any():
+        if (verdict == PRECISION).any():
             j.notes.append(
                 "no digit is known: it moves by as much when the numbers on the way do by their last digit"
                 + ("; in float64 it may be right" if self.probe.coarse > EPS64 else "")
             )
+
+    def _unseen(self, some: Array) -> Any:
+        """So small a slope does not show beside the function itself, in twice as many digits."""
+        return EPS64**2 * self.probe.size / np.maximum(self.probe.scale[self.judged.places[some]], 1.0)
 
     # --- what is said -------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ def register(subparsers: Subparsers) -> None:
     parser.add_argument("--all", action="store_true", help="every op of the table and every layer of nn")
     parser.add_argument("--order", type=int, choices=(1, 2), default=1, help="2: the gradient of the gradient too")
     parser.add_argument("--seed", type=whole(0), default=0, help="of the random weights on the results (default: 0)")
+    parser.add_argument("--step", type=float, help="the step size of differences, in place of one fitted to each entry")
+    parser.add_argument("--mode", choices=("reverse", "forward"), default="reverse", help="check backward, or jvp")
     parser.add_argument("--rtol", type=float, help="accept a gap of atol + rtol times the slope")
     parser.add_argument("--atol", type=float, help="the same, absolute")
     parser.add_argument("--allow", action="append", choices=("kink",), default=[], help="accept entries at a kink")
@@ -83,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         tasks, unchecked = tasks_of_file(arguments.what)
     options = {name: getattr(arguments, name) for name in
-               ("order", "seed", "rtol", "atol", "points", "entries", "digits")}  # fmt: skip
+               ("order", "seed", "step", "mode", "rtol", "atol", "points", "entries", "digits")}  # fmt: skip
     try:
         lines = [done(task, {**options, "allow": tuple(arguments.allow)}) for task in _with_progress(tasks)]
     except ValueError as error:

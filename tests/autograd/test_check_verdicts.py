@@ -88,6 +88,11 @@ def test_what_turns_too_fast_for_any_step_is_neither_wrong_nor_a_kink():
     assert check_grads(lambda x: ag.erf(np.sin(x + np.prod(x))), x).verdict == "precision"
 
 
+def test_a_slope_that_is_not_zero_is_not_called_so():
+    report = check_grads(logistic(30), 0.3)
+    assert "zero" not in str(report) and report.worst > 0
+
+
 def test_what_is_ill_conditioned_says_so():
     assert "ill conditioned: off by" in str(check_grads(RIGHT["inverse of Hilbert 10"][0], hilbert(10)))
 
@@ -262,12 +267,21 @@ def test_the_one_wrong_entry_has_its_own_name():
     assert [e.where for e in report.failures] == ["x[417]"] and "only x[417] is wrong" in str(report)
 
 
-def test_a_costly_function_is_looked_at_along_lines():
-    x, w = draw(20_000, 100), draw(100)
+def test_a_costly_function_is_looked_at_along_lines(monkeypatch):
+    monkeypatch.setattr("autograd.check.probe.AFFORDABLE", 100_000)
+    x, w = draw(1000, 100), draw(100)
     report = check_grads(lambda w: np.tanh(x @ w).sum(), w)
     assert report.ok and report.count < 60 and "random lines" in str(report)
     spoilt = check_grads(lambda w: np.tanh(x @ w).sum() + 1e-3 * w[31].detach(), w)
     assert [e.where for e in spoilt.failures] == ["w[31]"]
+
+
+def test_an_error_of_1e_6_in_one_entry_of_10_000_is_found():
+    x = draw(10_000)
+    spoilt = 3 * x**2 * (1 + 1e-6 * (np.arange(x.size) == 777))
+    spoilt[777] += 1e-6
+    report = check_formula(lambda x: (x**3).sum(), lambda x: spoilt, x)
+    assert [e.where for e in report.failures] == ["x[777]"]
 
 
 def test_lines_say_what_they_would_miss():
@@ -582,6 +596,7 @@ def test_a_rule_in_plain_numpy_is_checked_by_its_differences(op):
 
     report = check_grads(op(rule), np.array([1.0, 2.0]), order=2)
     assert report.ok and "are symmetric" in str(report)
+    assert "the rule of planted_here cannot be differentiated" in str(report) and "v.data" not in str(report)
 
 
 # --- options, in all four ways to ask ---------------------------------------------------------------------------------
@@ -642,7 +657,8 @@ def test_the_command_writes_json_and_junit(tmp_path, capsys):
     assert outcome["checks"][1]["reports"][0]["failures"][0]["entry"] == "x" and not outcome["ok"]
     suite = ElementTree.parse(tmp_path / "a.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1") and "kink" in suite[1][0].text
-    assert main(["check", str(path), "--allow=kink", "--rtol=1e-6", "--points=2", "--entries=all", *files]) == 0
+    options = ["--allow=kink", "--rtol=1e-6", "--step=1e-5", "--mode=forward", "--points=2", "--entries=all"]
+    assert main(["check", str(path), *options, *files]) == 0
     assert json.loads((tmp_path / "a.json").read_text())["ok"]
 
 
