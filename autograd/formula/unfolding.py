@@ -69,7 +69,7 @@ class Unfolded:
         if node.op.base.unpack is None or not isinstance(layer, Value) or layer.op is None or layer is node:
             return False
         is_linear = layer.op.base is OPS["linear"] and uses[layer] == 1
-        return is_linear and all(isinstance(x, Value) and x.op is None for x in layer.inputs[1:] if x is not None)
+        return is_linear and all(map(_may_be_parted, _weights(layer)))
 
     def _unpack(self, node: Value, layer: Value) -> list[Value]:
         """The linear layer as one of its own for each part: `Q = x @ W_Q + b_Q`."""
@@ -143,6 +143,11 @@ def _in_scope(name: str | None, node: Value) -> str | None:
 def _weights(layer: Value) -> list[Value]:
     """The weight of a linear layer, and its bias if it has one."""
     return [x for x in layer.inputs[1:] if x is not None]
+
+
+def _may_be_parted(leaf: Any) -> bool:
+    """Is it a leaf, without hooks? These are written for the whole gradient."""
+    return isinstance(leaf, Value) and leaf.op is None and not (leaf._note and leaf._note.hooks)
 
 
 def with_inputs(node: Value, inputs: tuple[Any, ...]) -> Value:

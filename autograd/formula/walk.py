@@ -130,6 +130,7 @@ class Walk:
         leaves |= exact
         for leaf, sent in {sent.parent: sent for sent in self.sent}.items():
             sent.total = exact.get(leaf, sent.total)
+        leaves |= {leaf: self._exact[leaf] for leaf in self.parts if leaf in self._exact}  # whole, as the caller has it
         run_leaf_hooks(leaves)
 
     def gradient(self, node: Value) -> Any:

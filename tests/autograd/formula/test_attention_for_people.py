@@ -70,6 +70,16 @@ def test_weights_that_are_used_elsewhere_too_stay_packed():
     assert all(name in totals for name in ("Q", "K", "V"))
 
 
+def test_weights_whose_gradient_a_hook_changes_stay_packed():
+    """The hook is written for the whole of it."""
+    layer, loss = block()
+    layer.qkv.weight.hook(lambda g: 2 * g)
+    steps = step(loss)
+    loss.backward()
+    np.testing.assert_array_equal(steps.ledger(layer.qkv.weight).total, layer.qkv.weight.grad)
+    assert "a hook makes it" in str(steps) and "scores_1" in str(steps)
+
+
 def test_one_weight_used_twice_has_one_card():
     layer = nn.MultiHeadAttention(4, 2, rng=0)
     x = np.random.default_rng(0).normal(size=(3, 4))
@@ -80,7 +90,7 @@ def test_one_weight_used_twice_has_one_card():
 
 def test_drawings_and_optimizers_know_the_parts():
     layer, loss = block()
-    svg = draw(loss, fit=None).svg if "fit" in draw.__code__.co_varnames else draw(loss).svg
+    svg = draw(loss, fit=None).svg
     assert "scores_1" in svg and "W_Q" in svg
     adam = nn.optim.Adam(layer, lr=0.1)
     steps = step(loss, optimizer=adam)

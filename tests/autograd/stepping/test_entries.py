@@ -92,6 +92,9 @@ def test_the_page_says_the_same(browser, tmp_path, steps):
         assert said in browser.js(f"(() => {{ {tried} }})()")
     names = browser.js("handgrad.names()")
     leaves = {name for name, _ in gpt()[0].named_parameters()}
+    packed = {name for name in leaves if ".qkv." in name}  # shown as W_Q, W_K and W_V, b_Q, b_K and b_V
+    assert len(packed) == 2
+    leaves = leaves - packed | {f"blocks.0.attention.{letter}_{part}" for letter in "Wb" for part in "QKV"}
     assert leaves <= set(names)
     for name in leaves:  # every number of it
         assert np.isfinite(np.ravel(browser.js(f"handgrad.grad({name!r})"))).all()
