@@ -7,7 +7,8 @@
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
-  const READABLE = 11, NARROW = 860, READABLE_NARROW = 10.5;  // px
+  const READABLE = 11, NARROW = 860, READABLE_NARROW = 10.5, FRAME = 10;  // px; the last: around what stands in a section
+  const MOST_IN_A_LINE = 4;               // columns that always fit
   const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
   const PLAY_MS = 1600, NAMING_MS = 150, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
@@ -235,6 +236,7 @@
     }
     if (data.fixed && !step) panel.append(note(`The numbers of this page are fixed: ${data.fixed}.`));
     [...panel.querySelectorAll("details")].forEach((one, i) => { if (open[i]) one.open = true; });
+    breakRows();
     if (!stay) side.scrollTop = 0;
     veil();
     const upcoming = view.steps[position];
@@ -251,6 +253,20 @@
     outside(step ? `${label} · ${view.title}` : view.title);
     tellHost();
   }
+
+  // A table that is too wide for the panel takes two lines a row.
+  function breakRows() {
+    const isLong = table => table.rows[0].cells.length > MOST_IN_A_LINE;
+    const tables = [...panel.querySelectorAll(".hg-mx table")].filter(isLong);
+    for (const table of tables) table.classList.remove("hg-two");
+    const right = one => one.getBoundingClientRect().right, around = "section, .hg-eq, .hg-ask, #hg-text";
+    for (const table of tables.filter(one => right(one.closest(".hg-q")) > right(one.closest(around)) - FRAME)) {
+      table.style.setProperty("--half", Math.ceil(table.rows[0].querySelectorAll("td, th + th").length / 2));
+      table.classList.add("hg-two");
+    }
+  }
+  addEventListener("resize", breakRows);
+  panel.addEventListener("toggle", breakRows, true);
 
   let toldOfChange = false;
   function tellHost() {                        // where the page is, and the leaves' numbers, if some were changed
