@@ -302,6 +302,8 @@ def _is_users_class(cls: type) -> bool:
     module = sys.modules.get(cls.__module__)
     if cls.__module__ in ("builtins", "typing", "abc", "collections"):
         return False
+    if cls.__module__ == "__main__":  # typed into a session: `__main__` may be the file of IPython or of pytest
+        return True
     return _is_users(getattr(module, "__file__", None) or f"<{cls.__module__}>")
 
 
