@@ -99,7 +99,7 @@ $(VENV)/node/.installed: tests/package.json | $(PY)
 
 # Tests marked `page` drive a real browser. Root on a Debian system gets one; elsewhere those tests say why they skip.
 chromium: $(VENV)/.installed-$(EXTRAS)
-	@if ! $(PY) -c 'import sys; from autograd.browser import find_chromium; sys.exit(find_chromium() is None)' \
+	@if ! $(PY) -c 'import sys; from autograd.saving.browser import find_chromium; sys.exit(find_chromium() is None)' \
 	    && command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
 	    echo "installing Chromium for the page tests"; \
 	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium; } >/dev/null 2>&1 \

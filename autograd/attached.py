@@ -12,8 +12,9 @@ from copy import deepcopy
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
+from autograd.arrays.plain import copy_array
+
 from .op import Op, naming
-from .plain import copy_array
 
 if TYPE_CHECKING:
     from .engine import Value

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.plain import copy_array
+
 from .errors import BackwardError, DataError, counted
 from .op import OPS, Op, template
-from .plain import copy_array
 from .samples import Sample
 
 __all__ = ["custom_op"]

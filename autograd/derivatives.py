@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.plain import as_data, as_plain
+
 from .callers import warning_depth
 from .engine import Value, walk
 from .errors import BackwardError, LostGradientWarning, ShapeError
@@ -21,7 +23,6 @@ from .gradients import cotangent_for
 from .graph import reach_from, topological
 from .modes import Running, enable_grad, modes, running
 from .op import OPS, rank_of
-from .plain import as_data, as_plain
 from .tree import flatten, leaves_like, unflatten
 
 __all__ = ["grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"]

@@ -18,15 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.array_like import ArrayLike, ndarray
+from autograd.arrays.plain import as_data, as_operand, as_operands, as_plain, as_wide, is_mask
+
 from . import gradients
-from .array_like import ArrayLike, ndarray
 from .attached import Attached, Node, by_stamp, counter, name_or_label
 from .gradients import conform
 from .modes import apply_modes, check_finite_gradient, modes, modes_in_use, notice_read
 from .names import backward_options
 from .op import OPS, Op, nothing
 from .op_errors import recover
-from .plain import as_data, as_operand, as_operands, as_plain, as_wide, is_mask
 
 new = object.__new__
 writing = threading.Lock()  # two threads may train the same parameters

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.numpy_calls import BY_NUMPY
+
 from .engine import Value
 from .modes import notice_read
-from .numpy_calls import BY_NUMPY
 from .op import OPS, BoundOp, Op, apply
 from .tree import flatten, leaves_like, unflatten
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from autograd.arrays.plain import as_data, as_plain, copy_array
+
 from .attached import Node, edits
 from .errors import BackwardError, ShapeError, StaleDataError
 from .op import OPS
-from .plain import as_data, as_plain, copy_array
 
 if TYPE_CHECKING:
     from .engine import Value

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.plain import as_data
+
 from . import engine
 from .engine import contributions, counter
 from .modes import notice_read
 from .op import OPS, Op
 from .ops import OPERATORS
-from .plain import as_data
 
 __all__ = ["Value"]
 

@@ -28,9 +28,10 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.plain import as_array, as_plain
+
 from .about import About
 from .op_errors import miscounted, misused, recover
-from .plain import as_array, as_plain
 from .samples import Sample
 
 OPS: dict[str, Op] = {}

@@ -88,8 +88,8 @@ def _check(
 ) -> Any:  # fmt: skip
     """Check, and fail with the report alone: a traceback through the checker would tell nothing."""
     __tracebackhide__ = True
-    from autograd import check as checks
-    from autograd.errors import HandgradError
+    from . import check as checks
+    from .errors import HandgradError
 
     unknown = options.keys() - set(OPTIONS)
     if unknown:
@@ -187,7 +187,8 @@ class _Test:
     def inputs(self, mark: pytest.Mark) -> tuple[tuple[Any, ...], str]:
         """What a marker gives, or the defaults; and what is to be said if they do not fit."""
         from autograd.check.inputs import NoInputs, inputs_of
-        from autograd.errors import counted
+
+        from .errors import counted
 
         try:
             inputs = mark.args or inputs_of(self)

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from autograd.engine import Value
-from autograd.modes import Scope
-from autograd.op import shape_of
+from .engine import Value
+from .modes import Scope
+from .op import shape_of
 
 LEAST_SAVED = 4  # nodes that a repeat must spare
 NEXT = 6  # occurrences of the same items that are looked at for a period

@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 from autograd import step
-from autograd.browser import find_chromium
 from autograd.graph import leaves
+from autograd.saving.browser import find_chromium
 from benchmarks import harness
 from benchmarks.w8_draw import graph
 

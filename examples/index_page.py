@@ -9,9 +9,9 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.pages import asset
 from autograd.playing import field
 from autograd.playing.page import SAMPLES, style
+from autograd.saving.pages import asset
 from examples.checking.errata import SHORTCUTS, clean, distinct, own_operands
 from examples.checking.sheet import VERDICTS, load, names
 from examples.checking.verdict import FAILED

@@ -14,7 +14,7 @@ from safetensors.numpy import save as to_bytes
 
 from autograd.callers import warning_depth
 from autograd.errors import DataError
-from autograd.files import write_whole
+from autograd.saving.files import write_whole
 
 __all__ = ["load", "read", "save", "write"]
 

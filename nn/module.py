@@ -16,10 +16,10 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from autograd import Value, names, stack
+from autograd.arrays.plain import as_plain
 from autograd.attached import Attached
 from autograd.errors import DataError, HandgradError, ShapeError
 from autograd.modes import Modes, Scope, modes, no_grad
-from autograd.plain import as_plain
 
 from .buffer import Buffer, Kind, Place
 

@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from autograd import Value, names, where
+from autograd.arrays.plain import as_data
 from autograd.errors import DataError, NonFiniteError, counted
 from autograd.op import let
-from autograd.plain import as_data
 
 from ._cells import Cell, Parameters, cells_of, length_of, named_leaves
 from .module import check_same, is_number

@@ -94,7 +94,7 @@ gc.set_threshold(10_000, 20, 20)  # fewer collections than usual; tests that loo
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of a Chromium to drive; without one the test is skipped and the summary says so."""
-    from autograd.browser import find_chromium
+    from autograd.saving.browser import find_chromium
 
     path = find_chromium()
     if path is None:

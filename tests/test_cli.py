@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from autograd import browser, cli
+from autograd import cli
 from autograd.cli import doctor
 from autograd.cli.output import ERRORS, prepare
+from autograd.saving import browser
 from autograd.version import __version__
 from tests.sweep import slow_but
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograd.numpy_calls import BY_NUMPY, BY_SCIPY, Answer, OnData
+from autograd.arrays.numpy_calls import BY_NUMPY, BY_SCIPY, Answer, OnData
 from autograd.op import OPS, Op
 from autograd.ops import rounding
 from tools.reference import PARTS, part_of
@@ -18,8 +18,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "numpy.md"
 OPENING = """\
 # NumPy's functions on Values
 
-Written from the code (`autograd/numpy_calls.py`, `autograd/ops/`) by `python -m tools.numpy_table`; a test holds the
-page to it.
+Written from the code (`autograd/arrays/numpy_calls.py`, `autograd/ops/`) by `python -m tools.numpy_table`; a test holds
+the page to it.
 
 Call NumPy's function on a Value and you get a Value, recorded like everything else: `np.sum(v, axis=0)`,
 `np.linalg.inv(v)`, `np.where(v > 0, v, 0.0)`. A call is read by NumPy's own signature: its names and its order of

@@ -13,8 +13,8 @@ import numpy as np
 
 from autograd import Value
 from autograd.expr import Expr, rule
+from autograd.expr.rules import own_names
 from autograd.op import OPS, Op
-from autograd.rules import own_names
 from tools.reference import PARTS, part_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "ops.md"

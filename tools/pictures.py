@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from autograd import draw, step
-from autograd.browser import FLAGS, find_chromium
+from autograd.saving.browser import FLAGS, find_chromium
 from examples import example3_full_backprop, gpt_graph
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd import Value
-from autograd.array_like import ArrayLike
+from autograd.arrays.array_like import ArrayLike
 from autograd.attached import Node
 from autograd.expr import Expr, rule
+from autograd.expr.rules import own_names
 from autograd.op import OPS, Op
-from autograd.rules import own_names
 
 MODULES = ("autograd", "autograd.errors", "nn", "nn.functional", "nn.optim", "nn.train", "nn.init")
 
@@ -46,31 +46,31 @@ PARTS = {
     "builtins": "Names of HIPS autograd",
     "ops.arithmetic": "Ops: arithmetic and comparisons",
     "ops.elementwise": "Ops: functions of each number",
-    "ops.gelu": "Ops: functions of each number",
+    "ops.fused.gelu": "Ops: functions of each number",
     "ops.angles": "Ops: angles",
     "ops.special": "Ops: special functions",
     "ops.shape": "Ops: shapes, picking",
-    "ops.rows": "Ops: shapes, picking",
-    "ops.join": "Ops: joining and cutting",
+    "ops.indexing.rows": "Ops: shapes, picking",
+    "ops.indexing.join": "Ops: joining and cutting",
     "ops.arrange": "Ops: arranging",
     "ops.reduce": "Ops: reductions",
     "ops.selected": "Ops: reductions",
     "ops.rounding": "Ops: rounding, remainders, truths",
-    "ops.linear": "Ops: products of vectors and matrices",
-    "ops.linalg": "Ops: linear algebra",
-    "ops.eigen": "Ops: eigenvalues, singular values, norms",
-    "ops.fused": "Ops: softmax, linear layers, losses",
-    "ops.norm": "Ops: norms",
-    "ops.attention": "Ops: attention",
-    "ops.heads": "Ops: attention",
-    "ops.dense": "Ops: softmax, linear layers, losses",
-    "ops.placing": "Ops: shapes, joining, picking",
+    "ops.matrices.linear": "Ops: products of vectors and matrices",
+    "ops.matrices.linalg": "Ops: linear algebra",
+    "ops.matrices.eigen": "Ops: eigenvalues, singular values, norms",
+    "ops.fused.softmax": "Ops: softmax, linear layers, losses",
+    "ops.fused.norm": "Ops: norms",
+    "ops.fused.attention": "Ops: attention",
+    "ops.fused.heads": "Ops: attention",
+    "ops.fused.dense": "Ops: softmax, linear layers, losses",
+    "ops.indexing.placing": "Ops: shapes, joining, picking",
     "ops.running": "Ops: reductions",
-    "ops.convolution": "Ops: images and sequences",
-    "ops.pooling": "Ops: images and sequences",
-    "ops.channels": "Ops: images and sequences",
-    "ops.interpolation": "Ops: images and sequences",
-    "ops.recurrent": "Ops: images and sequences",
+    "ops.images.convolution": "Ops: images and sequences",
+    "ops.images.pooling": "Ops: images and sequences",
+    "ops.images.channels": "Ops: images and sequences",
+    "ops.images.interpolation": "Ops: images and sequences",
+    "ops.fused.recurrent": "Ops: images and sequences",
 }
 INTRODUCTION = """\
 Written from the docstrings by `make docs`. An op takes floats, arrays or Values and gives the same. What it *sends

@@ -20,7 +20,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError, GradientError
+from autograd.errors import DataError, GradientError
+
 from .run import Run
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def assert_backward(model: Any, *inputs: Any, allow: Sequence[str] = (), **keywo
 
 def is_torch(torch: Any, model: Any, given: Any) -> bool:
     """Whether a model is torch's rather than JAX's: it is a module, uses one, or is given tensors."""
-    from ..tree import flatten
+    from autograd.tree import flatten
 
     if isinstance(model, torch.nn.Module) or isinstance(getattr(model, "__self__", None), torch.nn.Module):
         return True

@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value, by_stamp, walk
-from ..plain import as_plain
+from autograd.arrays.plain import as_plain
+from autograd.engine import Value, by_stamp, walk
+
 from .replaying import applied_again
 from .run import Call
 

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from ..check import Report, check_grads
-from ..check.subject import cotangents
-from ..engine import Value, reach
-from ..errors import DataError
+from autograd.check import Report, check_grads
+from autograd.check.subject import cotangents
+from autograd.engine import Value, reach
+from autograd.errors import DataError
+
 from .calls_judged import BOTH, HANDGRAD, KINK, LATER, UNCLEAR, Finding, pulled
 from .left_out import LeftOut, left_out, pattern
 from .places import Place, argument_of
@@ -32,7 +33,7 @@ from .run import Call, Cut, Run
 from .sums_judged import Gap, Pass
 
 if TYPE_CHECKING:
-    from ..drawing import Drawing
+    from autograd.drawing import Drawing
 
 Array = np.ndarray[Any, Any]
 CUTS = {"torch": "a detach(), .data, .item() or no_grad()", "jax": "a stop_gradient"}  # what ends a gradient's way

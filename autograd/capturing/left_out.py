@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value, contributions
-from ..formula.names import Names
-from ..graph import made_from, reach_from
+from autograd.engine import Value, contributions
+from autograd.formula.names import Names
+from autograd.graph import made_from, reach_from
+
 from .run import Call
 
 Array = np.ndarray[Any, Any]

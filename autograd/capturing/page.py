@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..drawing.paint import theme
-from ..files import check_ending, save_by_ending
-from ..formula.numbers import DIGITS, as_printed, cell, notation, rough
-from ..formula.text import visible, xml
-from ..pages import asset, embedded, filled
+from autograd.drawing.paint import theme
+from autograd.formula.numbers import DIGITS, as_printed, cell, notation, rough
+from autograd.formula.text import visible, xml
+from autograd.saving.files import check_ending, save_by_ending
+from autograd.saving.pages import asset, embedded, filled
+
 from .report import about, explained, facts, line_of, verdict, witnesses
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..drawing.cards import entries_block, norm
-from ..drawing.drawing import Drawing, draw
-from ..drawing.scene import Block, Card, Edge, Row, Scene
-from ..engine import Value, reach, walk
-from ..formula.names import Names
-from ..formula.numbers import DIGITS, DRAWN, cell, dimensions, rough, shows_entries
-from ..graph import topological
+from autograd.drawing.cards import entries_block, norm
+from autograd.drawing.drawing import Drawing, draw
+from autograd.drawing.scene import Block, Card, Edge, Row, Scene
+from autograd.engine import Value, reach, walk
+from autograd.formula.names import Names
+from autograd.formula.numbers import DIGITS, DRAWN, cell, dimensions, rough, shows_entries
+from autograd.graph import topological
+
 from .report import differing, verdict, witnesses
 
 if TYPE_CHECKING:

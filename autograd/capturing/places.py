@@ -12,9 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..attached import Attached
-from ..engine import Value
-from ..modes import ModeBlock, Modes, Scope
+from autograd.attached import Attached
+from autograd.engine import Value
+from autograd.modes import ModeBlock, Modes, Scope
 
 OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 

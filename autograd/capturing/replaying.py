@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..engine import Value
-from ..graph import made_from
-from ..op import apply
+from autograd.engine import Value
+from autograd.graph import made_from
+from autograd.op import apply
 
 if TYPE_CHECKING:
     from .run import Run

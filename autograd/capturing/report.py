@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..formula.numbers import dimensions
+from autograd.formula.numbers import dimensions
+
 from .places import Place
 
 if TYPE_CHECKING:

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..engine import Value
-from ..errors import DataError, counted
-from ..graph import topological
-from ..modes import Scope
-from ..op import OPS
+from autograd.engine import Value
+from autograd.errors import DataError, counted
+from autograd.graph import topological
+from autograd.modes import Scope
+from autograd.op import OPS
+
 from .places import Place
 
 if TYPE_CHECKING:
-    from ..check import Report
+    from autograd.check import Report
+
     from .compare import Comparison
 
 COMPLEX = (

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value, contributions, reach
-from ..plain import as_plain
+from autograd.arrays.plain import as_plain
+from autograd.engine import Value, contributions, reach
+
 from .calls_judged import (
     LARGE,
     Array,

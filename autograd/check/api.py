@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..derivatives import check_function
-from ..engine import Value
-from ..errors import GradientError
-from ..tree import flatten, unflatten
+from autograd.derivatives import check_function
+from autograd.engine import Value
+from autograd.errors import GradientError
+from autograd.tree import flatten, unflatten
+
 from .breakpoints import frozen, ties
 from .differences import AT_LEAST, FEW, Lines
 from .formula import FormulaSubject

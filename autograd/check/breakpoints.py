@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..op import Op, nothing
-from ..ops.reduce import spread
-from ..program.program import Instruction
+from autograd.op import Op, nothing
+from autograd.ops.reduce import spread
+from autograd.program.program import Instruction
+
 from .subject import Array, Subject
 
 Test = Callable[..., Any]
@@ -48,7 +49,7 @@ def _is_half(x: Any, *, decimals: int = 0) -> Any:
 
 
 def _pooled_twice(x: Any, **settings: Any) -> Any:
-    from ..ops.pooling import _seen
+    from autograd.ops.images.pooling import _seen
 
     seen = _seen(np.asarray(x), settings["window"], settings["stride"], settings["padding"], settings["dilation"],
                  -np.inf)  # fmt: skip
@@ -132,7 +133,7 @@ def _taken(x: Any, out: Any, axis: Any, keepdims: bool) -> Callable[[Any], Any]:
 
 
 def _pool(x: Any, settings: dict[str, Any]) -> Callable[[Any], Any]:
-    from ..ops.pooling import max_pick, max_winners
+    from autograd.ops.images.pooling import max_pick, max_winners
 
     winners = max_winners.forward(np.asarray(x), **settings)
     return lambda x: max_pick.forward(x, winners, **settings)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value, counter
-from ..errors import DataError
-from ..expr import rule
-from ..graph import made_from
-from ..modes import record_lines
-from ..op import apply
-from ..rules import own_names
+from autograd.engine import Value, counter
+from autograd.errors import DataError
+from autograd.expr import rule
+from autograd.expr.rules import own_names
+from autograd.graph import made_from
+from autograd.modes import record_lines
+from autograd.op import apply
+
 from .breakpoints import ties
 from .options import VERDICTS, WRONG, Options
 from .report import Entry, Part, Report

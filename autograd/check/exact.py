@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..digits import Digit, NoDigits, digits, float64, precision, pull_graph, run_graph, ties
-from ..engine import Value
-from ..errors import HandgradError
-from ..modes import no_grad
+from autograd.digits import Digit, NoDigits, digits, float64, precision, pull_graph, run_graph, ties
+from autograd.engine import Value
+from autograd.errors import HandgradError
+from autograd.modes import no_grad
+
 from .probe import Probe, finite_or_zero
 from .subject import Array
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..derivatives import check_function
-from ..engine import Value
-from ..errors import DataError, ShapeError, counted
-from ..ops.shape import sum_to
-from ..tree import flatten, leaves_like, unflatten
+from autograd.derivatives import check_function
+from autograd.engine import Value
+from autograd.errors import DataError, ShapeError, counted
+from autograd.ops.shape import sum_to
+from autograd.tree import flatten, leaves_like, unflatten
+
 from .subject import Array, PlainSubject, first_that_works, is_float_array, plain_result
 
 

@@ -14,7 +14,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import DataError
+from autograd.errors import DataError
 
 
 class NoInputs(DataError):

@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..errors import DataError, counted
-from ..plain import copy_array
+from autograd.arrays.plain import copy_array
+from autograd.engine import Value
+from autograd.errors import DataError, counted
+
 from .subject import PlainSubject, is_float_array, names_of_inputs, plain_result
 
 GRADIENTS = ("grads", "gradients", "grad")  # what a layer calls a dict or a list of its gradients

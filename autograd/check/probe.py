@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..op import shape_of
-from ..program.program import Instruction
-from ..program.replay import Replay
+from autograd.op import shape_of
+from autograd.program.program import Instruction
+from autograd.program.replay import Replay
+
 from .subject import Array, Subject, off_by_a_digit
 
 FLOAT64 = np.dtype(np.float64)

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import counted, printable
+from autograd.errors import counted, printable
+
 from .options import DEFAULT, VERDICTS, Options
 from .verdict import Judged
 

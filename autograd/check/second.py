@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value, contributions
-from ..errors import HandgradError
+from autograd.engine import Value, contributions
+from autograd.errors import HandgradError
+
 from .api import TAPED, check_subject
 from .options import Options
 from .probe import coarsest_unit

@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..derivatives import Trace, note_lists
-from ..digits import NoDigits
-from ..engine import Value, walk
-from ..errors import DataError
-from ..gradients import refuse_stale, run_leaf_hooks
-from ..graph import made_from
-from ..modes import enable_grad, modes
-from ..plain import as_plain, copy_array
-from ..program.replay import Replay
-from ..tree import LEAF, flatten, paths, unflatten
+from autograd.arrays.plain import as_plain, copy_array
+from autograd.derivatives import Trace, note_lists
+from autograd.digits import NoDigits
+from autograd.engine import Value, walk
+from autograd.errors import DataError
+from autograd.gradients import refuse_stale, run_leaf_hooks
+from autograd.graph import made_from
+from autograd.modes import enable_grad, modes
+from autograd.program.replay import Replay
+from autograd.tree import LEAF, flatten, paths, unflatten
 
 Array = np.ndarray[Any, Any]
 T = TypeVar("T")

@@ -14,11 +14,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ..engine import Value, counter
-from ..plain import as_plain
-from ..plain import copy_array as owned
-from ..program import interpret
-from ..program.record import difference_of, record, same
+from autograd.arrays.plain import as_plain
+from autograd.arrays.plain import copy_array as owned
+from autograd.engine import Value, counter
+from autograd.program import interpret
+from autograd.program.record import difference_of, record, same
+
 from .options import DEFAULT, WRONG
 from .probe import Probe
 from .subject import Array, Subject, cotangents

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ..digits import NoDigits, digits, float64
+from autograd.digits import NoDigits, digits, float64
+
 from .differences import Look, Slopes, ladder, line, look
 from .exact import SECONDS, Exact
 from .options import KINK, PASS, PRECISION, WRONG, Options

@@ -22,10 +22,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
-from autograd.cli.output import prepare
 from autograd.errors import HandgradError, printable
-from autograd.files import write_whole
+from autograd.saving.files import write_whole
 from autograd.version import __version__
+
+from .output import prepare
 
 Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

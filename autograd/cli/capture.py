@@ -6,9 +6,9 @@ import argparse
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers, explained
-from autograd.cli.draw import add_collapse
-from autograd.cli.target import failed, functions_of, listed, run_script, split
+from . import CommandError, Subparsers, explained
+from .draw import add_collapse
+from .target import failed, functions_of, listed, run_script, split
 
 if TYPE_CHECKING:
     from autograd.capturing import Run

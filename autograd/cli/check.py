@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from autograd.cli import CommandError, Subparsers, whole
-from autograd.cli.target import failed, functions_of, listed, run_script, split
 from autograd.errors import counted, printable
-from autograd.files import check_folder, write_whole
+from autograd.saving.files import check_folder, write_whole
+
+from . import CommandError, Subparsers, whole
+from .target import failed, functions_of, listed, run_script, split
 
 if TYPE_CHECKING:
     from autograd.op import Op

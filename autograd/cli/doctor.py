@@ -12,9 +12,10 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Literal
 
-from autograd.browser import find_chromium
-from autograd.cli import Subparsers
+from autograd.saving.browser import find_chromium
 from autograd.version import __version__
+
+from . import Subparsers
 
 State = Literal["ok", "missing", "broken"]
 HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and nn/

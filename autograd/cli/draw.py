@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from autograd.cli import Subparsers, explained, whole
-from autograd.cli.target import USUAL_NAMES, root_of
 from autograd.errors import counted, printable
+
+from . import Subparsers, explained, whole
+from .target import USUAL_NAMES, root_of
 
 FOLD_NOTHING = "none"  # what --collapse says for Python's False
 

@@ -6,9 +6,10 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers
-from autograd.cli.target import check_examples
 from autograd.errors import HandgradError
+
+from . import CommandError, Subparsers
+from .target import check_examples
 
 if TYPE_CHECKING:
     from examples import Example

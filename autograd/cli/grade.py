@@ -9,9 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers, explained, whole
 from autograd.errors import HandgradError, counted, printable
-from autograd.files import save_by_ending
+from autograd.saving.files import save_by_ending
+
+from . import CommandError, Subparsers, explained, whole
 
 if TYPE_CHECKING:
     from autograd.worksheets import Marks, Worksheet
@@ -107,7 +108,7 @@ def sheet_for(
     variant = arguments.variant if arguments.variant is not None else _whole(labels.get("variant", ""), 0)
 
     def sheet_with(options: dict[str, Any]) -> Worksheet:
-        from autograd.cli.worksheet import make_sheet
+        from .worksheet import make_sheet
 
         key = (source, digits, variant, json.dumps(options, sort_keys=True))
         if key not in sheets:

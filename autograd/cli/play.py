@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograd.cli import CommandError, Subparsers
+from . import CommandError, Subparsers
 
 if TYPE_CHECKING:
     from autograd.engine import Value
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def register(subparsers: Subparsers) -> None:
-    from autograd.cli.step import add_faces
+    from .step import add_faces
 
     parser = subparsers.add_parser(
         "play",
@@ -45,10 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     variables = dict(_variable(text) for text in arguments.values)
     if arguments.formula is None or arguments.browser:
         return serve(arguments.formula or "", variables, opens=not arguments.no_open)
-    from autograd.cli.step import show
     from autograd.playing.formula import FormulaError
     from autograd.playing.graph import build, with_numbers
     from autograd.playing.parser import parse
+
+    from .step import show
 
     text = arguments.formula
     try:

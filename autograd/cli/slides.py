@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from autograd.cli import Subparsers, explained
-from autograd.cli.draw import add_collapse
-from autograd.cli.step import made
-from autograd.cli.target import root_of
-from autograd.cli.worksheet import title_of
+from . import Subparsers, explained
+from .draw import add_collapse
+from .step import made
+from .target import root_of
+from .worksheet import title_of
 
 
 def register(subparsers: Subparsers) -> None:

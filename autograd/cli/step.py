@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError, Subparsers, explained
-from autograd.cli.draw import add_collapse
-from autograd.cli.target import root_of
 from autograd.errors import counted
+
+from . import CommandError, Subparsers, explained
+from .draw import add_collapse
+from .target import root_of
 
 if TYPE_CHECKING:
     from autograd.stepping import Stepper

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import CommandError
 from autograd.version import __version__
+
+from . import CommandError
 
 if TYPE_CHECKING:
     from autograd.engine import Value

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograd.cli import Subparsers, explained, whole
-from autograd.cli.target import is_file, root_of, split
 from autograd.errors import counted
+
+from . import Subparsers, explained, whole
+from .target import is_file, root_of, split
 
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..op import Op
+from autograd.op import Op
+
 from .functions import EXACT, FUNCTIONS, ZERO
 
 FLOAT64 = np.dtype(np.float64)
@@ -303,7 +304,7 @@ class Digits(np.ndarray[Any, Any]):
         try:
             result = super().__array_function__(func, types, args, kwargs)
         except (TypeError, np.linalg.LinAlgError) as error:
-            from ..numpy_calls import BY_NUMPY  # such as np.linalg.inv, which NumPy has for floats alone
+            from autograd.arrays.numpy_calls import BY_NUMPY  # such as np.linalg.inv, which NumPy has for floats alone
 
             if func not in BY_NUMPY or isinstance(error, NoDigits):
                 raise

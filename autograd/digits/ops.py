@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..graph import made_from
-from ..op import Op
-from ..rules import pulled
+from autograd.engine import Value
+from autograd.expr.rules import pulled
+from autograd.graph import made_from
+from autograd.op import Op
+
 from .functions import ONE, ZERO
 from .number import Digit, Digits, NoDigits, bare, digits, each, each_pair, float64, to_digit
 

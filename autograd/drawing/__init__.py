@@ -18,6 +18,6 @@ page         the interactive page (assets/draw.*)
 zooming      `zoom`: the scalar arithmetic inside an op
 """
 
-from autograd.drawing.drawing import Drawing as Drawing
-from autograd.drawing.drawing import draw as draw
-from autograd.drawing.zooming import zoom as zoom
+from .drawing import Drawing as Drawing
+from .drawing import draw as draw
+from .zooming import zoom as zoom

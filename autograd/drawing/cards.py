@@ -12,10 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.folding.rows import ends, size_text
-from autograd.drawing.groups import Group
-from autograd.drawing.options import Options
-from autograd.drawing.scene import WIDEST_NUMBER, Block, Card, Row
 from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.names import Names
@@ -40,6 +36,11 @@ from autograd.formula.numbers import (
     table,
 )
 from autograd.formula.writers.writer import SUM
+
+from .folding.rows import ends, size_text
+from .groups import Group
+from .options import Options
+from .scene import WIDEST_NUMBER, Block, Card, Row
 
 FAR_SIZE, FAR_RATIO = 5e3, 1e3  # an entry so large, and so many times as large as all smaller ones, is written apart
 MOSTLY = 0.01  # of a number: what its short form may be off

@@ -9,20 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from autograd.drawing import export, page
-from autograd.drawing.folding.fit import READABLE, boxes_of, fitted, opens_all, scale_of
-from autograd.drawing.groups import Collapse, Spelling, in_python
-from autograd.drawing.layout.arrange import arrange
-from autograd.drawing.layout.geometry import Placement
-from autograd.drawing.options import MAX_NODES, Options, refuse_words
-from autograd.drawing.page import MOST_OPEN, Outline
-from autograd.drawing.paint import painter
-from autograd.drawing.paint.theme import checked_theme, in_own
-from autograd.drawing.reader import Reader
-from autograd.drawing.scene import Scene
 from autograd.engine import Value
 from autograd.errors import counted
 from autograd.formula.text import xml
+
+from . import export, page
+from .folding.fit import READABLE, boxes_of, fitted, opens_all, scale_of
+from .groups import Collapse, Spelling, in_python
+from .layout.arrange import arrange
+from .layout.geometry import Placement
+from .options import MAX_NODES, Options, refuse_words
+from .page import MOST_OPEN, Outline
+from .paint import painter
+from .paint.theme import checked_theme, in_own
+from .reader import Reader
+from .scene import Scene
 
 
 def draw(

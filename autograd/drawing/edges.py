@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.groups import Folded
-from autograd.drawing.options import Options
-from autograd.drawing.scene import Edge, Legend
 from autograd.engine import Value, contributions
 from autograd.expr import Expr
 from autograd.formula.digits import Digits
@@ -24,6 +21,10 @@ from autograd.formula.writers.arithmetic import equation
 from autograd.formula.writers.pieces import plain_text, shown
 from autograd.gradients import edited_inputs
 from autograd.repeats import Repeat
+
+from .groups import Folded
+from .options import Options
+from .scene import Edge, Legend
 
 WIDEST, DECADE, THINNEST = 10.0, 1.7, 1.5  # pixels: the largest norm, one power of ten less, the least
 NO_GRADIENT = "no gradient yet: call backward() first"

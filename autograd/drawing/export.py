@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 import graphviz
 
-from autograd.drawing.paint import theme
-from autograd.drawing.paint.images import image
-from autograd.drawing.scene import Block, Card, Edge, Scene
-from autograd.files import save_by_ending
 from autograd.formula.numbers import UNKNOWN
 from autograd.formula.text import clipped, visible
+from autograd.saving.files import save_by_ending
+
+from .paint import theme
+from .paint.images import image
+from .scene import Block, Card, Edge, Scene
 
 if TYPE_CHECKING:
-    from autograd.drawing.drawing import Drawing
+    from .drawing import Drawing
 
 DOT_SHAPES = {
     "parameter": {"shape": "box", "style": "filled", "penwidth": "1.6"},

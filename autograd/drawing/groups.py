@@ -24,7 +24,7 @@ from autograd.ops.arithmetic import add, mul
 from autograd.repeats import Fold, Repeat
 
 if TYPE_CHECKING:
-    from autograd.drawing.options import Options
+    from .options import Options
 
 SHORTEST_CHAIN = 4  # unnamed additions in a row that fold into one sum
 CHAINS_FROM = 30  # nodes from which sums fold by themselves

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autograd.drawing.groups import Collapse, chooser
-from autograd.drawing.roles import as_leaves
 from autograd.engine import Value
 from autograd.formula.names import Names
 from autograd.graph import calls_around
 from autograd.modes import Scope
+
+from .groups import Collapse, chooser
+from .roles import as_leaves
 
 EDGES = (None, "rule", "numbers")
 DETAILS = (None, "full", "brief")

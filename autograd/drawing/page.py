@@ -12,22 +12,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from autograd.drawing.groups import Group
-from autograd.drawing.layout.arrange import arrange
-from autograd.drawing.layout.geometry import Box
-from autograd.drawing.layout.measure import CAPTION, Size, measure
-from autograd.drawing.paint import theme
-from autograd.drawing.paint.card import paint_card
-from autograd.drawing.paint.painter import EDGE_STYLES, paint_legend
-from autograd.drawing.scene import Card, Legend, Scene
 from autograd.engine import Value
 from autograd.formula.text import xml
-from autograd.pages import asset, embedded, filled
 from autograd.repeats import Section
+from autograd.saving.pages import asset, embedded, filled
+
+from .groups import Group
+from .layout.arrange import arrange
+from .layout.geometry import Box
+from .layout.measure import CAPTION, Size, measure
+from .paint import theme
+from .paint.card import paint_card
+from .paint.painter import EDGE_STYLES, paint_legend
+from .scene import Card, Legend, Scene
 
 if TYPE_CHECKING:
-    from autograd.drawing.drawing import Drawing
-    from autograd.drawing.reader import Reader
+    from .drawing import Drawing
+    from .reader import Reader
 
 _asset = functools.partial(asset, "autograd.drawing")
 MOST_OPEN = 1500  # nodes up to which a page can open every module

@@ -15,19 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.cards import brief_row, finite, module_card, plain_card, rest_card, sum_card, value_card
-from autograd.drawing.edges import Edges
-from autograd.drawing.folding.rows import ends, fold_rows, parameter_row
-from autograd.drawing.folding.tuck import tuck
-from autograd.drawing.folding.words import accumulates, call_classes, is_summed
-from autograd.drawing.groups import OPEN, Collapse, Folded, Group, Rung, Spelling, class_name, every_module, fold
-from autograd.drawing.groups import chooser as chooser
-from autograd.drawing.groups import in_python as in_python
-from autograd.drawing.layout.arrange import GRAPHVIZ_MOST
-from autograd.drawing.layout.measure import measure
-from autograd.drawing.options import Options, refuse_unknown
-from autograd.drawing.roles import Roles
-from autograd.drawing.scene import Card, Edge, Frame, Row, Scene
 from autograd.engine import Value, contributions
 from autograd.formula.name_sources import operands_of
 from autograd.formula.names import Names
@@ -39,6 +26,20 @@ from autograd.graph import calls_around, topological
 from autograd.modes import Scope, enable_grad
 from autograd.op import Op, apply
 from autograd.repeats import Repeat, Section, Structure, pattern
+
+from .cards import brief_row, finite, module_card, plain_card, rest_card, sum_card, value_card
+from .edges import Edges
+from .folding.rows import ends, fold_rows, parameter_row
+from .folding.tuck import tuck
+from .folding.words import accumulates, call_classes, is_summed
+from .groups import OPEN, Collapse, Folded, Group, Rung, Spelling, class_name, every_module, fold
+from .groups import chooser as chooser
+from .groups import in_python as in_python
+from .layout.arrange import GRAPHVIZ_MOST
+from .layout.measure import measure
+from .options import Options, refuse_unknown
+from .roles import Roles
+from .scene import Card, Edge, Frame, Row, Scene
 
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
 TOLD_UP_TO = 1000  # cards that say on hover what they show; beyond it a file gets too large

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.drawing import Drawing, draw
 from autograd.engine import Value, contributions
 from autograd.errors import GradientError
 from autograd.formula.names import Names
 from autograd.formula.scalars import Entries, object_array
 from autograd.graph import topological
 from autograd.op import Op, apply, shape_of
+
+from .drawing import Drawing, draw
 
 MOST_ENTRIES = 64  # of one operand or of the result, beyond which a picture is too crowded to read
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from autograd.errors import HandgradError
 from autograd.expr import Expr
-from autograd.formula.lines import Line, quantity, summed
-from autograd.formula.numbers import DIGITS, EXACT, Notation, agree, as_printed, notation, table
-from autograd.formula.writers.pieces import pages
+
+from .lines import Line, quantity, summed
+from .numbers import DIGITS, EXACT, Notation, agree, as_printed, notation, table
+from .writers.pieces import pages
 
 MOST_DIGITS = 12  # a line that needs more is not written out
 MOST_IN_COLUMNS = 8  # of the numbers of a ledger that is shown whole

@@ -16,15 +16,17 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.errors import DataError
-from autograd.expr import UNKNOWN, Expr, lines_of, terms_of
-from autograd.formula.names import Names
-from autograd.formula.noise import noises_of, without_noise
-from autograd.formula.numbers import agree
-from autograd.formula.scalars import spelled
-from autograd.formula.text import abridged, clipped, visible
-from autograd.formula.writers.maths import SIMPLE_NAME, TOP_NAME
-from autograd.formula.writers.pieces import has_numbers
-from autograd.rules import rule_or_its_name
+from autograd.expr import UNKNOWN, Expr
+from autograd.expr.expr import lines_of, terms_of
+from autograd.expr.rules import rule_or_its_name
+
+from .names import Names
+from .noise import noises_of, without_noise
+from .numbers import agree
+from .scalars import spelled
+from .text import abridged, clipped, visible
+from .writers.maths import SIMPLE_NAME, TOP_NAME
+from .writers.pieces import has_numbers
 
 LONGEST_NAME = 40
 NAMED_UP_TO = 2000  # nodes; names of a larger graph are made up as they are needed

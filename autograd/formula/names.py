@@ -16,14 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from autograd.engine import Value
-from autograd.expr import UNKNOWN, Expr, in_one_line, lines_of
-from autograd.formula.name_sources import module_results, name_in_op, named_in, operands_of, parameter_paths
-from autograd.formula.numbers import literal
-from autograd.formula.text import ELLIPSIS, PRIME, abridged
-from autograd.formula.writers.symbols import Edge, Symbols
-from autograd.formula.writers.writer import ATOM, SAID, hold_of_name
+from autograd.expr import UNKNOWN, Expr
+from autograd.expr.expr import in_one_line, lines_of
+from autograd.expr.rules import rule_or_its_name
 from autograd.op import shape_of
-from autograd.rules import rule_or_its_name
+
+from .name_sources import module_results, name_in_op, named_in, operands_of, parameter_paths
+from .numbers import literal
+from .text import ELLIPSIS, PRIME, abridged
+from .writers.symbols import Edge, Symbols
+from .writers.writer import ATOM, SAID, hold_of_name
 
 NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets a name
 NESTED_LEVELS = 3  # of unnamed operands within one another

@@ -44,13 +44,14 @@ import numpy as np
 from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.lines import Derivation
-from autograd.formula.names import Names
-from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import Entries, Opener, object_array, plain_number
-from autograd.formula.walk import Walk
+from autograd.expr.rules import rule_as_text
 from autograd.op import OPS, Op, apply
-from autograd.rules import rule_as_text
+
+from .lines import Derivation
+from .names import Names
+from .scalar_tables import Program, Table
+from .scalars import Entries, Opener, object_array, plain_number
+from .walk import Walk
 
 FORWARD, BACKWARD = "forward", "backward"
 LONGEST_HIDDEN = 24  # characters of the expression that stands for a transpose or an index without a name

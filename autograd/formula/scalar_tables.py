@@ -11,9 +11,10 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.expr import Expr
-from autograd.formula.lines import Derivation
-from autograd.formula.scalars import entry_name, object_array
-from autograd.formula.writers.python import python_text
+
+from .lines import Derivation
+from .scalars import entry_name, object_array
+from .writers.python import python_text
 
 
 @dataclass

@@ -19,8 +19,8 @@ import numpy as np
 
 from autograd.errors import DataError, HandgradError
 from autograd.expr import Expr
+from autograd.expr.operators import Operators
 from autograd.op import OPS, Op, apply
-from autograd.operators import Operators
 
 VOCABULARY = frozenset(
     ("add", "sub", "mul", "div", "neg", "power", "exp", "log", "sqrt", "tanh", "sigmoid", "sin", "cos", "arctan", "erf",

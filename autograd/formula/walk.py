@@ -13,10 +13,11 @@ import numpy as np
 
 from autograd.engine import Value, ask, reach, walk
 from autograd.errors import BackwardError
-from autograd.formula.noise import noises_of, without_noise
-from autograd.formula.unfolding import Unfolded
 from autograd.gradients import conform, cotangent_for, refuse_stale, run_leaf_hooks
 from autograd.graph import topological
+
+from .noise import noises_of, without_noise
+from .unfolding import Unfolded
 
 MOST_JITTERED = 50_000  # numbers in a graph up to which its rounding errors are measured
 TINY = 1e-12  # a value so much smaller than the inputs of its op may be nothing but rounding errors

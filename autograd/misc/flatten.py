@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import tree
-from ..op import OPS, shape_of
+from autograd import tree
+from autograd.op import OPS, shape_of
 
 
 def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..op import OPS
+from autograd.engine import Value
+from autograd.op import OPS
 
 
 def _holds_values(x: Any) -> bool:

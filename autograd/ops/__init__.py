@@ -2,39 +2,17 @@
 
 import numpy as np
 
-from ..engine import Value, unary
-from ..numpy_calls import answers, on_data
-from ..op import OPERATORS, OPS, Op
-from . import (
-    angles,
-    arithmetic,
-    arrange,
-    attention,
-    channels,
-    convolution,
-    dense,
-    eigen,
-    elementwise,
-    fused,
-    gelu,
-    heads,
-    interpolation,
-    join,
-    linalg,
-    linear,
-    norm,
-    placing,
-    pooling,
-    recurrent,
-    reduce,
-    rounding,
-    rows,
-    running,
-    selected,
-    shape,
-    special,
-)  # fmt: skip
+from autograd.arrays.numpy_calls import answers, on_data
+from autograd.engine import Value, unary
+from autograd.op import OPERATORS, OPS, Op
+
+from . import angles, arithmetic, arrange, elementwise, reduce, rounding, running, selected, shape, special
 from ._functions import FUNCTIONS, METHODS
+from .fused import attention, dense, gelu, heads, norm, recurrent
+from .fused import softmax as fused
+from .images import channels, convolution, interpolation, pooling
+from .indexing import join, placing, rows  # fmt: skip
+from .matrices import eigen, linalg, linear
 
 __all__ = [
     "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",

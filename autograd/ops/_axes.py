@@ -9,10 +9,10 @@ import operator
 
 import numpy as np
 
-from ..errors import AxisError, DataError, ShapeError
-from ..modes import plain_data
-from ..op import rank_of, shape_of
-from ..plain import as_array
+from autograd.arrays.plain import as_array
+from autograd.errors import AxisError, DataError, ShapeError
+from autograd.modes import plain_data
+from autograd.op import rank_of, shape_of
 
 
 def plain_number(who, name, x):

@@ -4,8 +4,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..names import by_other_names
-from ..numpy_calls import answers
+from autograd.arrays.numpy_calls import answers
+from autograd.names import by_other_names
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {}  # by public name; one with the name of an op takes its place and calls it
 METHODS: dict[str, Callable[..., Any]] = {}  # those that are methods of Value too

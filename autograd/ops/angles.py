@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from ..op import Op
-from ..samples import samples
+from autograd.op import Op
+from autograd.samples import samples
+
 from ._functions import function
 from .arithmetic import equal
 from .elementwise import (

@@ -5,9 +5,10 @@ import operator
 
 import numpy as np
 
-from ..about import About
-from ..op import OPS, Op, nothing
-from ..samples import Sample, samples
+from autograd.about import About
+from autograd.op import OPS, Op, nothing
+from autograd.samples import Sample, samples
+
 from ._reasons import other_factor
 
 BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", "0,3 3")

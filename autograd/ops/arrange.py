@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..modes import plain_data
-from ..numpy_calls import answers
-from ..op import OPS, Op, nothing, rank_of, shape_of
-from ..samples import Sample
+from autograd.arrays.numpy_calls import answers
+from autograd.errors import ShapeError
+from autograd.modes import plain_data
+from autograd.op import OPS, Op, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import as_written, function
-from .rows import put_rows, take, take_rows
+from .indexing.rows import put_rows, take, take_rows
 from .shape import broadcast_to, getitem, moveaxis, ravel, reshape, scatter, swapaxes
 
 

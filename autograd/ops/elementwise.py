@@ -4,18 +4,19 @@ import math
 
 import numpy as np
 
-from ..about import About, Slip
-from ..errors import ShapeError
-from ..modes import plain_data
-from ..numpy_calls import answers
-from ..op import Op, nothing
-from ..plain import ndarray
-from ..samples import Sample, samples
+from autograd.about import About, Slip
+from autograd.arrays.numpy_calls import answers
+from autograd.arrays.plain import ndarray
+from autograd.errors import ShapeError
+from autograd.modes import plain_data
+from autograd.op import Op, nothing
+from autograd.samples import Sample, samples
+
 from ._axes import plain_number
-from ._erf import erf_of
 from ._functions import function
 from ._reasons import chosen, dead, saturated
 from .arithmetic import NONZERO, equal
+from .fused._erf import erf_of
 
 UNARY = samples(".", "3", "2,3", "0,2")
 POSITIVE = samples(".", "3", "2,3", low=0.3, high=2.5)

@@ -6,19 +6,20 @@ import operator
 
 import numpy as np
 
-from ..about import About
-from ..errors import ShapeError
-from ..numpy_calls import answers
-from ..op import Op, let, nothing, rank_of, shape_of
-from ..rules import by_definition
-from ..samples import Sample
+from autograd.about import About
+from autograd.arrays.numpy_calls import answers
+from autograd.errors import ShapeError
+from autograd.expr.rules import by_definition
+from autograd.op import Op, let, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import function
 from ._reasons import chosen
 from .arithmetic import NONZERO, equal, not_equal
 from .arrange import diagonal, flip, pad, sort
 from .elementwise import maximum, minimum, where
-from .join import concatenate, stack
+from .indexing.join import concatenate, stack
 from .shape import broadcast_to, expand_dims, getitem, ravel, reshape, transpose
 
 REDUCED = (

@@ -4,11 +4,12 @@ import operator
 
 import numpy as np
 
-from ..errors import DataError
-from ..modes import plain_data
-from ..numpy_calls import answers
-from ..op import Op, dtype_of, nothing
-from ..samples import Sample, samples
+from autograd.arrays.numpy_calls import answers
+from autograd.errors import DataError
+from autograd.modes import plain_data
+from autograd.op import Op, dtype_of, nothing
+from autograd.samples import Sample, samples
+
 from ._functions import function
 from .arithmetic import COMPARED, equal, not_equal
 from .elementwise import BOOL, UNARY, on_numbers, where

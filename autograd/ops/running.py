@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from ..op import Op, rank_of, shape_of
-from ..samples import Sample
+from autograd.op import Op, rank_of, shape_of
+from autograd.samples import Sample
+
 from ._axes import negative_axis
 from .elementwise import exp, log, on_numbers, where
-from .fused import logsumexp
+from .fused.softmax import logsumexp
 from .reduce import cumsum, sum_
 from .shape import expand_dims, moveaxis
 

@@ -5,10 +5,11 @@ All of them are written with the ops of `reduce.py`: a number that is left out i
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..numpy_calls import data_of
-from ..op import dtype_of, rank_of, shape_of
-from ..plain import as_plain
+from autograd.arrays.numpy_calls import data_of
+from autograd.arrays.plain import as_plain
+from autograd.errors import ShapeError
+from autograd.op import dtype_of, rank_of, shape_of
+
 from . import reduce
 from ._axes import negative_axes, negative_axis
 from ._functions import function

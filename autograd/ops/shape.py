@@ -4,16 +4,17 @@ import math
 
 import numpy as np
 
-from ..about import About
-from ..errors import AxisError, DataError, ShapeError
-from ..modes import plain_data
-from ..numpy_calls import answers
-from ..op import OPS, Op, nothing, rank_of, shape_of
-from ..samples import Sample
+from autograd.about import About
+from autograd.arrays.numpy_calls import answers
+from autograd.errors import AxisError, DataError, ShapeError
+from autograd.modes import plain_data
+from autograd.op import OPS, Op, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 from ._functions import METHODS, function
 from ._reasons import picked
-from ._rows import column_sums, row_sums, tall
+from .fused._rows import column_sums, row_sums, tall
 
 alias = Op("alias", "x",
            forward=lambda x: x,

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 
-from ..numpy_calls import answers_scipy
-from ..op import Op
-from ..samples import samples
+from autograd.arrays.numpy_calls import answers_scipy
+from autograd.op import Op
+from autograd.samples import samples
+
 from ._functions import as_written, function
 from .elementwise import POSITIVE, UNARY, erf, exp, log, log1p, sigmoid, softplus, xlogy
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from autograd.formula.grammar import COMPARISONS, POWERS, PRODUCTS, SUMS
-from autograd.playing.formula import Apply, Formula, Listed, Name, Number, Text
+
+from .formula import Apply, Formula, Listed, Name, Number, Text
 
 COMPARISON, SUM, PRODUCT, UNARY, POWER, ATOM = range(6)  # how tightly a text holds together
 LEVELS = dict.fromkeys(COMPARISONS, COMPARISON) | dict.fromkeys(SUMS, SUM) | dict.fromkeys(PRODUCTS, PRODUCT)

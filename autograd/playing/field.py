@@ -18,14 +18,15 @@ from typing import Any
 from autograd.engine import Value
 from autograd.formula import grammar
 from autograd.op import OPS
-from autograd.pages import asset, embedded
-from autograd.playing.graph import FIRST_NUMBERS
-from autograd.playing.page import DATA
+from autograd.saving.pages import asset, embedded
 from autograd.stepping import questions, step
 from autograd.stepping.page import document
 from autograd.stepping.page.live import Live
 from autograd.stepping.page.panel import Panels
 from autograd.stepping.steps import BACKWARD, FORWARD, Step
+
+from .graph import FIRST_NUMBERS
+from .page import DATA
 
 FIRST_NAME = 0x4E00  # the first character that stands for a name; a formula has no such letters in its words
 

@@ -12,7 +12,8 @@ import numpy as np
 from autograd.engine import Value
 from autograd.errors import counted
 from autograd.op import OPS, Op
-from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
+
+from .formula import Apply, Formula, FormulaError, Listed, Name, Number, Text
 
 MOST_ENTRIES = 4096  # of an array on the way: a formula is there to be read
 FIRST_NUMBERS = (0.5, -0.8, 1.2, 0.3, -0.4)  # of the first name, the second ...: small, or every tanh is saturated

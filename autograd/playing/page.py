@@ -16,13 +16,14 @@ from autograd.engine import Value
 from autograd.errors import HandgradError, StepError
 from autograd.formula.numbers import short
 from autograd.graph import topological
-from autograd.pages import asset, embedded, filled
-from autograd.playing.code import Piece, code, result_name
-from autograd.playing.formula import Formula, FormulaError
-from autograd.playing.graph import build, with_numbers
-from autograd.playing.parser import parse
+from autograd.saving.pages import asset, embedded, filled
 from autograd.stepping import Stepper, step
 from autograd.stepping.page import document
+
+from .code import Piece, code, result_name
+from .formula import Formula, FormulaError
+from .graph import build, with_numbers
+from .parser import parse
 
 file = functools.partial(asset, "autograd.playing")
 DATA = re.compile(r"([xyXYt]|inputs?|targets?|labels?)(_?[\w₀-₉]*\d|_(train|true|test))?")

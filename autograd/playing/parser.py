@@ -28,7 +28,8 @@ from typing import Any
 
 from autograd.formula.grammar import ALSO, COMPARISONS, CONSTANTS, POWERS, PRODUCTS, SUMS, SUPERSCRIPTS
 from autograd.op import OPERATORS, OPS, Op
-from autograd.playing.formula import Apply, Formula, FormulaError, Listed, Name, Number, Part, Text
+
+from .formula import Apply, Formula, FormulaError, Listed, Name, Number, Part, Text
 
 LONGEST = 2000  # characters of a formula
 DEEPEST = 50  # brackets and powers within one another

@@ -25,8 +25,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from autograd.playing.formula import FormulaError
-from autograd.playing.page import Play, file, play, playground, style
+from .formula import FormulaError
+from .page import Play, file, play, playground, style
 
 HOST = "127.0.0.1"
 LARGEST_BODY = 64 * 1024  # bytes of a request

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..derivatives import check_function, hvp, jvp
-from ..errors import DataError, TraceError
-from ..modes import modes
-from ..tree import flatten, unflatten
+from autograd.derivatives import check_function, hvp, jvp
+from autograd.errors import DataError, TraceError
+from autograd.modes import modes
+from autograd.tree import flatten, unflatten
+
 from .backends import Runner, backend_name, backend_of
 from .exits import leaf
 from .inputs import is_leaf, rebuild, take_apart

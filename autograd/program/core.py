@@ -5,8 +5,10 @@ An op belongs here if no formula in simpler ops is as exact, as fast and as easy
 
 from __future__ import annotations
 
-from ..op import OPS, Op
-from ..ops import ONE_BY_ONE, arrange, eigen, join, linalg, linear, reduce, rows, shape, special
+from autograd.op import OPS, Op
+from autograd.ops import ONE_BY_ONE, arrange, reduce, shape, special
+from autograd.ops.indexing import join, rows
+from autograd.ops.matrices import eigen, linalg, linear
 
 FAMILIES = {  # by the files that their blocks stand in
     "each number by itself": tuple(file for file in ONE_BY_ONE if file is not special),

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..callers import OURS, user_line
-from ..engine import Value, counter, new
-from ..errors import ShapeError, TraceError
-from ..modes import modes, open_tracers
-from ..op import OPS
-from ..plain import as_data
+from autograd.arrays.plain import as_data
+from autograd.callers import OURS, user_line
+from autograd.engine import Value, counter, new
+from autograd.errors import ShapeError, TraceError
+from autograd.modes import modes, open_tracers
+from autograd.op import OPS
 
 EXITS = {
     # read as plain numbers: an op

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..errors import DataError
-from ..plain import as_plain, check_array_class
+from autograd.arrays.plain import as_plain, check_array_class
+from autograd.engine import Value
+from autograd.errors import DataError
 
 FIXED = (bool, int, str, bytes, type(None), type(Ellipsis))
 

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..engine import Value
-from ..errors import DataError
+from autograd.engine import Value
+from autograd.errors import DataError
+
 from .inputs import is_leaf, is_module, take_apart
 
 

@@ -17,11 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..modes import enable_grad, modes
-from ..numpy_calls import BY_NUMPY, Answer, OnData, called
-from ..op import OPERATORS, OPS, Op, apply
-from ..ops import rounding, rows
+from autograd.arrays.numpy_calls import BY_NUMPY, Answer, OnData, called
+from autograd.engine import Value
+from autograd.modes import enable_grad, modes
+from autograd.op import OPERATORS, OPS, Op, apply
+from autograd.ops import rounding
+from autograd.ops.indexing import rows
+
 from .exits import refusal
 
 

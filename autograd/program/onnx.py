@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, TraceError
-from ..files import check_folder, write_whole
-from ..op import OPS, Op
-from ..ops._erf import erf_in_ops
+from autograd.errors import DataError, TraceError
+from autograd.op import OPS, Op
+from autograd.ops.fused._erf import erf_in_ops
+from autograd.saving.files import check_folder, write_whole
+
 from .inputs import is_module, take_apart
 from .passes import drop_dead, fold, open_fused, optimised, share
 from .program import Instruction, Program, common_dtype, is_weak

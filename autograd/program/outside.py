@@ -25,11 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..callers import OURS
-from ..engine import Value
-from ..errors import TraceError
-from ..op import Op
-from ..plain import as_plain, copy_array
+from autograd.arrays.plain import as_plain, copy_array
+from autograd.callers import OURS
+from autograd.engine import Value
+from autograd.errors import TraceError
+from autograd.op import Op
+
 from .exits import Tracer, leaf
 from .inputs import FIXED, Names, is_module
 from .numbers import Number

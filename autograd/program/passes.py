@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..graph import made_from
-from ..modes import enable_grad
-from ..op import OPS, Op, apply
-from ..plain import as_plain
+from autograd.arrays.plain import as_plain
+from autograd.engine import Value
+from autograd.graph import made_from
+from autograd.modes import enable_grad
+from autograd.op import OPS, Op, apply
+
 from .program import Instruction, Program, Type, constant_key, is_weak, renumbered, settings_key, type_of
 from .trace import leaf
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..op import OPS
+from autograd.op import OPS
 
 Array = np.ndarray[Any, Any]
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..op import Op
+from autograd.op import Op
 
 Type = tuple[tuple[int, ...], np.dtype[Any]]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..graph import made_from
-from ..op import Op
+from autograd.engine import Value
+from autograd.graph import made_from
+from autograd.op import Op
+
 from .program import Instruction, Program, constant_key, type_of
 
 new = tuple.__new__  # an Instruction, at half the price of calling it

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import Value
-from ..op import Op, rank_of, shape_of
-from ..plain import as_plain
+from autograd.arrays.plain import as_plain
+from autograd.engine import Value
+from autograd.op import Op, rank_of, shape_of
+
 from .program import Instruction
 from .record import record
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..op import OPS, Op
+from autograd.op import OPS, Op
+
 from .places import Array, Pick, grid_of, picked
 from .program import Instruction, Program, is_weak, settings_key
 

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..numpy_calls import called
-from ..op import Op, template
+from autograd.arrays.numpy_calls import called
+from autograd.op import Op, template
+
 from .inputs import is_module
 from .passes import optimised
 from .program import Instruction, Program, Type

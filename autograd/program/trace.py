@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ..derivatives import check_returned
-from ..engine import Value, contributions, counter
-from ..errors import BackwardError
-from ..gradients import cotangent_for, run_hooks
-from ..graph import leaves as leaves_of
-from ..graph import made_from, reach_from
-from ..modes import enable_grad, open_tracers, record_lines, trace_with
-from ..tree import LEAF, flatten
+from autograd.derivatives import check_returned
+from autograd.engine import Value, contributions, counter
+from autograd.errors import BackwardError
+from autograd.gradients import cotangent_for, run_hooks
+from autograd.graph import leaves as leaves_of
+from autograd.graph import made_from, reach_from
+from autograd.modes import enable_grad, open_tracers, record_lines, trace_with
+from autograd.tree import LEAF, flatten
+
 from .exits import Tracer, leaf
 from .inputs import rebuild
 from .leaf_names import leaf_names

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..callers import OURS
-from ..engine import Value
-from ..errors import TraceError
-from ..modes import modes
-from ..op import OPS
-from ..plain import as_plain, copy_array
-from ..tree import unflatten
+from autograd.arrays.plain import as_plain, copy_array
+from autograd.callers import OURS
+from autograd.engine import Value
+from autograd.errors import TraceError
+from autograd.modes import modes
+from autograd.op import OPS
+from autograd.tree import unflatten
+
 from .backends import Runner
 from .exits import Guard
 from .inputs import Names, is_module, mirrored, other_type, quick_inputs, rebuild

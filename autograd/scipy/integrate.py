@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.integrate import odeint as _odeint
 
-from ..extend import defvjp_argnums, primitive
-from ..hips import make_vjp
-from ..misc import flatten
+from autograd.extend import defvjp_argnums, primitive
+from autograd.hips import make_vjp
+from autograd.misc import flatten
 
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}  # SciPy's 1.5e-8 would leave five digits of a gradient
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg as _scipy
 from scipy.linalg import *  # noqa: F403
 
-from ..extend import defvjp, primitive
+from autograd.extend import defvjp, primitive
 
 solve_sylvester = primitive(_scipy.solve_sylvester)  # x with a x + x b = q
 defvjp(

@@ -15,9 +15,9 @@ import numpy as np
 from scipy import special as _scipy
 from scipy.special import *  # noqa: F403
 
-from ..engine import Value
-from ..extend import defvjp, getval, primitive
-from ..op import OPS
+from autograd.engine import Value
+from autograd.extend import defvjp, getval, primitive
+from autograd.op import OPS
 
 _HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 

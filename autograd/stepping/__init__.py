@@ -16,8 +16,8 @@ slides      one slide a step, for lectures      latex   all lines as LaTeX
 export      files: the page, text, LaTeX, slides as PDF, GIF and pictures
 """
 
-from autograd.stepping.explaining import explain
-from autograd.stepping.stepper import Stepper, step
-from autograd.stepping.steps import Contribution, Ledger, Step
+from .explaining import explain
+from .stepper import Stepper, step
+from .steps import Contribution, Ledger, Step
 
 __all__ = ["Contribution", "Ledger", "Step", "Stepper", "explain", "step"]

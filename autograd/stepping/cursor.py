@@ -15,7 +15,8 @@ from autograd.errors import StepError
 from autograd.formula.lines import Derivation
 from autograd.formula.numbers import count
 from autograd.graph import calls_around
-from autograd.stepping.steps import FORWARD, Step
+
+from .steps import FORWARD, Step
 
 Break = Callable[[Step], bool]
 

@@ -23,10 +23,11 @@ from autograd.errors import StepError
 from autograd.formula.numbers import dimensions
 from autograd.formula.scalars import entry_name
 from autograd.formula.writers.pieces import plain_text, shown
-from autograd.stepping.steps import BACKWARD
+
+from .steps import BACKWARD
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 KINDS = ("value", "grad")
 

@@ -17,8 +17,9 @@ from autograd.formula.lines import Line
 from autograd.formula.numbers import Notation, norm, rough
 from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
-from autograd.stepping.questions import listed, name_of, why_bad_gradient, why_bad_value, why_plus, why_small
-from autograd.stepping.stepper import Stepper
+
+from .questions import listed, name_of, why_bad_gradient, why_bad_value, why_plus, why_small
+from .stepper import Stepper
 
 
 class Explanation(str):

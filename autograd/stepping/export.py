@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograd.browser import pdf_of
 from autograd.drawing.paint.images import film, image, pdf
-from autograd.files import check_ending, save_by_ending, write_whole
-from autograd.stepping.slides import reading_time, slides
+from autograd.saving.browser import pdf_of
+from autograd.saving.files import check_ending, save_by_ending, write_whole
+
+from .slides import reading_time, slides
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 NUMBERED = re.compile(r"(.*?)(\d+)")  # the name of a first picture: 0001, step-01
 
@@ -40,8 +41,8 @@ def save(stepper: Stepper, path: Path) -> Path:
 
 def save_lecture(stepper: Stepper, path: Path) -> Path:
     """The deck, by extension."""
-    from autograd.stepping.latex import beamer
-    from autograd.stepping.page.deck import write
+    from .latex import beamer
+    from .page.deck import write
 
     def printed() -> bytes:
         made = pdf_of(write(stepper))

@@ -20,10 +20,11 @@ from autograd.graph import calls_around, leaves
 from autograd.modes import Scope, enable_grad
 from autograd.op import apply
 from autograd.repeats import Repeat, Structure, pattern
-from autograd.stepping.steps import BACKWARD, Contribution, Step, numbered
+
+from .steps import BACKWARD, Contribution, Step, numbered
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 MOST_OPEN = 100  # nodes; beyond them what repeats is one step
 MOST_STEPS = 1000  # and beyond so many, modules close
@@ -153,7 +154,7 @@ def _joined(step: Step, parent: Value, parts: list[Contribution]) -> Contributio
 def inside(step: Step) -> Stepper | None:
     """The stepper of what a step does inside, on copies: gradients start at what arrives at the step. It shows a fused
     op by its definition, a closed module by its own nodes; None where nothing smaller is inside."""
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
     if not _can_open(step):
         return None

@@ -10,10 +10,11 @@ from autograd.formula.lines import Line
 from autograd.formula.text import columns, visible
 from autograd.formula.writers.latex import WIDEST, Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
 from autograd.formula.writers.pieces import beside, row_text
-from autograd.stepping.steps import BACKWARD, Contribution, Step
+
+from .steps import BACKWARD, Contribution, Step
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 STEPS_AT_ONCE = 40  # in one `align*`, which LaTeX sets as a whole
 STAY = " \\\\*\n"  # a new row, on the same page
@@ -48,7 +49,7 @@ BEAMER = r"""\documentclass{beamer}
 
 def beamer(stepper: Stepper) -> str:
     """A lecture: for each step a frame that asks, and one that answers."""
-    from autograd.stepping.questions import question_of
+    from .questions import question_of
 
     frames = []
     for step in stepper.steps:

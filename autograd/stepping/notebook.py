@@ -19,12 +19,13 @@ import numpy as np
 from autograd.drawing import draw
 from autograd.formula.text import xml
 from autograd.formula.writers.pieces import plain_text
-from autograd.pages import asset
-from autograd.stepping.steps import BACKWARD, Step
-from autograd.stepping.terminal import WIDTH, described
+from autograd.saving.pages import asset
+
+from .steps import BACKWARD, Step
+from .terminal import WIDTH, described
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 FRAME_HEIGHT = 640  # pixels
 MOST_ROWS, MOST_SENT = 40, 20  # steps in the table, and inputs that one of them sends to

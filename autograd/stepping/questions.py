@@ -17,10 +17,11 @@ from autograd.engine import Value
 from autograd.formula.numbers import count, norm, rough
 from autograd.formula.writers.pieces import shown
 from autograd.graph import topological
-from autograd.stepping.steps import BACKWARD, Contribution, Step
+
+from .steps import BACKWARD, Contribution, Step
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 TINY = 1e-6  # a gradient this much smaller than the one it started from asks for a reason
 LOSSY = 0.5  # a factor below this is worth naming

@@ -20,11 +20,12 @@ from autograd.drawing.paint import theme
 from autograd.drawing.paint.svg import caption, document, n, rectangle, size_of, text
 from autograd.formula.text import abridged, columns, mono_width, sans_width, visible, xml
 from autograd.formula.writers.pieces import TextRow, row_text
-from autograd.stepping.steps import BACKWARD, Step
-from autograd.stepping.terminal import body
+
+from .steps import BACKWARD, Step
+from .terminal import body
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 WIDTH, HEIGHT = 1280, 720
 MARGIN, TOP, BOTTOM = 40, 104, 44  # pixels at the sides, for the headline, for the footer

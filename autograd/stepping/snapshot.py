@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from autograd.arrays.plain import copy_array
 from autograd.engine import Value
 from autograd.formula.numbers import agree
 from autograd.formula.unfolding import with_inputs
@@ -28,7 +29,6 @@ from autograd.gradients import edited_inputs
 from autograd.graph import topological
 from autograd.modes import enable_grad
 from autograd.op import OPS, apply
-from autograd.plain import copy_array
 
 DOUBLE = 8  # bytes of a number
 

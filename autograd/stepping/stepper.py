@@ -18,15 +18,16 @@ from autograd.formula.names import Names
 from autograd.formula.numbers import count
 from autograd.formula.walk import Walk
 from autograd.graph import calls_around
-from autograd.stepping import update
-from autograd.stepping.cursor import Cursor, did_you_mean
-from autograd.stepping.folding import Closed, Rest, closed_by_default, folded, inside
-from autograd.stepping.questions import listed
-from autograd.stepping.snapshot import Snapshot
-from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
+
+from . import update
+from .cursor import Cursor, did_you_mean
+from .folding import Closed, Rest, closed_by_default, folded, inside
+from .questions import listed
+from .snapshot import Snapshot
+from .steps import BACKWARD, FORWARD, Contribution, Ledger, Step, steps_of
 
 if TYPE_CHECKING:
-    from autograd.stepping.picture import View
+    from .picture import View
 
 NAMED_IN_NOTE = 3  # leaves
 NESTED_UP_TO = 2000  # nodes up to which unnamed operands stand inside expressions
@@ -189,7 +190,7 @@ class Stepper(Cursor):
 
     def entry(self, node: Value | str, index: Sequence[int], kind: str = "value") -> str:
         """The line that made one entry of a node, with numbers; with kind "grad" the lines of its gradient."""
-        from autograd.stepping import entries
+        from . import entries
 
         return entries.entry(self, node, index, kind)
 
@@ -229,7 +230,7 @@ class Stepper(Cursor):
 
     def html(self) -> str:
         """One self-contained page: graph, arithmetic, slider, keys, a quiz; nothing is fetched."""
-        from autograd.stepping.page import document
+        from .page import document
 
         return document.write(self)
 
@@ -245,7 +246,7 @@ class Stepper(Cursor):
         >>> print(step(a * b).latex().splitlines()[2])
         L &= a\cdot b \\*
         """
-        from autograd.stepping import latex
+        from . import latex
 
         return latex.write(self, document)
 
@@ -253,20 +254,20 @@ class Stepper(Cursor):
         """Writes by extension, whole or not at all: the page (.html), all steps as text (.txt) or LaTeX (.tex), one
         slide a step (.pdf), a film of them (.gif), or a picture of each, counted up: "steps/0001.svg", or .png.
         """
-        from autograd.stepping import export
+        from . import export
 
         return export.save(self, Path(path))
 
     def lecture(self, path: str | os.PathLike[str]) -> Path:
         """Slides with a question before every answer: .html (arrow keys turn them), .pdf, or .tex (beamer)."""
-        from autograd.stepping.export import save_lecture
+        from .export import save_lecture
 
         return save_lecture(self, Path(path))
 
     @functools.cached_property
     def view(self) -> View:
         """The graph laid out, for pictures."""
-        from autograd.stepping.picture import View
+        from .picture import View
 
         return View(self)
 
@@ -279,18 +280,18 @@ class Stepper(Cursor):
 
     def widget(self, **options: Any) -> Any:
         """A live view for a notebook, whose `position` Python can read and set; needs `anywidget`."""
-        from autograd.stepping import notebook
+        from . import notebook
 
         return notebook.widget_class()(self, **options)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from autograd.stepping import notebook
+        from . import notebook
 
         return notebook.bundle(self)
 
     def _mime_(self) -> tuple[str, str]:
         """What marimo shows."""
-        from autograd.stepping import notebook
+        from . import notebook
 
         return "text/html", notebook.framed(self)
 

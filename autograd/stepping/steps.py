@@ -351,12 +351,12 @@ class Step:
         return self.in_numbers(self.lines[-1]) if self.lines else [Number(self.value)]
 
     def __str__(self) -> str:
-        from autograd.stepping.terminal import describe
+        from .terminal import describe
 
         return describe(self)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from autograd.stepping.notebook import step_html
+        from .notebook import step_html
 
         return {"text/html": step_html(self), "text/plain": str(self)}
 

@@ -17,10 +17,11 @@ from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.lines import Derivation, Line, clean_value, descended
 from autograd.op import let
-from autograd.stepping.steps import UPDATE, Step
+
+from .steps import UPDATE, Step
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from .stepper import Stepper
 
 
 class Descent:

@@ -10,9 +10,9 @@
     assets/     a page that marks itself: decimals, intervals, answers and marking once more, in JavaScript
 """
 
-from autograd.worksheets.marking import Marks as Marks
-from autograd.worksheets.marking import grade as grade
-from autograd.worksheets.parts import Blank as Blank
-from autograd.worksheets.sheet import Worksheet as Worksheet
-from autograd.worksheets.sheet import worksheet as worksheet
-from autograd.worksheets.variants import variants as variants
+from .marking import Marks as Marks
+from .marking import grade as grade
+from .parts import Blank as Blank
+from .sheet import Worksheet as Worksheet
+from .sheet import worksheet as worksheet
+from .variants import variants as variants

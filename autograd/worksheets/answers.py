@@ -23,7 +23,8 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.errors import DataError
-from autograd.worksheets.intervals import CONTEXT
+
+from .intervals import CONTEXT
 
 LARGEST_FILE = 20_000_000  # bytes; of an xlsx file, unpacked
 MOST_ROWS = 200_000

@@ -15,7 +15,8 @@ from autograd.formula.scalar_tables import Program, Table
 from autograd.formula.scalars import VOCABULARY, plain_number
 from autograd.formula.text import clipped, visible
 from autograd.formula.writers.python import python_text
-from autograd.worksheets.parts import UPDATE, as_slope
+
+from .parts import UPDATE, as_slope
 
 SLOPE = re.compile(r"\bd(\w+)/d")
 LONGEST_ENTRY = 70  # characters of the formula of a single number

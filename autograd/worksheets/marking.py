@@ -31,12 +31,13 @@ import numpy as np
 
 from autograd.errors import DataError, counted
 from autograd.expr import Expr
-from autograd.worksheets.answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
-from autograd.worksheets.intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import Blank, Step, exact_text
-from autograd.worksheets.plan import plain
-from autograd.worksheets.sheet import Worksheet
-from autograd.worksheets.slips import UNKNOWN_SLIP, Mistake, Slips
+
+from .answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
+from .intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
+from .parts import Blank, Step, exact_text
+from .plan import plain
+from .sheet import Worksheet
+from .slips import UNKNOWN_SLIP, Mistake, Slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"
 HALF = Decimal("0.5")
@@ -116,19 +117,19 @@ class Marks:
 
     def text(self) -> str:
         """The report as plain text."""
-        from autograd.worksheets.report import text
+        from .report import text
 
         return text(self)
 
     def html(self) -> str:
         """The report as one HTML file."""
-        from autograd.worksheets.report import html
+        from .report import html
 
         return html(self)
 
     def json(self) -> str:
         """The report as JSON."""
-        from autograd.worksheets.report import as_json
+        from .report import as_json
 
         return as_json(self)
 

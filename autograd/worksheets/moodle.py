@@ -8,9 +8,10 @@ from __future__ import annotations
 from decimal import Decimal
 
 from autograd.formula.text import xml
-from autograd.worksheets.parts import Blank, Step
-from autograd.worksheets.plain import blank_rows, given_rows, how
-from autograd.worksheets.sheet import Worksheet
+
+from .parts import Blank, Step
+from .plain import blank_rows, given_rows, how
+from .sheet import Worksheet
 
 LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
 

@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from autograd.browser import pdf_of
 from autograd.drawing.paint import theme
 from autograd.errors import DataError
 from autograd.formula.scalar_program import BACKWARD
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible, xml
-from autograd.pages import asset, embedded
-from autograd.worksheets.page_data import marking_data
-from autograd.worksheets.parts import Part, Step, as_slope
-from autograd.worksheets.plain import about, blank_rows, given_rows, how
-from autograd.worksheets.sheet import Worksheet
+from autograd.saving.browser import pdf_of
+from autograd.saving.pages import asset, embedded
+
+from .page_data import marking_data
+from .parts import Part, Step, as_slope
+from .plain import about, blank_rows, given_rows, how
+from .sheet import Worksheet
 
 _file = functools.partial(asset, "autograd.worksheets")
 HALF_WIDTH, BLANK_WIDTH, LETTER_WIDTH = 74, 20.5, 2  # mm, on A4 and Letter: half of it without the step's number

@@ -12,9 +12,10 @@ import numpy as np
 
 from autograd.about import Slip
 from autograd.expr import Expr
-from autograd.worksheets import answers, intervals, marking, slips
-from autograd.worksheets.parts import Blank, exact_text
-from autograd.worksheets.sheet import Worksheet
+
+from . import answers, intervals, marking, slips
+from .parts import Blank, exact_text
+from .sheet import Worksheet
 
 
 def marking_data(sheet: Worksheet) -> dict[str, Any]:

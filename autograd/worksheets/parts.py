@@ -12,7 +12,8 @@ from typing import Any
 from autograd.expr import Expr
 from autograd.formula.scalar_program import BACKWARD, FORWARD
 from autograd.formula.scalar_tables import Table
-from autograd.worksheets.intervals import Interval
+
+from .intervals import Interval
 
 UPDATE = "update"  # the phase after forward and backward
 SECTIONS = {FORWARD: "Forward", BACKWARD: "Backward", UPDATE: "Update"}  # the headings of a sheet without a plan

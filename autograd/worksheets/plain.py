@@ -12,8 +12,9 @@ import numpy as np
 from autograd.errors import counted
 from autograd.formula.scalar_tables import Table
 from autograd.formula.text import visible
-from autograd.worksheets.parts import Part, Step, as_slope
-from autograd.worksheets.sheet import Worksheet
+
+from .parts import Part, Step, as_slope
+from .sheet import Worksheet
 
 LINE = "______"
 

@@ -19,9 +19,10 @@ from typing import Any
 from autograd.engine import Value
 from autograd.formula.scalar_program import BACKWARD, FORWARD
 from autograd.formula.scalar_tables import Table
-from autograd.ops.join import concatenate
+from autograd.ops.indexing.join import concatenate
 from autograd.ops.shape import reshape
-from autograd.worksheets.parts import UPDATE
+
+from .parts import UPDATE
 
 # The names that the book has for ours: a whole table, then the entries of one that are written on their own.
 BOOK = {

@@ -7,8 +7,9 @@ from typing import Any
 
 from autograd.formula.text import visible, xml
 from autograd.version import __version__
-from autograd.worksheets.marking import FOLLOWS, MISSING, RIGHT, WRONG, Marks
-from autograd.worksheets.parts import as_slope
+
+from .marking import FOLLOWS, MISSING, RIGHT, WRONG, Marks
+from .parts import as_slope
 
 MARKS = {RIGHT: "✓", FOLLOWS: "↳", WRONG: "✗", MISSING: "·"}
 

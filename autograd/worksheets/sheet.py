@@ -22,20 +22,21 @@ from autograd.drawing.roles import Roles
 from autograd.engine import Value, reach
 from autograd.errors import DataError, counted
 from autograd.expr import Expr
-from autograd.files import save_by_ending, write_whole
 from autograd.formula.lines import descended
 from autograd.formula.scalar_program import FORWARD, scalar_program
 from autograd.formula.scalar_tables import Program, Scalar, Table
 from autograd.formula.writers.maths import GREEK
 from autograd.formula.writers.python import python_text
 from autograd.graph import topological
+from autograd.saving.files import save_by_ending, write_whole
 from autograd.version import __version__
-from autograd.worksheets.exact import as_decimal, as_text, fraction_of
-from autograd.worksheets.hints import Hints
-from autograd.worksheets.intervals import ONE, CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import SECTIONS, UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
-from autograd.worksheets.plan import Line, Plan, book_names, in_book, plain
-from autograd.worksheets.prepare import constants, prepared
+
+from .exact import as_decimal, as_text, fraction_of
+from .hints import Hints
+from .intervals import ONE, CannotJudge, Interval, evaluate
+from .parts import SECTIONS, UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
+from .plan import Line, Plan, book_names, in_book, plain
+from .prepare import constants, prepared
 
 LEVELS = ("steps", "entries", "ops")  # of a derivation; a sheet asks entry by entry, so the first two are one
 ENTRIES, MATRICES = "entries", "matrices"  # what one blank is
@@ -414,13 +415,13 @@ class Worksheet:
 
     def markdown(self, answers: bool = False) -> str:
         """The sheet as Markdown; with `answers`, the key."""
-        from autograd.worksheets.plain import markdown
+        from .plain import markdown
 
         return markdown(self, answers)
 
     def csv(self, answers: bool = False) -> str:
         """A table to fill in: id, what it is, its formula, and an empty column `answer`."""
-        from autograd.worksheets.plain import csv_text
+        from .plain import csv_text
 
         return csv_text(self, answers)
 
@@ -433,20 +434,20 @@ class Worksheet:
         fields    False: paper alone, with nothing to type into
         paper     "A4" or "Letter"; "auto" is the printer's own
         """
-        from autograd.worksheets.page import html
+        from .page import html
 
         return html(self, answers, check, fields, paper)
 
     def xlsx(self, path: str | Path, answers: bool = False) -> Path:
         """A workbook: blank, or with a formula in every cell."""
-        from autograd.worksheets.workbook import workbook
+        from .workbook import workbook
 
         write_whole(Path(path), workbook(self, answers))
         return Path(path)
 
     def moodle(self) -> str:
         """Moodle XML, one Cloze question a step."""
-        from autograd.worksheets.moodle import moodle_xml
+        from .moodle import moodle_xml
 
         return moodle_xml(self)
 
@@ -457,8 +458,8 @@ class Worksheet:
 
         check and paper are those of `html`; with a paper, a page has nothing to type into.
         """
-        from autograd.worksheets.page import pdf
-        from autograd.worksheets.workbook import workbook
+        from .page import pdf
+        from .workbook import workbook
 
         contents: dict[str, Callable[[], str | bytes]] = {
             ".html": lambda: self.html(answers, check, fields=not paper, paper=paper or "auto"),

@@ -16,11 +16,12 @@ from autograd.drawing.roles import Roles
 from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.graph import topological
-from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.parts import Blank
-from autograd.worksheets.prepare import prepared, rebuilt
-from autograd.worksheets.sheet import Worksheet, worksheet
-from autograd.worksheets.slips import Alternatives
+
+from .intervals import CannotJudge, Interval, evaluate
+from .parts import Blank
+from .prepare import prepared, rebuilt
+from .sheet import Worksheet, worksheet
+from .slips import Alternatives
 
 Draft = dict[Value, Any]
 

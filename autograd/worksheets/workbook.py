@@ -15,9 +15,10 @@ from typing import Any
 from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.text import visible
-from autograd.worksheets.parts import Step
-from autograd.worksheets.plain import blank_rows, how, rows_of
-from autograd.worksheets.sheet import MASKED, Worksheet
+
+from .parts import Step
+from .plain import blank_rows, how, rows_of
+from .sheet import MASKED, Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=", "not_equal": "<>"}

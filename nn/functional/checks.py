@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
+from autograd.arrays.plain import as_array
 from autograd.errors import AxisError, DataError, ShapeError
 from autograd.modes import plain_data
-from autograd.ops.rows import is_whole
-from autograd.plain import as_array
+from autograd.ops.indexing.rows import is_whole
 
 Array = Any  # a Value, or whatever NumPy makes an array of
 

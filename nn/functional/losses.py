@@ -9,10 +9,10 @@ import numpy as np
 
 import autograd as ag
 from autograd import log_softmax
+from autograd.arrays.plain import as_array
 from autograd.errors import ShapeError
 from autograd.modes import plain_data
-from autograd.ops.rows import is_whole
-from autograd.plain import as_array
+from autograd.ops.indexing.rows import is_whole
 
 from .checks import Array, as_floats, as_ids, check_probabilities, like, reduced
 

@@ -11,8 +11,8 @@ import autograd as ag
 from autograd import linear, relu, silu
 from autograd.errors import ShapeError
 from autograd.modes import drawn
+from nn.init import generator
 
-from ..init import generator
 from .checks import Array, as_floats, as_ids
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
-
-from .. import functional as F
-from ..module import Module, as_input
+from nn import functional as F
+from nn.module import Module, as_input
 
 
 def _floats(x: Any) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 
 import autograd as ag
 from autograd.modes import plain_data
+from nn import functional as F
+from nn import init
+from nn.module import Module, as_input, whole_size
 
-from .. import functional as F
-from .. import init
-from ..module import Module, as_input, whole_size
 from .dropout import Dropout
 from .embedding import RotaryPositions
 from .linear import Linear

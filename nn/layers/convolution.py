@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional as F
-from .. import init
-from ..functional.images import by_name, each, padded
-from ..module import Module, Parameter, as_input, whole_number
+from nn import functional as F
+from nn import init
+from nn.functional.images import by_name, each, padded
+from nn.module import Module, Parameter, as_input, whole_number
 
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}  # torch's and NumPy's
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import functional as F
-from .. import init
-from ..module import Module
+from nn import functional as F
+from nn import init
+from nn.module import Module
 
 
 class Dropout(Module):

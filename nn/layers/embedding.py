@@ -8,11 +8,10 @@ import numpy as np
 
 import autograd as ag
 from autograd.errors import HandgradError, ShapeError
-from autograd.ops.rows import is_whole
-
-from .. import functional as F
-from .. import init
-from ..module import Module, Parameter, as_input, whole_size
+from autograd.ops.indexing.rows import is_whole
+from nn import functional as F
+from nn import init
+from nn.module import Module, Parameter, as_input, whole_size
 
 
 class Embedding(Module):

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional as F
-from .. import init
-from ..module import Module, as_input, whole_size
+from nn import functional as F
+from nn import init
+from nn.module import Module, as_input, whole_size
+
 from .linear import Linear
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {

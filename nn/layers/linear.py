@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from autograd import Value
-
-from .. import functional as F
-from .. import init
-from ..module import Module, Parameter, as_input, whole_size
+from nn import functional as F
+from nn import init
+from nn.module import Module, Parameter, as_input, whole_size
 
 
 class Linear(Module):

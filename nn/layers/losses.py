@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional as F
-from ..module import Module
+from nn import functional as F
+from nn.module import Module
 
 
 class CrossEntropyLoss(Module):

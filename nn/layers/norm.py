@@ -8,10 +8,9 @@ import numpy as np
 
 import autograd as ag
 from autograd import Value, no_grad
-
-from .. import functional as F
-from ..buffer import Buffer
-from ..module import Module, Parameter, as_input, whole_size
+from nn import functional as F
+from nn.buffer import Buffer
+from nn.module import Module, Parameter, as_input, whole_size
 
 
 def checked(layer: Any, x: Any) -> Any:

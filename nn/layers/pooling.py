@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import functional as F
-from ..module import Module, as_input
+from nn import functional as F
+from nn.module import Module, as_input
 
 __all__ = ["AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AvgPool1d", "AvgPool2d", "MaxPool1d", "MaxPool2d"]
 

@@ -13,11 +13,10 @@ import numpy as np
 
 import autograd as ag
 from autograd import relu, tanh
-from autograd.ops.dense import linear_rows
-
-from .. import functional as F
-from .. import init
-from ..module import Module, Parameter, as_input, whole_number
+from autograd.ops.fused.dense import linear_rows
+from nn import functional as F
+from nn import init
+from nn.module import Module, Parameter, as_input, whole_number
 
 NONLINEARITIES = {"tanh": tanh, "relu": relu}
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from autograd.errors import DataError
 from autograd.modes import plain_data
-from autograd.ops.rows import is_whole
+from autograd.ops.indexing.rows import is_whole
+from nn import functional as F
+from nn import init
+from nn.module import Module, as_input, evaluating, whole_number, whole_size
 
-from .. import functional as F
-from .. import init
-from ..module import Module, as_input, evaluating, whole_number, whole_size
 from .attention import KeyValues, MultiHeadAttention
 from .dropout import Dropout
 from .embedding import Embedding, LearnedPositions, SinusoidalPositions

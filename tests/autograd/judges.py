@@ -11,7 +11,8 @@ import numpy as np
 
 from autograd import Value, vjp
 from autograd.op import OPS, Op
-from autograd.ops import _blocks, _rows, linear
+from autograd.ops.fused import _blocks, _rows
+from autograd.ops.matrices import linear
 from autograd.samples import Sample
 from tests.sweep import sweep
 

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 import nn
-from autograd import Value, draw, files, step
+from autograd import Value, draw, step
+from autograd.saving import files
 
 WRITERS = {
     "bytes": lambda path: files.write_whole(path, b"new"),

@@ -290,7 +290,7 @@ class TestScipy:
         assert_grads(f, *xs, order=2)
 
     def test_every_answer_is_tried(self):
-        from autograd.numpy_calls import BY_SCIPY
+        from autograd.arrays.numpy_calls import BY_SCIPY
 
         assert {*self.NAMES, *self.PAIRS} == BY_SCIPY.keys()
 

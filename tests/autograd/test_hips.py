@@ -122,7 +122,7 @@ def test_rules_for_any_argument_and_forwards():
 
 
 def test_a_rule_for_a_function_of_numpy_itself():
-    from autograd.numpy_calls import BY_NUMPY
+    from autograd.arrays.numpy_calls import BY_NUMPY
 
     try:
         defvjp(onp.interp, lambda ans, x, xs, ys: lambda g: g * np.interp(x + 0.5, xs, ys) - g * ans)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from autograd import Value, grad
+from autograd.arrays.numpy_calls import BY_NUMPY, OnData, signature_of
 from autograd.errors import HandgradError, ShapeError
-from autograd.numpy_calls import BY_NUMPY, OnData, signature_of
 from tests.sweep import sweep
 
 RNG = np.random.default_rng(0)
@@ -258,7 +258,7 @@ def test_nothing_is_dropped_in_silence(function):
 
 
 def _stored():
-    from autograd.numpy_calls import _OF_STORAGE
+    from autograd.arrays.numpy_calls import _OF_STORAGE
 
     return _OF_STORAGE
 
@@ -322,7 +322,7 @@ def test_a_scalar_can_be_indexed_where_numpy_can(index):
 
 def test_signatures_are_known_also_where_numpy_does_not_say():
     """What is written down for functions in C is what newer versions of NumPy say themselves."""
-    from autograd.numpy_calls import _IN_C, _UFUNC
+    from autograd.arrays.numpy_calls import _IN_C, _UFUNC
 
     in_c = {f.__name__ for f in BY_NUMPY if not isinstance(f, np.ufunc) and not hasattr(f._implementation, "__code__")}
     assert in_c <= _IN_C.keys(), "NumPy 2.0 does not tell what these take, and autograd could not be imported with it"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from autograd import OPS, Expr, Op, Value, grad, softmax
+from autograd.arrays.plain import as_plain
 from autograd.errors import DataError, ShapeError
 from autograd.expr import rule
 from autograd.op import nothing, template, with_settings
-from autograd.plain import as_plain
 from autograd.samples import Sample, samples
 from tests.autograd.judges import every_op, is_real, judge_first_order, judge_second_order
 from tests.sweep import sweep

@@ -8,11 +8,11 @@ import pytest
 
 from autograd import Value, jvp, vjp
 from autograd.expr import rule
+from autograd.expr.rules import own_names, pulled
 from autograd.graph import leaves
 from autograd.op import OPS, Op
 from autograd.ops import ONE_BY_ONE
 from autograd.program.replay import Replay
-from autograd.rules import own_names, pulled
 from tests.autograd.judges import (
     assert_close,
     case_name,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from autograd import OPS, Value, vjp
-from autograd.ops._stash import Stash
+from autograd.ops.fused._stash import Stash
 from tests.autograd.judges import uneven
 
 

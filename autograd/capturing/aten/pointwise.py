@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import autograd as ag
+from autograd.op import Op
 
-from ...op import Op
 from .table import ATEN, aten, operands, plain, rank_of, unless
 
 SAME = {  # torch's functions of one number, and ours

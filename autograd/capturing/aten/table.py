@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...engine import Value
-from ...op import rank_of, shape_of
+from autograd.engine import Value
+from autograd.op import rank_of, shape_of
 
 Rule = Callable[..., Any]
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
-
-from ...engine import Value
-from ...op import rank_of, shape_of
+from autograd.engine import Value
+from autograd.op import rank_of, shape_of
 
 LAX: dict[str, Callable[..., Any]] = {}
 

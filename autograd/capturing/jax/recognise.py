@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import autograd as ag
+from autograd.engine import Value
 
-from ...engine import Value
 from .jaxpr import Flat, Step
 
 ROUNDING = 256  # units in the last place that two ways to compute the same may differ by: rows of little spread do

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import autograd as ag
+from autograd.arrays.plain import as_plain
+from autograd.attached import counter
+from autograd.engine import Value
+from autograd.errors import DataError, HandgradError
+from autograd.modes import Scope
+from autograd.op import Op
 
-from ...attached import counter
-from ...engine import Value
-from ...errors import DataError, HandgradError
-from ...modes import Scope
-from ...op import Op
-from ...plain import as_plain
 from ..places import Namer, Noted, Place, argument_names, libraries, returning_line
 from ..run import COMPLEX, Call, Cut, Parameter, Run, near, opaque_name
 from .jaxpr import Flat, Step, is_real

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ...engine import Value
-from ...errors import BackwardError
+from autograd.engine import Value
+from autograd.errors import BackwardError
+
 from ..places import Place, libraries, returning_line
 from .calls import TorchCall, methods_replaced
 from .tensors import as_array, storage_of, tensors_in

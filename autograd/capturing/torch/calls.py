@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from ...engine import Value
+from autograd.engine import Value
+
 from ..run import Call, near
 from .tensors import as_array, in_float64, tensors_in
 

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...engine import Value
-from ...op import OPS
+from autograd.engine import Value
+from autograd.op import OPS
+
 from ..run import Cut, near
 from .tensors import as_array, unit_of
 

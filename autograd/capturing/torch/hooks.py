@@ -10,10 +10,10 @@ from typing import Any
 import torch
 
 import autograd as ag
+from autograd.attached import counter
+from autograd.engine import Value
+from autograd.modes import Scope
 
-from ...attached import counter
-from ...engine import Value
-from ...modes import Scope
 from ..places import place_of, user_frame
 from .calls import TorchCall, as_function, methods_replaced
 from .opaque import opaque_op

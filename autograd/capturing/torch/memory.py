@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 import autograd as ag
-
-from ...engine import Value
+from autograd.engine import Value
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 
-from ...op import Op
+from autograd.op import Op
+
 from ..run import opaque_name
 from .tensors import as_array, as_tensor
 

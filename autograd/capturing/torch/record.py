@@ -12,7 +12,8 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_flatten_with_path, tree_map, tree_unflatten
 from tqdm import tqdm
 
-from ...engine import Value
+from autograd.engine import Value
+
 from ..places import argument_names, failing_place
 from ..run import Parameter, Run
 from .hooks import watching

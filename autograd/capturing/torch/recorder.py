@@ -18,12 +18,13 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map
 
-from ...attached import counter
-from ...engine import Value
-from ...errors import DataError, HandgradError
-from ...modes import Scope
-from ...op import OPS
-from ...plain import as_plain
+from autograd.arrays.plain import as_plain
+from autograd.attached import counter
+from autograd.engine import Value
+from autograd.errors import DataError, HandgradError
+from autograd.modes import Scope
+from autograd.op import OPS
+
 from ..aten import NotMapped, rule_for
 from ..places import Namer, Noted, Place, libraries, place_of, user_frame, written_at
 from ..run import COMPLEX, Cut, Parameter, Run, near

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
-from ...engine import Value
+from autograd.engine import Value
+
 from .state import KeptState
 
 if TYPE_CHECKING:

@@ -12,14 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from autograd.drawing.groups import OPEN, FoldNote, Rung, deepest
-from autograd.drawing.layout.arrange import arrange
-from autograd.drawing.layout.geometry import Placement
-from autograd.drawing.layout.measure import measure
-from autograd.drawing.options import MAX_NODES, Options
-from autograd.drawing.reader import Reader
-from autograd.drawing.scene import Scene
 from autograd.engine import Value
+
+from ..groups import OPEN, FoldNote, Rung, deepest
+from ..layout.arrange import arrange
+from ..layout.geometry import Placement
+from ..layout.measure import measure
+from ..options import MAX_NODES, Options
+from ..reader import Reader
+from ..scene import Scene
 
 READABLE = 9 / 13  # of its natural size: names and numbers are 9 px high, captions 8
 SLIDE, PAGE, COLUMN = (1240, 590), (850, 1100), (420, 1100)  # what a slide, a page, a column leave for a picture

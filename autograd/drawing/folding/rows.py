@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.scene import WIDEST_NUMBER, Row
 from autograd.engine import Value
 from autograd.formula.numbers import DIGITS, ROUGH_DIGITS, UNKNOWN, dimensions, norm, rough, short, span
+
+from ..scene import WIDEST_NUMBER, Row
 
 ARROW = " → "
 PAIR = 17  # characters of two numbers with three digits, `0.00676 → 0.00661`

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 
-from autograd.drawing.folding.words import accumulates, is_summed
-from autograd.drawing.groups import Folded, Group
 from autograd.engine import Value
 from autograd.formula.names import Names
 from autograd.repeats import Repeat
+
+from ..groups import Folded, Group
+from .words import accumulates, is_summed
 
 MOST_ROWS = 4  # parameters of one card, before they keep cards of their own
 

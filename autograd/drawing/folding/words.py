@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.groups import Folded, class_name
 from autograd.engine import Value
 from autograd.formula.names import Names
 from autograd.formula.numbers import MINUS
 from autograd.formula.writers.writer import PRODUCT, SUM
 from autograd.repeats import Repeat
+
+from ..groups import Folded, class_name
 
 LETTERS = {"parameter": "wvuabc", "input": "xzspqr"}  # for leaves without names, by their role
 NUMBERS = "cdefghmnopq"  # for plain numbers that differ

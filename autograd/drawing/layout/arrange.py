@@ -15,12 +15,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from autograd.drawing.layout import layered
-from autograd.drawing.layout.geometry import ARROW, Arc, Array, Box, Curve, Placement, Point, Problem, crossings
-from autograd.drawing.layout.graphviz import GraphvizMissing, solve_with_graphviz
-from autograd.drawing.layout.measure import CAPTION, Size, measure
-from autograd.drawing.scene import Frame, Scene
 from autograd.formula.text import mono_width, sans_width
+
+from ..scene import Frame, Scene
+from . import layered
+from .geometry import ARROW, Arc, Array, Box, Curve, Placement, Point, Problem, crossings
+from .graphviz import GraphvizMissing, solve_with_graphviz
+from .measure import CAPTION, Size, measure
 
 GRAPHVIZ_MOST = 400  # cards; beyond it Graphviz takes seconds to minutes
 GRAPHVIZ_LONGEST = 4000  # ranks that all edges pass together: the same (120 ops in a row on 10 leaves: 6840)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from autograd.drawing.layout.measure import Size
+from .measure import Size
 
 Point = tuple[float, float]
 Array = np.ndarray[Any, Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 import graphviz
 
-from autograd.drawing.layout.geometry import ARROW, Box, Curve, Placement, Point, Problem
+from .geometry import ARROW, Box, Curve, Placement, Point, Problem
 
 INCH = 72.0  # Graphviz's point, which is our pixel
 NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46  # inches

@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from autograd.drawing.layout.geometry import Arc, Box, Curve, Placement, Point, Problem
-from autograd.drawing.layout.measure import Size
+from .geometry import Arc, Box, Curve, Placement, Point, Problem
+from .measure import Size
 
 RANK_GAP, CARD_GAP, WAY_GAP = 40.0, 20.0, 14.0
 SWEEPS = 4

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from autograd.drawing.scene import Block, Card, Row
 from autograd.formula.numbers import NumberTable
 from autograd.formula.text import MONO_ADVANCE, mono_width, sans_width
+
+from ..scene import Block, Card, Row
 
 # In pixels; the painter uses the same.
 PAD_X, PAD_BOTTOM = 10, 7

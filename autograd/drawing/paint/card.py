@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import zip_longest
 
-from autograd.drawing.layout import measure
-from autograd.drawing.layout.geometry import Box
-from autograd.drawing.paint import theme
-from autograd.drawing.paint.svg import caption, n, rectangle, text
-from autograd.drawing.scene import Block, Card, Row
 from autograd.formula.numbers import UNKNOWN, NumberTable
 from autograd.formula.text import mono_width, xml
+
+from ..layout import measure
+from ..layout.geometry import Box
+from ..scene import Block, Card, Row
+from . import theme
+from .svg import caption, n, rectangle, text
 
 PILL_DASH = "3 2.5"
 OUTLINES = {"parameter": 1.4, "input": 1.4, "constant": 1.2, "result": 1.4, "output": 1.8, "module": 1.6}

@@ -10,10 +10,11 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from autograd.browser import pdf_of, png_of
-from autograd.drawing.paint import theme
-from autograd.drawing.paint.svg import size_of
 from autograd.formula.text import xml
+from autograd.saving.browser import pdf_of, png_of
+
+from . import theme
+from .svg import size_of
 
 PNG_SCALE = 2  # pixels of a PNG per pixel of the drawing
 BROWSER_FRAME = 240  # pixels that the window of a headless browser may be shorter than asked for

@@ -12,14 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from autograd.drawing.layout import measure
-from autograd.drawing.layout.arrange import FRAME_TEXT, LABEL_HEIGHT, LABEL_SIZE, name_patch
-from autograd.drawing.layout.geometry import Box, Curve, Placement, Point
-from autograd.drawing.paint import theme
-from autograd.drawing.paint.card import paint_card
-from autograd.drawing.paint.svg import OWN, caption, document, n, p, rectangle, text
-from autograd.drawing.scene import Edge, Frame, Legend, Scene
 from autograd.formula.text import mono_width, sans_width, wrapped, xml
+
+from ..layout import measure
+from ..layout.arrange import FRAME_TEXT, LABEL_HEIGHT, LABEL_SIZE, name_patch
+from ..layout.geometry import Box, Curve, Placement, Point
+from ..scene import Edge, Frame, Legend, Scene
+from . import theme
+from .card import paint_card
+from .svg import OWN, caption, document, n, p, rectangle, text
 
 __all__ = ["badge", "paint", "paint_card", "paint_edge", "paint_legend"]
 

@@ -6,10 +6,11 @@ import hashlib
 import re
 from typing import Any
 
-from autograd.drawing.layout.geometry import Box, Point
-from autograd.drawing.layout.measure import CAPTION
-from autograd.drawing.paint import theme
 from autograd.formula.text import xml
+
+from ..layout.geometry import Box, Point
+from ..layout.measure import CAPTION
+from . import theme
 
 OWN = "hg-own"  # begins the ids of a picture until all of it is painted; then a hash of that takes its place
 

@@ -10,21 +10,12 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import ALMOST_ZERO, MINUS, SUPERSCRIPTS, Notation, literal
-from autograd.formula.writers.pieces import Number, Piece, merged
-from autograd.formula.writers.python import nested
-from autograd.formula.writers.settings import over
-from autograd.formula.writers.writer import (
-    ATOM,
-    POWER,
-    SAID,
-    SIGN,
-    Side,
-    Writer,
-    entry_by_entry,
-    hold_of_name,
-    times_sign,
-)
+
+from ..numbers import ALMOST_ZERO, MINUS, SUPERSCRIPTS, Notation, literal
+from .pieces import Number, Piece, merged
+from .python import nested
+from .settings import over
+from .writer import ATOM, POWER, SAID, SIGN, Side, Writer, entry_by_entry, hold_of_name, times_sign
 
 Written = Callable[[Expr], Notation | None]
 

@@ -10,24 +10,14 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
-from autograd.formula.digits import WIDEST, width
-from autograd.formula.numbers import (
-    FROM_SUPERSCRIPTS,
-    MINUS,
-    Notation,
-    NumberTable,
-    Window,
-    cell,
-    full,
-    literal,
-    notation,
-    table,
-)
-from autograd.formula.text import PRIME, clipped, xml
-from autograd.formula.writers.maths import SIMPLE_NAME, Maths, last_word, parts_of_name
-from autograd.formula.writers.pieces import Number, Piece, has_numbers, one_page, pages, units
-from autograd.formula.writers.settings import over
-from autograd.formula.writers.writer import ATOM, POWER, PRODUCT, SUM, Side, entry_by_entry, times_sign
+
+from ..digits import WIDEST, width
+from ..numbers import FROM_SUPERSCRIPTS, MINUS, Notation, NumberTable, Window, cell, full, literal, notation, table
+from ..text import PRIME, clipped, xml
+from .maths import SIMPLE_NAME, Maths, last_word, parts_of_name
+from .pieces import Number, Piece, has_numbers, one_page, pages, units
+from .settings import over
+from .writer import ATOM, POWER, PRODUCT, SUM, Side, entry_by_entry, times_sign
 
 LONGEST_SYMBOL = 20  # characters of a name in a formula; the heading above it has room for all of it
 LONGEST_PART = 16  # characters above or below a fraction line, and under a root

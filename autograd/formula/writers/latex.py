@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import (
+
+from ..numbers import (
     FROM_SUPERSCRIPTS,
     MINUS,
     Notation,
@@ -22,20 +23,11 @@ from autograd.formula.numbers import (
     notation,
     table,
 )
-from autograd.formula.writers.arithmetic import Written
-from autograd.formula.writers.maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
-from autograd.formula.writers.pieces import has_numbers, one_page, pages
-from autograd.formula.writers.settings import over
-from autograd.formula.writers.writer import (
-    ATOM,
-    POWER,
-    PRODUCT,
-    SUM,
-    Side,
-    entry_by_entry,
-    hold_of_name,
-    times_sign,
-)
+from .arithmetic import Written
+from .maths import GREEK, SIMPLE_NAME, Maths, last_word, parts_of_name
+from .pieces import has_numbers, one_page, pages
+from .settings import over
+from .writer import ATOM, POWER, PRODUCT, SUM, Side, entry_by_entry, hold_of_name, times_sign
 
 SIGNS = {
     MINUS: "-", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "·": r"\,", "⊙": r"\odot", "×": r"\times", "**": "^", "@": r"\,",

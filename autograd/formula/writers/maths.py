@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 from autograd.expr import Expr
-from autograd.formula.text import PRIME
-from autograd.formula.writers.settings import over
-from autograd.formula.writers.writer import SIGN, Writer, hold_of_name
+
+from ..text import PRIME
+from .settings import over
+from .writer import SIGN, Writer, hold_of_name
 
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",

@@ -14,18 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from autograd.formula.numbers import (
-    MINUS,
-    Notation,
-    NumberTable,
-    Window,
-    cell,
-    dimensions,
-    notation,
-    shows_entries,
-    table,
-)
-from autograd.formula.text import columns
+from ..numbers import MINUS, Notation, NumberTable, Window, cell, dimensions, notation, shows_entries, table
+from ..text import columns
 
 EQUALITY = "=≈→"  # a line too wide breaks before these first
 OPERATORS = (*EQUALITY, *"+−×⊙·/^@*", "**", "^⊙", "+=")  # and never after one of these

@@ -8,8 +8,9 @@ import numpy as np
 
 from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr
-from autograd.formula.numbers import MINUS, dimensions
 from autograd.op import Op
+
+from ..numbers import MINUS, dimensions
 
 
 def is_default(e: Expr, name: str) -> bool:

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from autograd.expr import Expr, lines_of
-from autograd.formula.numbers import MINUS, literal
-from autograd.formula.writers.settings import is_default, without_new_axes
-from autograd.formula.writers.writer import ATOM, SIGN, Writer, hold_of_name
+from autograd.expr import Expr
+from autograd.expr.expr import lines_of
+
+from ..numbers import MINUS, literal
+from .settings import is_default, without_new_axes
+from .writer import ATOM, SIGN, Writer, hold_of_name
 
 IDENTIFIERS = str.maketrans("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789" * 2)  # m₁ is no name in Python
 

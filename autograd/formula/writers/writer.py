@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
-from autograd.formula.numbers import MINUS, dimensions
-from autograd.formula.writers.settings import (
+from autograd.op import OPS, template
+
+from ..numbers import MINUS, dimensions
+from .settings import (
     axes_text,
     from_the_front,
     index_text,
@@ -26,7 +28,6 @@ from autograd.formula.writers.settings import (
     without_dots,
     without_new_axes,
 )
-from autograd.op import OPS, template
 
 # How tightly a formula holds together, loosest first; SAID is a phrase in words.
 SAID, COMPARED, SUM, PRODUCT, SIGN, POWER, ATOM = range(7)

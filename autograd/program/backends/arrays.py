@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...numpy_calls import called
-from ...op import OPS, Op
-from ...plain import as_plain
+from autograd.arrays.numpy_calls import called
+from autograd.arrays.plain import as_plain
+from autograd.op import OPS, Op
+
 from ..passes import drop_dead
 from ..program import Instruction, Program, Type, common_dtype, is_weak
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import DataError
+from autograd.errors import DataError
+
 from .. import interpret
 from ..program import Program, Type
 from . import Runner

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...op import Op
+from autograd.op import Op
+
 from ..passes import drop_dead
 from ..program import Program
 from . import Runner

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.rows import _check_rows, _check_within, _put_rows
-from ...plain import as_plain
+from autograd.arrays.plain import as_plain
+from autograd.ops.indexing.rows import _check_rows, _check_within, _put_rows
+
 from ..program import Instruction, common_dtype
 from .plan import Array, Plan
 

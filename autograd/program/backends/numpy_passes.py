@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...op import OPS
+from autograd.op import OPS
+
 from ..passes import Builder
 from ..program import Instruction, Program, is_weak
 from .plan import SMALL

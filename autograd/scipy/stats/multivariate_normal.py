@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import multivariate_normal as _normal
 
-from ...extend import getval
+from autograd.extend import getval
 
 _LOG_2PI = math.log(2.0 * math.pi)
 

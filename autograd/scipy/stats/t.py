@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special as _scipy
 from scipy.stats import t as _t
 
-from ...extend import defvjp, primitive
+from autograd.extend import defvjp, primitive
 
 
 def __getattr__(name: str) -> Any:

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from autograd.expr import Expr
+from autograd.expr.operators import Operators
 from autograd.formula.scalars import in_order
 from autograd.op import OPS, Op, apply
-from autograd.operators import Operators
 
 
 class NotAlike(Exception):

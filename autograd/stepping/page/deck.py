@@ -21,12 +21,13 @@ from autograd.formula.numbers import short
 from autograd.formula.text import visible, xml
 from autograd.formula.writers.html import MathML, infix, math, number_html, value_html
 from autograd.op import apply
-from autograd.pages import asset
-from autograd.stepping.page.panel import Panels
-from autograd.stepping.questions import in_words, question_of
-from autograd.stepping.stepper import Stepper
-from autograd.stepping.steps import BACKWARD, Step
-from autograd.stepping.update import Updates
+from autograd.saving.pages import asset
+
+from ..questions import in_words, question_of
+from ..stepper import Stepper
+from ..steps import BACKWARD, Step
+from ..update import Updates
+from .panel import Panels
 
 _file = functools.partial(asset, "autograd.stepping.page")
 MAP_WIDTH, MAP_HEIGHT = 172, 190  # pixels

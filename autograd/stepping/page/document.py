@@ -18,15 +18,16 @@ from autograd.errors import StepError
 from autograd.formula import grammar
 from autograd.formula.numbers import LIMITS, count, short
 from autograd.formula.text import xml
-from autograd.pages import asset, embedded, filled
-from autograd.stepping.folding import MOST_OPEN, Rest, inside
-from autograd.stepping.notebook import step_table
-from autograd.stepping.page.live import Live, build
-from autograd.stepping.page.packing import bare, packed
-from autograd.stepping.page.panel import Panels
-from autograd.stepping.picture import Face, View, describe_step
-from autograd.stepping.stepper import Stepper
-from autograd.stepping.steps import Step
+from autograd.saving.pages import asset, embedded, filled
+
+from ..folding import MOST_OPEN, Rest, inside
+from ..notebook import step_table
+from ..picture import Face, View, describe_step
+from ..stepper import Stepper
+from ..steps import Step
+from .live import Live, build
+from .packing import bare, packed
+from .panel import Panels
 
 _file = functools.partial(asset, "autograd.stepping.page")
 

@@ -18,13 +18,14 @@ from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.numbers import count, json_number
 from autograd.op import OPS, Op, shape_of
-from autograd.stepping.page.registers import MOST_SCALARS, Block, NotLive, Registers
-from autograd.stepping.questions import ANY_REMEDY, name_of
-from autograd.stepping.steps import BACKWARD, FORWARD, Contribution, Step
-from autograd.stepping.update import Updates
+
+from ..questions import ANY_REMEDY, name_of
+from ..steps import BACKWARD, FORWARD, Contribution, Step
+from ..update import Updates
+from .registers import MOST_SCALARS, Block, NotLive, Registers
 
 if TYPE_CHECKING:
-    from autograd.stepping.stepper import Stepper
+    from ..stepper import Stepper
 
 NONE = -1  # in place of a block's number
 MOST_UPDATED, MOST_LINES = 6, 12  # parameters whose updates are shown, and their lines

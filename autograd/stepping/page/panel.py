@@ -29,12 +29,13 @@ from autograd.formula.writers.html import (
     value_html,
 )
 from autograd.formula.writers.pieces import Number
-from autograd.stepping import questions
-from autograd.stepping.folding import Rest
-from autograd.stepping.page.live import Live
-from autograd.stepping.page.spelling import Spelling
-from autograd.stepping.stepper import Stepper
-from autograd.stepping.steps import BACKWARD, Contribution, Step
+
+from .. import questions
+from ..folding import Rest
+from ..stepper import Stepper
+from ..steps import BACKWARD, Contribution, Step
+from .live import Live
+from .spelling import Spelling
 
 LONGEST_LEDGER = 12  # paths shown before the middle of a long ledger is left out
 SAME_AGAIN = "the same as before with other numbers; step(…, collapse=False) shows all of it"

@@ -21,7 +21,8 @@ from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import count, json_number
 from autograd.formula.scalars import ALL_DIGITS, Entries, Opener, in_order, spelled
 from autograd.formula.writers.arithmetic import Slots
-from autograd.stepping.page.alike import NotAlike, Places, alike, leaves, replaced
+
+from .alike import NotAlike, Places, alike, leaves, replaced
 
 MOST_SCALARS = 250_000  # of a page whose numbers can be changed
 MOST_SPELLED = 4096  # entries of a line that are computed each in its own way

@@ -18,9 +18,10 @@ from autograd.formula.text import xml
 from autograd.formula.writers.arithmetic import equals
 from autograd.formula.writers.html import grouped, number_html
 from autograd.formula.writers.pieces import Number, Piece
-from autograd.stepping.page.live import Live
-from autograd.stepping.page.registers import Block
-from autograd.stepping.steps import Contribution, Step
+
+from ..steps import Contribution, Step
+from .live import Live
+from .registers import Block
 
 LONGEST_ENTRY = 120  # characters of one entry, spelled out
 

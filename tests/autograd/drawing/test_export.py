@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
-from autograd import Value, browser, draw
+from autograd import Value, draw
 from autograd.drawing.paint import images
+from autograd.saving import browser
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
-from ....errors import CompilerError
+from autograd.errors import CompilerError
 
 # No -ffast-math: NaNs, infinities and the order of operations are those of the program. What is allowed: to forget
 # errno and floating-point traps, which nobody reads, and to reorder the sums that `omp simd` marks.

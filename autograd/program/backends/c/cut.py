@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ....plain import as_plain
+from autograd.arrays.plain import as_plain
+
 from ...program import Instruction, Program, renumbered
 from .. import Runner
 from .ops import runs_in_c

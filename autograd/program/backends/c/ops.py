@@ -194,13 +194,13 @@ def _checked(s: Steps, ids: Place, low: int, high: int, also: int | None, fail: 
 
 
 def _check_rows(s: Steps, ids: Place, rows: int) -> None:
-    from ....ops.rows import _check_rows as fail
+    from autograd.ops.indexing.rows import _check_rows as fail
 
     _checked(s, ids, 0, rows - 1, None, lambda wrong: fail(wrong, rows))
 
 
 def _within(s: Steps, i: Instruction) -> None:
-    from ....ops.rows import _check_within as fail
+    from autograd.ops.indexing.rows import _check_within as fail
 
     low, high, also = (i.op.settings[name] for name in ("low", "high", "also"))
     _checked(s, _ids(s, i.inputs[0]), low, high, also, lambda wrong: fail(wrong, low, high, also))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .numpy_calls import BY_NUMPY
-from .op import OPERATORS, OPS
+from autograd.arrays.numpy_calls import BY_NUMPY
+from autograd.op import OPERATORS, OPS
 
 
 class Operators:

@@ -4,17 +4,18 @@ from collections import namedtuple
 
 import numpy as np
 
-from ..errors import DataError, ShapeError
-from ..numpy_calls import answers
-from ..op import Op, nothing, rank_of, shape_of
-from ..rules import by_definition
-from ..samples import Sample
-from ._functions import function
-from .arrange import tril
-from .elementwise import abs_, exp, log, sqrt
-from .join import stack
-from .reduce import product_of_others
-from .shape import expand_dims, getitem, squeeze
+from autograd.arrays.numpy_calls import answers
+from autograd.errors import DataError, ShapeError
+from autograd.expr.rules import by_definition
+from autograd.op import Op, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._functions import function
+from ..arrange import tril
+from ..elementwise import abs_, exp, log, sqrt
+from ..indexing.join import stack
+from ..reduce import product_of_others
+from ..shape import expand_dims, getitem, squeeze
 
 # Matrices that are far from singular, and whose eigenvalues and singular values are far apart.
 A = np.array([[2.0, 0.3, -0.4], [0.1, -1.5, 0.2], [0.6, -0.3, 1.1]])

@@ -5,14 +5,15 @@ Weights are (gates · width, in) and (gates · width, width), as torch keeps the
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, let, shape_of
-from ..rules import by_definition
-from ..samples import Sample
+from autograd.errors import ShapeError
+from autograd.expr.rules import by_definition
+from autograd.op import Op, let, shape_of
+from autograd.samples import Sample
+
+from ..elementwise import sigmoid, tanh
+from ..indexing.join import concatenate
 from ._stash import Stash
 from .dense import linear_rows
-from .elementwise import sigmoid, tanh
-from .join import concatenate
 
 
 def _check(who, gates, x, h, w_ih, w_hh, b_ih, b_hh):

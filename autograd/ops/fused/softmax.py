@@ -1,25 +1,23 @@
-"""Ops that are shorter, stabler or much faster as one node than as their parts; each names the parts.
-
-So are those of `norm.py`, `attention.py` and `heads.py`.
-"""
+"""Softmax, its logarithm, and the losses made of them: stabler and faster as one node than as their parts."""
 
 import numpy as np
 
-from ..about import About, Slip
-from ..errors import DataError, ShapeError
-from ..modes import plain_data
-from ..op import Op, let, nothing, rank_of, shape_of
-from ..plain import as_array
-from ..samples import Sample
-from ._axes import negative_axes
-from ._reasons import other_factor, probabilities
+from autograd.about import About, Slip
+from autograd.arrays.plain import as_array
+from autograd.errors import DataError, ShapeError
+from autograd.modes import plain_data
+from autograd.op import Op, let, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import negative_axes
+from .._reasons import other_factor, probabilities
+from ..arithmetic import equal, not_equal
+from ..elementwise import exp, log, log1p, maximum, where
+from ..indexing.rows import is_whole, within
+from ..matrices.linear import flat, matmul, outer, product
+from ..reduce import REDUCED, check_not_empty, max_, reduction, spread, sum_
+from ..shape import astype, expand_dims, squeeze, sum_to
 from ._rows import are_small, column_sums, limits, row_tops, row_totals, tall
-from .arithmetic import equal, not_equal
-from .elementwise import exp, log, log1p, maximum, where
-from .linear import flat, matmul, outer, product
-from .reduce import REDUCED, check_not_empty, max_, reduction, spread, sum_
-from .rows import is_whole, within
-from .shape import astype, expand_dims, squeeze, sum_to
 
 ROWS = [Sample("3"), Sample("2,3"), Sample("2,3", axis=0), Sample("2,2,3"), Sample("2,3,2", axis=(0, 2))]
 

@@ -8,18 +8,19 @@ import string
 
 import numpy as np
 
-from ..about import About
-from ..errors import ShapeError
-from ..numpy_calls import answers
-from ..op import Op, dtype_of, rank_of, shape_of
-from ..samples import Sample
-from ._axes import negative_axis
-from ._functions import function
-from ._reasons import other_factor
-from ._rows import LARGE, tall
-from .join import concatenate
-from .reduce import sum_
-from .shape import broadcast_to, expand_dims, getitem, moveaxis, ravel, reshape, transpose
+from autograd.about import About
+from autograd.arrays.numpy_calls import answers
+from autograd.errors import ShapeError
+from autograd.op import Op, dtype_of, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import negative_axis
+from .._functions import function
+from .._reasons import other_factor
+from ..fused._rows import LARGE, tall
+from ..indexing.join import concatenate
+from ..reduce import sum_
+from ..shape import broadcast_to, expand_dims, getitem, moveaxis, ravel, reshape, transpose
 
 ndarray = np.ndarray
 

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from ..about import About
-from ..errors import AxisError, ShapeError
-from ..op import Op, dtype_of, rank_of, shape_of
-from ..samples import Sample
-from ._axes import negative_axis
-from ._functions import function
-from .shape import astype, expand_dims, getitem, moveaxis, ravel, reshape
+from autograd.about import About
+from autograd.errors import AxisError, ShapeError
+from autograd.op import Op, dtype_of, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import negative_axis
+from .._functions import function
+from ..shape import astype, expand_dims, getitem, moveaxis, ravel, reshape
 
 
 def _check_some(who, xs):

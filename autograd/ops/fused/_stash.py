@@ -6,7 +6,7 @@ takes it from there when it runs on numbers, and builds it from ops when it runs
 
 import weakref
 
-from ..modes import modes
+from autograd.modes import modes
 
 
 class Stash:

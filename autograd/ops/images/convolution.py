@@ -12,12 +12,13 @@ import math
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, rank_of, shape_of
-from ..samples import Sample
-from .arrange import pad
-from .reduce import sum_
-from .shape import getitem, reshape, scatter, swapaxes
+from autograd.errors import ShapeError
+from autograd.op import Op, rank_of, shape_of
+from autograd.samples import Sample
+
+from ..arrange import pad
+from ..reduce import sum_
+from ..shape import getitem, reshape, scatter, swapaxes
 
 # --- windows ------------------------------------------------------------------------------------------------
 

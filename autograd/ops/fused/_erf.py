@@ -53,7 +53,7 @@ def erf_of(x):
 
 def erf_in_ops(x):
     """The same in ops of the table, for an engine that has no erf of its own in this precision."""
-    from ..op import OPS
+    from autograd.op import OPS
 
     where, size = OPS["where"], OPS["abs"](x)
 

@@ -5,18 +5,19 @@ import math
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, let, rank_of, shape_of
-from ..rules import by_definition
-from ..samples import Sample
+from autograd.errors import ShapeError
+from autograd.expr.rules import by_definition
+from autograd.op import Op, let, rank_of, shape_of
+from autograd.samples import Sample
+
+from ..elementwise import where
+from ..indexing.join import concatenate, split
+from ..shape import broadcast_to, expand_dims, reshape, swapaxes
 from ._blocks import pieces
 from ._rows import are_small, limits, number, ones
 from ._stash import Stash
 from .attention import _future, attention, checked_mask, is_boolean, mask_and_causal
-from .elementwise import where
-from .fused import softmax
-from .join import concatenate, split
-from .shape import broadcast_to, expand_dims, reshape, swapaxes
+from .softmax import softmax
 
 
 def _places(x, heads, kv_heads):

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import names
-from .errors import DataError, ShapeError
-from .modes import check_attached, modes, notice_read
+from autograd import names
+from autograd.errors import DataError, ShapeError
+from autograd.modes import check_attached, modes, notice_read
+from autograd.op import OPS
+
 from .numpy_calls import BY_NUMPY, answer_to, called
-from .op import OPS
 from .plain import MASKED, as_operand
 
 ndarray = np.ndarray

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Value
-from .errors import DataError
+from autograd.engine import Value
+from autograd.errors import DataError
+from autograd.op import OPS, Op, dtype_of
+
 from .expr import UNKNOWN, Expr
-from .op import OPS, Op, dtype_of
 
 
 def rule_of_op(op: Op, values: tuple[Any, ...] | None, g: Any, out: Any) -> tuple[Expr | None, ...]:
@@ -193,7 +194,7 @@ def by_definition(definition: Callable[..., Any]) -> Callable[..., tuple[Any, ..
     """A rule that differentiates the op's definition: for helpers of fused rules, which only higher orders reach."""
 
     def rule(g: Any, out: Any, *inputs: Any, **settings: Any) -> tuple[Any, ...]:
-        from .derivatives import vjp  # the one place where a rule needs the backward walk itself
+        from autograd.derivatives import vjp  # the one place where a rule needs the backward walk itself
 
         if any(isinstance(x, Expr) for x in inputs):
             exprs = [x if isinstance(x, Expr) else Expr.number(x) for x in inputs]

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Value
-from .errors import DataError
-from .op import OPS, Op, apply
+from autograd.engine import Value
+from autograd.errors import DataError
+from autograd.op import OPS, Op, apply
+
 from .operators import Operators
 
 
@@ -161,7 +162,7 @@ class Expr(Operators):
     # --- what it looks like ---------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        from .formula.writers.symbols import text
+        from autograd.formula.writers.symbols import text
 
         return text(self)
 
@@ -175,7 +176,7 @@ class Expr(Operators):
         >>> print(Expr("x", np.ones((2, 3))).mT.code)
         swapaxes(x, -1, -2)
         """
-        from .formula.writers.symbols import code
+        from autograd.formula.writers.symbols import code
 
         return code(self)
 

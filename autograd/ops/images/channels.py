@@ -4,15 +4,16 @@ import math
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, rank_of, shape_of
-from ..samples import Sample
-from ._axes import plain_number
-from ._stash import Stash
+from autograd.errors import ShapeError
+from autograd.op import Op, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import plain_number
+from ..fused._stash import Stash
+from ..fused.norm import norm_pull, standard_rows
+from ..reduce import sum_
+from ..shape import moveaxis, reshape
 from .convolution import in_groups, out_of_groups
-from .norm import norm_pull, standard_rows
-from .reduce import sum_
-from .shape import moveaxis, reshape
 
 
 def _check_channels(who, x, gamma, beta):

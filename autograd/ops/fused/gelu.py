@@ -4,13 +4,14 @@ import math
 
 import numpy as np
 
-from ..about import About
-from ..op import Op, let
-from ..rules import by_definition
-from ..samples import samples
+from autograd.about import About
+from autograd.expr.rules import by_definition
+from autograd.op import Op, let
+from autograd.samples import samples
+
+from ..elementwise import UNARY, erf, exp, tanh
 from ._blocks import in_blocks
 from ._stash import Stash
-from .elementwise import UNARY, erf, exp, tanh
 
 _SQRT2, _PHI0, _TANH = math.sqrt(2.0), 1 / math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import DataError, ShapeError
+from autograd.errors import DataError, ShapeError
 
 ndarray = np.ndarray
 

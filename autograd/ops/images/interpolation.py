@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, rank_of, shape_of
-from ..samples import Sample
-from .shape import moveaxis
+from autograd.errors import ShapeError
+from autograd.op import Op, rank_of, shape_of
+from autograd.samples import Sample
+
+from ..shape import moveaxis
 
 MODES = ("nearest", "linear", "cubic")
 

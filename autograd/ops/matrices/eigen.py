@@ -9,17 +9,18 @@ from collections import namedtuple
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, dtype_of, rank_of, shape_of
-from ..samples import Sample
-from ._axes import negative_axes, negative_axis
-from ._functions import function
-from .arithmetic import equal, not_equal
-from .elementwise import abs_, where
+from autograd.errors import ShapeError
+from autograd.op import Op, dtype_of, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import negative_axes, negative_axis
+from .._functions import function
+from ..arithmetic import equal, not_equal
+from ..elementwise import abs_, where
+from ..reduce import max_, min_, sum_
+from ..reduce import norm as euclidean
+from ..shape import astype, expand_dims, moveaxis, squeeze
 from .linalg import BATCH, SYMMETRIC, A, lapack, square, symmetric
-from .reduce import max_, min_, sum_
-from .reduce import norm as euclidean
-from .shape import astype, expand_dims, moveaxis, squeeze
 
 # --- eigenvalues of symmetric matrices ----------------------------------------------------------------------
 

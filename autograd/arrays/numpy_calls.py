@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from .modes import modes, notice_read
-from .op import OPS, Op
+from autograd.modes import modes, notice_read
+from autograd.op import OPS, Op
 
 BY_NUMPY: dict[Any, Answer] = {}  # NumPy's function → what answers it
 BY_SCIPY: dict[str, Callable[..., Any]] = {}  # the same for scipy.special, by name: SciPy is not imported here

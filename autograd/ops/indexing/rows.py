@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from ..errors import AxisError, DataError
-from ..modes import plain_data
-from ..op import Op, dtype_of, nothing, rank_of, shape_of
-from ..samples import Sample
-from ._axes import negative_axis
-from ._functions import function
-from .shape import _scatter, getitem, moveaxis, ravel
+from autograd.errors import AxisError, DataError
+from autograd.modes import plain_data
+from autograd.op import Op, dtype_of, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import negative_axis
+from .._functions import function
+from ..shape import _scatter, getitem, moveaxis, ravel
 
 
 def is_whole(x):

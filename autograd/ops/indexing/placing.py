@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from ..errors import AxisError, ShapeError
-from ..op import Op, shape_of
-from ..samples import Sample
-from ._axes import as_index
-from .elementwise import where
-from .shape import _arrays_apart, _behind_batch, broadcast_to, getitem, scatter
+from autograd.errors import AxisError, ShapeError
+from autograd.op import Op, shape_of
+from autograd.samples import Sample
+
+from .._axes import as_index
+from ..elementwise import where
+from ..shape import _arrays_apart, _behind_batch, broadcast_to, getitem, scatter
 
 
 def _normalize(who):

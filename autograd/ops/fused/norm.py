@@ -2,20 +2,21 @@
 
 import numpy as np
 
-from ..about import About, Slip
-from ..errors import ShapeError
-from ..op import Op, let, rank_of, shape_of
-from ..rules import by_definition
-from ..samples import Sample
+from autograd.about import About, Slip
+from autograd.errors import ShapeError
+from autograd.expr.rules import by_definition
+from autograd.op import Op, let, rank_of, shape_of
+from autograd.samples import Sample
+
+from .._axes import plain_number
+from .._reasons import normalised
+from ..elementwise import sqrt
+from ..reduce import mean
 from . import _blocks
-from ._axes import plain_number
 from ._blocks import pieces
-from ._reasons import normalised
 from ._rows import column_sums, mean_products, tall, tools_for
 from ._stash import Stash
-from .elementwise import sqrt
-from .fused import summed
-from .reduce import mean
+from .softmax import summed
 
 _rows = Stash()
 

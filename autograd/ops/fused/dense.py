@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, rank_of, shape_of
-from ..samples import Sample
-from .fused import summed
-from .linear import flat, outer, product
+from autograd.errors import ShapeError
+from autograd.op import Op, rank_of, shape_of
+from autograd.samples import Sample
+
+from ..matrices.linear import flat, outer, product
+from .softmax import summed
 
 
 def _normalize_linear_rows(x, weight, bias=None):

@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 
-from ..errors import DataError, ShapeError
-from ..op import Op, let, rank_of, shape_of
-from ..samples import Sample
+from autograd.errors import DataError, ShapeError
+from autograd.op import Op, let, rank_of, shape_of
+from autograd.samples import Sample
+
+from ..elementwise import where
+from ..matrices.linear import product
 from ._rows import number
 from ._stash import Stash
-from .elementwise import where
-from .fused import _softmax, inner, softmax, softmax_pull
-from .linear import product
+from .softmax import _softmax, inner, softmax, softmax_pull
 
 _weights = Stash()
 

@@ -8,14 +8,15 @@ import math
 
 import numpy as np
 
-from ..errors import ShapeError
-from ..op import Op, nothing, rank_of, shape_of
-from ..samples import Sample
-from .arithmetic import equal
+from autograd.errors import ShapeError
+from autograd.op import Op, nothing, rank_of, shape_of
+from autograd.samples import Sample
+
+from ..arithmetic import equal
+from ..elementwise import where
+from ..reduce import cumsum, max_, mean, sum_
+from ..shape import broadcast_to, expand_dims, reshape
 from .convolution import each_axis, folded, seen_by, sent_back, slots, spelled, steps, windows
-from .elementwise import where
-from .reduce import cumsum, max_, mean, sum_
-from .shape import broadcast_to, expand_dims, reshape
 
 
 def _normalize(who, x, window, stride, padding, dilation=1):
