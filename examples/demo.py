@@ -23,7 +23,7 @@ from typing import Any
 
 import autograd
 from autograd.cli import guarded
-from autograd.cli.worksheet import make_sheet
+from autograd.cli.commands.worksheet import make_sheet
 from autograd.stepping.page import document
 from examples import EXAMPLES, Example, gpt_graph
 from examples.checking import errata

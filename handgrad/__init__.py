@@ -23,7 +23,7 @@ def main() -> int:
         return run()
     if sys.argv[1:2] == ["doctor"]:
         stand_in()
-        cli, doctor = import_module("autograd.cli"), import_module("autograd.cli.doctor")
+        cli, doctor = import_module("autograd.cli"), import_module("autograd.cli.commands.doctor")
         cli.prepare()
         return int(cli.guarded("doctor", lambda: doctor.run(None)))
     print(f"handgrad cannot run: {trouble}. `handgrad doctor` says what to do.", file=sys.stderr)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autograd import cli
-from autograd.cli import doctor
+from autograd.cli.commands import doctor
 from autograd.cli.output import ERRORS, prepare
 from autograd.saving import browser
 from autograd.version import __version__
@@ -299,6 +299,6 @@ def test_play_without_numbers_begins_with_the_pages_own(capsys):
 def test_a_sheet_of_a_large_graph_says_that_it_takes_a_while(tmp_path, capsys, monkeypatch):
     words = ["worksheet", "example1", "--only", "Q", "-o", str(tmp_path / "sheet.md")]
     assert cli.main(words) == 0 and capsys.readouterr().err == ""
-    monkeypatch.setattr("autograd.cli.worksheet.LARGE_GRAPH", 10)
+    monkeypatch.setattr("autograd.cli.commands.worksheet.LARGE_GRAPH", 10)
     assert cli.main(words) == 0
     assert "numbers, and a sheet of any part needs all: this takes a while" in capsys.readouterr().err

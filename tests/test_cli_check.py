@@ -6,7 +6,7 @@ import pytest
 
 from autograd.check.inputs import NoInputs, inputs_of
 from autograd.cli import main
-from autograd.cli.check import layer_recipes, tasks_of_layers
+from autograd.cli.commands.check import layer_recipes, tasks_of_layers
 
 FILE = """
     import numpy as np

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from autograd.worksheets import Worksheet, worksheet
-from autograd.worksheets.answers import as_answer, read
-from autograd.worksheets.intervals import CONTEXT, CannotJudge, Interval, evaluate
-from autograd.worksheets.marking import WRONG, _Marker
+from autograd.worksheets.marking.answers import as_answer, read
+from autograd.worksheets.marking.grading import WRONG, _Marker
+from autograd.worksheets.marking.intervals import CONTEXT, CannotJudge, Interval, evaluate
 from autograd.worksheets.parts import Blank
 from examples import EXAMPLES
 

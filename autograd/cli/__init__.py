@@ -1,6 +1,6 @@
-"""The command line, one module a command.
+"""The command line, one module a command: `commands/`.
 
-To add a command: write `autograd/cli/<name>.py` with a function
+To add a command: write `autograd/cli/commands/<name>.py` with a function
 
     def register(subparsers: Subparsers) -> None:
         parser = subparsers.add_parser("<name>", help="...")
@@ -87,7 +87,7 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"handgrad {__version__}")
     subparsers = root.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     for name in COMMANDS:
-        import_module(f"autograd.cli.{name}").register(subparsers)
+        import_module(f"autograd.cli.commands.{name}").register(subparsers)
     return root
 
 

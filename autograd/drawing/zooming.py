@@ -14,7 +14,7 @@ import numpy as np
 from autograd.engine import Value, contributions
 from autograd.errors import GradientError
 from autograd.formula.names import Names
-from autograd.formula.scalars import Entries, object_array
+from autograd.formula.scalars.formulas import Entries, object_array
 from autograd.graph import topological
 from autograd.op import Op, apply, shape_of
 

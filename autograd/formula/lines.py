@@ -23,7 +23,7 @@ from autograd.expr.rules import rule_or_its_name
 from .names import Names
 from .noise import noises_of, without_noise
 from .numbers import agree
-from .scalars import spelled
+from .scalars.formulas import spelled
 from .text import abridged, clipped, visible
 from .writers.maths import SIMPLE_NAME, TOP_NAME
 from .writers.pieces import has_numbers

@@ -5,11 +5,9 @@ import operator
 
 import numpy as np
 
-from autograd.about import About
+from autograd.about import About, other_factor
 from autograd.op import OPS, Op, nothing
 from autograd.samples import Sample, samples
-
-from ._reasons import other_factor
 
 BINARY = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", "0,3 3")
 NONZERO = samples(". .", "2,3 2,3", "2,3 3", "2,1 1,3", ". 2,3", "2,3 .", low=0.5, high=2.0)

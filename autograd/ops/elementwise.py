@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from autograd.about import About, Slip
+from autograd.about import About, Slip, chosen, dead, saturated
 from autograd.arrays.numpy_calls import answers
 from autograd.arrays.plain import ndarray
 from autograd.errors import ShapeError
@@ -14,7 +14,6 @@ from autograd.samples import Sample, samples
 
 from ._axes import plain_number
 from ._functions import function
-from ._reasons import chosen, dead, saturated
 from .arithmetic import NONZERO, equal
 from .fused._erf import erf_of
 

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from autograd.about import About
+from autograd.about import About, chosen
 from autograd.arrays.numpy_calls import answers
 from autograd.errors import ShapeError
 from autograd.expr.rules import by_definition
@@ -15,7 +15,6 @@ from autograd.samples import Sample
 
 from ._axes import negative_axes, negative_axis, plain_number
 from ._functions import function
-from ._reasons import chosen
 from .arithmetic import NONZERO, equal, not_equal
 from .arrange import diagonal, flip, pad, sort
 from .elementwise import maximum, minimum, where

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from autograd.about import About
+from autograd.about import About, picked
 from autograd.arrays.numpy_calls import answers
 from autograd.errors import AxisError, DataError, ShapeError
 from autograd.modes import plain_data
@@ -13,7 +13,6 @@ from autograd.samples import Sample
 
 from ._axes import as_index, as_shape, full_shape, given, negative_axes, negative_axis
 from ._functions import METHODS, function
-from ._reasons import picked
 from .fused._rows import column_sums, row_sums, tall
 
 alias = Op("alias", "x",

@@ -21,7 +21,7 @@ import numpy as np
 from autograd.engine import Value
 from autograd.errors import StepError
 from autograd.formula.numbers import dimensions
-from autograd.formula.scalars import entry_name
+from autograd.formula.scalars.formulas import entry_name
 from autograd.formula.writers.pieces import plain_text, shown
 
 from .steps import BACKWARD

@@ -144,7 +144,7 @@ def reason(contribution: Contribution) -> str:
     return text or f"There, {op.name} has a slope of about {rough(slope)}."
 
 
-# What a case of ops/_reasons.py asks of each number, or of each row; whys.js has the same names.
+# What a case of about.py asks of each number, or of each row; whys.js has the same names.
 SO: dict[str, Callable[[Any, float], Any]] = {
     "near ±1": lambda rows, limit: np.abs(rows) > limit,
     "near 0 or 1": lambda rows, limit: (rows > limit) | (rows < 1 - limit),

@@ -10,7 +10,7 @@ from typing import Any
 
 from autograd.expr import Expr
 
-from .intervals import divide
+from .marking.intervals import divide
 
 LONGEST_CONSTANT = 6  # digits of a plain number that is meant as it stands: 0.7071067811865475 is not
 LARGEST = 10**6  # of a denominator that people write

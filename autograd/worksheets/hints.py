@@ -10,9 +10,9 @@ import numpy as np
 
 from autograd.engine import Value
 from autograd.expr import Expr
-from autograd.formula.scalar_program import FORWARD
-from autograd.formula.scalar_tables import Program, Table
-from autograd.formula.scalars import VOCABULARY, plain_number
+from autograd.formula.scalars.formulas import VOCABULARY, plain_number
+from autograd.formula.scalars.program import FORWARD
+from autograd.formula.scalars.tables import Program, Table
 from autograd.formula.text import clipped, visible
 from autograd.formula.writers.python import python_text
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from autograd.expr import Expr
-from autograd.formula.scalar_program import BACKWARD, FORWARD
-from autograd.formula.scalar_tables import Table
+from autograd.formula.scalars.program import BACKWARD, FORWARD
+from autograd.formula.scalars.tables import Table
 
-from .intervals import Interval
+from .marking.intervals import Interval
 
 UPDATE = "update"  # the phase after forward and backward
 SECTIONS = {FORWARD: "Forward", BACKWARD: "Backward", UPDATE: "Update"}  # the headings of a sheet without a plan

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autograd.engine import Value
-from autograd.formula.scalar_program import BACKWARD, FORWARD
-from autograd.formula.scalar_tables import Table
+from autograd.formula.scalars.program import BACKWARD, FORWARD
+from autograd.formula.scalars.tables import Table
 from autograd.ops.indexing.join import concatenate
 from autograd.ops.shape import reshape
 

@@ -12,8 +12,8 @@ from autograd.attached import Attached
 from autograd.engine import Value
 from autograd.formula.lines import Derivation
 from autograd.formula.names import Names
-from autograd.formula.scalar_program import FORWARD
-from autograd.formula.scalar_tables import Table
+from autograd.formula.scalars.program import FORWARD
+from autograd.formula.scalars.tables import Table
 from autograd.formula.unfolding import Unfolded
 from autograd.graph import topological
 from autograd.modes import enable_grad

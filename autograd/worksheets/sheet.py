@@ -23,8 +23,8 @@ from autograd.engine import Value, reach
 from autograd.errors import DataError, counted
 from autograd.expr import Expr
 from autograd.formula.lines import descended
-from autograd.formula.scalar_program import FORWARD, scalar_program
-from autograd.formula.scalar_tables import Program, Scalar, Table
+from autograd.formula.scalars.program import FORWARD, scalar_program
+from autograd.formula.scalars.tables import Program, Scalar, Table
 from autograd.formula.writers.maths import GREEK
 from autograd.formula.writers.python import python_text
 from autograd.graph import topological
@@ -33,7 +33,7 @@ from autograd.version import __version__
 
 from .exact import as_decimal, as_text, fraction_of
 from .hints import Hints
-from .intervals import ONE, CannotJudge, Interval, evaluate
+from .marking.intervals import ONE, CannotJudge, Interval, evaluate
 from .parts import SECTIONS, UPDATE, Blank, Part, Step, as_slope, exact_text, place_in_words, shown
 from .plan import Line, Plan, book_names, in_book, plain
 from .prepare import constants, prepared
@@ -415,13 +415,13 @@ class Worksheet:
 
     def markdown(self, answers: bool = False) -> str:
         """The sheet as Markdown; with `answers`, the key."""
-        from .plain import markdown
+        from .writers.plain import markdown
 
         return markdown(self, answers)
 
     def csv(self, answers: bool = False) -> str:
         """A table to fill in: id, what it is, its formula, and an empty column `answer`."""
-        from .plain import csv_text
+        from .writers.plain import csv_text
 
         return csv_text(self, answers)
 
@@ -434,20 +434,20 @@ class Worksheet:
         fields    False: paper alone, with nothing to type into
         paper     "A4" or "Letter"; "auto" is the printer's own
         """
-        from .page import html
+        from .writers.page import html
 
         return html(self, answers, check, fields, paper)
 
     def xlsx(self, path: str | Path, answers: bool = False) -> Path:
         """A workbook: blank, or with a formula in every cell."""
-        from .workbook import workbook
+        from .writers.workbook import workbook
 
         write_whole(Path(path), workbook(self, answers))
         return Path(path)
 
     def moodle(self) -> str:
         """Moodle XML, one Cloze question a step."""
-        from .moodle import moodle_xml
+        from .writers.moodle import moodle_xml
 
         return moodle_xml(self)
 
@@ -458,8 +458,8 @@ class Worksheet:
 
         check and paper are those of `html`; with a paper, a page has nothing to type into.
         """
-        from .page import pdf
-        from .workbook import workbook
+        from .writers.page import pdf
+        from .writers.workbook import workbook
 
         contents: dict[str, Callable[[], str | bytes]] = {
             ".html": lambda: self.html(answers, check, fields=not paper, paper=paper or "auto"),

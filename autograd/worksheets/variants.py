@@ -17,11 +17,11 @@ from autograd.engine import Value
 from autograd.errors import DataError
 from autograd.graph import topological
 
-from .intervals import CannotJudge, Interval, evaluate
+from .marking.intervals import CannotJudge, Interval, evaluate
+from .marking.slips import Alternatives
 from .parts import Blank
 from .prepare import prepared, rebuilt
 from .sheet import Worksheet, worksheet
-from .slips import Alternatives
 
 Draft = dict[Value, Any]
 

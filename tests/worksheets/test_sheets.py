@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autograd.worksheets import grade, worksheet
-from autograd.worksheets.marking import FOLLOWS, RIGHT
+from autograd.worksheets.marking.grading import FOLLOWS, RIGHT
 from autograd.worksheets.plan import plain
 from examples import find
 from examples.checking.names import value_of

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from autograd.about import About, Slip
+from autograd.about import About, Slip, normalised
 from autograd.errors import ShapeError
 from autograd.expr.rules import by_definition
 from autograd.op import Op, let, rank_of, shape_of
 from autograd.samples import Sample
 
 from .._axes import plain_number
-from .._reasons import normalised
 from ..elementwise import sqrt
 from ..reduce import mean
 from . import _blocks

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from autograd.about import About, Slip
+from autograd.about import About, Slip, other_factor, probabilities
 from autograd.arrays.plain import as_array
 from autograd.errors import DataError, ShapeError
 from autograd.modes import plain_data
@@ -10,7 +10,6 @@ from autograd.op import Op, let, nothing, rank_of, shape_of
 from autograd.samples import Sample
 
 from .._axes import negative_axes
-from .._reasons import other_factor, probabilities
 from ..arithmetic import equal, not_equal
 from ..elementwise import exp, log, log1p, maximum, where
 from ..indexing.rows import is_whole, within

@@ -8,7 +8,7 @@ import string
 
 import numpy as np
 
-from autograd.about import About
+from autograd.about import About, other_factor
 from autograd.arrays.numpy_calls import answers
 from autograd.errors import ShapeError
 from autograd.op import Op, dtype_of, rank_of, shape_of
@@ -16,7 +16,6 @@ from autograd.samples import Sample
 
 from .._axes import negative_axis
 from .._functions import function
-from .._reasons import other_factor
 from ..fused._rows import LARGE, tall
 from ..indexing.join import concatenate
 from ..reduce import sum_

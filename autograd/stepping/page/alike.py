@@ -18,7 +18,7 @@ import numpy as np
 
 from autograd.expr import Expr
 from autograd.expr.operators import Operators
-from autograd.formula.scalars import in_order
+from autograd.formula.scalars.formulas import in_order
 from autograd.op import OPS, Op, apply
 
 

@@ -19,7 +19,7 @@ from autograd.errors import HandgradError
 from autograd.expr import UNKNOWN, Expr
 from autograd.formula.lines import Line, quantity, summed
 from autograd.formula.numbers import count, json_number
-from autograd.formula.scalars import ALL_DIGITS, Entries, Opener, in_order, spelled
+from autograd.formula.scalars.formulas import ALL_DIGITS, Entries, Opener, in_order, spelled
 from autograd.formula.writers.arithmetic import Slots
 
 from .alike import NotAlike, Places, alike, leaves, replaced

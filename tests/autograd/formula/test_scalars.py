@@ -9,8 +9,8 @@ from hypothesis import given
 import nn
 from autograd import Value, layer_norm, softmax
 from autograd.errors import DataError
-from autograd.formula.scalar_program import scalar_program
-from autograd.formula.scalars import VOCABULARY, in_order
+from autograd.formula.scalars.formulas import VOCABULARY, in_order
+from autograd.formula.scalars.program import scalar_program
 from examples import EXAMPLES
 from tests.autograd.judges import every_sample, uneven
 from tests.autograd.programs import OURS, programs

@@ -2,8 +2,8 @@
 
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Decimal
 
-from autograd.worksheets.intervals import CannotJudge, Interval, evaluate
-from autograd.worksheets.slips import Alternatives
+from autograd.worksheets.marking.intervals import CannotJudge, Interval, evaluate
+from autograd.worksheets.marking.slips import Alternatives
 from tools.marker import written
 
 ODD = ("", "  ", "abc", "3 cm", "25%", "=1/3", "1,234", "0,25", "1/0", "1/3", "-2/7", "nan", "1e9999", "1.2.3", "−0.5",

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 from autograd import Value
-from autograd.worksheets import answers, grade, worksheet
-from autograd.worksheets.answers import AnswersError, as_answer, read
+from autograd.worksheets import grade, worksheet
+from autograd.worksheets.marking import answers
+from autograd.worksheets.marking.answers import AnswersError, as_answer, read
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from decimal import Decimal
 
 import pytest
 
-from autograd.worksheets.answers import as_answer, read
-from autograd.worksheets.intervals import CONTEXT, CannotJudge, evaluate
-from autograd.worksheets.marking import WRONG, _Marker
-from autograd.worksheets.slips import PEN, Alternatives, _other_digits
+from autograd.worksheets.marking.answers import as_answer, read
+from autograd.worksheets.marking.grading import WRONG, _Marker
+from autograd.worksheets.marking.intervals import CONTEXT, CannotJudge, evaluate
+from autograd.worksheets.marking.slips import PEN, Alternatives, _other_digits
 from tests.autograd.worksheets.test_marking import NAMES
 from tools.marker import moved, sheet_of, written
 

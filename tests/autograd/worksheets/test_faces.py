@@ -15,7 +15,7 @@ import nn
 from autograd import Value, cross_entropy
 from autograd.errors import DataError
 from autograd.worksheets import grade, variants, worksheet
-from autograd.worksheets.answers import SHOWN_CELL
+from autograd.worksheets.marking.answers import SHOWN_CELL
 from autograd.worksheets.parts import shown
 from autograd.worksheets.variants import variant
 from tools.marker import sheet_of

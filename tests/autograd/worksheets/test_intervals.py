@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from autograd import OPS
 from autograd.expr import Expr
-from autograd.formula.scalars import VOCABULARY
-from autograd.worksheets.intervals import FUNCTIONS, CannotJudge, Interval, evaluate
+from autograd.formula.scalars.formulas import VOCABULARY
+from autograd.worksheets.marking.intervals import FUNCTIONS, CannotJudge, Interval, evaluate
 
 numbers = st.floats(-3, 3).map(lambda x: round(x, 6))
 POSITIVE = {"log", "sqrt", "power"}

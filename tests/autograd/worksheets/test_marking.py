@@ -8,8 +8,9 @@ import pytest
 
 from autograd import Value, cross_entropy, equal, exp, layer_norm, maximum, minimum, softmax, stack, where
 from autograd.errors import DataError
-from autograd.worksheets import grade, slips, worksheet
-from autograd.worksheets.slips import WHICH
+from autograd.worksheets import grade, worksheet
+from autograd.worksheets.marking import slips
+from autograd.worksheets.marking.slips import WHICH
 from examples import EXAMPLES
 from tests.sweep import slow_but
 from tools.marker import power, pupil, sheet_of, written

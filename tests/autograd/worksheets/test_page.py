@@ -10,7 +10,7 @@ import pytest
 from autograd import Value, cross_entropy, softmax
 from autograd.op import OPS
 from autograd.worksheets import grade, worksheet
-from autograd.worksheets.intervals import CONTEXT, FUNCTIONS, REASONS, CannotJudge, Interval
+from autograd.worksheets.marking.intervals import CONTEXT, FUNCTIONS, REASONS, CannotJudge, Interval
 from autograd.worksheets.parts import shown
 from tests.autograd.worksheets.random_answers import random_answers
 from tests.autograd.worksheets.test_marking import drawn_graph

@@ -7,7 +7,7 @@ const whys = (page, isBad) => {
   const shown = number => lines.plain(lines.quantity(page, page.values, number));
   const largest = entries => entries.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
-  // What a case of ops/_reasons.py asks of each number, or of each row: true or false for each.
+  // What a case of about.py asks of each number, or of each row: true or false for each.
   const each = test => (rows, limit) => rows.flatMap(row => row.map(x => test(x, limit)));
   const SO = {
     "near ±1": each((x, limit) => Math.abs(x) > limit),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import Subparsers, deliver
-from .target import check_examples
+from .. import Subparsers, deliver
+from ..target import check_examples
 
 
 def register(subparsers: Subparsers) -> None:

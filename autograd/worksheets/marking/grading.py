@@ -32,11 +32,11 @@ import numpy as np
 from autograd.errors import DataError, counted
 from autograd.expr import Expr
 
+from ..parts import Blank, Step, exact_text
+from ..plan import plain
+from ..sheet import Worksheet
 from .answers import PROBLEMS, SPACES, Answer, Answers, AnswersError, read
 from .intervals import CONTEXT, ONE, ZERO, CannotJudge, Interval, evaluate
-from .parts import Blank, Step, exact_text
-from .plan import plain
-from .sheet import Worksheet
 from .slips import UNKNOWN_SLIP, Mistake, Slips
 
 RIGHT, FOLLOWS, WRONG, MISSING = "right", "follows", "wrong", "missing"

@@ -7,8 +7,8 @@ from typing import Any
 
 from autograd.errors import counted, printable
 
-from . import Subparsers, explained, whole
-from .target import USUAL_NAMES, root_of
+from .. import Subparsers, explained, whole
+from ..target import USUAL_NAMES, root_of
 
 FOLD_NOTHING = "none"  # what --collapse says for Python's False
 

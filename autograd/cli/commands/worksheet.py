@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.errors import counted
 
-from . import Subparsers, explained, whole
-from .target import is_file, root_of, split
+from .. import Subparsers, explained, whole
+from ..target import is_file, root_of, split
 
 if TYPE_CHECKING:
     from autograd.worksheets import Worksheet

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import Subparsers, deliver, explained
-from .target import root_of, split
+from .. import Subparsers, deliver, explained
+from ..target import root_of, split
 
 
 def register(subparsers: Subparsers) -> None:

@@ -15,7 +15,7 @@ from typing import Literal
 from autograd.saving.browser import find_chromium
 from autograd.version import __version__
 
-from . import Subparsers
+from .. import Subparsers
 
 State = Literal["ok", "missing", "broken"]
 HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and nn/

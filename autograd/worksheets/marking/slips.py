@@ -19,14 +19,14 @@ from autograd.about import Slip
 from autograd.engine import Value
 from autograd.expr import Expr
 from autograd.expr.expr import terms_of
-from autograd.formula.scalars import Entries, Opener
+from autograd.formula.scalars.formulas import Entries, Opener
 from autograd.op import OPS
 
+from ..hints import outline
+from ..parts import UPDATE, Blank, as_slope
+from ..sheet import Worksheet
 from .answers import Answer
-from .hints import outline
 from .intervals import CannotJudge, Interval, evaluate
-from .parts import UPDATE, Blank, as_slope
-from .sheet import Worksheet
 
 TOO_WIDE = Decimal("0.02")  # of its size: an alternative that vague proves nothing
 LONGEST_SUM = 40  # terms up to which a forgotten one is looked for: among more of them, one fits nearly any number

@@ -16,9 +16,9 @@ from autograd.errors import DataError
 from autograd.expr import Expr
 from autograd.formula.text import visible
 
-from .parts import Step
+from ..parts import Step
+from ..sheet import MASKED, Worksheet
 from .plain import blank_rows, how, rows_of
-from .sheet import MASKED, Worksheet
 
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARISONS = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=", "not_equal": "<>"}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import Subparsers, explained
+from .. import Subparsers, explained
+from ..target import root_of
 from .draw import add_collapse
 from .step import made
-from .target import root_of
 from .worksheet import title_of
 
 

@@ -6,9 +6,9 @@ import argparse
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from . import CommandError, Subparsers, explained
+from .. import CommandError, Subparsers, explained
+from ..target import failed, functions_of, listed, run_script, split
 from .draw import add_collapse
-from .target import failed, functions_of, listed, run_script, split
 
 if TYPE_CHECKING:
     from autograd.capturing import Run

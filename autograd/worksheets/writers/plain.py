@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from autograd.errors import counted
-from autograd.formula.scalar_tables import Table
+from autograd.formula.scalars.tables import Table
 from autograd.formula.text import visible
 
-from .parts import Part, Step, as_slope
-from .sheet import Worksheet
+from ..parts import Part, Step, as_slope
+from ..sheet import Worksheet
 
 LINE = "______"
 

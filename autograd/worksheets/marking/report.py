@@ -8,8 +8,8 @@ from typing import Any
 from autograd.formula.text import visible, xml
 from autograd.version import __version__
 
-from .marking import FOLLOWS, MISSING, RIGHT, WRONG, Marks
-from .parts import as_slope
+from ..parts import as_slope
+from .grading import FOLLOWS, MISSING, RIGHT, WRONG, Marks
 
 MARKS = {RIGHT: "✓", FOLLOWS: "↳", WRONG: "✗", MISSING: "·"}
 

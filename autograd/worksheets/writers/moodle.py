@@ -9,9 +9,9 @@ from decimal import Decimal
 
 from autograd.formula.text import xml
 
-from .parts import Blank, Step
+from ..parts import Blank, Step
+from ..sheet import Worksheet
 from .plain import blank_rows, given_rows, how
-from .sheet import Worksheet
 
 LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
 

@@ -14,16 +14,16 @@ import numpy as np
 
 from autograd.drawing.paint import theme
 from autograd.errors import DataError
-from autograd.formula.scalar_program import BACKWARD
-from autograd.formula.scalar_tables import Table
+from autograd.formula.scalars.program import BACKWARD
+from autograd.formula.scalars.tables import Table
 from autograd.formula.text import visible, xml
 from autograd.saving.browser import pdf_of
 from autograd.saving.pages import asset, embedded
 
+from ..parts import Part, Step, as_slope
+from ..sheet import Worksheet
 from .page_data import marking_data
-from .parts import Part, Step, as_slope
 from .plain import about, blank_rows, given_rows, how
-from .sheet import Worksheet
 
 _file = functools.partial(asset, "autograd.worksheets")
 HALF_WIDTH, BLANK_WIDTH, LETTER_WIDTH = 74, 20.5, 2  # mm, on A4 and Letter: half of it without the step's number

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.errors import counted
 
-from . import CommandError, Subparsers, explained
+from .. import CommandError, Subparsers, explained
+from ..target import root_of
 from .draw import add_collapse
-from .target import root_of
 
 if TYPE_CHECKING:
     from autograd.stepping import Stepper

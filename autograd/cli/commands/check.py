@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from autograd.errors import counted, printable
 from autograd.saving.files import check_folder, write_whole
 
-from . import CommandError, Subparsers, whole
-from .target import failed, functions_of, listed, run_script, split
+from .. import CommandError, Subparsers, whole
+from ..target import failed, functions_of, listed, run_script, split
 
 if TYPE_CHECKING:
     from autograd.op import Op
@@ -262,7 +262,7 @@ def tasks_of_layers() -> list[Task]:
     recipes = layer_recipes()
     unknown = [layer.__name__ for layer in layers if layer.__name__ not in recipes]
     if unknown:
-        raise CommandError(f"no recipe says how to make {', '.join(unknown)}: add one in autograd/cli/check.py")
+        raise CommandError(f"no recipe says how to make {', '.join(unknown)}: add one in cli/commands/check.py")
     return [Task(layer.__name__, partial(_on_its_input, *recipes[layer.__name__])) for layer in layers]
 
 

@@ -47,11 +47,11 @@ from autograd.expr import UNKNOWN, Expr
 from autograd.expr.rules import rule_as_text
 from autograd.op import OPS, Op, apply
 
-from .lines import Derivation
-from .names import Names
-from .scalar_tables import Program, Table
-from .scalars import Entries, Opener, object_array, plain_number
-from .walk import Walk
+from ..lines import Derivation
+from ..names import Names
+from ..walk import Walk
+from .formulas import Entries, Opener, object_array, plain_number
+from .tables import Program, Table
 
 FORWARD, BACKWARD = "forward", "backward"
 LONGEST_HIDDEN = 24  # characters of the expression that stands for a transpose or an index without a name

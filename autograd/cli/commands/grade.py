@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from autograd.errors import HandgradError, counted, printable
 from autograd.saving.files import save_by_ending
 
-from . import CommandError, Subparsers, explained, whole
+from .. import CommandError, Subparsers, explained, whole
 
 if TYPE_CHECKING:
     from autograd.worksheets import Marks, Worksheet
-    from autograd.worksheets.answers import Answers
+    from autograd.worksheets.marking.answers import Answers
 
 KINDS = (".csv", ".tsv", ".json", ".xlsx")
 PAGES = (".html", ".htm")  # a sheet saved with its answers: it cannot be marked, and must not be passed over either
@@ -45,7 +45,7 @@ def register(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from autograd.worksheets.answers import read
+    from autograd.worksheets.marking.answers import read
 
     if not arguments.of and asked_by(arguments):
         raise CommandError("--only, --forward-only and --backward-only go with --of, which says what the sheet is of")
@@ -98,7 +98,7 @@ def sheet_for(
 ) -> Worksheet:
     """The sheet that a file is marked on: its own; or, with --of, what the command line says was asked. Then the file
     must belong to a sheet of the same numbers, and answers that it was not asked for are missing."""
-    from autograd.worksheets.answers import AnswersError
+    from autograd.worksheets.marking.answers import AnswersError
 
     labels = answers.labels
     source = arguments.of or labels.get("source", "")
@@ -172,7 +172,7 @@ def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> 
     if output is None:
         print(printable("\n".join([*failed, text])))
         return
-    from autograd.worksheets.plain import csv_rows
+    from autograd.worksheets.writers.plain import csv_rows
 
     contents: dict[str, Callable[[], str | bytes]] = {
         ".csv": lambda: csv_rows(class_rows(marks)).encode("utf-8-sig"),
@@ -184,7 +184,7 @@ def report_class(marks: list[Marks], failed: list[str], output: Path | None) -> 
 
 
 def class_rows(marks: list[Marks]) -> list[tuple[str, ...]]:
-    from autograd.worksheets.marking import MISSING
+    from autograd.worksheets.marking.grading import MISSING
 
     rows: list[tuple[str, ...]] = [("who", "score", "step", "first wrong", "slip", "empty", "asked")]
     for each in marks:

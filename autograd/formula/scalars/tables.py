@@ -12,9 +12,9 @@ import numpy as np
 from autograd.engine import Value
 from autograd.expr import Expr
 
-from .lines import Derivation
-from .scalars import entry_name, object_array
-from .writers.python import python_text
+from ..lines import Derivation
+from ..writers.python import python_text
+from .formulas import entry_name, object_array
 
 
 @dataclass

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from autograd.errors import HandgradError
 
-from . import CommandError, Subparsers
-from .target import check_examples
+from .. import CommandError, Subparsers
+from ..target import check_examples
 
 if TYPE_CHECKING:
     from examples import Example

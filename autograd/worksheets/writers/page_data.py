@@ -13,9 +13,10 @@ import numpy as np
 from autograd.about import Slip
 from autograd.expr import Expr
 
-from . import answers, intervals, marking, slips
-from .parts import Blank, exact_text
-from .sheet import Worksheet
+from ..marking import answers, intervals, slips
+from ..marking import grading as marking
+from ..parts import Blank, exact_text
+from ..sheet import Worksheet
 
 
 def marking_data(sheet: Worksheet) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import CommandError, Subparsers
+from .. import CommandError, Subparsers
 
 if TYPE_CHECKING:
     from autograd.engine import Value
