@@ -95,7 +95,7 @@ step(L, title="Softmax, then −log P[0]")
 # op.
 
 # %%
-scores.zero_grad()  # backward() adds to what is there, if you run this cell again
+scores.zero_grad()  # backward() adds to what is there: every run of this cell begins at 0
 L.backward()
 print("P − onehot:", (P.data - np.array([1.0, 0.0, 0.0])).round(4), "  s.grad:", scores.grad.round(4))
 logits = Value(s, name="logits")

@@ -68,7 +68,7 @@ Y.name = "Y"
 L = (Y * np.array([[1.0, 0.0, -1.0, 0.5], [0.0, 1.0, 0.5, -1.0]])).sum()
 L.name = "L"
 for W in (WQ, WK, WV, WO):
-    W.zero_grad()  # backward() adds to what is there, if you run this cell again
+    W.zero_grad()  # backward() adds to what is there: every run of this cell begins at 0
 L.backward()
 draw(L)
 

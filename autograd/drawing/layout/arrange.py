@@ -80,7 +80,7 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
     clustered = [frame for frame in scene.frames if frame.copies > 1]
     tried = []
     for _ in range(CLUSTER_TRIES):
-        solved = _solve(replace(problem, clusters=[frame.members for frame in clustered]), engine)
+        solved = _solve(replace(problem, clusters=[(frame.members, _name_room(frame)) for frame in clustered]), engine)
         borders = _borders(scene.frames, solved.boxes)
         crowded = [frame for frame in scene.frames if _is_crowded(frame, scene.frames, borders, solved.boxes)]
         tried.append((len(crowded), solved.width * solved.height, solved, borders, crowded))
@@ -94,6 +94,11 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
     hidden = {_sort_of_module(frame) for frame in crowded if frame.copies == 1}
     shown = {frame.key for frame in scene.frames if _sort_of_module(frame) not in hidden}
     return solved, {key: border for key, border in borders.items() if key in shown}
+
+
+def _name_room(frame: Frame) -> Size:
+    """The room that a frame's name takes below its cards."""
+    return Size(sans_width(frame.shown_label, FRAME_TEXT), FRAME_BOTTOM - FRAME_PAD)
 
 
 def _sort_of_module(frame: Frame) -> tuple[str, int]:

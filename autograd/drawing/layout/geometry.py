@@ -114,13 +114,14 @@ class Arc:
 
 @dataclass(frozen=True)
 class Problem:
-    """What an engine is asked: fixed-size boxes and arcs, in order of computation."""
+    """What an engine is asked: fixed-size boxes and arcs, in order of computation. `clusters` are cards that stand
+    together, and the room for the name below them."""
 
     sizes: Mapping[str, Size]
     arcs: Sequence[Arc]
     direction: str = "TB"
     ranks: Sequence[Sequence[str]] = ()
-    clusters: Sequence[Sequence[str]] = ()
+    clusters: Sequence[tuple[Sequence[str], Size]] = ()
     ordered: bool = True
 
 

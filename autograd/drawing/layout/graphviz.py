@@ -14,6 +14,7 @@ from typing import Any
 import graphviz
 
 from .geometry import ARROW, Box, Curve, Placement, Point, Problem
+from .measure import Size
 
 INCH = 72.0  # Graphviz's point, which is our pixel
 NODE_SEPARATION, RANK_SEPARATION = 0.28, 0.46  # inches
@@ -65,8 +66,8 @@ def layout_dot(problem: Problem) -> str:
 class _Cluster:
     """A frame with the frames inside it, and the rows of cards that stand in it and in none of those."""
 
-    def __init__(self, members: set[str]) -> None:
-        self.members = members
+    def __init__(self, members: set[str], name: Size | None = None) -> None:
+        self.members, self.name = members, name
         self.children: list[_Cluster] = []
         self.rows: list[Sequence[str]] = []
 
@@ -78,8 +79,8 @@ class _Cluster:
 def _add_clusters(graph: graphviz.Digraph, problem: Problem) -> None:
     """Nested clusters, each frame inside the smallest that contains it; and each row where all its cards are."""
     whole = _Cluster(set(problem.sizes))
-    for members in sorted(problem.clusters, key=len, reverse=True):
-        whole.innermost(set(members)).children.append(_Cluster(set(members)))
+    for members, name in sorted(problem.clusters, key=lambda cluster: len(cluster[0]), reverse=True):
+        whole.innermost(set(members)).children.append(_Cluster(set(members), name))
     for row in problem.ranks:
         home = whole.innermost(set(row))
         if not any(set(row) & child.members for child in home.children):  # no aligning across clusters
@@ -93,7 +94,8 @@ def _write_cluster(graph: graphviz.Digraph, cluster: _Cluster, path: str) -> Non
             for key in row:
                 rank.node(key)
     for index, child in enumerate(cluster.children):
-        with graph.subgraph(name=f"cluster_{path}_{index}", graph_attr={"margin": "14"}) as inner:
+        room = {"label": _empty_label(child.name.width, child.name.height), "labelloc": "b"} if child.name else {}
+        with graph.subgraph(name=f"cluster_{path}_{index}", graph_attr={"margin": "14", **room}) as inner:
             for key in sorted(child.members):
                 inner.node(key)
             _write_cluster(inner, child, f"{path}_{index}")
