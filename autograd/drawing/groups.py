@@ -338,6 +338,7 @@ def class_name(names: Sequence[str], times: int = 1) -> str:
         elif before.endswith("#"):  # the numbers that tell equal names apart
             first[at - 1], text = before[:-1], SUBSCRIPTS.get(text, f"[{text}]")
         elif not before.endswith("["):
+            first[at - 1] = before.rstrip("_") or before
             text = f"[{text}]" if is_range else SUBSCRIPTS.get(text, text)
         first[at] = text
     return "".join(first)

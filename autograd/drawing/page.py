@@ -173,8 +173,12 @@ def _data(drawing: Drawing) -> dict[str, Any]:
 
 def _prefix(outline: Outline | None, key: str) -> str:
     """What the names in a module begin with. On its cards it is left out: the frame round them says it."""
-    home = outline and (outline.parent_of.get(key) or outline.home_of.get(key))
-    return f"{outline.cards[home].name}." if outline and home else ""
+    if outline is None:
+        return ""
+    home = outline.parent_of.get(key) or outline.home_of.get(key, "")
+    while home.startswith("r"):  # what repeats in a module
+        home = outline.parent_of.get(home, "")
+    return f"{outline.cards[home].name}." if home else ""
 
 
 def _card(card: Card, rule: str, prefix: str) -> dict[str, Any]:

@@ -175,7 +175,7 @@ class Reader:
         for index, run in enumerate(structure.every_repeat()):
             if _section(run) is None:
                 name = self._run_name(run)
-                pieces = [self.folded.group(f"r{index}p{number}", row, f"{name}[{number}]")
+                pieces = [self.folded.group(f"r{index}p{number}", row, f"{name.rstrip('ᵢ')}[{number}]")
                           for number, row in enumerate(run.rows)]  # fmt: skip
                 whole = self.folded.group(f"r{index}", [node for row in run.rows for node in row], name)
                 found += [replace(whole, copies=pieces), *pieces]
@@ -347,8 +347,11 @@ class Reader:
         """What a piece is: the call it is made of, or the last result in it that has a name."""
         if _section(run) is not None:
             return class_name([one.scope.path for (one,) in run.pieces])
-        named = [node for node in run.rows[0] if any(map(self._own_names.own_name, self.folded.members(node)))]
-        return self.names.own_name(named[-1]) if named else "step" if self._is_in_a_row(run) else "each"
+        own = self._own_names.own_name
+        named = [place for place, node in enumerate(run.rows[0]) if any(map(own, self.folded.members(node)))]
+        if not named:
+            return "step" if self._is_in_a_row(run) else "each"
+        return class_name([name for row in run.rows if (name := self.names.own_name(row[named[-1]]))])
 
     def _order_of(self, run: Repeat) -> str:
         """How its pieces follow one another."""

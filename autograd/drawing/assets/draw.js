@@ -248,20 +248,27 @@
     const across = !focus && data.direction === "LR", first = layers(graph, cards, across);
     if (fits(first)) return first;
     const down = across ? layers(graph, cards, false) : first;
-    if (fits(down) || room().width >= NARROW) return narrowest([first, down]);
-    return narrowest([down, layers(graph, cards, false, true)]);
+    if (fits(down)) return down;
+    const stairs = layers(graph, cards, false, "stairs");
+    if (fits(stairs) || room().width >= NARROW) return narrowest([first, down, stairs]);
+    return narrowest([stairs, layers(graph, cards, false, "column")]);
   }
   let isFirst = true;                                 // the reader opened and closed nothing yet
   function refresh(target) {
     isFirst = false;
     panel.hidden = true;
-    if (data.folded && !focus && closed.size === atFirst.length && atFirst.every(key => closed.has(key))) paintFolded();
+    if (!focus && closed.size === atFirst.length && atFirst.every(key => closed.has(key)) && foldedFits()) paintFolded();
     else paint(arranged(visibleGraph()));
     find(false);
     readable(true);
     showPath();
     const node = target && world.querySelector(`[data-key="${CSS.escape(target)}"],[data-close="${CSS.escape(target)}"]`);
     if (node) node.focus({ preventScroll: true });
+  }
+  // The picture with what repeats folded, if a window this wide can show it; else its modules, closed.
+  function foldedFits() {
+    if (data.folded) cards = data.folded.cards;
+    return Boolean(data.folded) && fits(data.folded);
   }
   function paintFolded() {
     cards = data.folded.cards;
@@ -514,7 +521,8 @@
     closed.clear();
     atFirst.forEach(key => closed.add(key));
     showPath();
-    if (data.folded) { paintFolded(); readable(); return; }
+    if (foldedFits()) { paintFolded(); readable(); return; }
+    if (data.folded) inside("").forEach(key => closed.add(key));
     if (data.placed) paint(data.placed);
     if (!data.placed || !fits(data.placed)) {
       const screens = size.width * size.height * READABLE ** 2 / (room().width * room().height);

@@ -1,14 +1,15 @@
 "use strict";
 // Where cards and edges go, as layout/layered.py does it: ranks, then an order in each rank, then places.
-// `layers(graph, cards, across, column)`: `graph` has `order` (keys, oldest first) and `edges`; `cards` give each key its
-// width and height. `across` runs left to right, `column` gives each card a rank of its own, for narrow screens.
+// `layers(graph, cards, across, narrow)`: `graph` has `order` (keys, oldest first) and `edges`; `cards` give each key its
+// width and height. `across` runs left to right. `narrow` is "stairs", where every other leaf of a card stands a rank
+// higher, or "column", where each card has a rank of its own.
 const layers = (() => {
   const RANK_GAP = 44, CARD_GAP = 22, WAY = 14, TIP = 9, SWEEPS = 6, LABEL_HEIGHT = 16, LABEL_END = 18;
   const SHARES = [.5, .4, .6, .3, .7, .2, .8];         // of a bend: where its label may stand
   const labelWidth = words => words.length * 7 + 6;
   const mean = (spots, of) => spots.reduce((sum, spot) => sum + of(spot), 0) / spots.length;
 
-  function layers(graph, cards, across, column) {
+  function layers(graph, cards, across, narrow) {
     const spots = new Map(graph.order.map(key => [key, {
       breadth: across ? cards[key].h : cards[key].w, depth: across ? cards[key].w : cards[key].h, rank: 0, centre: 0,
       above: [], below: [], gap: CARD_GAP,
@@ -16,15 +17,15 @@ const layers = (() => {
     const incoming = new Map(graph.order.map(key => [key, []]));
     const outgoing = new Map(graph.order.map(key => [key, []]));
     for (const edge of graph.edges) { incoming.get(edge.head).push(edge); outgoing.get(edge.tail).push(edge); }
-    giveRanks(graph, spots, incoming, outgoing, column);
+    giveRanks(graph, spots, incoming, outgoing, narrow);
     const ranks = withWays(graph, spots, across);
-    if (column) lanes(graph, spots);
+    if (narrow === "column") lanes(graph, spots);
     else { order(ranks); moveToNeighbours(ranks); }
     return placed(graph, spots, ranks, incoming, across);
   }
 
   // The longest path from the leaves; then every leaf moves next to its first use.
-  function giveRanks(graph, spots, incoming, outgoing, column) {
+  function giveRanks(graph, spots, incoming, outgoing, narrow) {
     const waiting = new Map(graph.order.map(key => [key, incoming.get(key).length]));
     const ready = graph.order.filter(key => !waiting.get(key));
     for (let i = 0; i < ready.length; i++)
@@ -37,7 +38,10 @@ const layers = (() => {
     for (const key of ready)
       if (!incoming.get(key).length && outgoing.get(key).length)
         spots.get(key).rank = Math.min(...outgoing.get(key).map(edge => spots.get(edge.head).rank - 1));
-    if (column) [...spots.values()].sort((a, b) => a.rank - b.rank).forEach((spot, i) => { spot.rank = i; });
+    const ownLeaves = edges => edges.map(edge => edge.tail).filter(key => !incoming.get(key).length && outgoing.get(key).length === 1);
+    if (narrow === "stairs") for (const edges of incoming.values())
+      ownLeaves(edges).forEach((key, i) => { spots.get(key).rank -= i % 2; });
+    if (narrow === "column") [...spots.values()].sort((a, b) => a.rank - b.rank).forEach((spot, i) => { spot.rank = i; });
     const lowest = Math.min(0, ...[...spots.values()].map(spot => spot.rank));
     for (const spot of spots.values()) spot.rank -= lowest;
   }

@@ -567,12 +567,12 @@ def chain(length):
 
 @pytest.mark.slow
 def test_a_picture_wider_than_a_page_runs_top_to_bottom_if_that_is_narrower():
-    short, long = draw(chain(5)), draw(chain(20))
+    short, long = draw(chain(5), fit=None), draw(chain(20), fit=None)
     assert short.scene.direction == "LR" and short.placement.width < 1240
     assert long.scene.direction == "TB" and long.placement.width < 300
-    broad = draw(nn.MLP(2, [4, 4, 1], rng=0)([1.0, -2.0]))
+    broad = draw(nn.MLP(2, [4, 4, 1], rng=0)([1.0, -2.0]), fit=None)
     assert broad.placement.width > 1240 and broad.scene.direction == "LR"  # 24 weights would stand side by side
-    assert draw(chain(20), direction="LR").scene.direction == "LR"
+    assert draw(chain(20), direction="LR", fit=None).scene.direction == "LR"
 
 
 def test_q_k_and_v_share_a_row_and_the_scope_a_frame():

@@ -283,7 +283,8 @@ def test_a_fold_has_no_piece_s_own_number_in_its_names(drawn):
     for name in ("gpt_of_4_blocks", "residual_blocks"):
         assert not any("blocks.0" in card.name + card.expression for card in drawn(name).scene.cards)
         assert any("blocks." in card.expression for card in drawn(name).scene.cards)  # the last
-    assert class_name(["weight#1", "weight#2"]) == "weightᵢ" and class_name(["0.fc.b", "1.fc.b"]) == "[i].fc.b"
+    assert class_name(["weight#1", "weight#2"]) == "weightᵢ" and class_name(["out_1", "out_2"]) == "outᵢ"
+    assert class_name(["0.fc.b", "1.fc.b"]) == "[i].fc.b"
 
 
 def test_two_values_that_a_recurrence_starts_from_stay_two():
