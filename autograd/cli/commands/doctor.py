@@ -18,7 +18,7 @@ from autograd.version import __version__
 from .. import Subparsers
 
 State = Literal["ok", "missing", "broken"]
-HOME = Path(__file__).resolve().parents[2]  # the folder that holds autograd/ and nn/
+HOME = Path(__file__).resolve().parents[3]  # the folder that holds autograd/ and nn/
 OLDEST_PYTHON = (3, 11)
 OLDEST_NUMPY = 2
 REINSTALL = "pip install --force-reinstall --no-deps handgrad"
