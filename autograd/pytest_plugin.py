@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--gradcheck-seed",
         default="0",
         metavar="N",
-        help="seed of gradient checks: a whole number, or random (default: 0)",
+        help="seed of gradient checks: an integer, or random (default: 0)",
     )
 
 
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if said == "random":
         config.option.gradcheck_seed = str(secrets.randbelow(2**31))
     elif not said.isdecimal():
-        raise pytest.UsageError(f"--gradcheck-seed is a whole number or the word random; got {said!r}")
+        raise pytest.UsageError(f"--gradcheck-seed is an integer or the word random; got {said!r}")
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:

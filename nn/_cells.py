@@ -162,7 +162,7 @@ class PackedCell(Cell):
 
 
 def _room(slot: str, shape: tuple[int, ...], dtype: Any, parameters: int | None = None) -> tuple[Any, Any]:
-    """The shape and dtype of a slot's array: that of the parameters; "steps" is one whole number a parameter."""
+    """The shape and dtype of a slot's array: that of the parameters; "steps" is one integer a parameter."""
     if slot != "steps":
         return shape, dtype
     return () if parameters is None else (parameters,), np.int64

@@ -127,7 +127,7 @@ class WholeStep(CompiledStep):
     def gradients(self, batches: list[Any]) -> float:
         """The same, with the moved parameters as well, which nobody sees before `move`."""
         cells = self.optimizer.cells()
-        states = [(cell.remembered, cell.step() + 0.0) for cell in cells]  # a whole number would be fixed
+        states = [(cell.remembered, cell.step() + 0.0) for cell in cells]  # an integer would be fixed
         rate, settings = float(self.optimizer.rate), repr(self.optimizer.settings())
         results = self.program(self.model, settings, rate, states, *parts_of(batches[0]))
         value, self.square, self.factor, slopes, self.moved = results

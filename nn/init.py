@@ -1,6 +1,6 @@
 """How parameters start: explicit, seeded, the same bits on every run.
 
-`rng` is a NumPy Generator, a whole number (a seed), or None: numbers that differ from run to run, unless `nn.seed(0)`
+`rng` is a NumPy Generator, an integer (a seed), or None: numbers that differ from run to run, unless `nn.seed(0)`
 was called.
 """
 
@@ -39,7 +39,7 @@ def generator(rng: Any = None) -> np.random.Generator:
         return _source.spawn(1)[0]
     if isinstance(rng, np.random.Generator | int | np.integer):
         return np.random.default_rng(rng)
-    raise TypeError(f"rng is a seed (a whole number), a numpy.random.Generator, or None; got {rng!r:.60}")
+    raise TypeError(f"rng is a seed (an integer), a numpy.random.Generator, or None; got {rng!r:.60}")
 
 
 def normal(rng: Any, shape: tuple[int, ...], std: float = 1.0, dtype: Any = np.float64) -> np.ndarray:

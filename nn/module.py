@@ -326,18 +326,18 @@ def as_input(x: Any, dtype: Any) -> Any:
 
 
 def whole_size(who: str, name: str, size: Any) -> int:
-    """A layer's width, which is a whole number from 0 up."""
+    """A layer's width, which is an integer from 0 up."""
     return whole_number(f"{who}: {name}", size, 0, too_low=ShapeError)
 
 
 def whole_number(
     what: str, number: Any, least: int, otherwise: str = "", too_low: type[HandgradError] = DataError
 ) -> int:
-    """A whole number from `least` up; a message says also what it may be `otherwise`."""
+    """An integer from `least` up; a message says also what it may be `otherwise`."""
     is_whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
     if not is_whole or number < least:
         came = f"{number!r:.60} ({type(number).__name__})"
-        raise (too_low if is_whole else DataError)(f"{what} is a whole number from {least} up{otherwise}; got {came}")
+        raise (too_low if is_whole else DataError)(f"{what} is an integer from {least} up{otherwise}; got {came}")
     return int(number)
 
 

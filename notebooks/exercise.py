@@ -15,7 +15,7 @@ import numpy as np
 from backward_lines import Line
 
 TOLERANCE = 0.005  # of each entry: three digits by hand are enough
-COUNTED = 0.01  # whole numbers must be met more closely: 344 is not 345
+COUNTED = 0.01  # integers must be met more closely: 344 is not 345
 FOR_PAGES = "application/vnd.handgrad.exercise"  # what a page without Python judges by; others show the sentence
 
 asked: list[Check] = []  # every exercise of the lesson so far

@@ -132,7 +132,7 @@ def test_a_seed_that_is_none(file, capsys, seed):
     with pytest.raises(SystemExit) as stop:
         main(["check", file(FILE), f"--seed={seed}"])
     assert stop.value.code == 2
-    assert f"expected a whole number from 0 on; got '{seed}'" in capsys.readouterr().err
+    assert f"expected an integer from 0 on; got '{seed}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

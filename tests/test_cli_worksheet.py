@@ -111,7 +111,7 @@ def test_a_class_gets_one_sheet_each_and_is_marked_together(tmp_path, monkeypatc
 def test_a_series_of_variants_is_two_numbers(series, capsys):
     with pytest.raises(SystemExit):
         run("worksheet", "example3", f"--variant={series}")
-    assert f"expected a whole number from 0 on, or several, 1-40; got '{series}'" in capsys.readouterr().err
+    assert f"expected an integer from 0 on, or several, 1-40; got '{series}'" in capsys.readouterr().err
 
 
 def test_a_saved_page_among_the_answers_of_a_class_is_named(tmp_path, capsys):

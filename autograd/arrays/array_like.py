@@ -110,11 +110,11 @@ class ArrayLike:
         return number
 
     def __index__(self) -> int:
-        """A whole number where Python wants one: `names[v.argmax()]`, `range(n)`."""
+        """An integer where Python wants one: `names[v.argmax()]`, `range(n)`."""
         number = self._only("an index")
         if not isinstance(number, bool) and number == int(number):
             return int(number)
-        raise TypeError(f"an index is a whole number; {self._called()} holds {number}. Write int(v)")
+        raise TypeError(f"an index is an integer; {self._called()} holds {number}. Write int(v)")
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other

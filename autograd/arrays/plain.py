@@ -43,7 +43,7 @@ def as_data(data: Any) -> Any:
 def as_operand(x: Any) -> Any:
     """A plain operand beside a Value: a real number or array of them.
 
-    NumPy's float64 and whole numbers become Python's, so that `v * np.sqrt(2)` leaves a float32 v in float32.
+    NumPy's float64 and integers become Python's, so that `v * np.sqrt(2)` leaves a float32 v in float32.
     """
     if x.__class__ is not ndarray and isinstance(x, ndarray):
         check_array_class(x)

@@ -19,7 +19,7 @@ def function_of(run: Run) -> Callable[[Nest, Nest], Any]:
     """The run as a function of its parameters and its inputs, each a dict by name.
 
     It gives the loss where there is one, else the results. The steps are those that were recorded: masks that were
-    drawn, branches that were taken and whole numbers stay as they were; a name that is left out keeps its number.
+    drawn, branches that were taken and integers stay as they were; a name that is left out keeps its number.
     """
     roots = list(dict.fromkeys(value for value, _ in run.roots))
     scalars = [v for v in roots if v.size == 1]

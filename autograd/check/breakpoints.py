@@ -1,6 +1,6 @@
 """Breakpoints: which recorded numbers stand where a function bends or jumps, and the same run with its choices kept.
 
-    relu at 0, abs at 0, max of two equal numbers, floor of a whole number: there, and nowhere else, is a kink possible.
+    relu at 0, abs at 0, max of two equal numbers, floor of an integer: there, and nowhere else, is a kink possible.
 
 `frozen` replaces each op that chooses (relu, max, where …) by the branch that it took. Differences of that are smooth
 as far as the step reaches, and equal those of the function for steps that cross no breakpoint.

@@ -66,12 +66,12 @@ def deliver(page: str, output: Path | None) -> None:
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """The type of an option that takes a whole number."""
+    """The type of an option that takes an integer."""
 
     def read(text: str) -> int:
         if not text.lstrip("-").isdecimal() or not least <= int(text) <= (int(text) if most is None else most):
             end = f"from {least} to {most}" if most is not None else f"from {least} on"
-            raise argparse.ArgumentTypeError(f"expected a whole number {end}; got {text!r}")
+            raise argparse.ArgumentTypeError(f"expected an integer {end}; got {text!r}")
         return int(text)
 
     return read

@@ -134,9 +134,9 @@ class Digit:
         out = self.d.to_integral_value(rounding)
         if rounding == decimal.ROUND_HALF_EVEN:
             if EXACT.subtract(self.d, out).copy_abs() == Decimal("0.5"):
-                _tie("rint halfway between two whole numbers")
+                _tie("rint halfway between two integers")
         elif out == self.d:
-            _tie("floor, ceil or trunc of a whole number")
+            _tie("floor, ceil or trunc of an integer")
         return Digit(out)
 
     def __floor__(self) -> Digit:

@@ -51,9 +51,9 @@ class Options:
                 choices = ", ".join(map(repr, allowed[field == "detail" :]))
                 raise ValueError(f"draw: {field} is one of {choices}; got {getattr(self, field)!r}")
         if not isinstance(self.max_nodes, int) or self.max_nodes < 2:
-            raise ValueError(f"draw: max_nodes is a whole number of at least 2; got {self.max_nodes!r}")
+            raise ValueError(f"draw: max_nodes is an integer of at least 2; got {self.max_nodes!r}")
         if not isinstance(self.digits, int) or not 1 <= self.digits <= 17:
-            raise ValueError(f"draw: digits is a whole number from 1 to 17; got {self.digits!r}")
+            raise ValueError(f"draw: digits is an integer from 1 to 17; got {self.digits!r}")
 
     @property
     def beside(self) -> bool:

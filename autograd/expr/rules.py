@@ -183,7 +183,7 @@ class Simplifier:
 
 
 def _whole(e: Expr) -> int | None:
-    """The whole number that a constant is; None for anything else."""
+    """The integer that a constant is; None for anything else."""
     return int(e.value) if e.is_number and float(e.value).is_integer() else None
 
 

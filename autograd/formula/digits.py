@@ -106,7 +106,7 @@ class Digits:
     def printed(self, e: Expr) -> Any:
         """A symbol's numbers as they are printed."""
         written = self.written(e)
-        if written is None or np.asarray(e.value).dtype.kind != "f":  # whole numbers are printed as they are
+        if written is None or np.asarray(e.value).dtype.kind != "f":  # integers are printed as they are
             return e.value
         if np.shape(e.value) != np.shape(self.values[quantity(e)]):  # one entry of it
             return as_printed(e.value, written=written)

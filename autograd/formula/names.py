@@ -31,7 +31,7 @@ NESTED_MOST = 18  # characters of an unnamed operand's expression before it gets
 NESTED_LEVELS = 3  # of unnamed operands within one another
 SPELLED_MOST = 36  # characters of a rule that spells out a result without a name
 LONGEST_LABEL = 48  # characters of a rule on an edge
-LARGEST_WHOLE = 1000  # a plain whole number below this stays a number in a rule, which can then be simplified
+LARGEST_WHOLE = 1000  # a plain integer below this stays a number in a rule, which can then be simplified
 GRADIENT_WORDS = ("g", "grad", "gradient")  # for the gradient that arrives in a rule: the first that is no node's name
 WHOLE_MOST = 20  # characters of a name that is written whole inside its own module, `head.weight`
 RESULT_WORDS = ("out", "result", "output")  # for the result, if it has no name: the same
@@ -238,7 +238,7 @@ class Names:
         return tuple(text and (finished(text[0]).text, finished(text[1])) for text in texts)
 
     def _in_rule(self, x: Any, node: Value, mark: int | None) -> Any:
-        """An operand as the rule gets it; a whole number stays a number, so that the rule can be simplified."""
+        """An operand as the rule gets it; an integer stays a number, so that the rule can be simplified."""
         if x is None:
             return None
         if _is_whole(x):
@@ -341,7 +341,7 @@ class Names:
 
 
 def _is_whole(x: Any) -> bool:
-    """Is it a plain small whole number?"""
+    """Is it a plain small integer?"""
     is_number = isinstance(x, int | float | np.number) and not isinstance(x, bool)
     return is_number and 0 <= x < LARGEST_WHOLE and int(x) == x
 

@@ -28,7 +28,7 @@ def negative_axis(who, ndim, axis):
     try:
         axis = operator.index(axis)
     except TypeError:
-        raise AxisError(f"{who}: an axis is a whole number; got {axis!r}") from None
+        raise AxisError(f"{who}: an axis is an integer; got {axis!r}") from None
     if not -ndim <= axis < ndim:
         raise AxisError(f"{who}: axis {axis} is outside an array of {ndim} axes; use {-ndim} to {ndim - 1}" if ndim
                         else f"{who}: a scalar has no axis {axis}")
@@ -61,7 +61,7 @@ def as_shape(who, shape):
     try:
         return tuple(operator.index(n) for n in shape)
     except TypeError:
-        raise ShapeError(f"{who}: a shape is whole numbers; got {shape!r}") from None
+        raise ShapeError(f"{who}: a shape is integers; got {shape!r}") from None
 
 
 def full_shape(who, x, shape):
@@ -78,7 +78,7 @@ def full_shape(who, x, shape):
 
 
 def as_index(index):
-    """An index without Values and lists in it: slices, whole numbers, None, ..., and arrays of integers or booleans."""
+    """An index without Values and lists in it: slices, integers, None, ..., and arrays of integers or booleans."""
     parts = index if isinstance(index, tuple) else (index,)
     return tuple(map(_index_part, parts))
 
@@ -101,4 +101,4 @@ def _index_part(part):
     try:
         return operator.index(part)
     except TypeError:
-        raise DataError(f"an index is made of whole numbers, slices or arrays of them; got {part!r}") from None
+        raise DataError(f"an index is made of integers, slices or arrays of them; got {part!r}") from None

@@ -15,21 +15,21 @@ from .arithmetic import COMPARED, equal, not_equal
 from .elementwise import BOOL, UNARY, on_numbers, where
 
 floor = Op("floor", forward=np.floor, vjp=nothing, c="floor(x)", samples=UNARY, numpy=np.floor, batch="align",
-           doc="The largest whole number that is not above x; no gradient flows.")
+           doc="The largest integer that is not above x; no gradient flows.")
 
 ceil = Op("ceil", forward=np.ceil, vjp=nothing, c="ceil(x)", samples=UNARY, numpy=np.ceil, batch="align",
-          doc="The smallest whole number that is not below x; no gradient flows.")
+          doc="The smallest integer that is not below x; no gradient flows.")
 
 trunc = Op("trunc", forward=np.trunc, vjp=nothing, lower=lambda x: where(x < 0, ceil(x), floor(x)),
            samples=UNARY, numpy=(np.trunc, np.fix), batch="align",
            doc="x without its fraction; no gradient flows.")
 
 rint = Op("rint", forward=on_numbers(np.rint), vjp=nothing, c="rint(x)", samples=UNARY, numpy=np.rint, batch="align",
-          doc="The nearest whole number, of two the even one; no gradient flows.")
+          doc="The nearest integer, of two the even one; no gradient flows.")
 
 
 def _round_lowered(x, decimals):
-    """As NumPy does it: the comma moved, the nearest whole number, and back."""
+    """As NumPy does it: the comma moved, the nearest integer, and back."""
     scale = 10.0 ** abs(decimals)
     return rint(x) if not decimals else rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
 
@@ -42,7 +42,7 @@ round_ = Op("round", "round(x, decimals=decimals)",
 
 # --- remainders ---------------------------------------------------------------------------------------------
 
-STEPS = samples(". .", "2,3 2,3", "2,3 3", ". 2,3", low=0.6, high=2.9)  # no quotient of these is near a whole number
+STEPS = samples(". .", "2,3 2,3", "2,3 3", ". 2,3", low=0.6, high=2.9)  # no quotient of these is near an integer
 
 
 def _passed(rest, y):
@@ -65,7 +65,7 @@ def _of_numbers(operation):
 
 floor_divide = Op("floor_divide", "floor_divide(x, y)", forward=_of_numbers(operator.floordiv), vjp=nothing,
                   lower=_floor_divide_lowered, samples=STEPS, numpy=np.floor_divide, batch="align",
-                  doc="`x // y`: how often y goes into x, as a whole number; no gradient flows.")
+                  doc="`x // y`: how often y goes into x, as an integer; no gradient flows.")
 
 mod = Op("mod", "mod(x, y)", forward=_of_numbers(operator.mod),
          vjp=(lambda g, out, x, y: g,

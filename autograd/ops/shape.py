@@ -331,7 +331,7 @@ getitem = Op("getitem", "x[index]",
              samples=[Sample("2,3", settings={"index": i}) for i in PICKED], batch=_batched_getitem, view=True,
              about=About(rule="The gradient goes back to the place that was picked; everything else gets 0.",
                          small=picked),
-             doc="A part of x, `x[index]`: slices, whole numbers, masks, arrays of indices, as in NumPy.")
+             doc="A part of x, `x[index]`: slices, integers, masks, arrays of indices, as in NumPy.")
 
 scatter = Op("scatter", "scatter(x, index, shape)",
              normalize=lambda x, index, shape: ((x,), {"index": as_index(index), "shape": tuple(shape)}),

@@ -40,7 +40,7 @@ gammaln = Op("gammaln", forward=each_number(_gammaln),
                      "    log = lambda t: math.inf if t in (0, -math.inf) or t < 0 == t % 1 else math.lgamma(t)\n"
                      "    return np.vectorize(log, otypes=[np.float64])(x).astype(np.asarray(x).dtype)",
              c="lgamma(x)", samples=POSITIVE, batch="align",
-             doc="The logarithm of the gamma function's size: log((x - 1)!) for whole numbers x.")
+             doc="The logarithm of the gamma function's size: log((x - 1)!) for integers x.")
 
 
 def _digamma(x, *, order):

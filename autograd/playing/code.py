@@ -103,7 +103,7 @@ def _applied(part: Listed | Apply, inputs: list[Written]) -> Written:
 
 
 def _as_floats(inputs: list[Written]) -> list[Written]:
-    """Two plain numbers are computed as floats: 2.0 ** 70.0, and not a whole number that Python rounds later."""
+    """Two plain numbers are computed as floats: 2.0 ** 70.0, and not an integer that Python rounds later."""
     if any(x.number is None for x in inputs):
         return inputs
     return [_number(float(x.number)) for x in inputs if x.number is not None]

@@ -53,7 +53,7 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     end = part.at + len(part.symbol or part.op)
     op = OPS[part.op]
     if part.symbol and part.op != "neg" and all(isinstance(x, int | float) for x in inputs):
-        inputs = list(map(float, inputs))  # 9**9**9 must not become a whole number of 369 million digits
+        inputs = list(map(float, inputs))  # 9**9**9 must not become an integer of 369 million digits
     if op.normalize is None and not op.variadic and len(inputs) != len(op.names):
         takes = counted(len(op.names), "input")
         raise FormulaError(f"{part.op} takes {takes}, as in {op.reads}; got {len(inputs)}", part.at, end)
@@ -78,7 +78,7 @@ def _computed(op: Op, inputs: list[Any], settings: dict[str, Any]) -> Any:
 
 
 def _asked_for(settings: Any) -> int:
-    """The product of all whole numbers, which is as many entries as a shape or a number of repeats can ask for."""
+    """The product of all integers, which is as many entries as a shape or a number of repeats can ask for."""
     return math.prod(max(1, abs(number)) for number in _whole(settings))
 
 

@@ -35,7 +35,7 @@ def compile(
     """f and its gradients as one program: `g(*inputs)` gives `(value, grads)`, one gradient an input.
 
     Inputs are numbers, arrays, modules, and lists, tuples and dicts of them; `grads` is a tuple that mirrors them.
-    Whole numbers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new
+    Integers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new
     shapes traces f; later ones run the program. Python ints, bools and texts are fixed: another is traced anew.
 
     backend    "numpy" (the default), or another of `backends.BACKENDS`; an array module such as jax.numpy works too

@@ -1,7 +1,7 @@
 """A function's forward pass as an ONNX file, which other engines run.
 
 The program of the function is made of core ops; nearly each is one node of ONNX. Parameters of modules, and all that
-the function reaches from outside, are written into the file; the other arguments are its inputs, whole numbers too.
+the function reaches from outside, are written into the file; the other arguments are its inputs, integers too.
 Shapes are those of the call.
 """
 
@@ -348,7 +348,7 @@ def _places(index: Any, shape: tuple[int, ...]) -> Any:
 
 
 def _slices(index: tuple[Any, ...], shape: tuple[int, ...]) -> list[tuple[int, int, int, int]] | None:
-    """(start, stop, step, axis) for each axis that an index of slices and whole numbers cuts; None for arrays."""
+    """(start, stop, step, axis) for each axis that an index of slices and integers cuts; None for arrays."""
     parts = [part for part in index if part is not None]
     if any(isinstance(part, (np.ndarray, bool)) for part in parts):
         return None

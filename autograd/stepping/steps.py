@@ -194,7 +194,7 @@ class Contribution:
         if number is None or np.ndim(number):
             raise IndexError(
                 f"entry{index}: the contribution to {self.step.words.name(self.twin)} has shape {value.shape}; "
-                f"give {value.ndim} whole numbers within it"
+                f"give {value.ndim} integers within it"
             )
         place = tuple(i % n for i, n in zip(index, value.shape))
         if self.line is None:

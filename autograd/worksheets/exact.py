@@ -64,7 +64,7 @@ def as_decimal(x: Fraction) -> Decimal:
 
 
 def as_text(x: Fraction) -> str:
-    """1/3; "" for a whole number or one that ends as a decimal."""
+    """1/3; "" for an integer or one that ends as a decimal."""
     rest = x.denominator
     for prime in (2, 5):
         while rest % prime == 0:

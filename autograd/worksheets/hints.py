@@ -158,7 +158,7 @@ class Hints:
         return clipped(visible(self.words.names.written(whole, "")), 90)
 
     def _whole_number(self, e: Expr) -> Expr | None:
-        """A gradient that is a whole number whatever the inputs are: the root's own, 1, or the −1 of −x."""
+        """A gradient that is an integer whatever the inputs are: the root's own, 1, or the −1 of −x."""
         if not e.is_gradient or np.ndim(e.value) or e.node in self._asked_slopes:
             return None
         (entry,) = self.program.gradients[e.node].flat

@@ -531,9 +531,9 @@ def worksheet(
     if blanks not in (ENTRIES, MATRICES):
         raise DataError(f'worksheet: blanks is "entries" or "matrices"; got {blanks!r}')
     if decimals is not None and (isinstance(decimals, bool) or not isinstance(decimals, int) or decimals < 0):
-        raise DataError(f"worksheet: decimals is a whole number, 0 or more, or None; got {decimals!r}")
+        raise DataError(f"worksheet: decimals is an integer, 0 or more, or None; got {decimals!r}")
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 12:
-        raise DataError(f"worksheet: digits is a whole number from 1 to 12; got {digits!r}")
+        raise DataError(f"worksheet: digits is an integer from 1 to 12; got {digits!r}")
     if isinstance(eta, bool) or not isinstance(eta, int | float) or not math.isfinite(eta):
         raise DataError(f"worksheet: eta, the learning rate, is a finite number; got {eta!r}")
     if plan is None and (results := len(reach(root))) > MOST:

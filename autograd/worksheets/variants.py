@@ -1,6 +1,6 @@
 """Variants: the same sheet with other numbers, one for each student, alike in difficulty.
 
-A bounded search over short decimals (small whole numbers, where the graph began with those), scored for short
+A bounded search over short decimals (small integers, where the graph began with those), scored for short
 intermediate numbers and for telling slips apart: symmetric numbers hide a missing transpose, zeros and ones hide most.
 """
 

@@ -16,13 +16,13 @@ Array = Any  # a Value, or whatever NumPy makes an array of
 
 
 def as_ids(who: str, ids: Any, n: int) -> np.ndarray:
-    """Whole numbers from 0 to n - 1, as an integer array."""
+    """Integers from 0 to n - 1, as an integer array."""
     given = as_array(ids)
     ids = np.asarray(given._data if is_whole(given) else plain_data(given, "np.asarray(v)"))
     if (ids.dtype.kind == "f" and ids.size and np.array_equal(ids, np.floor(ids))) or not ids.size:
         ids = ids.astype(np.intp)
     if ids.dtype.kind not in "iu":
-        raise DataError(f"{who}: ids are whole numbers from 0 to {n - 1}; got {ids.dtype}: {ids!r:.60}")
+        raise DataError(f"{who}: ids are integers from 0 to {n - 1}; got {ids.dtype}: {ids!r:.60}")
     if ids.size and (ids.min() < 0 or ids.max() >= n):
         wrong = ids[(ids < 0) | (ids >= n)].flat[0]
         raise AxisError(f"{who}: ids run from 0 to {n - 1}; got {wrong}")

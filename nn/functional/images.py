@@ -21,10 +21,10 @@ Sizes = int | tuple[int, ...]
 
 
 def each(who: str, name: str, value: Any, axes: int) -> tuple[int, ...]:
-    """A setting as one whole number for each axis of places."""
+    """A setting as one integer for each axis of places."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,) * axes
     if len(values) != axes or not all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in values):
-        raise ShapeError(f"{who}: {name} is a whole number, or one for each of {axes} axes; got {value!r}")
+        raise ShapeError(f"{who}: {name} is an integer, or one for each of {axes} axes; got {value!r}")
     return tuple(int(n) for n in values)
 
 
@@ -62,7 +62,7 @@ def by_name(
 ) -> list[tuple[int, int]]:
     """The border that "valid" or "same" means: none, or as much as keeps the places, one more at the end if odd."""
     if padding not in ("valid", "same"):
-        raise ValueError(f'{who}: padding is a whole number, one an axis, "same" or "valid"; got {padding!r}')
+        raise ValueError(f'{who}: padding is an integer, one an axis, "same" or "valid"; got {padding!r}')
     if padding == "same" and set(stride) != {1}:
         raise ValueError(f'{who}: padding="same" keeps the places, which stride {stride} does not; use stride=1')
     wide = [d * (k - 1) if padding == "same" else 0 for k, d in zip(window, dilation, strict=True)]

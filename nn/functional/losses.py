@@ -23,7 +23,7 @@ def cross_entropy(
 ) -> Array:  # fmt: skip
     """The surprise at the right class: `-log softmax(logits)[target]`, the classes on the last axis.
 
-    logits (..., classes); targets (...) of whole numbers, or (..., classes) of probabilities. Entries equal
+    logits (..., classes); targets (...) of integers, or (..., classes) of probabilities. Entries equal
     to `ignore_index` count for nothing; "mean" is over the others. With label smoothing s, the target is
     `(1 - s) · target + s / classes`. `weight` has one number a class, which multiplies that class's part of the loss;
     as in torch, "mean" then divides by the sum of the targets' weights, but by their number for probabilities.
@@ -45,7 +45,7 @@ def cross_entropy(
             logits, targets, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
         )
     if ignore_index is not None:
-        raise ValueError("cross_entropy: ignore_index goes with targets that are whole numbers, not probabilities")
+        raise ValueError("cross_entropy: ignore_index goes with targets that are integers, not probabilities")
     targets = like(targets, logits) * (1.0 - label_smoothing) + label_smoothing / np.shape(logits)[-1]
     if weight is not None:
         targets = targets * weight
@@ -55,7 +55,7 @@ def cross_entropy(
 def _weighted(
     logits: Array, targets: Any, weight: Any, ignore_index: int | None, label_smoothing: float, reduction: str
 ) -> Array:
-    """The cross entropy of whole numbers with a weight for each class."""
+    """The cross entropy of integers with a weight for each class."""
     losses = ag.cross_entropy(logits, targets, reduction="none", ignore_index=ignore_index)
     targets = targets if is_whole(targets) else np.asarray(plain_data(targets, "np.asarray(v)")).astype(np.intp)
     counted = np.ones(targets.shape, bool) if ignore_index is None else ag.not_equal(targets, ignore_index)

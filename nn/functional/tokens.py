@@ -116,7 +116,7 @@ def dropout(x: Array, p: float, rng: Any = None) -> Array:
 
 
 def embedding(table: Array, ids: Any) -> Array:
-    """The rows of a table: ids (...) of whole numbers → (..., width).
+    """The rows of a table: ids (...) of integers → (..., width).
 
     >>> embedding(np.array([[1.0, 2.0], [3.0, 4.0]]), [1, 0, 1]).tolist()
     [[3.0, 4.0], [1.0, 2.0], [3.0, 4.0]]

@@ -137,7 +137,7 @@ class ConvTranspose2d(Convolution):
     ) -> None:  # fmt: skip
         who = type(self).__name__
         if isinstance(padding, str) or padding_mode != "zeros":
-            raise ValueError(f"{who}: padding is a whole number or one for each axis, with padding_mode='zeros'")
+            raise ValueError(f"{who}: padding is an integer or one for each axis, with padding_mode='zeros'")
         self._make(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, rng,
                    dtype)  # fmt: skip
         self.output_padding = each(who, "output_padding", output_padding, self.axes)

@@ -192,14 +192,14 @@ class GPT(Module):
         one run of a program (`autograd.compile`), which is made at the first call and serves all lengths.
         """
         if seed is not None and rng is not None:
-            raise TypeError("generate: give seed=, a whole number, or rng=, a Generator; got both")
+            raise TypeError("generate: give seed=, an integer, or rng=, a Generator; got both")
         n = whole_number("generate: n, how many tokens follow,", n, 0)
         if temperature < 0 or (top_k is not None and top_k < 1):
             raise ValueError(f"generate: temperature is at least 0 and top_k at least 1; got {temperature}, {top_k}")
         ids = np.asarray(ids)
         if ids.ndim not in (1, 2) or ids.shape[-1] == 0 or ids.dtype.kind not in "iu":
             raise DataError(
-                "generate: ids are whole numbers of shape (tokens,) or (batch, tokens), at least one token; "
+                "generate: ids are integers of shape (tokens,) or (batch, tokens), at least one token; "
                 f"got {ids.dtype} of shape {ids.shape}"
             )
         rng = init.generator(rng if seed is None else seed)

@@ -167,7 +167,7 @@ class TestCarriers:
             floats, ints = [], []
             for name_of_input, x in zip(op.names * len(xs), xs, strict=False):
                 real = x is not None and np.asarray(x).dtype.kind == "f" and np.isfinite(x).all()
-                whole = np.ceil(x) + 0.0 if real else x  # whole numbers have no -0
+                whole = np.ceil(x) + 0.0 if real else x  # integers have no -0
                 floats.append(whole)
                 ints.append(np.asarray(whole).astype(int)[()] if real and name_of_input != "mask" else whole)
             with np.errstate(all="ignore"):  # a log of 0 here and there

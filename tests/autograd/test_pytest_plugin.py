@@ -233,7 +233,7 @@ def test_the_seed_is_printed_and_replayable(run):
 @pytest.mark.parametrize(
     "file, arguments, message",
     [
-        ("def test_x(): pass", ["--gradcheck-seed=soon"], "a whole number or the word random"),
+        ("def test_x(): pass", ["--gradcheck-seed=soon"], "an integer or the word random"),
         ("import pytest\n@pytest.mark.gradcheck(1.0, 2.0)\ndef test_x(x): return x", [], "gives 2 inputs"),
         ("import pytest\n@pytest.mark.gradcheck(1.0, precision=2)\ndef test_x(x): return x", [], "got precision"),
     ],

@@ -84,7 +84,7 @@ def test_a_batch_is_each_alone():
         (np.ones((3, 4), int), DataError, "bool"),
         (np.ones((2, 2, 3, 4), bool), ShapeError, "(2, 2, 3, 4)"),
     ],
-    ids=["a slip of the pen", "wrong shape", "whole numbers", "too many axes"],
+    ids=["a slip of the pen", "wrong shape", "integers", "too many axes"],
 )
 def test_a_wrong_mask_is_refused(mask, error, words):
     with pytest.raises(error) as caught:
@@ -241,13 +241,13 @@ def test_weights_of_classes():
 def test_wrong_classes_are_refused():
     with pytest.raises(ShapeError, match="3"):
         F.cross_entropy(np.ones((2, 3)), [0, 3])
-    with pytest.raises(DataError, match="whole numbers"):
+    with pytest.raises(DataError, match="integers"):
         F.cross_entropy(np.ones((2, 3)), [0.5, 1.0])
     with pytest.raises(AxisError, match="0 to 2; got 5"):
         F.one_hot([0, 5], 3)
     with pytest.raises(AxisError, match="0 to 2; got -1"):
         F.embedding(np.ones((3, 2)), [-1])
-    with pytest.raises(DataError, match="whole numbers"):
+    with pytest.raises(DataError, match="integers"):
         F.embedding(np.ones((3, 2)), [0.5])
 
 

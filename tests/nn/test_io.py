@@ -86,7 +86,7 @@ def test_a_file_in_bfloat16_gets_a_sentence(tmp_path, dtype, size, called):
 def test_every_dtype_of_numpy_comes_back(tmp_path):
     arrays = {
         np.dtype(kind).name: np.array([0, 1, 1], dtype=kind)
-        for kind in "fdeqihblQIHB?"  # floats, whole numbers of either kind, truth
+        for kind in "fdeqihblQIHB?"  # floats, integers of either kind, truth
     }
     io.write(arrays, tmp_path / "all")
     back, _ = io.read(tmp_path / "all")

@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize(
     ("sizes", "error", "words"),
     [
-        (("a", 3), DataError, r"Linear: n_in is a whole number from 0 up; got 'a' \(str\)"),
+        (("a", 3), DataError, r"Linear: n_in is an integer from 0 up; got 'a' \(str\)"),
         ((2.0, 3), DataError, r"n_in .* got 2\.0 \(float\)"),
         ((True, 3), DataError, r"n_in .* got True \(bool\)"),
         ((3, None), DataError, r"n_out .* got None"),
@@ -54,7 +54,7 @@ def test_sizes_of_a_linear_layer_that_are_none(sizes, error, words):
 )
 @pytest.mark.parametrize(("size", "error"), [("a", DataError), (2.0, DataError), (True, DataError), (-1, ShapeError)])
 def test_sizes_that_are_none_are_refused_by_the_layer(make, name, size, error):
-    with pytest.raises(error, match=f"{name} is a whole number from 0 up; got {size!r}"):
+    with pytest.raises(error, match=f"{name} is an integer from 0 up; got {size!r}"):
         make(size)
 
 
@@ -85,7 +85,7 @@ def test_an_unknown_token_is_refused_by_the_layer_that_met_it():
     model = nn.GPT(5, 4, 4, 2, 1, rng=0)
     with pytest.raises(AxisError, match=r"^tokens: Embedding\(5 × 4\).*from 0 to 4; got 7"):
         model([[0, 7]])
-    with pytest.raises(DataError, match="whole numbers"):
+    with pytest.raises(DataError, match="integers"):
         model([[0.5]])
 
 

@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_said():
     for make, said in (
         (lambda: nn.Conv2d(3, 4, 3, groups=2), "groups must divide"),
         (lambda: nn.Conv2d(3, 4, 3, stride=2, padding="same"), "keeps the places"),
-        (lambda: nn.Conv2d(3, 4, 3, padding="some"), 'padding is a whole number, one an axis, "same" or "valid"'),
+        (lambda: nn.Conv2d(3, 4, 3, padding="some"), 'padding is an integer, one an axis, "same" or "valid"'),
         (lambda: nn.Conv2d(3, 4, 3, rng=0)(np.ones((2, 4, 5, 5))), r"expected an input of shape \(batch, 3"),
         (lambda: nn.BatchNorm2d(3)(np.ones((2, 3, 4))), r"expected an input of shape \(batch, 3, rows, columns\)"),
         (lambda: nn.BatchNorm1d(3)(np.ones((1, 3))), "more than one number for each channel"),

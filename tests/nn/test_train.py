@@ -70,7 +70,7 @@ def test_model_and_optimizer_are_asked_for_by_name(optimizer):
 def test_settings_that_cannot_be_are_refused():
     model, loss, data = problem()
     optimizer = nn.optim.SGD(model, lr=0.1)
-    with pytest.raises(DataError, match="batch_size is a whole number from 1 up"):
+    with pytest.raises(DataError, match="batch_size is an integer from 1 up"):
         fit(model, loss, data, optimizer, steps=1, batch_size=0)
     with pytest.raises(DataError, match="training data has no rows; one row is an example"):
         fit(model, loss, (np.ones((0, 3)), np.ones((0, 1))), optimizer, steps=1)
@@ -81,14 +81,14 @@ def test_settings_that_cannot_be_are_refused():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"steps": 2.5}, r"fit: steps is a whole number from 0 up; got 2\.5 \(float\)"),
+        ({"steps": 2.5}, r"fit: steps is an integer from 0 up; got 2\.5 \(float\)"),
         ({"steps": -1}, r"steps .* got -1"),
-        ({"every": 0}, r"fit: every is a whole number from 1 up; got 0"),
-        ({"accumulated": 0}, r"fit: accumulated is a whole number from 1 up; got 0"),
+        ({"every": 0}, r"fit: every is an integer from 1 up; got 0"),
+        ({"accumulated": 0}, r"fit: accumulated is an integer from 1 up; got 0"),
         ({"accumulated": 1.5}, r"accumulated .* got 1\.5"),
-        ({"save_every": 0}, r"fit: save_every is a whole number from 1 up, or None; got 0"),
-        ({"patience": "2"}, r"fit: patience is a whole number from 1 up, or None; got '2' \(str\)"),
-        ({"batch_size": 1.5}, r"batch_size is a whole number from 1 up, or None for all rows at once; got 1\.5"),
+        ({"save_every": 0}, r"fit: save_every is an integer from 1 up, or None; got 0"),
+        ({"patience": "2"}, r"fit: patience is an integer from 1 up, or None; got '2' \(str\)"),
+        ({"batch_size": 1.5}, r"batch_size is an integer from 1 up, or None for all rows at once; got 1\.5"),
     ],
 )
 def test_numbers_that_count_nothing_are_refused_before_a_step(settings, words):

@@ -151,7 +151,7 @@ def test_generation_depends_on_its_seed_alone_and_leaves_the_model_alone():
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3"])
 def test_how_many_tokens_follow_is_a_whole_number(n):
-    with pytest.raises(DataError, match="how many tokens follow, is a whole number from 0 up; got"):
+    with pytest.raises(DataError, match="how many tokens follow, is an integer from 0 up; got"):
         gpt().generate([1], n)
 
 
@@ -176,7 +176,7 @@ def test_drawing_follows_the_probabilities():
 
 @pytest.mark.parametrize("prompt", [[], [[]], [0.5], 3, [[[1]]]], ids=str)
 def test_a_wrong_prompt_is_refused(prompt):
-    with pytest.raises(DataError, match="whole numbers"):
+    with pytest.raises(DataError, match="integers"):
         gpt().generate(prompt, 2)
 
 
@@ -185,7 +185,7 @@ def test_wrong_settings_are_refused():
         gpt().generate([1], 2, temperature=-1)
     with pytest.raises(ValueError, match="top_k"):
         gpt().generate([1], 2, top_k=0)
-    with pytest.raises(TypeError, match="seed=, a whole number, or rng=, a Generator; got both"):
+    with pytest.raises(TypeError, match="seed=, an integer, or rng=, a Generator; got both"):
         gpt().generate([1], 2, seed=1, rng=1)
 
 

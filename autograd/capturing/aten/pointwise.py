@@ -146,8 +146,8 @@ def glu(x, dim=-1):
 
 
 def of_truths(op, xs):
-    """`mask & other`, of masks; of whole numbers it works on bits."""
-    unless(any(np.result_type(x).kind != "b" for x in xs), "bits of whole numbers")
+    """`mask & other`, of masks; of integers it works on bits."""
+    unless(any(np.result_type(x).kind != "b" for x in xs), "bits of integers")
     return op(*xs)
 
 

@@ -61,12 +61,12 @@ def plain(x: Any) -> bool:
 
 
 def dtype_of(*xs: Any) -> np.dtype[Any]:
-    """The precision of the Values among the operands: plain whole numbers beside them take it too, as in torch."""
+    """The precision of the Values among the operands: plain integers beside them take it too, as in torch."""
     return np.result_type(*(x.dtype for x in xs if isinstance(x, Value)))
 
 
 def operands(*xs: Any) -> tuple[Any, ...]:
-    """Whole numbers and booleans as real ones; a tensor of no axes as the number it is."""
+    """Integers and booleans as real ones; a tensor of no axes as the number it is."""
     dtype = dtype_of(*xs)
     return tuple(_operand(x, dtype) for x in xs)
 

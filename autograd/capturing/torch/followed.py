@@ -33,7 +33,7 @@ class Followed:
         return value if np.array_equal(before, as_array(tensor), equal_nan=True) else None
 
     def add(self, tensor: Any, value: Any, cut: Cut | None = None) -> None:
-        """Follow a tensor, if its node has the same numbers. Whole numbers (places, sizes) rules have to know."""
+        """Follow a tensor, if its node has the same numbers. Integers (places, sizes) rules have to know."""
         theirs = as_array(tensor)
         if not isinstance(value, Value) or value.shape != theirs.shape or value.dtype != theirs.dtype:
             return

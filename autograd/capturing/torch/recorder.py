@@ -84,7 +84,7 @@ class Recorder(TorchDispatchMode):
         self.met_inside: dict[Value, None] = {}  # the leaves that the Function being called has used
         self._constants: dict[int, tuple[Any, int, Any]] = {}  # tensors without a gradient: version, numbers
         self.followed = Followed()
-        self.casts: list[Cut] = []  # to whole numbers
+        self.casts: list[Cut] = []  # to integers
         self.writes: list[tuple[int, int, Place | None]] = []  # to memory that a gradient flows through
         self.tensors: dict[Value, Any] = {}  # the leaves that ask for a gradient
         self.again: Any = None  # the model, what it was called with, and which Value each real input is

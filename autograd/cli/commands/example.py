@@ -97,7 +97,7 @@ def wanted_instead(value: Any, default: Any) -> str:
     if isinstance(default, bool):
         return "" if isinstance(value, bool) else "true or false"
     if isinstance(default, int):
-        return "" if isinstance(value, int) and is_number else f"a whole number, such as {default}"
+        return "" if isinstance(value, int) and is_number else f"an integer, such as {default}"
     if isinstance(default, float):
         return "" if is_number else f"a number, such as {default}"
     axes = _axes(default)

@@ -56,7 +56,7 @@ def series(text: str) -> range:
     first, dash, last = text.partition("-")
     if first.isdecimal() and (last.isdecimal() and int(first) <= int(last) if dash else True):
         return range(int(first), int(last or first) + 1)
-    raise argparse.ArgumentTypeError(f"expected a whole number from 0 on, or several, 1-40; got {text!r}")
+    raise argparse.ArgumentTypeError(f"expected an integer from 0 on, or several, 1-40; got {text!r}")
 
 
 def run(arguments: argparse.Namespace) -> int:

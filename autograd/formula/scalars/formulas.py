@@ -228,7 +228,7 @@ def _shorter(name: str, args: tuple[Expr, ...]) -> Expr | None:
 
 
 def plain_number(x: Any) -> Any:
-    """A whole number as int, so that rules print `2 * x`."""
+    """An integer as int, so that rules print `2 * x`."""
     x = x.item() if isinstance(x, np.generic | np.ndarray) else x
     if isinstance(x, float) and math.isfinite(x) and x.is_integer() and abs(x) < 1e15:
         return int(x) if x or math.copysign(1.0, x) > 0 else 0

@@ -53,7 +53,7 @@ def number(value, dtype):
 
 
 def _check_fractions(dtype):
-    """Whole numbers cannot hold 1/n; the op then tries again with floats (`op_errors.recover`)."""
+    """Integers cannot hold 1/n; the op then tries again with floats (`op_errors.recover`)."""
     if dtype.kind not in "fc":
         raise TypeError(f"expected real numbers, got {dtype}")
 

@@ -236,7 +236,7 @@ def _normalize_cross_entropy(logits, targets, reduction="mean", ignore_index=Non
     if targets.dtype.kind == "f" and np.all(targets == np.floor(targets)) and np.isfinite(targets).all():
         targets = targets.astype(int)
     if targets.dtype.kind not in "iu":
-        raise DataError(f"cross_entropy: targets are whole numbers (class indices); got {targets.dtype}")
+        raise DataError(f"cross_entropy: targets are integers (class indices); got {targets.dtype}")
     if rank_of(logits) < 1 or targets.shape != shape_of(logits)[:-1]:
         raise ShapeError(f"cross_entropy: logits of shape {shape_of(logits)} need targets of shape "
                          f"{shape_of(logits)[:-1]}; got {targets.shape}")

@@ -80,7 +80,7 @@ def _max_pool(x, *, window, stride, padding, dilation):
 
 
 def as_floats(x):
-    """Whole numbers as floats: a border of them cannot be -inf."""
+    """Integers as floats: a border of them cannot be -inf."""
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 

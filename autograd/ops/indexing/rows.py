@@ -1,4 +1,4 @@
-"""Rows picked by ids: whole numbers that are inputs of an op, so that a compiled program can be given others."""
+"""Rows picked by ids: integers that are inputs of an op, so that a compiled program can be given others."""
 
 import numpy as np
 
@@ -13,12 +13,12 @@ from ..shape import _scatter, getitem, moveaxis, ravel
 
 
 def is_whole(x):
-    """Whether it is a Value of whole numbers, such as token ids that a compiled program takes as an input."""
+    """Whether it is a Value of integers, such as token ids that a compiled program takes as an input."""
     return hasattr(x, "__apply__") and getattr(x, "dtype", np.dtype(float)).kind in "iu"
 
 
 def pick(x, index):
-    """`x[index]` on a Value: `getitem`, or `take_rows` where a part of the index is a Value of whole numbers."""
+    """`x[index]` on a Value: `getitem`, or `take_rows` where a part of the index is a Value of integers."""
     if is_whole(index):
         return take(x, index, axis=0)
     if index.__class__ is not tuple or not any(is_whole(part) and part.ndim for part in index):
@@ -82,10 +82,10 @@ def _take_rows(x, ids):
 
 
 def _check_rows(ids, n):
-    """Whole numbers from 0 to n - 1, as an array to index with."""
+    """Integers from 0 to n - 1, as an array to index with."""
     ids = np.asarray(ids)
     if ids.dtype.kind not in "iu":
-        raise DataError(f"ids are whole numbers from 0 to {n - 1}; got {ids.dtype}: {ids!r:.60}")
+        raise DataError(f"ids are integers from 0 to {n - 1}; got {ids.dtype}: {ids!r:.60}")
     if ids.size and (ids.min() < 0 or ids.max() >= n):
         wrong = ids[(ids < 0) | (ids >= n)].flat[0]
         raise AxisError(f"ids run from 0 to {n - 1}; got {wrong}")
@@ -105,7 +105,7 @@ take_rows = Op("take_rows", "take_rows(x, ids)",
                written="def take_rows(x, ids):\n    return x[ids]",
                samples=[Sample("3,2", _IDS), Sample("3", _IDS), Sample("3,2,2", _IDS.reshape(2, 2))],
                batch=lambda op, n, x, ids: x[:, ids[0]],  # ids are never moved: all rows of the batch have the same
-               doc="The rows of x at some ids, whole numbers from 0 up: an embedding.", inner=True)
+               doc="The rows of x at some ids, integers from 0 up: an embedding.", inner=True)
 
 put_rows = Op("put_rows", "put_rows(x, ids, rows=rows)",
               normalize=lambda x, ids, rows: ((x, ids), {"rows": int(rows)}),
@@ -122,11 +122,11 @@ within = Op("within", "within(ids, low=low, high=high, also=also)",
             normalize=lambda ids, low, high, also=None: ((ids,), {"low": int(low), "high": int(high), "also": also}),
             forward=lambda ids, *, low, high, also: _check_within(ids, low, high, also), vjp=nothing,
             written="def within(ids, low, high, also):\n    wrong = ((ids < low) | (ids > high)) & (ids != also)\n"
-                    "    if np.any(wrong):\n        raise IndexError(f'whole numbers run from {low} to {high} here')\n"
+                    "    if np.any(wrong):\n        raise IndexError(f'integers run from {low} to {high} here')\n"
                     "    return ids",
             samples=[Sample(_IDS, settings={"low": 0, "high": 2}),
                      Sample(_IDS, settings={"low": 1, "high": 2, "also": 0})],
-            doc="Whole numbers as they are, if all lie from low to high (or are `also`); else an error. For programs.",
+            doc="Integers as they are, if all lie from low to high (or are `also`); else an error. For programs.",
             inner=True)
 
 
@@ -136,5 +136,5 @@ def _check_within(ids, low, high, also):
     if also is not None:
         wrong &= ids != also
     if wrong.any():
-        raise AxisError(f"whole numbers here run from {low} to {high}; got {ids[wrong].flat[0]}")
+        raise AxisError(f"integers here run from {low} to {high}; got {ids[wrong].flat[0]}")
     return ids

@@ -133,7 +133,7 @@ class Registers:
         return found
 
     def entries(self, symbol: Expr) -> Any:
-        """The entries of a symbol: Exprs that know their register. Whole numbers that never change stay as they are."""
+        """The entries of a symbol: Exprs that know their register. Integers that never change stay as they are."""
         block, value = self.block(symbol), np.asarray(symbol.value)
         if self._is_fixed(block):
             return value

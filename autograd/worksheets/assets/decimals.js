@@ -151,7 +151,7 @@ const decimals = (() => {
     }
   }
 
-  // --- whole numbers, and writing ----------------------------------------------------------------------------------
+  // --- integers, and writing ----------------------------------------------------------------------------------
 
   function toWhole(x, mode) {                // the nearest BigInt, half to even; or the next one above
     if (x.e >= 0) return x.c * ten(x.e);

@@ -156,7 +156,7 @@ def _exp(x: Decimal) -> Decimal:
 
 
 def _whole_power(x: Decimal, n: int) -> Decimal:
-    """x to the power n, a whole number from 0 on: squares and products."""
+    """x to the power n, an integer from 0 on: squares and products."""
     result = ONE
     while n:
         if n % 2:

@@ -32,7 +32,7 @@ def about(sheet: Worksheet, steps: list[Step]) -> str:
 def how(sheet: Worksheet, part: Part) -> str:
     """How a table of blanks is computed, and to how many decimals if a plan says so."""
     formula = f"{part.label} = {part.symbols}" if sheet.hints and part.symbols else part.label
-    exact = counted(part.decimals, "decimal") if part.decimals else "whole numbers"
+    exact = counted(part.decimals, "decimal") if part.decimals else "integers"
     return formula if part.decimals is None else f"{formula}   ({exact})"
 
 

@@ -157,7 +157,7 @@ def test_a_number_out_of_range_is_told_the_range(file, capsys):
     for option, value in (("--max-nodes", "0"), ("--digits", "99"), ("--digits", "x")):
         with pytest.raises(SystemExit):
             main(["draw", "mine.py", option, value])
-        assert "expected a whole number from" in (said := capsys.readouterr().err) and f"got {value!r}" in said
+        assert "expected an integer from" in (said := capsys.readouterr().err) and f"got {value!r}" in said
 
 
 def test_a_file_that_fails_is_named_with_its_line(file, capsys):

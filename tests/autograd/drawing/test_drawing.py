@@ -694,8 +694,8 @@ def test_anything_but_a_value_is_refused(what):
         ({"edges": "both"}, "edges is one of None, 'rule', 'numbers'; got 'both'"),
         ({"detail": "tiny"}, "detail is one of 'full', 'brief'"),
         ({"direction": "up"}, "direction is one of None, 'TB', 'LR'"),
-        ({"max_nodes": 1}, "max_nodes is a whole number of at least 2"),
-        ({"digits": 0}, "digits is a whole number from 1 to 17"),
+        ({"max_nodes": 1}, "max_nodes is an integer of at least 2"),
+        ({"digits": 0}, "digits is an integer from 1 to 17"),
     ],
 )
 def test_wrong_options_name_the_right_ones(options, message):

@@ -23,7 +23,7 @@ def weighed(op: Any, sample: Any, dtype: Any = np.float64) -> tuple[Any, list[An
 
 
 def as_dtype(x: Any, dtype: Any) -> Any:
-    """Real numbers in a dtype; whole numbers, masks and None as they are."""
+    """Real numbers in a dtype; integers, masks and None as they are."""
     if isinstance(x, np.ndarray) and x.dtype.kind == "f":
         return x.astype(dtype)
     return np.dtype(dtype).type(x) if isinstance(x, float) and dtype != np.float64 else x

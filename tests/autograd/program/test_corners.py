@@ -25,7 +25,7 @@ CORNERS = {
     "a product of nothing": (lambda x: x.prod(), NONE),
     "running sums of nothing": (lambda x: ag.logcumsumexp(x).sum(), np.zeros(0)),
     "a mask with its sign turned": (lambda x: (-(x > 0) * x).sum(), SIGNS),
-    "a function of whole numbers": (lambda x: ag.logsumexp(x.argmax(axis=-1)) * x.sum(), SIGNS),
+    "a function of integers": (lambda x: ag.logsumexp(x.argmax(axis=-1)) * x.sum(), SIGNS),
     "a number as a condition": (lambda x: ag.where(x, x, 2 * x).sum(), SIGNS),
     ZEROS: (lambda x: 1 / x.max(), np.array([-0.0, 0.0])),
     "the larger of a float32": (lambda x: np.fmax(np.float32(0.5), ag.exp(x[0])), np.array([1.0])),

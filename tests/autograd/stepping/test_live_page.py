@@ -867,8 +867,8 @@ def test_every_sentence_about_the_api(open_page):
         "get('y')": "nothing here is called y; there are x, w, h, L", "grad()": "nothing here is called",
         "set('w', 3)": "shape 2×1", "set('w', [[1], [NaN]])": "finite number", "set('w', [[1], ['2']])": "finite",
         "set('h', [[1]])": "is computed, so it cannot be set", "set('w', [[1], [2], [3]])": "shape 2×1",
-        "update()": "finite step size", "update(Infinity)": "finite step size", "goto(1.5)": "whole number of steps",
-        "goto('a')": "whole number of steps", "goto(9)": "0 to 8, got 9", "goto(-1)": "0 to 8, got -1",
+        "update()": "finite step size", "update(Infinity)": "finite step size", "goto(1.5)": "integer of steps",
+        "goto('a')": "integer of steps", "goto(9)": "0 to 8, got 9", "goto(-1)": "0 to 8, got -1",
     }.items():  # fmt: skip
         tried = f"try {{ handgrad.{call}; return ''; }} catch (e) {{ return e instanceof Error && e.message; }}"
         error = at.js(f"(() => {{ {tried} }})()")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# As NumPy's wheels name them, and as other builds do: the first kind takes whole numbers of 64 bits, the last of 32.
+# As NumPy's wheels name them, and as other builds do: the first kind takes integers of 64 bits, the last of 32.
 NAMES = (
     ("scipy_cblas_{}gemm64_", "int64_t"), ("cblas_{}gemm64_", "int64_t"), ("cblas_{}gemm$NEWLAPACK$ILP64", "int64_t"),
     ("scipy_cblas_{}gemm", "int"), ("cblas_{}gemm", "int"),
@@ -19,7 +19,7 @@ NAMES = (
 
 
 class Blas(NamedTuple):
-    """Addresses of cblas_dgemm and cblas_sgemm, and the C type of their whole numbers."""
+    """Addresses of cblas_dgemm and cblas_sgemm, and the C type of their integers."""
 
     double: int
     single: int

@@ -108,7 +108,7 @@ class _Runner:
         return [np.require(x, dtype, ["C", "A"]).reshape(shape) for x, (shape, dtype) in types]
 
     def _fail(self, found: int, space: Any) -> None:
-        """Raise the error of a check, for the whole number that failed it."""
+        """Raise the error of a check, for the integer that failed it."""
         header = self._planned.header
         wrong = space[header : header + 8].view(np.int64)
         self._planned.checks[found - 1](wrong)

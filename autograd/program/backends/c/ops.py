@@ -168,7 +168,7 @@ def _argument(sign: int) -> Callable[[Steps, Instruction], None]:
     return emit
 
 
-# --- rows by ids: whole numbers are checked before they are used ------------------------------------------------------
+# --- rows by ids: integers are checked before they are used ------------------------------------------------------
 
 
 def _ids(s: Steps, r: int) -> Place:

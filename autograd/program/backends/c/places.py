@@ -39,7 +39,7 @@ class Place(NamedTuple):
         return self._replace(shape=shape, strides=self.over(shape))
 
     def at(self, index: tuple[Any, ...]) -> Place:
-        """The part at an index of whole numbers, slices, None and an Ellipsis."""
+        """The part at an index of integers, slices, None and an Ellipsis."""
         given = sum(part is not None and part is not Ellipsis for part in index)
         fill = (slice(None),) * (len(self.shape) - given)
         if Ellipsis not in index:

@@ -85,7 +85,7 @@ class Steps:
         self.steps: list[Loop | Call] = []
         self.places: dict[int, Place] = {}
         self.fixed: dict[int, Any] = {}  # roots that are constant arrays
-        self.checks: list[Check] = []  # for a whole number that C found wrong: what raises the error
+        self.checks: list[Check] = []  # for an integer that C found wrong: what raises the error
         for r in program.inputs:
             self.places[r] = whole(r, self.types[r][0])
         for r, data in program.constants.items():

@@ -14,7 +14,7 @@ from .places import Place, whole
 from .steps import Dtype, Writer
 
 LONG = 200  # steps, from which on a group of single numbers becomes a tape
-_WIDTH = 5  # whole numbers in a line: the op, where it writes, and up to three places to read
+_WIDTH = 5  # integers in a line: the op, where it writes, and up to three places to read
 
 _PLAIN = (np.dtype(np.float64), np.dtype(bool))
 

@@ -20,7 +20,7 @@ const editor = (numbersOf, refresh, numberOf, act) => {
 
   // --- one number ------------------------------------------------------------------------------------------------
 
-  function unitOf(x) {                         // one unit of the last digit shown, a tenth at most for whole numbers
+  function unitOf(x) {                         // one unit of the last digit shown, a tenth at most for integers
     const [mantissa, power] = shown(x).split("×10"), after = (mantissa.split(".")[1] || "").length;
     const exponent = power === undefined ? 0 : Math.floor(Math.log10(Math.abs(x)));
     return 10 ** (exponent - Math.max(after, 1));

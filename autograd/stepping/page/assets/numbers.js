@@ -56,7 +56,7 @@ const numbers = (() => {
     if (decimals && exact) text = text.replace(/0+$/, "").replace(/\.$/, "");  // 0.1 × 0.1 is read as 0.01
     return { text: (x < 0 ? MINUS : "") + text, kind: "number" };
   }
-  function plainCell(x, kind) {              // whole numbers and truth values are never rounded
+  function plainCell(x, kind) {              // integers and truth values are never rounded
     if (kind === "truth") return { text: x ? "True" : "False", kind: "number" };
     return { text: String(x).replace("-", MINUS), kind: x === 0 ? "zero" : "number" };
   }

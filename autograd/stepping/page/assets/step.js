@@ -475,7 +475,7 @@
     goto: at => {
       const last = data.views[0].steps.length;
       const isStep = Number.isInteger(at) && at >= 0 && at <= last;
-      if (!isStep) throw new Error(`goto: expected a whole number of steps, 0 to ${last}, got ${at}`);
+      if (!isStep) throw new Error(`goto: expected an integer of steps, 0 to ${last}, got ${at}`);
       if (viewNumber) openView(0, at); else jump(at);
     },
     names: () => Object.keys(numbersOf().names),
