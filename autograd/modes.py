@@ -194,7 +194,7 @@ def trace_with(tracer: Any) -> ModeBlock:
 
 
 def drawn(draw: Callable[[Any], Any], generator: Any) -> Any:
-    """`draw(generator)`: random numbers that a compiled program draws anew at each call."""
+    """`draw(generator)`: random numbers that a compiled program draws at each call."""
     return draw(generator) if modes.tracer is None else modes.tracer.drawn(draw, generator)
 
 
@@ -235,7 +235,7 @@ def apply_modes(node: Value) -> None:
         node._note = (here.note or Attached()).but(line=user_line())
         if here.tracer is not None:
             here.tracer.made(node)
-    if not here.recording and (here.tracer is not None or open_tracers):  # a program computes it anew
+    if not here.recording and (here.tracer is not None or open_tracers):  # a program computes it again
         node.requires_grad = False
     elif not here.recording:
         if _shares(node):  # a view such as p.T: as a leaf it may be edited, and p must not be

@@ -250,7 +250,7 @@ def mygrad_blocks(arrays: Arrays, cotangent: np.ndarray) -> dict[str, Callable[[
         return x + (relu(norm(x, gamma2, beta2) @ w1 + b1) @ w2 + b2)
 
     class MyGradBlock(Block):
-        def __call__(self) -> None:  # its gradients cannot be set and begin anew with each pass
+        def __call__(self) -> None:  # its gradients cannot be set and begin again with each pass
             self.out = self.forward(**self.leaves)
             self.out.backward(self.cotangent)
 

@@ -50,7 +50,7 @@ class MicrogradChain(Chain):
 
 
 class MyGradChain(Chain):
-    """MyGrad's gradients cannot be set; they begin anew with each pass."""
+    """MyGrad's gradients cannot be set; they begin again with each pass."""
 
     def step(self) -> None:
         for _ in range(REPEATS):

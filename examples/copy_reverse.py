@@ -27,7 +27,7 @@ IGNORED = -1  # a target that does not count: what comes next in the first half 
 
 
 class PerToken(nn.Module):
-    """The GPT without its attention: each position is worked on by itself."""
+    """The GPT without its attention: each position is worked on on its own."""
 
     def __init__(self, vocab_size: int, block_size: int, d_model: int, n_layers: int, rng: Any, dtype: Any) -> None:
         rng = nn.init.generator(rng)

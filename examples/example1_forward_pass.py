@@ -54,7 +54,7 @@ def graph(*, sequence: Sequence[str] = ("A", "B"), **model: Any) -> Value:
 
 
 def stepped(*, sequence: Sequence[str] = ("A", "B"), token: int = 2, **model: Any) -> Value:
-    """One probability, P(C) unless told, for stepping: backprop needs a single number to start from."""
+    """One probability, P(C) unless asked, for stepping: backprop needs a single number to start from."""
     mini = MiniTransformer(**model)
     probability = mini.steps(sequence)["P"][token]
     probability.name = f"P({list(mini.tokens)[token]})"

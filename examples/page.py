@@ -101,7 +101,7 @@ class Page:
     # ---- the lines of a derivation ------------------------------------------------------------------------------
 
     def computed(self, steps: Stepper, *names: str, entries: bool = True) -> None:
-        """How named results were computed, entry by entry unless told otherwise; before each, the results without a
+        """How named results were computed, entry by entry unless asked otherwise; before each, the results without a
         name that it is made of."""
         for name in names:
             self._forward(steps, steps[steps.find(name, "forward")], entries)
@@ -117,7 +117,7 @@ class Page:
             self._derived(one, line, entries=entries)
 
     def received(self, steps: Stepper, *names: str) -> None:
-        """How named gradients come about: what each path adds, and, where several meet, what they come to."""
+        """How named gradients come about: what each path adds, and, where several meet, their sum."""
         for name in names:
             self._gradient(steps, steps.node(name))
 
@@ -141,7 +141,7 @@ class Page:
         self._derived(path.step, path.line, path.own_symbols, entries)
 
     def _derived(self, one: Step, line: Line, symbols: str = "", entries: bool = True) -> None:
-        """A line in symbols, each of its entries in numbers, and what it comes to."""
+        """A line in symbols, each of its entries in numbers, and its result."""
         name, formula, value = line.result.name, one.words.names.written(line.formula), np.asarray(line.result.value)
         symbols = symbols or (formula if formula == name else f"{name} = {formula}")
         self.formula(f"{symbols}{f'   {line.says}' if line.says else ''}")
@@ -220,7 +220,7 @@ def listed(entries: Iterable[float]) -> str:
 
 
 def in_numbers(pieces: Sequence[Piece]) -> str:
-    """Arithmetic and what it comes to; only that where it is all there is to say."""
+    """Arithmetic and its result; only that where it is all there is to say."""
     *arithmetic, _, result = ["", "", *pieces]
     before = plain_text(arithmetic)
     return plain_text([result]) if before in ("", plain_text([result])) else plain_text(pieces)

@@ -73,7 +73,7 @@ class Cell:
             self.state["steps"] += 1
 
     def step(self) -> Any:
-        """The number of this step, for each parameter by itself: one that was frozen at first starts at 1."""
+        """The number of this step, for each parameter on its own: one that was frozen at first starts at 1."""
         return int(self.state["steps"]) + 1 if "steps" in self.state else 1
 
     def parts(self, slot: str) -> list[tuple[str, np.ndarray]]:
@@ -181,7 +181,7 @@ def cells_of(named: list[tuple[str, Value]], slots: tuple[str, ...]) -> list[Cel
         own = [(name, p) for name, p in named if p.dtype == dtype]
         small = [(name, p) for name, p in own if p.size <= SMALL]
         large = [(name, p) for name, p in own if p.size > SMALL]
-        if len(small) == 1 and small[0][1].ndim:  # one array by itself is moved where it is
+        if len(small) == 1 and small[0][1].ndim:  # one array on its own is moved where it is
             small, large = [], own
         if large:
             spares = tuple(np.empty((2, max(p.size for _, p in large)), dtype))

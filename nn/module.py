@@ -75,7 +75,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward(); write one that computes its output")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run `forward`; every node made meanwhile remembers that it was made here."""
+        """Run `forward`; every node made while it runs remembers that it was made here."""
         # This is `with scope(name, kind, self):` written out, since every call of every layer pays for it.
         around = modes.now
         parent = None if around.note is None else around.note.scope

@@ -176,7 +176,7 @@ class Optimizer:
         """Parameters p and their state after a step of gradient g, their step number t.
 
         On arrays it works in place, in two more arrays of their shape; on Values it gives others. Small parameters are
-        moved together, as one vector, so it must move each number by itself.
+        moved together, as one vector, so it must move each number on its own.
         """
         raise NotImplementedError
 
@@ -262,7 +262,7 @@ class Adam(Optimizer):
     """Adam: each number moves by its mean gradient over the root of its mean squared gradient.
 
     `m = β₁ m + (1-β₁) g`, `v = β₂ v + (1-β₂) g²`, `p -= lr · m̂ / (√v̂ + eps)` with `m̂ = m / (1-β₁ᵗ)` and
-    `v̂ = v / (1-β₂ᵗ)`, where t counts the steps of each parameter by itself. Weight decay adds `weight_decay · p` to g;
+    `v̂ = v / (1-β₂ᵗ)`, where t counts the steps of each parameter on its own. Weight decay adds `weight_decay · p` to g;
     with `amsgrad`, the largest v so far takes the place of v in v̂.
 
     >>> p = Value([1.0, -2.0])
@@ -395,12 +395,12 @@ class RMSprop(Optimizer):
 
 
 def _beside(x: Any, factor: Any) -> Any:
-    """A factor for x in x's dtype, which a plain number takes by itself; where step numbers differ, there are many."""
+    """A factor for x in x's dtype, which a plain number takes on its own; where step numbers differ, there are many."""
     return factor.astype(x.dtype) if hasattr(factor, "astype") else factor
 
 
 def _weight(beta: float, t: Any) -> Any:
-    """What the weights of a mean over t steps add up to, 1 - betaᵗ; of many step numbers each as of one by itself,
+    """What the weights of a mean over t steps add up to, 1 - betaᵗ; of many step numbers each as of one on its own,
     since NumPy's power of an array may differ from Python's in the last digit."""
     if not isinstance(t, np.ndarray):
         return 1.0 - beta**t

@@ -2,7 +2,7 @@
 # # 17 · Two heads, forward and backward
 #
 # A GPT computes all heads at once, in one packed matrix. Here the heads are taken apart, and each number goes
-# forward and back by itself.
+# forward and back on its own.
 
 # %%
 import numpy as np
@@ -77,7 +77,7 @@ draw(L)
 #
 # - *Side by side* has no arithmetic, so neither has its rule: columns 0 and 1 of the gradient go to head 1, 2 and 3
 #   to head 2.
-# - Each head goes back by itself: $V_1$ gets $\text{attn}_1^\top G_1$, `attn_1` gets $G_1 V_1^\top$, then softmax's
+# - Each head goes back on its own: $V_1$ gets $\text{attn}_1^\top G_1$, `attn_1` gets $G_1 V_1^\top$, then softmax's
 #   rule, the division by $\sqrt 2$, and $Q_1$ and $K_1$.
 # - A slice goes back as a table that is 0 outside of it. The heads' two tables fill different columns, so adding
 #   them puts them side by side again. No head has touched the other's numbers.

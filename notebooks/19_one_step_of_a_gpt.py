@@ -115,7 +115,7 @@ dx1 = dx2 + norm_back(dhidden @ W1.T, n2, sigma2)  # the residual's path, and th
 d["blocks.0.attention.out.weight"] = heads.T @ dx1
 dheads = dx1 @ WO.T
 dQ, dK, dV = np.zeros((3, 4)), np.zeros((3, 4)), np.zeros((3, 4))
-for a, own in zip(attn, COLUMNS):  # each head by itself
+for a, own in zip(attn, COLUMNS):  # each head on its own
     dV[:, own] = a.T @ dheads[:, own]
     dscores = softmax_back(dheads[:, own] @ V[:, own].T, a) / np.sqrt(2)
     dQ[:, own], dK[:, own] = dscores @ K[:, own], dscores.T @ Q[:, own]

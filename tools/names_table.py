@@ -1,6 +1,6 @@
 """The page `docs/names.md`: names from other libraries, read off the table in `autograd/names.py`.
 
-    python -m tools.names_table     # writes it anew
+    python -m tools.names_table     # writes it again
 """
 
 from pathlib import Path

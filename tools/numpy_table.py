@@ -1,6 +1,6 @@
 """The page `docs/numpy.md`: which functions of NumPy and SciPy a Value answers, read off the code.
 
-    python -m tools.numpy_table          writes the page anew
+    python -m tools.numpy_table          writes the page again
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The pictures of the README: `python -m tools.pictures` writes docs/pictures/ anew."""
+"""The pictures of the README: `python -m tools.pictures` writes docs/pictures/ again."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     python -m tools.versions 3.12 lowest      some of them
     python -m tools.versions --tests tests/nn/test_io.py
 
-Each gets an environment of its own below `out/versions/`, made anew when `pyproject.toml` changes. `lowest` is the
+Each gets an environment of its own below `out/versions/`, made again when `pyproject.toml` changes. `lowest` is the
 oldest Python with every requirement in `pyproject.toml` at the lowest version that it allows.
 """
 

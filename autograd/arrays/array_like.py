@@ -216,7 +216,7 @@ class ArrayLike:
             traced = notice_read(self, "an index of an array")
             return np.array(self._data if traced is None else traced, dtype)
         raise DataError(
-            f"{self._called()} cannot become a plain array by itself: its gradient would be lost silently. "
+            f"{self._called()} cannot become a plain array on its own: its gradient would be lost silently. "
             "Write v.data (or v.detach().data) if that is what you want; for a list of Values, autograd.stack([...])."
         )
 

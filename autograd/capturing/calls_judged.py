@@ -87,7 +87,7 @@ class Judge:
         return found
 
     def same_rule(self, call: Call, value: Value, received: Received, alone: Array, apart: Array) -> bool:
-        """Whether the library, making the call by itself in float64, sends what our rule does there."""
+        """Whether the library, making the call on its own in float64, sends what our rule does there."""
         exact = self.again(call, value, received, 0.0)
         rest = distance(exact, alone)
         limit = np.max(apart, initial=0.0, where=np.isfinite(apart)) / 64

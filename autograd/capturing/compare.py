@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 CUTS = {"torch": "a detach(), .data, .item() or no_grad()", "jax": "a stop_gradient"}  # what ends a gradient's way
 MOST_NAMED = 8  # leaves in a note
-AGREES_ALONE = "made by itself, this call agrees: what it saved was changed, or was drawn again at random"
+AGREES_ALONE = "made on its own, this call agrees: what it saved was changed, or was drawn again at random"
 HOOK = "hook"  # what a difference of a sum is called by
 
 
@@ -211,7 +211,7 @@ def call_found(found: Finding, theirs: Any) -> Difference:
         difference.path = "a hook of the module changes the gradient"
     elif found.wrong == LATER:
         write = recorder.write_after(call)
-        difference.path = (f"made by itself, this call agrees: what it saved was written to afterwards, at {write}"
+        difference.path = (f"made on its own, this call agrees: what it saved was written to afterwards, at {write}"
                            if write else AGREES_ALONE)  # fmt: skip
         if write is not None:
             difference.file, difference.line = write.file, write.line
@@ -316,7 +316,7 @@ def unreached(run: Run, theirs: Any) -> list[str]:
 
 
 def compare_compiled(found: Comparison, went: Pass, theirs: Any) -> None:
-    """Run each compiled module by itself, as compiled, and compare what it sends to its inputs and parameters."""
+    """Run each compiled module on its own, as compiled, and compare what it sends to its inputs and parameters."""
     compiled = found.run._recorder.compiled if found.run is not None else []
     for call in tqdm(compiled[::-1], desc="compile", unit=" modules", leave=False, disable=None):
         received = {v: theirs.arrived(v) for v in call.outputs}
@@ -337,7 +337,7 @@ def compare_compiled(found: Comparison, went: Pass, theirs: Any) -> None:
 
 
 def inside_checkpoint(call: Call | None, found: Difference) -> Difference:
-    """Where in a reentrant checkpoint a gradient goes wrong: what it runs, captured and compared by itself."""
+    """Where in a reentrant checkpoint a gradient goes wrong: what it runs, captured and compared on its own."""
     if call is None or call.checkpointed is None:
         return found
     from . import capture
@@ -345,7 +345,7 @@ def inside_checkpoint(call: Call | None, found: Difference) -> Difference:
     function, inputs = call.checkpointed
     try:
         inner = capture(function, *inputs).compare().first
-    except Exception:  # what cannot be run by itself is named as a whole
+    except Exception:  # what cannot be run on its own is named as a whole
         return found
     if inner is None:
         return found

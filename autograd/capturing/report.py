@@ -37,13 +37,13 @@ def verdict(found: Comparison) -> tuple[str, str]:
                 f"{found.compared} gradients compared, all agree ({largest_gap(found)})")  # fmt: skip
     if first.op == "hook":
         where = f"module {first.module or 'of the model'}" if "module" in first.path else f"∂L/∂{first.name}"
-        return f"a hook changes {where}", "each call is right by itself, what arrives is not what they sent"
+        return f"a hook changes {where}", "each call is right on its own, what arrives is not what they sent"
     if first.op == "sum":
         return (f"∂L/∂{first.name} is not the sum of what was sent to it",
-                "each call is right by itself: a hook, or a path that was not recorded")  # fmt: skip
-    if first.path.startswith("made by itself"):
+                "each call is right on its own: a hook, or a path that was not recorded")  # fmt: skip
+    if first.path.startswith("made on its own"):
         return (f"{found.library}'s backward of {first.op} used other numbers than its forward",
-                "made by itself, the same call agrees with handgrad: what it saved was changed")  # fmt: skip
+                "made on its own, the same call agrees with handgrad: what it saved was changed")  # fmt: skip
     whose = "theirs" if first.wrong == found.library else first.wrong
     headline, reason = (words.format(op=first.op, library=found.library) for words in SAYS[whose])
     return headline, reason

@@ -57,7 +57,7 @@ class Cut:
 
 @dataclass(eq=False)
 class Call:
-    """One call that the model made, kept so that its library can make it again by itself."""
+    """One call that the model made, kept so that its library can make it again on its own."""
 
     library: ClassVar[str]
     checkpointed: ClassVar[Any] = None  # of a reentrant checkpoint of torch: the function that it runs, and its inputs
@@ -75,7 +75,7 @@ class Call:
     opaque: bool = False  # an op of the library's own: there is no second opinion on it
 
     def alone(self, received: dict[Value, Any]) -> list[Any]:
-        """What the library sends to each input for these gradients of the outputs, making the call by itself."""
+        """What the library sends to each input for these gradients of the outputs, making the call on its own."""
         raise NotImplementedError
 
 

@@ -2,7 +2,7 @@
 
 The graph is gone through newest first. At each place where the library has a gradient we go on from that one, so no
 difference travels. A place is right if what arrives there is the sum of what the calls sent to it: a hook, a lost path
-or a gradient that was counted twice shows here, where every call is right by itself.
+or a gradient that was counted twice shows here, where every call is right on its own.
 """
 
 from __future__ import annotations

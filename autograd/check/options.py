@@ -25,7 +25,7 @@ class Options:
     rtol, atol   what is accepted: a gap of at most atol + rtol · |slope|
     allow    ("kink",): entries that stand at a kink do not fail the check
     points   2: also at a second, random point
-    entries  "all": every entry by itself; a number: random lines, and so many single entries
+    entries  "all": every entry on its own; a number: random lines, and so many single entries
     digits   "always": settle every entry in 90 digits
     """
 

@@ -207,9 +207,9 @@ class Subject(Trace):
         return [real_array(out) for out in self.call()[0]]
 
     def on_digits(self, parts: list[Any]) -> list[Any]:
-        """The real results of one call on Digits; NoDigits where the function reaches what is varied by itself."""
+        """The real results of one call on Digits; NoDigits where the function reaches what is varied on its own."""
         if any(isinstance(leaf, Value) and leaf in self.given for leaf in self.leaves):
-            raise NoDigits("it may reach its inputs by itself")
+            raise NoDigits("it may reach its inputs on its own")
         known = dict(zip(self.sources, parts))
         returned = self.f(*self.arguments([known.get(x, x) if isinstance(x, Value) else x for x in self.leaves]))
         flat = flatten(returned)[0]

@@ -237,7 +237,7 @@ def _without_default(function: Callable[..., Any]) -> list[str]:
 
 
 def _varied(x: Any, name: str) -> Any:
-    """A float or float array as a named Value; integers, flags and the like as they are."""
+    """A float or float array as a named Value; integers, flags and similar as they are."""
     import numpy as np
 
     from autograd.engine import Value

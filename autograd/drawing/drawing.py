@@ -63,7 +63,7 @@ def draw(
                 to right
     detail      "full", or "brief": name, expression and one line of numbers; by default full where there is room
     edges       "rule" writes the op's own rule on each edge, "numbers" the arithmetic of the last backward
-    max_nodes   above so many cards the drawing folds by itself, and says so
+    max_nodes   above so many cards the drawing folds on its own, and says so
     names       more names, such as `locals()`
     flow        draws each edge as wide as the gradient that flowed along it; a number sets the widest
     parameters  the leaves (or their names) that move in training, an optimizer or a module; by default the parameters

@@ -189,7 +189,7 @@ def _contributions(node: Value, gradient: Any) -> list[Any]:
 
 
 def _arithmetic(node: Value, index: int, contribution: Any, digits: int) -> str:
-    """The edge's step in numbers: `40 × (−3) = −120`, with `≈` where the printed numbers do not come to just that; of
+    """The edge's step in numbers: `40 × (−3) = −120`, with `≈` where the printed numbers do not give just that; of
     matrices the contribution's norm."""
     if np.ndim(contribution) or np.ndim(node.data):
         return f"‖·‖ {rough(norm(contribution))}"

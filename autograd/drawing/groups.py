@@ -74,7 +74,7 @@ def in_python(option: str, value: Any) -> str:
 
 @dataclass(frozen=True)
 class FoldNote:
-    """Says that the drawing folded by itself, and which options show more: (option, value, what it does)."""
+    """Says that the drawing folded on its own, and which options show more: (option, value, what it does)."""
 
     nodes: int
     shown: int = 0  # cards; 0 if nodes are left out
@@ -89,7 +89,7 @@ class FoldNote:
 
 @dataclass
 class Folded:
-    """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded by itself. `users` are
+    """The outcome: `key_of` every node, the `groups` by key, and a note when the drawing folded on its own. `users` are
     the nodes made from each node. Where pieces are folded, `fold` says which node stands for which, and `times` how
     often a card stands for a whole piece."""
 

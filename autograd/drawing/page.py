@@ -1,7 +1,7 @@
 """`Drawing.html()`: a drawing as one self-contained page.
 
 Python hands over cards already painted, the tree of modules, and the first arrangement. The page (assets/draw.js) shows
-them, the whole graph or one module at a time, and lays out anew (assets/layers.js) what a module holds.
+them, the whole graph or one module at a time, and lays out again (assets/layers.js) what a module holds.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Names:
 
     def name(self, x: Any) -> str:
         """What a text says for it: its own name, its expression if that is short, or a name made up for it; a plain
-        number is called by itself."""
+        number is called on its own."""
         name = self._stand_ins.get(id(x), "") or self.own_name(x)
         if name or not isinstance(x, Value):
             return name or literal(x)

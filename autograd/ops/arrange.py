@@ -1,4 +1,4 @@
-"""Ops that arrange numbers anew: borders, triangles, orders, repetitions."""
+"""Ops that rearrange numbers: borders, triangles, orders, repetitions."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Functions of each number by itself."""
+"""Functions of each number on its own."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""A formula as Python: code that runs by itself and gives the same numbers."""
+"""A formula as Python: code that runs on its own and gives the same numbers."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _applied(part: Apply, inputs: list[Any]) -> Any:
     if isinstance(result, float) and not math.isfinite(result):
         why = f"{part.op} has no value here" if math.isnan(result) else "the largest float is 1.8e308"
         divides = part.op == "div" and inputs[1] == 0
-        raise FormulaError(f"this comes to {result}: {'it divides by 0' if divides else why}", part.at, end)
+        raise FormulaError(f"this is {result}: {'it divides by 0' if divides else why}", part.at, end)
     return result
 
 

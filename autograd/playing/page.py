@@ -27,7 +27,7 @@ from .parser import parse
 
 file = functools.partial(asset, "autograd.playing")
 DATA = re.compile(r"([xyXYt]|inputs?|targets?|labels?)(_?[\w₀-₉]*\d|_(train|true|test))?")
-MOST_CARDS = 40  # of a page that is made anew while somebody types
+MOST_CARDS = 40  # of a page that is made again while somebody types
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Play:
 
 
 def _shown(stepper: Stepper, value: Any, name: str) -> dict[str, str]:
-    """A number and its gradient as sliders show them; a page that is live finds these by itself."""
+    """A number and its gradient as sliders show them; a page that is live finds these on its own."""
     try:
         grad = stepper.ledger(name).total
     except StepError:  # the name stands in the formula, but nothing is computed from it

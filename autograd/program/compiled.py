@@ -36,11 +36,11 @@ def compile(
 
     Inputs are numbers, arrays, modules, and lists, tuples and dicts of them; `grads` is a tuple that mirrors them.
     Integers in arrays (token ids, targets) are inputs too, with None for a gradient. The first call with new
-    shapes traces f; later ones run the program. Python ints, bools and texts are fixed: another is traced anew.
+    shapes traces f; later ones run the program. Python ints, bools and texts are fixed: another is traced again.
 
     backend    "numpy" (the default), or another of `backends.BACKENDS`; an array module such as jax.numpy works too
-    gradients  False: g gives what f gives, and nothing is differentiated. So it is for grad(f), value_and_grad(f),
-               jacobian(f), and partials of jvp and hvp, which are derivatives themselves
+    gradients  False: g gives what f gives, and nothing is differentiated. The same holds for grad(f),
+               value_and_grad(f), jacobian(f), and partials of jvp and hvp, which are derivatives themselves
     devices    with backend "jax": how many of JAX's devices, or a list of them, share the batch. Arrays of the batch
                are split along their first axis; all else is copied to each device
     batch      which of f's arguments are the batch, by name; if left out, all but the modules

@@ -11,7 +11,7 @@ from autograd.ops.indexing import join, rows
 from autograd.ops.matrices import eigen, linalg, linear
 
 FAMILIES = {  # by the files that their blocks stand in
-    "each number by itself": tuple(file for file in ONE_BY_ONE if file is not special),
+    "each number on its own": tuple(file for file in ONE_BY_ONE if file is not special),
     "views, copies, joins": (shape, join), "rows by ids, orders": (rows, arrange),
     "reductions, running sums": (reduce,), "products": (linear,),
     "series and decompositions": (special, linalg, eigen),

@@ -59,7 +59,7 @@ def refusal(how: str, instead: str = "") -> TraceError:
     instead = instead or EXITS.get(how, "Write it with ops of handgrad, or give what decides as an input")
     error = TraceError(
         f"{line}\nturns a number that depends on the inputs into a plain one ({how}), which a program cannot compute "
-        f"anew. {instead}."
+        f"again. {instead}."
     )
     for tracer in [modes.tracer] if modes.tracer is not None else open_tracers:
         tracer.refused.append(error)
@@ -251,7 +251,7 @@ class Tracer:
         return call_numpy(function, args, options)
 
     def made(self, node: Value) -> None:
-        """Be told of a new node, while source lines are recorded: what numbers from outside does it read?"""
+        """Take note of a new node, while source lines are recorded: what numbers from outside does it read?"""
         for x in node.inputs:
             if type(x) in (float, int) or issubclass(type(x), np.generic):
                 text = outside_number(x)

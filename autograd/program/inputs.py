@@ -1,7 +1,7 @@
 """The inputs of a compiled function: taken apart into leaves, and put together again around Values or gradients.
 
 A leaf is a number or an array; a module has its parameters for leaves. What is no
-number (an integer of Python's, a truth, a text, None, a function) is fixed: another one is traced anew.
+number (an integer of Python's, a truth, a text, None, a function) is fixed: another one is traced again.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Same:
 
 
 def rebuild(x: Any, leaf: Callable[[Any], Any], module: Callable[[Any], None]) -> Any:
-    """The same nest with `leaf(number)` in place of each number and array; `module` is told of each module."""
+    """The same nest with `leaf(number)` in place of each number and array; `module` is called with each module."""
     if isinstance(x, dict):
         return {key: rebuild(part, leaf, module) for key, part in x.items()}
     if isinstance(x, (list, tuple)):

@@ -1,6 +1,6 @@
 """What a function reads from outside, and what it changes there.
 
-    config.rate, a cell, a default, a list    fixed; compared before each call: for another value f is traced anew
+    config.rate, a cell, a default, a list    fixed; compared before each call: for another value f is traced again
     a Value, an array that reaches an op      read at each call
     self.mean = 0.9 * self.mean + ...         on a module: read before each call and written after it (`Place`)
     log.append(...)                           done while tracing, and `g.notes` says so; every other write is refused

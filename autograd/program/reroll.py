@@ -1,10 +1,11 @@
 """Re-roll: code that was written scalar by scalar, as ops on arrays.
 
-A loop over neurons, samples or tokens records one scalar op at a time. Here the like ones are brought together: chains
-of additions become sums of many terms, and sums of products dot products; then all scalars that come from the same op,
-at the same depth, out of the same arrays, become one array. Where the places that they read from follow a pattern, they
-are read through views, and dot products that pair every row with every other are one matrix product; else they are
-gathered by index. What comes out is a function of ops of the table, which is traced and differentiated as any other.
+A loop over neurons, samples or tokens records one scalar op at a time. This pass groups the ones that do the same:
+chains of additions become sums of many terms, and sums of products dot products; then all scalars that come from the
+same op, at the same depth, out of the same arrays, become one array. Where the places that they read from follow a
+pattern, they are read through views, and dot products that pair every row with every other are one matrix product; else
+they are gathered by index. What comes out is a function of ops of the table, which is traced and differentiated as any
+other.
 Sums are added up in another order than the code's, so the last digits may differ.
 """
 

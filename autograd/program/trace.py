@@ -89,7 +89,7 @@ class Walked:
 
 @dataclass
 class Call:
-    """One call of a function on Values: what it was given, what it returned, and what was watched meanwhile."""
+    """One call of a function on Values: what it was given, what it returned, and what was watched while it ran."""
 
     f: Callable[..., Any]
     names: list[str]

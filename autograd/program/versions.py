@@ -299,11 +299,11 @@ class Version:
             said.append(self.roll_note)
         for kind, what in (("captured", "read from outside"), ("drawn", "drawn at random")):
             if kind in kinds:
-                said.append(f"{kinds.count(kind):,} arrays or numbers are {what}, anew at each call")
+                said.append(f"{kinds.count(kind):,} arrays or numbers are {what}, at each call")
         if self.left:
             said.append(f"read before and written after each call: {', '.join(place.path for place in self.left)}")
         if self.outcomes:
-            said.append(f"decided anew at each call: {', '.join(dict.fromkeys(self.lines))}")
+            said.append(f"decided at each call: {', '.join(dict.fromkeys(self.lines))}")
         said += [f"text, made once, while tracing: {line}" for line in self.texts]
         said += [f"added to while tracing, and not at later calls: {path}" for path in self.grown]
         return said

@@ -39,7 +39,7 @@ KNOWN_EARLY = ("shape", "parameters", "out")  # facts that do not wait for the n
 @dataclass(frozen=True)
 class Face:
     """What a card shows, and where its numbers come from: the nodes whose values it shows, of a module its outputs; and
-    for each of them that has a gradient the contribution it has come to, or the node itself, where backprop starts."""
+    for each of them that has a gradient the contribution it has got, or the node itself, where backprop starts."""
 
     since: int  # the position from which it is shown: so many steps done
     card: Card
@@ -302,7 +302,7 @@ def with_value(card: Card, value: Any) -> Card:
 
 
 def with_gradient(card: Card, gradient: Any, caption: str) -> Card:
-    """The card with what its gradient has come to."""
+    """The card with its gradient so far."""
     rows = tuple(_gradient_row(row, gradient, caption) if _is_grad(row) else row for row in card.rows)
     filled = replace(gradient_block(gradient, caption=caption), roomy=ROOMY_COLUMN) if card.blocks else None
     blocks = tuple(filled if filled is not None and _is_grad(block) else block for block in card.blocks)

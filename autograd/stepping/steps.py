@@ -64,7 +64,7 @@ class Contribution:
 
     @property
     def others(self) -> list[tuple[str, Any]]:
-        """The other inputs of the op, each with its name; a plain number is called by itself."""
+        """The other inputs of the op, each with its name; a plain number is called on its own."""
         inputs = [x for x in self.step.twin.inputs if x is not None and x is not self.twin]
         return [(self.step.words.name(x) if isinstance(x, Value) else shown(x), x) for x in inputs]
 
@@ -151,7 +151,7 @@ class Contribution:
         return plain_text(self.pieces())
 
     def pieces(self) -> list[Piece]:
-        """The contribution in numbers, with what it comes to."""
+        """The contribution in numbers, with its result."""
         return self.step.in_numbers(self.line) if self.line is not None else [self.step.printed(self.added)]
 
     @property
@@ -315,7 +315,7 @@ class Step:
         return Number(quantity.value, quantity.is_gradient, written=self.digits.written(quantity))
 
     def in_numbers(self, line: Line) -> list[Piece]:
-        """A line in numbers, with what it comes to; only that where the numbers cannot show how."""
+        """A line in numbers, with its result; only that where the numbers cannot show how."""
         return equation(line, self.digits) if self.shows_arithmetic(line) else [self.printed(line.result)]
 
     def shows_arithmetic(self, line: Line) -> bool:

@@ -37,7 +37,7 @@ KEYS = {
 WHOLE_KEY = re.compile(
     rb"[\x00-\x1a\x1c-\x7f]?"  # a character
     rb"|[\xc0-\xdf].|[\xe0-\xef]..|[\xf0-\xf7]..."  # of several bytes
-    rb"|\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z]|[^\[O])",  # an arrow or the like; one with Alt
+    rb"|\x1b(\[[0-9;]*[A-Za-z~]|O[A-Za-z]|[^\[O])",  # an arrow or a similar key; one with Alt
     re.DOTALL,
 )
 MOST_TOLD = 12  # of the results of a folded step, and of what it sends

@@ -1,4 +1,4 @@
-"""Exact fractions: what a line comes to where nothing but + - * / and choices was used since the given numbers."""
+"""Exact fractions: the value of a line where nothing but + - * / and choices was used since the given numbers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RATIONAL: dict[str, Callable[..., Any]] = {
 
 
 def fraction_of(e: Expr, known: Mapping[str, Fraction]) -> Fraction | None:
-    """What a formula comes to, exactly; None if it uses more than rational ops, or the fraction grows too long.
+    """The value of a formula, exactly; None if it uses more than rational ops, or the fraction grows too long.
 
     >>> x, y = Expr("x", 2.0), Expr("y", 3.0)
     >>> fraction_of(x / y - 1, {"x": Fraction(2), "y": Fraction(3)})

@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
 class FeedForward(Module):
     """Up to a wider layer, a nonlinearity, and down again: `activation(x @ up + b) @ down + b`.
 
-    x (..., d_model) → the same shape; d_hidden is 4 · d_model unless told. `activation` is one of "relu",
+    x (..., d_model) → the same shape; d_hidden is 4 · d_model unless given. `activation` is one of "relu",
     "gelu", "gelu_tanh", "silu", "tanh", "sigmoid", or a function; "swiglu" is the gated form
     `(silu(x @ gate) * (x @ up)) @ down`.
 

@@ -141,7 +141,7 @@ def test_one_wrong_entry_among_thousands_is_found_and_soon(square, monkeypatch, 
     report = check_grads(lambda x: op(x).sum(), x)
     assert report.verdict == "wrong"
     assert [(entry.index, round(entry.ratio, 3)) for entry in report.failures] == [((7777,), factor)]
-    assert evaluated < 6000  # it was searched for anew in each of 20 directions, here and for the op alone: 45,000
+    assert evaluated < 6000  # it was searched for again in each of 20 directions, here and for the op alone: 45,000
 
 
 def test_several_wrong_entries_among_thousands_are_found(square):

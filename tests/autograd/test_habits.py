@@ -119,7 +119,7 @@ def test_what_the_tables_tell_to_write_is_there():
 def test_the_page_of_names_is_what_the_code_says():
     from tools.names_table import PAGE, page
 
-    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.names_table writes it anew"
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.names_table writes it again"
 
 
 def test_arguments_by_their_names_elsewhere():

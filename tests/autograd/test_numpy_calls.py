@@ -342,7 +342,7 @@ def test_signatures_are_known_also_where_numpy_does_not_say():
 def test_the_page_of_answered_functions_is_what_the_code_says():
     from tools.numpy_table import PAGE, page
 
-    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.numpy_table writes it anew"
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m tools.numpy_table writes it again"
 
 
 # What HIPS autograd differentiates of NumPy, from its own list; what NumPy 2 has no more is left out.

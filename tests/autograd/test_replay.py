@@ -1,4 +1,4 @@
-"""The batched replay is the function: row for row the same as calling it on each input by itself."""
+"""The batched replay is the function: row for row the same as calling it on each input on its own."""
 
 import numpy as np
 import pytest

@@ -20,7 +20,7 @@ needs_torch = pytest.mark.skipif(
 )
 
 
-STALE = "the samples have changed: python -m tests.autograd.make_fixtures makes the record anew"
+STALE = "the samples have changed: python -m tests.autograd.make_fixtures makes the record again"
 
 
 def recorded_cases(name):

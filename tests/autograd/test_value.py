@@ -489,7 +489,7 @@ class TestNumpy:
     def test_it_never_becomes_a_plain_array_in_silence(self):
         v = Value(self.M, name="v")
         for convert in (np.array, np.asarray, lambda v: np.array([v, v]), lambda v: np.asarray([v])):
-            with pytest.raises(DataError, match=r"Value 'v' cannot become a plain array by itself"):
+            with pytest.raises(DataError, match=r"Value 'v' cannot become a plain array on its own"):
                 convert(v)
         array = np.ones((2, 3))
         with pytest.raises(TypeError, match="array = array - v"):

@@ -1,4 +1,4 @@
-"""Operators that work on each number by itself, and losses made of them."""
+"""Operators that work on each number on its own, and losses made of them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def mean(x, dim=None, keepdim=False, dtype=None):
 
 
 def _ddof(x, dim, correction):
-    """torch divides by n - 1 unless told otherwise; where that is 0 it gives NaN."""
+    """torch divides by n - 1 unless asked otherwise; where that is 0 it gives NaN."""
     ddof = 1 if correction is None else correction
     shape = shape_of(x)
     axes = range(len(shape)) if dim is None else dim if isinstance(dim, tuple) else (dim,)

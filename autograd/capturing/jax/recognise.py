@@ -21,7 +21,7 @@ ROUNDING = 256  # units in the last place that two ways to compute the same may 
 
 
 def plain_name(function: str) -> str:
-    """`_softmax`, `LayerNorm.__call__` and the like, without what differs from author to author."""
+    """`_softmax`, `LayerNorm.__call__` and similar functions, without what differs from author to author."""
     *_, name = [part for part in function.split(".") if part not in ("__call__", "<locals>")] or [function]
     return name.strip("_<>").lower().replace("_", "")
 

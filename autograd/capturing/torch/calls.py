@@ -1,4 +1,4 @@
-"""TorchCall: one call of an operator or an autograd.Function, kept so that it can be made once more by itself."""
+"""TorchCall: one call of an operator or an autograd.Function, kept so that it can be made once more on its own."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TorchCall(Call):
         return function, tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
 
     def alone(self, received: dict[Value, Any], exact: bool = True) -> list[Any]:
-        """What torch sends to each input when it makes this call by itself, at the numbers of the run.
+        """What torch sends to each input when it makes this call on its own, at the numbers of the run.
 
         `exact`: in float64, so that what is left of a difference is no rounding. Raises where it is not the same call.
         """

@@ -179,7 +179,7 @@ def leave_module(recorder: Recorder, module: Any, args: Any, out: Any) -> None:
 def watch_compiled(recorder: Recorder, module: Any) -> Iterator[Any]:
     """Hooks that keep each call of a compiled module, which runs as it was written while it is captured.
 
-    `compare` runs it once more by itself, compiled, and compares what it sends back.
+    `compare` runs it once more on its own, compiled, and compares what it sends back.
     """
     running: list[TorchCall] = []
 

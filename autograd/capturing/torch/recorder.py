@@ -439,7 +439,7 @@ class Recorder(TorchDispatchMode):
     # --- bookkeeping ----------------------------------------------------------------------------------------
 
     def noted(self) -> Noted:
-        """Nodes made meanwhile know the module and the line of the user's that made them."""
+        """Nodes made while it is open know the module and the line of the user's that made them."""
         return Noted(self.scope, place_of(self.frame))
 
     @property

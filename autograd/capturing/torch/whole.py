@@ -24,7 +24,7 @@ TRUSTED = {2.0**-53: 1e-4, 2.0**-24: 0.03}  # how far, relatively, the two may l
 
 
 def said_of_loss(run: Run, theirs: Any, seed: int = 0) -> str:
-    """A sentence where the gradient does not say how the loss moves; none where it does, or it cannot be told."""
+    """A sentence where the gradient does not say how the loss moves; none where it does, or nobody can tell."""
     recorder = run._recorder
     unit = max(recorder.units[v] for v in recorder.tensors)
     if unit > COARSE:

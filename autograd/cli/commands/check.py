@@ -311,7 +311,7 @@ def layer_recipes() -> dict[str, tuple[Callable[[], Any], Any]]:
 def _on_its_input(make: Callable[[], Any], inputs: tuple[Any, ...]) -> list[Case]:
     layer = make()
 
-    def forward(inputs: Any, parameters: Any) -> Any:  # the layer reaches its parameters by itself
+    def forward(inputs: Any, parameters: Any) -> Any:  # the layer reaches its parameters on its own
         return layer(*inputs)
 
     forward.__name__ = type(layer).__name__

@@ -17,7 +17,7 @@ from ..scene import WIDEST_NUMBER, Row
 ARROW = " → "
 PAIR = 17  # characters of two numbers with three digits, `0.00676 → 0.00661`
 FAR_APART = 0.1  # of two norms: then they share no notation
-FAR = 0.1  # of the way between first and last: an extreme that lies further outside is told
+FAR = 0.1  # of the way between first and last: an extreme that lies further outside is shown
 
 
 def fold_rows(

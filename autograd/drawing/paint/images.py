@@ -43,7 +43,7 @@ def film(svgs: Iterable[str], seconds: Sequence[float]) -> bytes:
     except ImportError:
         raise ImageToolMissing(
             "making a GIF needs Pillow (pip install 'handgrad[images]'), which is not here. Save as .html instead: the "
-            "page plays by itself"
+            "page plays on its own"
         ) from None
     frames: list[Any] = []
     pictures = list(svgs)

@@ -117,7 +117,7 @@ class Arithmetic(Writer):
 
 
 def equation(line: Any, digits: Any) -> list[Piece]:
-    """A line in numbers with what it comes to, `0.5 × 3 = 1.5`, each number as the `Digits` say."""
+    """A line in numbers with its result, `0.5 × 3 = 1.5`, each number as the `Digits` say."""
     result = Number(line.result.value, line.result.is_gradient, written=digits.written(line.result))
     sign, result = equals(digits.sign(line), result)
     return [*merged(Arithmetic(digits.written).line(line.formula)), f" {sign} ", result]

@@ -38,7 +38,7 @@ SPECIAL = {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\~{}", "<": r"\textle
            "|": r"\textbar{}", '"': r"\textquotedbl{}"} | {c: f"\\{c}" for c in "{}$&#_%"}  # fmt: skip
 LETTERS = {letter: word for word, letter in GREEK.items()}
 WIDEST, WIDEST_STACK = 72, 60  # characters: of a line in numbers, of the matrices of a stack in a row
-LATIN = range(0xC0, 0x180)  # letters with accents, which LaTeX knows by itself
+LATIN = range(0xC0, 0x180)  # letters with accents, which LaTeX knows on its own
 
 
 class Latex(Maths):

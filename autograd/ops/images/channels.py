@@ -36,7 +36,7 @@ def channel_sums(g, vector):
     return sum_(g, axis=axes)
 
 
-# --- batch norm: each channel by itself, over the whole batch -------------------------------------------------
+# --- batch norm: each channel on its own, over the whole batch -------------------------------------------------
 
 
 def channel_rows(x):
@@ -128,7 +128,7 @@ batch_norm = Op("batch_norm", "batch_norm(x, gamma, beta, eps=eps)",
                 doc="Each channel shifted to mean 0 and scaled to variance 1 over batch and places, then times gamma "
                     "plus beta: batch norm in training.")
 
-# --- group norm: groups of channels, each image by itself -----------------------------------------------------
+# --- group norm: groups of channels, each image on its own -----------------------------------------------------
 
 
 def group_rows(x, groups):

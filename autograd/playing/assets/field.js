@@ -48,7 +48,7 @@ const formulas = patterns => {
   function number({ op, at }, args) {          // what is computed from numbers alone is a number
     const x = program.FUNCTIONS[op](...args);
     if (Number.isFinite(x)) return x;
-    throw new Mistake(`this comes to ${x}: ${op === "div" && !args[1] ? "it divides by 0" : `${op} has no value here`}`, at);
+    throw new Mistake(`this is ${x}: ${op === "div" && !args[1] ? "it divides by 0" : `${op} has no value here`}`, at);
   }
 
   // --- names in the patterns' places ---------------------------------------------------------------------------------

@@ -15,7 +15,7 @@
       remember();
       write();
     },
-    remake() { if (fixed) later(MOVING_MS); },   // a page with fixed numbers is made anew for others
+    remake() { if (fixed) later(MOVING_MS); },   // a page with fixed numbers is made again for others
   });
   const later = delay => { clearTimeout(waiting); waiting = setTimeout(read, delay); };
 
@@ -28,7 +28,7 @@
       const body = JSON.stringify({ formula, values }), headers = { "Content-Type": "application/json" };
       answer = await (await fetch("formula", { method: "POST", headers, body })).json();
     } catch { ended(); return; }
-    if (number !== asked) return;              // something else was typed meanwhile
+    if (number !== asked) return;              // something else was typed since
     if (field.value === formula) complained(field, answer);
     if (answer.error) return;
     code = answer.code;

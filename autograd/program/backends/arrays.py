@@ -64,7 +64,7 @@ def runner(program: Program, library: Library) -> Callable[[Sequence[Any]], list
 
 
 def with_casts(program: Program) -> Program:
-    """The same, with the casts written out that NumPy makes by itself: all operands of an op have the dtype in which
+    """The same, with the casts written out that NumPy makes on its own: all operands of an op have the dtype in which
     they meet, and constants the dtype of whoever reads them.
     """
     constants, types, code = dict(program.constants), list(program.types), list[Instruction]()

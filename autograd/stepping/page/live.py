@@ -90,7 +90,7 @@ class Live:
         self.shown[contribution] = added, self._sum(contribution.twin, added, send)
 
     def _sum(self, parent: Value, added: Block, send: dict[str, Any]) -> Block:
-        """What the gradient of a node comes to; `send` computes what is added, if that is not known yet."""
+        """The gradient of a node, summed; `send` computes what is added, if that is not known yet."""
         before = self.gradients.get(parent)
         total = self.gradients[parent] = added if before is None else self.registers.new_block(added.shape)
         if send or before is not None:
@@ -150,7 +150,7 @@ class Live:
 
     def _open(self, small: Stepper) -> None:
         """The nodes inside a module are copies; each number is where the program keeps that of the node itself. Only
-        the gradients of what comes from outside are summed anew: there they are what this module sends."""
+        the gradients of what comes from outside are summed again: there they are what this module sends."""
         original = small.stands_for
         for node in small.walk.nodes:
             self.registers.bind_node(node, self.value(original[node]))

@@ -66,7 +66,7 @@ class Panels:
         root = xml(self.words.name(self.stepper.root))
         lines = [f"<h2>How {root} comes about, and what changes it</h2>"]
         if not steps:
-            lines.append(f"<p>There is nothing to compute: {root} was given. By itself it changes one to one.</p>")
+            lines.append(f"<p>There is nothing to compute: {root} was given. On its own it changes one to one.</p>")
         if forward:
             lines.append(
                 f"<p>First <b>forward</b>: {_steps(forward)}. Each computes one card from the cards above it.</p>"

@@ -97,7 +97,7 @@ def numbers_line(step: Step, line: Line) -> str:
 
 
 def _equation(pieces: list[Piece], classes: str) -> str:
-    """Arithmetic, the sign of equality, and what it comes to."""
+    """Arithmetic, the sign of equality, and the result."""
     *left, result = pieces
     assert isinstance(result, Number)
     sign, result = equals(str(left.pop()).strip() if left else "=", result)

@@ -1,6 +1,6 @@
 """A worksheet as Moodle XML: one Cloze question a step, with a fixed tolerance.
 
-Moodle marks each field by itself: a number that follows from an earlier wrong one is wrong there. In `grade` it counts.
+Moodle marks each field on its own: one that follows from an earlier wrong one is wrong there; in `grade` it counts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..parts import Blank, Step
 from ..sheet import Worksheet
 from .plain import blank_rows, given_rows, how
 
-LOST = "Each number is marked by itself here: one that follows from an earlier mistake counts as wrong."
+LOST = "Each number is marked on its own here: one that follows from an earlier mistake counts as wrong."
 
 
 def moodle_xml(sheet: Worksheet) -> str:

@@ -25,7 +25,7 @@ def assert_same_run(f, *args, opaque=()):
     """Result and gradients of all real arguments are those of JAX, and so is every gradient on the way."""
     run = ag.capture(f, *args)
     assert sorted(set(run.opaque)) == sorted(opaque), run.notes
-    out, pull = jax.vjp(jax.jit(f), *args)  # compiled as a whole: else each step compiles by itself
+    out, pull = jax.vjp(jax.jit(f), *args)  # compiled as a whole: else each step compiles on its own
     assert_near(run.result.data, out, 1e-12)
     u = jnp.asarray(np.random.default_rng(3).normal(size=np.shape(out)))
     run.result.backward(np.asarray(u))

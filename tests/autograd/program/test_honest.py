@@ -408,7 +408,7 @@ def test_what_was_looked_at_may_be_kept():
 
 
 def test_logs_are_not_watched():
-    """A list that a function only puts something into does not make it be traced anew."""
+    """A list that a function only puts something into does not make it be traced again."""
     g = compile(a_look)
     g(*ARRAYS[0])
     log.append("somebody else's")

@@ -1,4 +1,4 @@
-"""Each pass by itself: the same results, and what it is there for."""
+"""Each pass on its own: the same results, and what it is there for."""
 
 import itertools
 import math

@@ -221,7 +221,7 @@ def test_notes_tell_what_is_read_from_outside():
         g.notes
     g(np.ones(3))
     assert len(g.notes) == 2 and "instructions" in g.notes[0]
-    assert g.notes[1] == "1 arrays or numbers are read from outside, anew at each call"
+    assert g.notes[1] == "1 arrays or numbers are read from outside, at each call"
 
 
 def test_short_code_and_arrays_stay_as_they_are():

@@ -80,8 +80,8 @@ class _Runner:
 
     @property
     def reader(self) -> Reader | None:
-        """What reads lists of floats; None in a Python without the lock that keeps others from changing them meanwhile,
-        whose objects begin with more than two words.
+        """What reads lists of floats; None in a Python without the global lock, where others may change them while they
+        are read: its objects begin with more than two words.
         """
         return self._reads if object.__basicsize__ == 2 * ctypes.sizeof(ctypes.c_void_p) else None
 

@@ -12,7 +12,7 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
   let camera = null, moving = 0, area = null;
   let whole = false, held = null;          // the whole graph asked for; a part of it that the reader chose by hand
   let isLarge = false;                     // for a projector
-  const stageArea = () => (area ??= stage.getBoundingClientRect());  // measured once: asking lays the page out anew
+  const stageArea = () => (area ??= stage.getBoundingClientRect());  // measured once: asking lays the page out again
 
   const boxOf = key => scene().view.cards[key].box;
   const around = keys => {
@@ -107,7 +107,7 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
   map.addEventListener("pointerdown", event => { map.setPointerCapture(event.pointerId); travel(event); });
   map.addEventListener("pointermove", travel);
 
-  function look(box) {                     // a transform: nothing in the drawing is laid out anew
+  function look(box) {                     // a transform: nothing in the drawing is laid out again
     camera = box;
     const scale = stageArea().width / box.width;
     seen(box);

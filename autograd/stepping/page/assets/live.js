@@ -160,7 +160,7 @@ const live = data => {
   const isLeaf = new Map(leaves.map(leaf => [leaf.value, leaf]));
   const nameOf = new Map(Object.entries(names).flatMap(([name, [value]]) => [[value, name]]));
 
-  // Write the numbers of a card anew, in the room they have: those of some blocks of values and of gradients, one each
+  // Write the numbers of a card again, in the room they have: those of some blocks of values and of gradients, one each
   // unless it is a module's. `trouble` is a word in its corner, about its value.
   function card(group, [values, gradients], trouble) {
     const [value] = values;
@@ -325,7 +325,7 @@ const live = data => {
     };
   }
   const answers = whys(page, isBad);
-  // The numbers of a panel anew; `steps` are those of its view, in order.
+  // The numbers of a panel again; `steps` are those of its view, in order.
   function fill(panel, step, steps = []) {
     const spelling = step ? new lines.Spelling(page, step) : null;
     for (const slot of panel.querySelectorAll("[data-line]")) slot.innerHTML = spelling.line(Number(slot.dataset.line));
