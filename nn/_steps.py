@@ -15,7 +15,7 @@ import numpy as np
 import autograd as ag
 from autograd.errors import DataError
 from autograd.gradients import cotangent_for
-from autograd.program.trace import gradient_values
+from autograd.program.tracing.trace import gradient_values
 
 from .module import Module
 from .optim import Optimizer, accumulate, check_loss, clip_factor, clip_grad_norm

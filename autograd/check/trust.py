@@ -17,7 +17,7 @@ import numpy as np
 from autograd.arrays.plain import as_plain
 from autograd.arrays.plain import copy_array as owned
 from autograd.engine import Value, counter
-from autograd.program import interpret
+from autograd.program.backends import interpreter
 from autograd.program.record import difference_of, record, same
 
 from .options import DEFAULT, WRONG
@@ -50,7 +50,7 @@ def replay_repeats(probe: Probe, seed: int) -> bool:
 def _repeats_itself(subject: Subject) -> bool:
     """Whether the ops give what was recorded: a result may have been edited since, or an op may draw numbers."""
     replay = subject.replay
-    registers = interpret.run_code(replay.recorded.code, replay.data)
+    registers = interpreter.run_code(replay.recorded.code, replay.data)
     return all([same(registers[i.out], replay.data[i.out]) for i in replay.recorded.code])
 
 

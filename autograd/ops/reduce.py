@@ -208,7 +208,7 @@ def _others_defined(x, axis=None):
 def _others_lowered(x, axis):
     """What comes before each number times what comes after it, by products of 1, 2, 4, ... neighbours."""
     if rank_of(x) == 0:
-        return x * 0.0 + 1.0
+        return x.dtype.type(1)
     order = [a + rank_of(x) for a in range(-rank_of(x), 0) if a not in axis] + [a + rank_of(x) for a in axis]
     moved = transpose(x, order)
     lead, n = shape_of(moved)[: rank_of(x) - len(axis)], count(x, axis)

@@ -16,14 +16,14 @@ from autograd.modes import modes
 from autograd.tree import flatten, unflatten
 
 from .backends import Runner, backend_name, backend_of
-from .exits import leaf
-from .inputs import is_leaf, rebuild, take_apart
-from .leaf_names import parameter_names, split_leaves
-from .numbers import Number, unwrapped
 from .program import Program
 from .source import source_of
-from .trace import Origin, gradient_values
-from .versions import MOST, Family, Version, states_of
+from .tracing.exits import leaf
+from .tracing.inputs import is_leaf, rebuild, take_apart
+from .tracing.leaf_names import parameter_names, split_leaves
+from .tracing.numbers import Number, unwrapped
+from .tracing.trace import Origin, gradient_values, states_of
+from .versions import MOST, Family, Version
 
 _CACHE_LIMIT = 64  # kinds of inputs, each with its programs, kept per function
 

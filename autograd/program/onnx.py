@@ -19,12 +19,12 @@ from autograd.op import OPS, Op
 from autograd.ops.fused._erf import erf_in_ops
 from autograd.saving.files import check_folder, write_whole
 
-from .inputs import is_module, take_apart
 from .passes import drop_dead, fold, open_fused, optimised, share
 from .program import Instruction, Program, common_dtype, is_weak
 from .source import fresh_name, identifier
-from .trace import Traced
-from .versions import fetched_aside, traces
+from .tracing.inputs import is_module, take_apart
+from .tracing.trace import Traced, fetched_aside
+from .tracing.twice import traces
 
 OPSET = 18  # of 2022: axes as inputs, sums into given places
 LARGEST = 2**31 - 2**20  # bytes: a file of ONNX is one message, of less than 2 GiB

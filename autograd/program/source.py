@@ -18,10 +18,10 @@ import numpy as np
 from autograd.arrays.numpy_calls import called
 from autograd.op import Op, template
 
-from .inputs import is_module
 from .passes import optimised
 from .program import Instruction, Program, Type
-from .trace import Traced, trace_graph
+from .tracing.inputs import is_module
+from .tracing.trace import Traced, trace_graph
 
 RESERVED = {"np", "math", "range", "map", *keyword.kwlist}
 WIDTH = 66  # column at which the comments stand

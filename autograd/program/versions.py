@@ -1,160 +1,32 @@
-"""Versions of a compiled function: one program for each way in which its decisions came out.
-
-f is called twice, at the same inputs, with everything that it changes put back in between: the second call must do what
-the first one did. That finds chance and clocks; everything else is found where it leaves the trace (`exits.py`).
-"""
+"""Versions of a compiled function: one program for each way in which its decisions came out."""
 
 from __future__ import annotations
 
 import functools
-import os
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from autograd.arrays.plain import as_plain, copy_array
-from autograd.callers import OURS
-from autograd.engine import Value
-from autograd.errors import TraceError
+from autograd.arrays.plain import as_plain
 from autograd.modes import modes
 from autograd.op import OPS
 from autograd.tree import unflatten
 
 from .backends import Runner
-from .exits import Guard
-from .inputs import Names, is_module, mirrored, other_type, quick_inputs, rebuild
-from .leaf_names import kinds_of_leaves
-from .outside import Grown, Outside, Place, places_changed
 from .passes import Keeps, drop_dead, fold, optimised
+from .passes.reroll import Rolled, reroll
 from .program import Program, renumbered
-from .record import Recorded, difference_of, same
-from .reroll import Rolled, reroll
-from .trace import Call, Origin, Traced, call, trace
+from .tracing.exits import Guard
+from .tracing.inputs import Names, mirrored, other_type, quick_inputs, rebuild
+from .tracing.leaf_names import kinds_of_leaves
+from .tracing.outside import Outside
+from .tracing.trace import Origin, Traced, fetched_aside, trace
+from .tracing.twice import traces
 
-LINES_LIMIT = 5000  # ops, up to which source lines are recorded, for the names in them
 MOST = 16  # versions of a function for inputs of one kind
-
-
-@dataclass
-class Traces:
-    """What two calls of a function found."""
-
-    one: Call  # of which the program is made
-    traced: Traced  # its forward pass
-    arrays: list[Any]  # that it reads from outside, the same objects at each call
-    outside: Outside  # all else that it reads there
-    grown: list[str]  # outside, that it only adds to
-
-
-def traces(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any]) -> Traces:
-    """Call f twice; TraceError if it does not do the same, or changes something outside that a program cannot."""
-    roots = [f, *(x for x in args if is_module(x))]
-    before = Outside(roots, largest=float("inf"))
-    places: list[Place] = []
-    grown: Grown = []
-    try:
-        first = _first_call(f, args, leaves, before)
-        found, grown = places_changed(before, first.tracer, places)
-        recorded, arrays = first.recorded, _arrays(first.recorded)
-        constants = {r: copy_array(data) for r, data in recorded.constants.items()}
-        numbers = [copy_array(np.asarray(getattr(x, "_data", x))) for x in first.outs]
-        alike = not found
-        short = len(recorded.code) <= LINES_LIMIT
-        if short or not alike:
-            second = call(f, args, leaves, lines=short, places=found)
-            again = second.recorded
-        else:
-            first.traced(gradients=False)
-            second = call(f, args, leaves)
-            again = second.compared
-        places = places_changed(before, second.tracer, found)[0]
-        difference = _difference(first, second, recorded, again, constants, numbers) if alike else _numbers_differ(
-            second, numbers)
-        if difference is None and len(places) > len(found):
-            difference = f"it changes {places[-1].path} at one call and not at another"
-        if difference is not None:
-            raise TraceError(
-                f"{getattr(f, '__name__', f)} does not do the same at each call: {difference}. A compiled program "
-                "would repeat what this call did. Give what changes as an input; draw random numbers with nn.Dropout "
-                "or nn.functional.dropout, or give them as an input too."
-            )
-    finally:
-        before.put_back()
-    for holder, now, added in grown:
-        holder.put_back(now, added)
-    kept = arrays & _arrays(again)
-    arrays_kept = [data for data in again.constants.values() if id(data) in kept]
-    one = second if short or not alike else first
-    added_to = {id(holder.at) for holder, _, _ in grown if holder.path}
-    counted = [(id(holder.at), name) for holder, _, names in grown if not holder.path for name in names]
-    outside = Outside(roots, [*(place.id() for place in places), *counted], kept | added_to)
-    paths = list(dict.fromkeys(holder.path or ", ".join(map(str, names)) for holder, _, names in grown))
-    return Traces(one, one.traced(gradients=False), arrays_kept, outside, paths)
-
-
-def _first_call(f: Callable[..., Any], args: Sequence[Any], leaves: Sequence[Any], before: Outside) -> Call:
-    """A call that is traced. TraceError if f raises an error there that it does not raise in an ordinary call."""
-    try:
-        return call(f, args, leaves)
-    except TraceError:
-        raise
-    except Exception as error:
-        before.put_back()
-        try:
-            f(*[rebuild(x, lambda x: x if np.asarray(x).dtype.kind != "f" else Value(x), lambda m: None) for x in args])
-        except Exception:
-            raise error from None
-        frame = traceback.extract_tb(error.__traceback__)
-        line = next((at for at in reversed(frame) if not at.filename.startswith(OURS)), frame[-1])
-        raise TraceError(
-            f"{os.path.basename(line.filename)}:{line.lineno}: {line.line}\nworks in an ordinary call, and not while "
-            f"it is traced: {type(error).__name__}: {error}"
-        ) from error
-
-
-def _arrays(recorded: Recorded) -> set[int]:
-    return {id(data) for data in recorded.constants.values() if isinstance(data, np.ndarray)}
-
-
-def _difference(
-    first: Call, second: Call, recorded: Recorded, again: Recorded, constants: dict[int, Any], numbers: list[Any]
-) -> str | None:
-    """What the second call did differently."""
-    for one, other in zip(first.tracer.guards, second.tracer.guards):
-        if one.outcome != other.outcome:
-            return f"a decision comes out differently in {one.line}"
-    difference = difference_of(recorded, again, constants)
-    if difference is None and [*map(id, recorded.captured)] != [*map(id, again.captured)]:
-        difference = "it uses other Values from outside"
-    if difference is None and first.structure != second.structure:
-        difference = "its results are nested in another way"
-    return difference
-
-
-def _numbers_differ(second: Call, numbers: list[Any]) -> str | None:
-    now = [np.asarray(getattr(x, "_data", x)) for x in second.outs]
-    alike = len(now) == len(numbers) and all(map(same, now, numbers))
-    return None if alike else "its result is another one at the same inputs"
-
-
-def fetched_aside(origins: Sequence[Origin], leaves: Sequence[Any]) -> list[Any]:
-    """The data of all inputs for one call; generators that were drawn from are set back."""
-    before = states_of(origins)
-    try:
-        return [origin.fetch(leaves) for origin in origins]
-    finally:
-        for generator, state in before:
-            generator.state = state
-
-
-def states_of(origins: Sequence[Origin]) -> list[tuple[Any, Any]]:
-    """The generators that are drawn from, each with the state that it has now."""
-    generators = {id(o.held): o.held.bit_generator for o in origins if o.kind == "drawn"}
-    return [(generator, generator.state) for generator in generators.values()]
 
 
 @dataclass

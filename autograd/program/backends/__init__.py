@@ -8,10 +8,10 @@ that gets a program of core ops (`op.lower is None`) and gives a function from t
 `program.inputs`, to a list of its results, in the order of `program.outputs`. The inputs are Python floats, NumPy
 scalars and arrays of the types that the program names; they may change after the call, and so may the results: neither
 may share memory with the other, nor with what the runner keeps. A runner is called from several threads at once.
-It is held to the interpreter, `interpret.run`.
+It is held to the interpreter, `interpreter.run`.
 
 A backend may have a function `keeps(op, inputs)`, which says of an op with a lowering that it runs it as it is.
-A runner may have a `reader`, which does what `inputs.read_plainly` does, in less time.
+A runner may have a `reader`, which does what `tracing.inputs.read_plainly` does, in less time.
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ import numpy as np
 
 from autograd.errors import DataError
 
-from .. import interpret
 from ..program import Program, Type
-from . import Runner
+from . import Runner, interpreter
 from .arrays import Library, checks, runner
 
 
@@ -32,7 +31,7 @@ def build(program: Program, devices: Any = None, split: Sequence[bool] = ()) -> 
 
     def run(inputs: Sequence[Any]) -> list[Any]:
         if check is not None:
-            interpret.run(check, inputs)
+            interpreter.run(check, inputs)
         with jax.enable_x64(True):
             return jitted(inputs)
 

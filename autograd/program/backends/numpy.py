@@ -16,7 +16,7 @@ from autograd.op import Op
 
 from ..passes import drop_dead
 from ..program import Program
-from . import Runner
+from . import Runner, interpreter
 from .numpy_ops import emit
 from .numpy_passes import wide_rows
 from .plan import Plan
@@ -27,9 +27,7 @@ LONGEST = 20_000  # instructions that are written out as Python; a longer progra
 def build(program: Program) -> Runner:
     """A function from inputs to results, for any thread."""
     if len(program.code) > LONGEST:
-        from .interpreter import build as interpreted
-
-        return interpreted(program)
+        return interpreter.build(program)
     return _Runner(emitted(drop_dead(wide_rows(program))))
 
 

@@ -103,7 +103,7 @@ def _getitem(plan: Plan, i: Instruction) -> None:
         plan.share(name, index)
         plan.view(i.out, x, lambda a: a[index], f"{_array(plan, x)}[{name}]")
     else:
-        source = plan.read(x)
+        source = _array(plan, x) if x in plan.text else plan.read(x)
         plan.lines.append(f"{plan.out(i.out)}[...] = {source}[{name}]")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from autograd.op import OPS
 
-from ..passes import Builder
+from ..passes.opening import Builder
 from ..program import Instruction, Program, is_weak
 from .plan import SMALL
 

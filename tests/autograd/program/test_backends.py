@@ -15,14 +15,12 @@ import autograd as ag
 import nn
 from autograd import compile
 from autograd.errors import AxisError
-from autograd.program import interpret
-from autograd.program.backends import BACKENDS, backend_of
+from autograd.program.backends import BACKENDS, backend_of, interpreter
 from autograd.program.backends.arrays import with_casts
 from autograd.program.backends.c.compiler import is_here
-from autograd.program.inputs import take_apart
 from autograd.program.passes import optimised
-from autograd.program.trace import trace, trace_graph
-from autograd.program.versions import fetched_aside
+from autograd.program.tracing.inputs import take_apart
+from autograd.program.tracing.trace import fetched_aside, trace, trace_graph
 from examples import EXAMPLES
 from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
@@ -52,7 +50,7 @@ def built(f, args, gradients=True):
 def assert_agrees(backend, program, inputs, ulps=64.0):
     run = backend_of(backend).build(program)
     with np.errstate(all="ignore"):
-        want = interpret.run(program, inputs)
+        want = interpreter.run(program, inputs)
         for _ in range(2):  # the second call finds the buffers full of the first
             got = run(inputs)
             assert len(got) == len(want)
@@ -82,7 +80,7 @@ def test_casts_that_are_written_out_change_nothing(op, sample):
     written = with_casts(program)
     written.check()
     with np.errstate(all="ignore"):
-        for ours, reference in zip(interpret.run(written, inputs), interpret.run(program, inputs), strict=True):
+        for ours, reference in zip(interpreter.run(written, inputs), interpreter.run(program, inputs), strict=True):
             assert bits(ours) == bits(reference)
 
 
@@ -111,7 +109,7 @@ def test_a_backend_has_the_nans_and_infinities_of_the_interpreter(backend, op, s
         changed = [x.copy() if j == i else x for j, x in enumerate(inputs)]
         changed[i].flat[changed[i].size // 2] = special
         with np.errstate(all="ignore"):
-            assert_near(run(changed)[0], interpret.run(program, changed)[0])
+            assert_near(run(changed)[0], interpreter.run(program, changed)[0])
 
 
 @pytest.mark.slow

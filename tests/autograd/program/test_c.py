@@ -16,14 +16,13 @@ import nn
 from autograd import compile
 from autograd.errors import AxisError, CompilerError
 from autograd.op import OPS
-from autograd.program import interpret
-from autograd.program.backends import c
+from autograd.program.backends import c, interpreter
 from autograd.program.backends.c import compiler
 from autograd.program.backends.c.ops import EMIT
 from autograd.program.backends.c.source import Source
-from autograd.program.core import core
 from autograd.program.passes import optimised
-from autograd.program.trace import trace_graph
+from autograd.program.passes.core import core
+from autograd.program.tracing.trace import trace_graph
 from examples import EXAMPLES
 from tests.autograd.judges import cases
 from tests.autograd.program.programs import as_dtype, assert_near, weighed
@@ -58,7 +57,7 @@ def every_program():
 def disagreement(run, program, inputs, ulps=64.0):
     """What is wrong with the results of two calls; "" if nothing is."""
     with np.errstate(all="ignore"):
-        want = interpret.run(program, inputs)
+        want = interpreter.run(program, inputs)
         for _ in range(2):  # the second call finds the work space full of the first
             got = run(inputs)
             try:

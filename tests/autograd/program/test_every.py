@@ -7,7 +7,7 @@ The points change every comparison, floor and argmax; there are NaN, infinities,
 import numpy as np
 import pytest
 
-from autograd.program.exits import EXITS
+from autograd.program.tracing.exits import EXITS
 from tests.sweep import sweep
 from tools.fuzz_compile import SCALAR_OPS, Function, examine, numpy_functions, on_edge
 

@@ -44,6 +44,10 @@ FOUND = {
     "digamma at 0": lambda x, y, s: ag.digamma(x - 1.0),
     "searchsorted": lambda x, y, s: np.searchsorted(np.array([-1.0, 0.0, 2.0]), x) * x,
     "a NaN and a mask": lambda x, y, s: x * (x > 0),
+    "the smaller of two precisions": lambda x, y, s: min(s, np.float32(0.25)),
+    "a truth as an index": lambda x, y, s: s[isinstance(s, str)],
+    "the imaginary part of NaN": lambda x, y, s: np.imag(np.linalg.norm(x.data)),
+    "the product of one infinity": lambda x, y, s: ag.grad(np.prod)(s * np.inf),
 }  # fmt: skip
 REFUSED = {
     "searchsorted of what has no order": lambda x, y, s: np.searchsorted(x.data, s.data),
@@ -53,6 +57,8 @@ REFUSED = {
     "a caught infinity": lambda x, y, s: attempted(lambda: x[int(s * np.inf)]),
     "a partition": lambda x, y, s: np.partition(x, 1),
     "out by its place": lambda x, y, s: np.isposinf(x.data, y.data),
+    "a caught error that NumPy does not raise": lambda x, y, s: attempted(lambda: x.data.max().argsort()),
+    "the sign of NaN": lambda x, y, s: np.signbit(x * np.nan),
     "an error that an ordinary call does not raise": lambda x, y, s: np.hanning(min(s, 0)),
 }
 

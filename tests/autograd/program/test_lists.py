@@ -11,8 +11,8 @@ import pytest
 from autograd import Value, compile
 from autograd.program.backends.c import compiler
 from autograd.program.backends.c.library import _Runner, library_of
-from autograd.program.inputs import read_plainly
 from autograd.program.program import Program
+from autograd.program.tracing.inputs import read_plainly
 from tests.sweep import sweep
 
 needs_c = pytest.mark.skipif(not compiler.is_here(), reason="NOT TESTED: no C compiler")

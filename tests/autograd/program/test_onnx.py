@@ -10,7 +10,7 @@ import autograd as ag
 import nn
 from autograd import OPS, to_onnx
 from autograd.errors import DataError, TraceError
-from autograd.program.core import core
+from autograd.program.passes.core import core
 from tests.autograd.program.programs import as_dtype, assert_near
 
 if find_spec("onnx") is None or find_spec("onnxruntime") is None:

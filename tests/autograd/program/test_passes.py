@@ -9,13 +9,12 @@ import pytest
 
 import autograd as ag
 from autograd import OPS
-from autograd.program import interpret
+from autograd.program.backends import interpreter
 from autograd.program.backends.numpy_passes import wide_rows
-from autograd.program.core import core, is_core
-from autograd.program.inputs import take_apart
 from autograd.program.passes import drop_dead, fold, join, open_fused, optimised, share, simplify
-from autograd.program.trace import trace
-from autograd.program.versions import fetched_aside
+from autograd.program.passes.core import core, is_core
+from autograd.program.tracing.inputs import take_apart
+from autograd.program.tracing.trace import fetched_aside, trace
 from tests.autograd.judges import every_sample
 from tests.autograd.program.programs import as_dtype, assert_near, bits, weighed
 from tests.sweep import sweep
@@ -59,7 +58,7 @@ def test_a_lowering_keeps_its_digits_from_the_smallest_numbers_to_the_largest(op
     xs = [x.ravel() for x in np.meshgrid(*[numbers] * len(op.names))]
     with np.errstate(all="ignore"):
         program, inputs = forward(op, *xs)
-        got, want = (np.asarray(interpret.run(p, inputs)[0]) for p in (open_fused(program, inputs), program))
+        got, want = (np.asarray(interpreter.run(p, inputs)[0]) for p in (open_fused(program, inputs), program))
     usual = np.isfinite(want)
     np.testing.assert_array_equal(got[~usual], want[~usual])
     np.testing.assert_allclose(got[usual], want[usual], rtol=1e-13, atol=0)
@@ -73,7 +72,7 @@ def test_a_lowering_gives_what_the_op_gives(op, sample, dtype):
     opened = open_fused(program, inputs)
     opened.check()
     assert all(is_core(OPS[name]) for name in ops_of(opened))
-    for got, want in zip(interpret.run(opened, inputs), interpret.run(program, inputs), strict=True):
+    for got, want in zip(interpreter.run(opened, inputs), interpreter.run(program, inputs), strict=True):
         assert_near(got, want)
 
 
@@ -93,7 +92,7 @@ def test_a_lowering_has_the_nans_and_infinities_of_the_op(op, sample):
         changed[i].flat[changed[i].size // 2] = special
         with np.errstate(all="ignore"):
             program, inputs = forward(f, *changed)
-            got, want = (interpret.run(p, inputs)[0] for p in (open_fused(program, inputs), program))
+            got, want = (interpreter.run(p, inputs)[0] for p in (open_fused(program, inputs), program))
             got, want = np.asarray(got), np.asarray(want)
         np.testing.assert_array_equal(np.isnan(got), np.isnan(want), err_msg=f"{special} in input {i}")
         if got.dtype.kind == "f":
@@ -107,10 +106,10 @@ def test_every_pass_keeps_value_and_gradients(op, sample):
     if not op.differentiable:
         pytest.skip("no gradient flows")
     program, inputs = both(*_loss(op, sample))
-    want = interpret.run(program, inputs)
+    want = interpreter.run(program, inputs)
     best = optimised(program, inputs)
     best.check()
-    for got, expected in zip(interpret.run(best, inputs), want, strict=True):
+    for got, expected in zip(interpreter.run(best, inputs), want, strict=True):
         assert_near(got, expected)
 
 
@@ -124,7 +123,7 @@ def test_these_passes_keep_every_bit(change):
     program, inputs = both(block, *block_inputs())
     changed = change(program)
     changed.check()
-    assert list(map(bits, interpret.run(changed, inputs))) == list(map(bits, interpret.run(program, inputs)))
+    assert list(map(bits, interpreter.run(changed, inputs))) == list(map(bits, interpreter.run(program, inputs)))
 
 
 def block(x, w, gamma):
@@ -173,7 +172,7 @@ def test_simplify_writes_powers_as_products_and_roots():
         simpler = simplify(program)
         simpler.check()
         assert ops_of(simpler) == ops
-        assert_near(interpret.run(simpler, inputs)[0], np.array([0.3, 2.0]) ** exponent)
+        assert_near(interpreter.run(simpler, inputs)[0], np.array([0.3, 2.0]) ** exponent)
 
 
 def test_simplify_leaves_out_what_does_nothing():
@@ -183,7 +182,7 @@ def test_simplify_leaves_out_what_does_nothing():
     program, inputs = forward(lambda x: ag.transpose(ag.transpose(x, (2, 0, 1)), (2, 0, 1)), np.ones((2, 3, 4)))
     simpler = drop_dead(simplify(program))
     assert [i.op.settings["axes"] for i in simpler.code] == [(-2, -1, -3)]
-    assert interpret.run(simpler, inputs)[0].shape == interpret.run(program, inputs)[0].shape
+    assert interpreter.run(simpler, inputs)[0].shape == interpreter.run(program, inputs)[0].shape
     program, _ = forward(lambda x: x.T.T + x.reshape(6).reshape(3, 2).T * 1.0, x)
     assert ops_of(drop_dead(simplify(program))) == ["reshape", "transpose", "add"]
 
@@ -197,7 +196,7 @@ def test_join_puts_the_parts_of_a_split_side_by_side():
     opened = simplify(fold(open_fused(program, inputs)))
     joined = drop_dead(join(opened))
     assert ops_of(opened).count("scatter") > 2 and ops_of(joined).count("concatenate") > 0
-    for got, want in zip(interpret.run(joined, inputs), interpret.run(program, inputs), strict=True):
+    for got, want in zip(interpreter.run(joined, inputs), interpreter.run(program, inputs), strict=True):
         assert_near(got, want)
 
 
@@ -222,7 +221,7 @@ def test_wide_rows_keep_the_numbers(shape):
     widened = drop_dead(wide_rows(lowered))
     widened.check()
     assert ("matmul" in ops_of(widened)) == (1 < shape[-1] < 600)
-    for got, want in zip(interpret.run(widened, inputs), interpret.run(lowered, inputs), strict=True):
+    for got, want in zip(interpreter.run(widened, inputs), interpreter.run(lowered, inputs), strict=True):
         assert_near(got, want)
 
 

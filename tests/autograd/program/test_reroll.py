@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import autograd as ag
 from autograd import Value, compile, value_and_grad
 from autograd.errors import DataError
-from autograd.program.places import picked
-from autograd.program.reroll import LEAST
+from autograd.program.passes.reroll import LEAST
+from autograd.program.passes.views import picked
 
 SIZES = (3, 5, 4, 1)
 

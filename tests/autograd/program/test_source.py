@@ -10,7 +10,7 @@ import autograd as ag
 import nn
 from autograd import compile
 from autograd.cli import main
-from autograd.program.core import is_core
+from autograd.program.passes.core import is_core
 from autograd.program.source import identifier, literal
 from tests.autograd.judges import every_op, every_sample
 from tests.autograd.program.programs import assert_near, bits, weighed

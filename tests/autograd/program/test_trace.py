@@ -12,11 +12,10 @@ import autograd as ag
 import nn
 from autograd import Value, compile, value_and_grad
 from autograd.errors import AxisError, BackwardError, DataError, TraceError
-from autograd.program import interpret
-from autograd.program import trace as tracing
-from autograd.program.inputs import take_apart
-from autograd.program.trace import trace
-from autograd.program.versions import fetched_aside
+from autograd.program.backends import interpreter
+from autograd.program.tracing import trace as tracing
+from autograd.program.tracing.inputs import take_apart
+from autograd.program.tracing.trace import fetched_aside, trace
 from tests.autograd.judges import every_sample, is_real
 from tests.autograd.program.programs import bits, weighed
 from tests.sweep import sweep
@@ -26,7 +25,7 @@ def traced(f, *args, gradients=True):
     leaves, _ = take_apart(args)
     found = trace(f, args, leaves, gradients)
     found.program.check()
-    return found, interpret.run(found.program, fetched_aside(found.origins, leaves))
+    return found, interpreter.run(found.program, fetched_aside(found.origins, leaves))
 
 
 @every_sample(lambda op: op.differentiable)

@@ -3,10 +3,9 @@
     ops.py       each op as steps: loops over numbers, and calls (steps.py); views are places (places.py)
     groups.py    loops over the same numbers, together
     kernels.py   a group as the text of a function; products.py: matrix products; tape.py: very many single numbers
-    memory.py    where each array lies in the work space
-    source.py    the text of a whole library; prelude.c and real.c are its fixed part
-    compiler.py  the compiler, and the cache of what it built; blas.py: NumPy's own matrix product
-    library.py   calling it
+    source.py    the text of a whole library, and where each array lies; prelude.c and real.c are its fixed part
+    compiler.py  the compiler, and the cache of what it built
+    library.py   calling it; NumPy's own matrix product
     cut.py       what C cannot do, left to NumPy
 
 Nothing of a program but its ops, its shapes and its plain numbers comes into the text: no name that anybody gave.

@@ -7,18 +7,19 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...program import Program
 from .groups import Group, grouped, is_row_reduction
 from .kernels import Kernel
-from .memory import ALIGN, Span, arranged
 from .ops import steps_of
 from .places import Place
 from .steps import C_TYPES, Check
 from .tape import Tape, is_tape
+
+ALIGN = 64  # bytes: a line of the cache
 
 
 @dataclass
@@ -171,3 +172,39 @@ class _Run:
 def _header(program: Program) -> int:
     """Bytes of pointers and plain numbers before the work space of a run."""
     return -(-(len(program.inputs) * 2 + len(program.outputs)) * 8 // ALIGN) * ALIGN
+
+
+# --- one piece of memory for all arrays of a run: each is there from its first use to its last ------------------------
+
+
+class Span(NamedTuple):
+    """How many bytes are needed, from one group to another."""
+
+    first: int
+    last: int
+    size: int
+
+
+def arranged(spans: dict[int, Span]) -> tuple[dict[int, int], int]:
+    """An offset for each span, so that no two overlap in time and place; and the bytes needed in all.
+
+    The first line is left free: a failed check writes there.
+    """
+    offsets: dict[int, int] = {}
+    live: list[tuple[int, int, int]] = []  # (offset, end, last group), by offset
+    top = ALIGN
+    for name, span in sorted(spans.items(), key=lambda item: (item[1].first, -item[1].size)):
+        live = [piece for piece in live if piece[2] >= span.first]
+        size = -(-span.size // ALIGN) * ALIGN
+        best: tuple[int, int] | None = None  # (size of the gap, where it begins)
+        at = ALIGN
+        for offset, end, _ in live:
+            if offset - at >= size and (best is None or offset - at < best[0]):
+                best = offset - at, at
+            at = max(at, end)
+        offset = at if best is None else best[1]
+        offsets[name] = offset
+        live.append((offset, offset + size, span.last))
+        live.sort()
+        top = max(top, offset + size)
+    return offsets, top

@@ -34,7 +34,7 @@ def _take(x: Any, leaves: list[Any], key: list[Any]) -> None:
     kind = x.__class__
     if kind is np.ndarray and x.ndim:
         if x.dtype.kind not in "fiub":
-            raise DataError(f"an input is real or integers; got an array of {x.dtype}: {x!r:.60}")
+            raise DataError(f"an input is real numbers or integers; got an array of {x.dtype}: {x!r:.60}")
         leaves.append(x)
         key.append((x.shape, x.dtype))
     elif kind is float:
@@ -73,7 +73,7 @@ def _take(x: Any, leaves: list[Any], key: list[Any]) -> None:
 
 def _take_scalar(x: Any, leaves: list[Any], key: list[Any]) -> None:
     if x.dtype.kind not in "fiub":
-        raise DataError(f"an input is a real or integer; got {x!r:.60} ({x.dtype})")
+        raise DataError(f"an input is a real number or an integer; got {x!r:.60} ({x.dtype})")
     data = as_plain(x) if x.dtype.kind == "f" else np.asarray(x)
     leaves.append(data)
     key.append(float if data.__class__ is float else ((), x.dtype))

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 
 from autograd.arrays.numpy_calls import BY_NUMPY, Answer, OnData, called
+from autograd.callers import user_line
 from autograd.engine import Value
+from autograd.errors import TraceError
 from autograd.modes import enable_grad, modes
 from autograd.op import OPERATORS, OPS, Op, apply
 from autograd.ops import rounding
@@ -78,7 +80,8 @@ class Number:
 
     def item(self, *index: int) -> Any:
         """As Python's number: a float has 64 bits, also that of a float32."""
-        number = self[index] if len(index) > 1 else self.reshape(-1)[index[0]] if index else self.reshape(())
+        number = self if index or not self.shape else self.reshape(())
+        number = number[index] if len(index) > 1 else number.reshape(-1)[index[0]] if index else number
         return number.astype(np.float64) if number.dtype in (np.float32, np.float16) else number
 
     def copy(self, order: str = "C") -> Any:
@@ -207,7 +210,14 @@ def by_ops(function: Any, args: tuple[Any, ...], options: dict[str, Any] | None 
     """A function of Values called with Numbers: Numbers come out, unless Values were among them."""
     if any(isinstance(x, Value) and x._data.__class__ is float for x in args):  # as `plain.as_wide` has it
         args = tuple([x.item() if isinstance(x, Number) and not x.shape else x for x in args])
-    found = function(*unwrapped(args), **unwrapped(options or {}))
+    try:
+        found = function(*unwrapped(args), **unwrapped(options or {}))
+    except TraceError:
+        raise
+    except Exception:  # and an ordinary call, which asks NumPy, may raise none
+        if modes.tracer is not None:
+            modes.tracer.failed.append(user_line() or "unknown line")
+        raise
     return found if any(map(_has_value, args)) else _number(found)
 
 
@@ -297,7 +307,9 @@ def _isnan(x: Any) -> Any:
 
 
 def _signbit(x: Any) -> Any:
-    """Also that of -0.0, whose reciprocal is below 0."""
+    """Also that of -0.0, whose reciprocal is below 0; a NaN has the sign that the processor happens to give it."""
+    if OPS["any"](_isnan(x)):  # a guard
+        raise refusal("np.signbit of NaN")
     return OPS["where"](OPS["equal"](x, 0.0), 1.0 / x, x) < 0.0
 
 
@@ -377,6 +389,19 @@ def _plain_or_scalar(x: Any) -> bool:
     return _is_scalar(x) or isinstance(x, (bool, int, float, np.generic))
 
 
+def _can_be_ops(items: list[Any], keys: list[Any]) -> bool:
+    """Whether ops can find the largest or sort: scalars of one precision, as Python gives the item itself."""
+    both = [*items, *keys]
+    if not all(map(_plain_or_scalar, both)) or not any(map(_is_scalar, keys)):
+        return False
+    precisions = {dtype for dtype in map(_dtype, both) if dtype.kind == "f"}
+    return len(precisions) <= 1 and _ordered(keys)
+
+
+def _dtype(x: Any) -> np.dtype[Any]:
+    return x.dtype if hasattr(x, "dtype") else np.dtype(type(x))
+
+
 def _extreme(name: str, *given: Any, key: Any = None, **options: Any) -> Any:
     """Python's max or min, as ops where numbers of a trace are compared."""
     usual = PYTHON[name]
@@ -384,8 +409,7 @@ def _extreme(name: str, *given: Any, key: Any = None, **options: Any) -> Any:
         return usual(*given, key=key, **options) if key is not None else usual(*given, **options)
     items = list(given[0]) if len(given) == 1 else list(given)
     keys = items if key is None else [key(x) for x in items]
-    both = [*items, *keys]
-    if not items or not all(map(_plain_or_scalar, both)) or not any(map(_is_scalar, keys)) or not _ordered(keys):
+    if not _can_be_ops(items, keys):
         if key is not None and items:  # the keys are known
             found = usual(range(len(items)), key=keys.__getitem__)
             return items[found]
@@ -445,8 +469,7 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
         return usual(iterable, key=key, reverse=reverse)
     items = list(iterable)
     keys = items if key is None else [key(x) for x in items]
-    both = [*items, *keys]
-    if len(items) < 2 or not all(map(_plain_or_scalar, both)) or not any(map(_is_scalar, keys)) or not _ordered(keys):
+    if len(items) < 2 or not _can_be_ops(items, keys):
         places = usual(range(len(items)), key=keys.__getitem__, reverse=reverse)
         return [items[n] for n in places]
     with enable_grad():

@@ -19,8 +19,8 @@ import numpy as np
 
 from autograd.op import OPS, Op
 
-from .places import Array, Pick, grid_of, picked
-from .program import Instruction, Program, is_weak, settings_key
+from ..program import Instruction, Program, is_weak, settings_key
+from .views import Array, Pick, grid_of, picked
 
 LEAST = 256  # scalar instructions, from which on it is tried
 MOST_VECTORS = 32  # of scalar inputs; if there are more kinds, like code has unlike inputs, and all are one vector

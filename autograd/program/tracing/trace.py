@@ -26,12 +26,12 @@ from autograd.graph import made_from, reach_from
 from autograd.modes import enable_grad, open_tracers, record_lines, trace_with
 from autograd.tree import LEAF, flatten
 
+from ..program import Program, renumbered
+from ..record import NOTHING, Recorded, record
 from .exits import Tracer, leaf
 from .inputs import rebuild
 from .leaf_names import leaf_names
 from .numbers import BUILTINS, PYTHON, unwrapped
-from .program import Program, renumbered
-from .record import NOTHING, Recorded, record
 
 
 @dataclass
@@ -61,6 +61,22 @@ class Origin:
         if self.kind == "state":
             return self.held.read()
         return self.held._data if isinstance(self.held, Value) else self.held
+
+
+def fetched_aside(origins: Sequence[Origin], leaves: Sequence[Any]) -> list[Any]:
+    """The data of all inputs for one call; generators that were drawn from are set back."""
+    before = states_of(origins)
+    try:
+        return [origin.fetch(leaves) for origin in origins]
+    finally:
+        for generator, state in before:
+            generator.state = state
+
+
+def states_of(origins: Sequence[Origin]) -> list[tuple[Any, Any]]:
+    """The generators that are drawn from, each with the state that it has now."""
+    generators = {id(o.held): o.held.bit_generator for o in origins if o.kind == "drawn"}
+    return [(generator, generator.state) for generator in generators.values()]
 
 
 @dataclass
