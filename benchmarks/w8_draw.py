@@ -35,7 +35,7 @@ def graph(size: int) -> Value:
 
 
 def by_us(root: Value, everything: int) -> str:
-    return draw(root, max_nodes=everything, chains=False).svg
+    return draw(root, max_nodes=everything).svg
 
 
 def by_graphviz(root: Value) -> str:

@@ -35,7 +35,6 @@ from autograd.formula.numbers import (
     span,
     table,
 )
-from autograd.formula.writers.writer import SUM
 
 from .folding.rows import ends, size_text
 from .groups import Group
@@ -45,7 +44,6 @@ from .scene import WIDEST_NUMBER, Block, Card, Row
 FAR_SIZE, FAR_RATIO = 5e3, 1e3  # an entry so large, and so many times as large as all smaller ones, is written apart
 MOSTLY = 0.01  # of a number: what its short form may be off
 MOST_ENTRIES = 100  # of an array that a tooltip shows in full
-SPELLED_TERMS = 3  # of a folded sum
 WIDEST_BESIDE = 3  # columns of slices up to which the gradient stands beside the value
 NORM = "‖grad‖"
 MOST_BARS = 40
@@ -145,38 +143,10 @@ def module_card(
     )  # fmt: skip
 
 
-def sum_card(group: Group, names: Names, role: str, options: Options, tooltips: bool) -> Card:
-    """A folded chain of additions: its last node, with the terms spelled out as far as they fit."""
-    whole = value_card(group.key, group.result, names, role, options, tooltips)
-    terms = _terms(group, names)
-    few = terms if len(terms) <= SPELLED_TERMS + 1 else [*terms[: SPELLED_TERMS - 1], "…", terms[-1]]
-    return replace(
-        whole,
-        expression=" + ".join(few),
-        says=f"{whole.name or 'sum'} = {' + '.join(terms)}",
-        says_value="",
-        says_gradient="",
-        tooltip={**whole.tooltip, "folded": f"{count(len(group.members))} nodes of a sum"},
-    )
-
-
 def rest_card(group: Group) -> Card:
     """What a drawing left out."""
     text = f"{count(len(group.members))} nodes not shown"
     return Card(group.key, "module", "…", text, says=text)
-
-
-def _terms(group: Group, names: Names) -> list[str]:
-    sums = {node for node in group.members if node.op is group.result.op}
-    products = set(group.members) - sums
-    terms = []
-    for node in filter(sums.__contains__, group.members):
-        for x in node.inputs:
-            if isinstance(x, Value) and x in products:
-                terms.append(names.expression(x))
-            elif not (isinstance(x, Value) and x in sums):
-                terms.append(names.written(names.operand(x, node), as_rule=False, outer=SUM))
-    return terms
 
 
 # --- what a card shows of a node ----------------------------------------------------------------------------

@@ -40,7 +40,6 @@ def draw(
     inputs: Iterable[Any] = (),
     parameters: Any = None,
     backward: bool = True,
-    chains: bool | None = None,
     digits: int = 4,
     title: str = "",
     theme: str | Mapping[str, str] = "auto",
@@ -58,7 +57,7 @@ def draw(
                 go into the cards that use them, modules close
     collapse    folds modules into one card: by depth (1: every outermost module), by name or pattern
                 ("blocks.*", "LayerNorm"), by a function of the scope, or a list of these; False folds nothing. Nor
-                does a drawing with `edges`, `chains=False` or a `max_nodes` of more than 300, unless `fit` is given
+                does a drawing with `edges` or a `max_nodes` of more than 300, unless `fit` is given
     direction   "TB" or "LR" (or `rankdir`, as in Graphviz); by default top to bottom when tables are shown, else left
                 to right
     detail      "full", or "brief": name, expression and one line of numbers; by default full where there is room
@@ -71,7 +70,6 @@ def draw(
     inputs      leaves (or their names) to show as inputs, whatever `parameters` says. The root is the loss if it is a
                 number called loss or L, or made by cross_entropy, else the output (see `roles`)
     backward    False shows the values alone
-    chains      whether long scalar sums fold into one card; by default in drawings of more than 30 nodes
     theme       "light", "dark", "auto" (as the reader's system), or colours and fonts of your own by their names in
                 `paint.theme`: {"grad": "#0A6B66", "mono": "Fira Code"}
     engine      "pygraphviz", "dot" or "layered"; by default the first that is there
@@ -88,8 +86,8 @@ def draw(
     """
     refuse_words(unknown)
     options = Options(
-        collapse, direction or rankdir, detail, edges, max_nodes, names, flow, inputs, parameters, chains, digits,
-        title, backward, None if fit == "auto" and opens_all(collapse, edges, max_nodes, chains) else fit,
+        collapse, direction or rankdir, detail, edges, max_nodes, names, flow, inputs, parameters, digits,
+        title, backward, None if fit == "auto" and opens_all(collapse, edges, max_nodes) else fit,
     )  # fmt: skip
     reader, scene, placed = fitted(root, options, engine)
     return Drawing(scene, reader, placed, engine, theme, format)

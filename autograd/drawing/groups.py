@@ -1,4 +1,4 @@
-"""Which nodes share a card: modules that collapse, pieces that repeat, scalar sums, and what is left out.
+"""Which nodes share a card: modules that collapse, pieces that repeat, and what is left out.
 
 `fold(nodes, options, keep, rung)` gives a `Folded`: every node's card key, and the groups among them. Nothing here
 knows how a card looks.
@@ -20,15 +20,11 @@ import numpy as np
 from autograd.engine import Value
 from autograd.formula.numbers import count
 from autograd.modes import Scope
-from autograd.ops.arithmetic import add, mul
 from autograd.repeats import Fold, Repeat
 
 if TYPE_CHECKING:
     from .options import Options
 
-SHORTEST_CHAIN = 4  # unnamed additions in a row that fold into one sum
-CHAINS_FROM = 30  # nodes from which sums fold by themselves
-WRITTEN = ("sum", "expr")  # groups whose card spells out what they hold
 SUBSCRIPTS = {"i": "ᵢ", "j": "ⱼ", "k": "ₖ", "l": "ₗ", "m": "ₘ", "n": "ₙ"}
 
 Spelling = Callable[[str, Any], str]  # an option and its value (None: any) as the caller types them
@@ -37,8 +33,8 @@ Collapse = Any  # None, a depth, a name or pattern, several of these, or a predi
 
 @dataclass
 class Group:
-    """Nodes that share one card. `kind`: "module", "sum" or "expr" (the last node is the result, written with the
-    others in it), or "rest" (left out)."""
+    """Nodes that share one card. `kind`: "module", "expr" (the last node is the result, written with the others in it)
+    or "rest" (left out)."""
 
     key: str
     kind: str
@@ -147,13 +143,13 @@ class Folded:
     def shows(self, node: Value) -> bool:
         """Does the node have a card that spells its expression out?"""
         group = self.groups.get(self.key_of[node])
-        return self.stands(node) if group is None else group.kind in WRITTEN and node is group.result
+        return self.stands(node) if group is None else group.kind == "expr" and node is group.result
 
     def stand_ins(self) -> dict[Value, str]:
         """How other expressions refer to a result hidden in a module, or to an unnamed one that is left out."""
         found = {}
         for group in self.groups.values():
-            for node in group.members if group.kind not in WRITTEN else ():
+            for node in group.members if group.kind != "expr" else ():
                 if group.kind == "module" or not node.name:
                     found[node] = group.name or "…"
         return found
@@ -184,8 +180,6 @@ def fold(nodes: list[Value], options: Options, keep: Callable[[Value], bool], ru
         folded = _quotient(nodes, found, chosen, keep)
     else:
         folded = _collapse(nodes, _users(nodes), chosen, keep, repeats=not options.stepping)
-    if options.chains or (options.chains is None and folded.size > min(CHAINS_FROM, options.max_nodes)):
-        _fold_sums(folded)
     most = min(options.max_nodes, rung.ends or options.max_nodes)
     if (rung.ends or options.collapse is not None) and folded.size > most and (hidden := _leave_out(folded, most)):
         folded.note = FoldNote(len(nodes), hidden=hidden, options=(("max_nodes", len(nodes), "draws them all"),))
@@ -421,46 +415,6 @@ def _merge(folded: Folded, run: list[Group]) -> None:
         del folded.groups[group.key]
     folded.groups[whole.key] = whole
     folded.key_of.update(dict.fromkeys((*members, *absorbed), whole.key))
-
-
-# --- scalar sums ------------------------------------------------------------------------------------------
-
-
-def _fold_sums(folded: Folded) -> None:
-    """A run of unnamed scalar additions, with the products that feed it, becomes the card of its last node."""
-    inner = {node: _sum_above(node, folded) for node in folded.nodes}
-    for top in reversed(folded.nodes):
-        if not _is_sum(top, folded) or inner[top] is not None:
-            continue
-        members = _sum_members(top, inner)
-        if sum(node.op is add for node in members) > SHORTEST_CHAIN:
-            group = Group(folded.key_of[top], "sum", members)
-            folded.groups[group.key] = group
-            folded.key_of.update(dict.fromkeys(members, group.key))
-
-
-def _is_sum(node: Value, folded: Folded) -> bool:
-    return node.op is add and not np.ndim(node.data) and folded.key_of[node] not in folded.groups
-
-
-def _sum_above(node: Value, folded: Folded) -> Value | None:
-    """The addition this unnamed, once-used scalar product or addition goes into."""
-    users = folded.users[node]
-    is_part = node.op in (add, mul) and not node.name and not np.ndim(node.data) and len(users) == 1
-    if not is_part or folded.key_of[node] in folded.groups:
-        return None
-    user = users[0]
-    return user if _is_sum(user, folded) and user.scope is node.scope else None
-
-
-def _sum_members(top: Value, inner: dict[Value, Value | None]) -> list[Value]:
-    members, stack = [], [top]
-    while stack:
-        node = stack.pop()
-        members.append(node)
-        if node.op is add:
-            stack += [x for x in node.parents if inner.get(x) is node]
-    return sorted(members, key=lambda node: node.stamp)
 
 
 # --- what is left out -------------------------------------------------------------------------------------

@@ -35,7 +35,6 @@ class Options:
     flow: bool | float = False
     inputs: Any = ()
     parameters: Any = None
-    chains: bool | None = None
     digits: int = 4
     title: str = ""
     backward: bool = True
@@ -132,20 +131,27 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(each[:MOST_LISTED]) + more or "none"
 
 
-INSTEAD = {  # words of other programs, and what to write here
-    "color": "theme", "colors": "theme", "colour": "theme", "colours": "theme", "font": "theme", "fontname": "theme",
-    "node_attr": "theme", "edge_attr": "theme", "graph_attr": "theme", "size": "fit", "figsize": "fit",
-    "depth": "collapse", "expand_nested": "collapse", "show_shapes": "detail", "label": "names",
-    "params": "parameters", "grad": "backward",
-    "roots": "draw([a, b])", "filename": "draw(…).save(…)",
-}  # fmt: skip
-OPTIONS = ("backward", "chains", "collapse", "detail", "digits", "direction", "edges", "engine", "fit", "flow",
+INSTEAD = {  # what to write here, and the words of other programs for it
+    "theme=…": "color colors colour colours font fontname bgcolor dark node_attr edge_attr graph_attr",
+    "fit=(width, height)": "size figsize width height ratio",
+    "collapse=…": "depth expand_nested roll",
+    "detail=…": "show_shapes",
+    "names=…": "label labels",
+    "direction=…": "graph_dir",
+    "title=…": "graph_name name",
+    "parameters=…": "params",
+    "backward=False": "grad grads show_grad show_grads gradients forward forward_only",
+    "draw([a, b])": "roots",
+    'draw(…).save("graph.svg")': "filename directory dpi scale save_graph",
+}
+OPTIONS = ("backward", "collapse", "detail", "digits", "direction", "edges", "engine", "fit", "flow",
            "format", "inputs", "max_nodes", "names", "parameters", "rankdir", "theme", "title")  # fmt: skip
 
 
 def refuse_words(unknown: Mapping[str, Any]) -> None:
     """Raises for keywords that `draw` does not have, with what to write instead."""
     for word in unknown:
-        near = INSTEAD.get(word) or next(iter(difflib.get_close_matches(word, OPTIONS, 1)), "")
-        helps = f"write {near if '(' in near else near + '=…'}" if near else f"it has {', '.join(OPTIONS)}"
+        instead = [text for text, words in INSTEAD.items() if word in words.split()]
+        instead += [f"{near}=…" for near in difflib.get_close_matches(word, OPTIONS, 1)]
+        helps = f"write {instead[0]}" if instead else f"it has {', '.join(OPTIONS)}"
         raise TypeError(f"draw has no option {word}=; {helps}")

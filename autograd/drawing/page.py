@@ -46,7 +46,7 @@ class Outline:
                           collapse=rung.collapse if options.collapse is None else options.collapse)  # fmt: skip
         same = rung.repeats and options.collapse is None  # then every op of the picture is open already
         drawn = type(reader)(reader.roots if same else reader.source, options, thorough=True)
-        whole = type(reader)(drawn.roots, replace(options, collapse=False, max_nodes=10**9, chains=False))
+        whole = type(reader)(drawn.roots, replace(options, collapse=False, max_nodes=10**9))
         self.drawn, self.scene = drawn.scene(), whole.scene()
         self.again = self.drawn if not rung.repeats else type(reader)(reader.source, reader.options, rung=rung).scene()
         self.groups = list(drawn.folded.groups.values())
@@ -202,7 +202,7 @@ def _placed(drawing: Drawing, cards: Mapping[str, Any], outline: Outline | None)
     if outline is not None and outline.again is not outline.drawn:
         return None  # folded: the page opens what a card of the picture stands for
     if not {rename.get(card.key, card.key) for card in scene.cards} <= set(cards):
-        return None  # a folded sum
+        return None  # what is left out
     on_page = {card.key: cards[rename.get(card.key, card.key)] for card in scene.cards}
     sizes = {key: Size(card["w"], card["h"]) for key, card in on_page.items()}  # shorter names, and room for `open +`
     placed = arrange(scene, sizes, drawing.engine) if outline else drawing.placement

@@ -27,7 +27,7 @@ from autograd.modes import Scope, enable_grad
 from autograd.op import Op, apply
 from autograd.repeats import Repeat, Section, Structure, pattern
 
-from .cards import brief_row, finite, module_card, plain_card, rest_card, sum_card, value_card
+from .cards import brief_row, finite, module_card, plain_card, rest_card, value_card
 from .edges import Edges
 from .folding.rows import ends, fold_rows, parameter_row
 from .folding.tuck import tuck
@@ -211,8 +211,6 @@ class Reader:
             return card if len(self.folded.members(node)) == 1 else self._fold_card(card, node)
         if group.kind == "expr":
             return self._tucked_card(key, group, tooltips)
-        if group.kind == "sum":
-            return sum_card(group, self.names, self.role(group.result), self.options, tooltips)
         if group.kind == "rest":
             return rest_card(group)
         return self.module_card(group)
@@ -370,7 +368,7 @@ class Reader:
     def _open_calls(self, node: Value, key: str) -> list[Scope]:
         """The calls around a card that are not folded into it, innermost first."""
         group = self.folded.groups.get(key)
-        if group is None or group.kind == "sum":
+        if group is None:
             return calls_around(node)
         return list(group.scope.parent.chain()) if group.scope is not None and group.scope.parent is not None else []
 

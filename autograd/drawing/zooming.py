@@ -54,7 +54,7 @@ def zoom(value: Value, *, entry: Any = None, **options: Any) -> Drawing:
                 f"{MOST_ENTRIES}. Give one entry of the result, such as entry=(0, 0)"
             )
     root = scalar_graph(value, entry)
-    return draw(root, **{"direction": "LR", "chains": False, "title": f"inside {value.op.name}", **options})
+    return draw(root, **{"direction": "LR", "collapse": False, "title": f"inside {value.op.name}", **options})
 
 
 def scalar_graph(value: Value, entry: Any = None) -> Value:

@@ -89,7 +89,7 @@ class View:
     def __init__(self, stepper: Stepper) -> None:
         self.stepper, self.words = stepper, stepper.words
         options = Options(collapse=stepper.is_closed, direction="TB", max_nodes=10**9, inputs=stepper.inputs,
-                          parameters=stepper.parameters, chains=False, title=stepper.title, stepping=True)  # fmt: skip
+                          parameters=stepper.parameters, title=stepper.title, stepping=True)  # fmt: skip
         reader = Reader(stepper.root, options, stepper.names)
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups

@@ -40,9 +40,9 @@ def boxes_of(fit: Any) -> Sequence[tuple[float, float]]:
     raise ValueError(f"draw: fit is 'auto', 'slide', 'page', 'column', (width, height) or None; got {fit!r}")
 
 
-def opens_all(collapse: Any, edges: Any, max_nodes: int, chains: bool | None) -> bool:
+def opens_all(collapse: Any, edges: Any, max_nodes: int) -> bool:
     """Does the caller ask for all that is there, or for labels that folding would hide?"""
-    return collapse is False or chains is False or edges is not None or max_nodes > MAX_NODES
+    return collapse is False or edges is not None or max_nodes > MAX_NODES
 
 
 def scale_of(placed: Placement, boxes: Sequence[tuple[float, float]]) -> float:

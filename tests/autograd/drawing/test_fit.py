@@ -333,7 +333,7 @@ def test_what_opens_all():
     root = euler(12)
     everything = len(draw(root, fit=None).scene.cards)
     assert everything > 60
-    for options in ({"collapse": False}, {"edges": "rule"}, {"max_nodes": 301}, {"chains": False}):
+    for options in ({"collapse": False}, {"edges": "rule"}, {"max_nodes": 301}, {"fit": None}):
         assert len(draw(root, **options).scene.cards) == everything
     assert len(draw(root, fit="slide", edges="rule").scene.cards) < 10
 

@@ -187,31 +187,6 @@ def test_modules_that_differ_do_not_fold_together():
     assert sum(card.role == "module" for card in drawing.scene.cards) == 2
 
 
-def test_scalar_sums_fold_into_their_last_value():
-    ws, xs = ([Value(float(i), name=f"{letter}{i}") for i in range(8)] for letter in "wx")
-    total = reduce(add, (w * x for w, x in zip(ws, xs)))
-    total.name = "dot"
-    drawing = draw(total, chains=True)
-    card = card_of(drawing, "dot")
-    assert len(drawing.scene.cards) == 17 and card.expression == "w0 * x0 + w1 * x1 + … + w7 * x7"
-    assert card.rows[0].text == str(sum(i * i for i in range(8)))
-    assert len(draw(total, chains=False).scene.cards) == 16 + 8 + 7
-
-
-def test_named_terms_of_a_sum_stay_visible():
-    xs = [Value(float(i), name=f"x{i}") for i in range(8)]
-    half = reduce(add, xs[:4])
-    half.name = "half"
-    assert "half" in names(draw(reduce(add, xs[4:], half), chains=True))
-
-
-def test_a_folded_sum_reads_as_the_cards_of_its_terms_do():
-    xs = [Value(float(i), name=f"x{i}") for i in range(6)]
-    drawing = draw(reduce(add, [xs[0].tanh(), *xs[1:5], xs[4] > xs[5]]), chains=True)
-    unnamed = [card.expression for card in drawing.scene.cards if not card.name]
-    assert unnamed == ["tanh(x0)", "x4 > x5", "tanh(x0) + x1 + … + (x4 > x5)"]
-
-
 def test_without_modules_it_shows_both_ends_and_counts_the_rest():
     x = Value(1.0, name="x")
     y = x
@@ -240,7 +215,7 @@ def test_a_large_graph_expands_in_seconds():
         layer = [layer[i] * layer[i - 1] + 0.1 for i in range(20)]
     root = reduce(add, layer)
     begin = time.process_time()
-    drawing = draw(root, max_nodes=10**6, chains=False)
+    drawing = draw(root, max_nodes=10**6)
     svg = drawing.svg
     assert drawing.placement.engine == "layered" and time.process_time() - begin < 20
     from xml.etree import ElementTree

@@ -276,7 +276,7 @@ def test_a_page_of_many_cards(drive):
     x = Value(1.0, name="x")
     for _ in range(600):
         x = x * 1.5 - 0.5
-    drawing = draw(x, max_nodes=10_000, chains=False)
+    drawing = draw(x, max_nodes=10_000)
     assert drive(drawing.html(), "return keys().length;") == len(drawing.scene.cards)
 
 

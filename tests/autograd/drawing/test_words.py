@@ -62,6 +62,9 @@ def test_two_losses_after_one_backward_show_their_gradients():
         ({"color": "red"}, "no option color=; write theme=…"),
         ({"colapse": 1}, "no option colapse=; write collapse=…"),
         ({"expand_nested": True}, "no option expand_nested=; write collapse=…"),
+        ({"forward_only": True}, "no option forward_only=; write backward=False"),
+        ({"dpi": 300}, "no option dpi=; write draw(…).save("),
+        ({"width": 300}, "no option width=; write fit=(width, height)"),
         ({"nonsense": 1}, "no option nonsense=; it has backward, "),
     ],
 )
