@@ -7,6 +7,7 @@ them, the whole graph or one module at a time, and lays out again (assets/layers
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -63,21 +64,20 @@ class Outline:
 
     def leads(self, reader: Reader) -> dict[str, str]:
         """Which module opens when a card or frame of a folded picture is pressed."""
-        starts = {group.members[0]: group.key for group in self.modules.values() if group.key.startswith("r")}
-        starts |= {group.members[0]: group.key for group in self.modules.values() if group.key.startswith("r")
-                   and group.copies}  # fmt: skip
+        repeats = [group for group in self.modules.values() if group.key.startswith("r")]
+        starts = {group.members[0]: group.key for group in sorted(repeats, key=lambda group: bool(group.copies))}
         calls = {one.scope.serial: one.key for one in self.modules.values() if one.scope is not None and not one.copies}
         found: dict[str, str] = {}
-        runs = [run for run in reader.folded.runs() if len({reader.folded.key_of[node] for node in run.rows[0]}) > 1]
-        for index, run in enumerate(runs):
-            first = run.pieces[0][0]
-            if isinstance(first, Section) and len(run.pieces[0]) == 1:
-                found[f"r{index}"] = calls.get(first.scope.serial, "")
-            else:
-                found[f"r{index}"] = starts.get(run.rows[0][0], "")
+        frames = (f"r{index}" for index in itertools.count())
         for run in reader.folded.runs():  # inner ones come last
-            for node in run.rows[0]:
-                found[reader.folded.key_of[node]] = starts.get(run.rows[0][0], "")
+            first, *others = run.pieces[0]
+            is_call = isinstance(first, Section) and not others
+            to = calls.get(first.scope.serial, "") if is_call else starts.get(run.rows[0][0], "")
+            keys = {reader.folded.key_of[node] for node in run.rows[0]}
+            if len(keys) > 1:
+                found[next(frames)] = to
+            if len(keys) == 1 or not is_call:
+                found |= dict.fromkeys(keys, to)
         for key, group in reader.folded.groups.items():
             if group.kind == "module" and group.scope is not None:
                 found[key] = calls.get(group.scope.serial, "")
@@ -176,7 +176,7 @@ def _prefix(outline: Outline | None, key: str) -> str:
     if outline is None:
         return ""
     home = outline.parent_of.get(key) or outline.home_of.get(key, "")
-    while home.startswith("r"):  # what repeats in a module
+    while home and home[0] in "rx":  # what repeats in a module
         home = outline.parent_of.get(home, "")
     return f"{outline.cards[home].name}." if home else ""
 

@@ -30,8 +30,8 @@ from autograd.repeats import Repeat, Section, Structure, pattern
 from .cards import brief_row, finite, module_card, plain_card, rest_card, value_card
 from .edges import Edges
 from .folding.rows import ends, fold_rows, parameter_row
-from .folding.tuck import tuck
-from .folding.words import accumulates, call_classes, is_summed
+from .folding.tuck import MOST_ROWS, row_of, tuck
+from .folding.words import accumulates, call_classes, is_summed, spell_dots
 from .groups import OPEN, Collapse, Folded, Group, Rung, Spelling, class_name, every_module, fold
 from .groups import chooser as chooser
 from .groups import in_python as in_python
@@ -106,6 +106,8 @@ class Reader:
         folded, names = self.folded, self._own_names if self.options.stepping else self._own_names.anew()
         names.stand_in(folded.stand_ins())
         varying = call_classes(folded, names, self.role)
+        if not self.options.stepping:
+            spell_dots(folded, names)
         names.read(filter(folded.shows, self.nodes))
         if self.rung.tucked:
             tuck(folded, names, self.role, set(self.roots))
@@ -249,9 +251,20 @@ class Reader:
         whole = value_card(key, node, self.names, self._role_of(node), self.options, tooltips)
         if len(self.folded.members(node)) > 1:
             whole = self._fold_card(whole, node)
-        parameters = [parameter_row(self.folded.members(leaf), self.names.name(leaf)) for leaf in group.absorbed]
+        parameters = [parameter_row(leaves, name) for name, leaves in self.parameter_rows(group)]
         bad = whole.bad or any(not finite(member) for part in group.members for member in self.folded.members(part))
         return replace(whole, rows=(*parameters, *(whole.rows or (brief_row(node),))), bad=bad)
+
+    def parameter_rows(self, group: Group) -> list[tuple[str, list[Value]]]:
+        """The parameters in a card by row, each with its name: if they are many, those that are alike in one."""
+        rows: dict[Any, list[Value]] = {}
+        for leaf in group.absorbed:
+            rows.setdefault(row_of(leaf, self.names) if len(group.absorbed) > MOST_ROWS else leaf, []).append(leaf)
+        return [
+            (class_name([self.names.name(leaf) for leaf in leaves], times=len(leaves)),
+             [member for leaf in leaves for member in self.folded.members(leaf)])
+            for leaves in rows.values()
+        ]  # fmt: skip
 
     def module_card(self, group: Group, times: int | None = None) -> Card:
         return module_card(group, self.parameters_of, self.options, times or self.folded.times.get(group.key))

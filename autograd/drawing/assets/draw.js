@@ -10,6 +10,7 @@
   const READABLE = 11 / data.smallest, LARGEST = 1.25, EDGE = 14, PAD = 14, NARROW = 860, MOST_SCREENS = 2.5;   // READABLE: no text is below 11 px
   const LEAVES = ["input", "parameter", "constant"], OWN = ["parameter", "constant"];   // OWN: what a module may own
   const closed = new Set(data.closed), atFirst = data.closed;
+  let opened = false;                                 // the reader asked for all modules open
   let focus = "";                                     // the module on screen; "": the whole graph
   let cards = data.cards, boxes = {}, frames = [], hits = [], hit = -1;
   let view = { x: 0, y: 0, scale: 1 }, size = { left: 0, top: 0, width: 1, height: 1 };
@@ -257,7 +258,8 @@
   function refresh(target) {
     isFirst = false;
     panel.hidden = true;
-    if (!focus && closed.size === atFirst.length && atFirst.every(key => closed.has(key)) && foldedFits()) paintFolded();
+    const isFolded = !opened && closed.size === atFirst.length && atFirst.every(key => closed.has(key));
+    if (!focus && isFolded && foldedFits()) paintFolded();
     else paint(arranged(visibleGraph()));
     find(false);
     readable(true);
@@ -281,7 +283,7 @@
   }
   const up = () => go(homeOf(focus), focus);
   // What closes in the whole graph closes with all that is in it.
-  function fold(key) { if (focus) up(); else { closed.add(key); refresh(key); } }
+  function fold(key) { if (focus) up(); else { closed.add(key); opened = false; refresh(key); } }
 
   function button(words, action, parent) {
     const made = document.createElement(parent.tagName === "H1" ? "a" : "button");
@@ -340,9 +342,11 @@
   by("hg-menu").onclick = () => {
     by("hg-menu").setAttribute("aria-expanded", overview.classList.toggle("hg-shown"));
   };
-  by("hg-open").onclick = () => { closed.clear(); refresh(); };
+  by("hg-open").onclick = () => { closed.clear(); opened = true; refresh(); };
   by("hg-close").onclick = () => {
-    for (const key of inside("")) closed.add(key);
+    closed.clear();
+    for (const key of data.folded && foldedFits() ? atFirst : inside("")) closed.add(key);
+    opened = false;
     refresh();
   };
   by("hg-up").onclick = up;

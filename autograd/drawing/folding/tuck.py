@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Collection
+from typing import Any
 
 from autograd.engine import Value
 from autograd.formula.names import Names
-from autograd.repeats import Repeat
+from autograd.repeats import Repeat, pattern
 
 from ..groups import Folded, Group
 from .words import accumulates, is_summed
 
-MOST_ROWS = 4  # parameters of one card, before they keep cards of their own
+MOST_ROWS = 4  # of parameters on one card, before they keep cards of their own
+
+
+def row_of(leaf: Value, names: Names) -> Any:
+    """What parameters share that may stand in one row: scalars their name but for its numbers, `w[0…3]`."""
+    name = names.own_name(leaf)
+    return leaf if leaf.shape or not name else pattern(name)
 
 
 def tuck(folded: Folded, names: Names, role: Callable[[Value], str], roots: Collection[Value]) -> None:
@@ -20,7 +27,7 @@ def tuck(folded: Folded, names: Names, role: Callable[[Value], str], roots: Coll
     drawn = [node for node in folded.nodes if folded.stands(node)]
     dissolved = [run for run in folded.runs() if _is_short_sum(folded, run, names)]
     hosts: dict[Value, Value] = {}
-    rows: Counter[Value] = Counter()  # parameters in each card
+    rows: dict[Value, set[Any]] = defaultdict(set)  # of parameters in each card
 
     def frames(node: Value) -> list[Repeat]:
         return [run for run in folded.runs_around(node) if run not in dissolved]
@@ -34,9 +41,9 @@ def tuck(folded: Folded, names: Names, role: Callable[[Value], str], roots: Coll
         same_frames = is_leaf or (frames(node) == frames(host) and node.scope is host.scope)
         if names.nestable(node) and same_frames:
             hosts[node] = host
-        elif is_leaf and role(node) == "parameter" and rows[host] < MOST_ROWS:
+        elif is_leaf and role(node) == "parameter" and len(rows[host] | {row_of(node, names)}) <= MOST_ROWS:
             hosts[node] = host
-            rows[host] += 1
+            rows[host].add(row_of(node, names))
     for node in reversed(hosts):
         host = hosts[node]
         key = folded.key_of[host]

@@ -20,6 +20,8 @@ from ..groups import Folded, class_name
 LETTERS = {"parameter": "wvuabc", "input": "xzspqr"}  # for leaves without names, by their role
 NUMBERS = "cdefghmnopq"  # for plain numbers that differ
 INDICES = "ijklmnpqrst"
+SHORTEST_DOT = 4  # operands of a weighted sum that is written with a Σ
+NUMBERED = re.compile(r"[.\[]?(\d+|[i-n])\]?$")  # the end of a name that others share
 ATOMIC = re.compile(r"[\w.]+").fullmatch
 
 
@@ -117,6 +119,24 @@ def _sum(folded: Folded, first: Value, members: list[Value], names: Names) -> st
     if not isinstance(start, Value) and not np.any(start):
         return sign + terms
     return f"{names.written(names.operand(start, first), as_rule=False, outer=SUM)} {sign or '+'} {terms}"
+
+
+def spell_dots(folded: Folded, names: Names) -> None:
+    """Writes weighted sums as `Σ .w * layers.0.neurons + .b`: each list by the name that its entries share."""
+    for node in filter(folded.stands, folded.nodes):
+        if node.op is not None and node.op.name == "dot" and len(node.inputs) >= SHORTEST_DOT:
+            path = class_name([one.scope.path for one in folded.members(node) if one.scope is not None] or [""])
+            half = len(node.inputs) // 2
+            parts = node.inputs[:half], node.inputs[half : 2 * half], node.inputs[2 * half :]
+            left, right, rest = ([names.operand_name(x, node).strip("()").removeprefix(path) for x in part]
+                                 for part in parts)  # fmt: skip
+            names.spell(node, " + ".join([f"Σ {_shared(left)} * {_shared(right)}", *rest]))
+
+
+def _shared(called: list[str]) -> str:
+    """What the names of a list share, else all of them."""
+    stems = {NUMBERED.sub("", name) for name in called}
+    return stems.pop() if len(stems) == 1 and all(stems) else f"[{', '.join(called)}]"
 
 
 def _index(first: Value, members: list[Value], names: Names, letters: dict[str, str]) -> str:

@@ -170,8 +170,11 @@ def test_every_number_on_a_fold_is_what_it_is_said_to_be(drawn, name):
             seen += 1
         if group is not None:
             own = card.rows[-1] if not card.rows[-1].caption.endswith("ᵢ") else card.rows[-2]
-            for leaf, row in zip(group.absorbed, card.rows):
-                same = folded.members(leaf)
+            listed = drawing.reader.parameter_rows(group)
+            in_rows = sorted(id(leaf) for _, leaves in listed for leaf in leaves)
+            assert in_rows == sorted(id(one) for leaf in group.absorbed for one in folded.members(leaf))
+            for (_, same), row in zip(listed, card.rows):
+                assert len(same) == int((re.findall(r" ×(\d+)$", row.caption) or [1])[0])
                 size = math.hypot(*(norm(one.grad) for one in same))
                 told = read(row.text.removeprefix("‖g‖ of all ").removeprefix("‖g‖ ").removeprefix("g "))
                 assert agrees([abs(told[0])], [size]), (card, row)
