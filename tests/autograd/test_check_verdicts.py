@@ -15,7 +15,6 @@ from autograd.errors import GradientError
 from tests.sweep import sweep
 
 RNG = np.random.default_rng(0)
-NO_DIGITS = {"eigenvalues", "eigenvectors", "singular_values", "left_singular_vectors", "right_singular_vectors"}
 
 
 def draw(*shape):
@@ -183,13 +182,12 @@ def defined(f, xs):
 @sweep("op", [op for op in OPS.values() if op.differentiable], ids=lambda op: op.name,
        slow=lambda op: len(op.samples) > 3)  # fmt: skip
 def test_no_right_rule_has_a_false_verdict(op):
+    """Some 1,000 right functions: at zero there may be a kink, or the edge of a domain."""
     for name, f, xs in variants(op):
         if not any(map(real, xs)) or not defined(f, xs):
             continue
         report = check_grads(f, *xs)
         allowed = {"pass", "kink", "precision"} if name == "zero" else {"pass"}
-        if op.name in NO_DIGITS or name in ("tiny", "large"):
-            allowed |= {"precision"}
         assert report.verdict in allowed, f"{name}: {report}"
 
 
@@ -210,32 +208,6 @@ def test_random_nets_pass_in_every_dtype():
 
 
 # --- planted errors -------------------------------------------------------------------------------------------------
-
-SPOIL = {
-    "a factor": lambda d: d * 1.001, "a small factor": lambda d: d * (1 + 1e-6), "the sign": lambda d: -d,
-    "one entry": lambda d: d + 0.01 * np.abs(d).max() * (np.arange(d.size).reshape(d.shape) == d.size // 2),
-    "a constant": lambda d: d + 1e-4 * (np.abs(d).max() + 1e-3), "nothing": lambda d: d * 0,
-}  # fmt: skip
-
-
-def plantable(op):
-    return op.differentiable and op.pointwise and len(op.names) == 1 and not op.variadic
-
-
-@sweep("op", [op for op in OPS.values() if plantable(op)], ids=lambda op: op.name, slow=lambda op: op.name > "c")
-def test_planted_errors_are_wrong(op):
-    """Some 200 errors: six for every op of one number, in plain NumPy beside the op itself."""
-    f, xs = op.on(op.samples[-1])
-    x = np.atleast_1d(xs[0])
-    right = ag.vjp(f, x)[1](np.ones(np.shape(f(x))))[0]
-    if not np.any(right):
-        return
-    assert check_formula(lambda x: np.sum(f(x)), lambda x: ag.vjp(f, x)[1](np.ones(np.shape(x)))[0], x).ok
-    for what, spoil in SPOIL.items():
-        spoilt = spoil(right)
-        report = check_formula(lambda x: np.sum(f(x)), lambda x, spoilt=spoilt: spoilt, x)
-        assert report.verdict == "wrong", f"{what}: {report}"
-
 
 def test_digits_see_what_no_difference_sees(op):
     tiny = op(lambda g, out, x: (2 * g * x * (1 + 1e-11),))
