@@ -29,6 +29,7 @@ Received = dict[Value, Any]  # the gradient that arrived at each result of a cal
 
 LARGE, HALF = 256.0, 4.0  # rounding units that may lie between right gradients; in half precisions, added in float32
 MOST = 1000.0  # a difference of more units is never rounding
+NEAR = 8.0  # times how far a call in a coarse precision lies from the same in float64
 DRAWS = 3  # times that the numbers of a call are moved
 TRIED = 8  # entries that finite differences look at, where the first ones are at a kink
 EXACT = 2.0**-53
@@ -62,45 +63,42 @@ class Judge:
         ours, theirs = (np.zeros(value.shape) if g is None else np.asarray(g, np.float64) for g in (ours, theirs))
         if self.agree(ours, theirs, call.unit):
             return None
-        if 8 * value.size < sum(v.size for v in received) and self.agree(ours, theirs, call.unit, self.spread(
-                call, value, received)):  # fmt: skip
+        if 8 * value.size < sum(v.size for v in received) and self.agree(
+            ours, theirs, call.unit, units(call.unit) * self.spread(call, value, received)
+        ):
             return None
-        apart, found = distance(ours, theirs), Finding(call, value, ours, theirs, UNCLEAR)
-        alone = made_alone(call, value, received)
-        same = alone is not None and self.same_rule(call, value, received, alone, apart)
-        coarse = call.unit > EXACT
-        if coarse and same and (apart <= MOST * call.unit * typical(ours)).all():
-            return None
-        sizes, jumps = self.sizes(call, value, received, ours)
-        if (apart <= units(call.unit) * sizes + units_smallest(call.unit)).all() and not (
-            jumps & (apart > MOST * call.unit * typical(ours))
-        ).any():
-            return None
-        within = (apart <= MOST * call.unit * sizes).all()
-        if same and coarse and within:
-            return None
-        if alone is None and (apart <= LARGE * call.unit * sizes).all() and not jumps.any():
-            return None
-        if same:
+        found = Finding(call, value, ours, theirs, UNCLEAR)
+        exact, own, rounding = self.made_again(call, value, received)
+        if exact is None or own is None:
+            if self.agree(ours, theirs, call.unit, self.rounding(call, value, received, ours)):
+                return None
+        elif self.agree(self.again(call, value, received, 0.0), exact, EXACT, rounding):
+            if self.agree(own, theirs, call.unit, rounding):
+                return None
             found.wrong = LATER
-        self.decide(found, received, jumps)
+        self.decide(found, received)
         return found
 
-    def same_rule(self, call: Call, value: Value, received: Received, alone: Array, apart: Array) -> bool:
-        """Whether the library, making the call on its own in float64, sends what our rule does there."""
-        exact = self.again(call, value, received, 0.0)
-        rest = distance(exact, alone)
-        limit = np.max(apart, initial=0.0, where=np.isfinite(apart)) / 64
-        return bool((rest <= np.maximum(2.0**-36 * typical(exact), limit)).all())
+    def made_again(self, call: Call, value: Value, received: Received) -> tuple[Array | None, Array | None, Any]:
+        """What the library sends when it makes the call by itself in float64, and in the precision of the run; and
+        how far its own rounding goes there: how far the two lie apart, or those in float64 and float32.
 
-    def agree(self, ours: Array, theirs: Array, unit: float, size: Array | None = None) -> bool:
+        So it is torch that says what it adds up, also where terms cancel that our rule never computes.
+        """
+        exact = made_alone(call, value, received, "float64")
+        if exact is None or call.unit > EXACT:
+            own = made_alone(call, value, received)
+            return exact, own, 0.0 if exact is None or own is None else NEAR * typical(distance(exact, own))
+        coarse = made_alone(call, value, received, "float32")
+        scale = LARGE * EXACT / 2.0**-24
+        return exact, exact, 0.0 if coarse is None else scale * typical(distance(exact, coarse))
+
+    def agree(self, ours: Array, theirs: Array, unit: float, rounding: Any = 0.0) -> bool:
         """Whether two gradients are the same but for rounding, beside their own entries, rows and columns."""
         apart, room = distance(ours, theirs), units(unit)
-        if size is None:
-            if np.max(apart, initial=0.0) <= room * usual_size(ours):
-                return True
-            size = typical(ours)
-        return bool((apart <= room * size + units_smallest(unit)).all())
+        if np.max(apart, initial=0.0) <= room * usual_size(ours):
+            return True
+        return bool((apart <= np.maximum(room * typical(ours), rounding) + units_smallest(unit)).all())
 
     def spread(self, call: Call, value: Value, received: Received) -> Array:
         """How large a sum of many gradients is that do not cancel: the same pull with random signs on what arrived.
@@ -127,6 +125,11 @@ class Judge:
         size = np.sqrt(sum(m * m for m in moved) / DRAWS)
         jumps = near > np.maximum(size / 8, 2.0**-12 * np.max(np.abs(ours), initial=0.0))
         return np.maximum(typical(size / step), typical(ours)), jumps
+
+    def rounding(self, call: Call, value: Value, received: Received, ours: Array) -> Array:
+        """The same as how far right gradients may lie apart, for a call that cannot be made again."""
+        sizes, jumps = self.sizes(call, value, received, ours)
+        return np.where(jumps, MOST * call.unit * typical(ours), units(call.unit) * sizes)
 
     def moved(self, call: Call, value: Value, received: Received, ours: Array, step: float) -> Array:
         """How far our gradient moves when each number of the call is moved by a random sign times this."""
@@ -162,7 +165,7 @@ class Judge:
 
     # --- finite differences -----------------------------------------------------------------------------------
 
-    def decide(self, found: Finding, received: Received, jumps: Array) -> None:
+    def decide(self, found: Finding, received: Received) -> None:
         """Ask finite differences of the call whose gradient is wrong, entry by entry, the worst first."""
         apart = distance(found.ours, found.theirs).reshape(-1)
         differing = np.flatnonzero(apart > 1e-6 * np.max(apart, where=np.isfinite(apart), initial=0.0))
@@ -171,7 +174,7 @@ class Judge:
         later = found.wrong == LATER
         for number, place in enumerate(dict.fromkeys([*worst.tolist(), *others.tolist()])):
             index = tuple(int(i) for i in np.unravel_index(place, found.ours.shape))
-            slope, verdict = self.entry(found, received, index, bool(jumps[index]))
+            slope, verdict = self.entry(found, received, index)
             if number == 0 or verdict not in (KINK, UNCLEAR):
                 found.index, found.wrong = index, verdict
                 found.slopes = {index: slope}
@@ -180,7 +183,7 @@ class Judge:
         if later and found.wrong == found.call.library:
             found.wrong = LATER
 
-    def entry(self, found: Finding, received: Received, index: tuple[int, ...], jumps: bool) -> tuple[float, str]:
+    def entry(self, found: Finding, received: Received, index: tuple[int, ...]) -> tuple[float, str]:
         """The finite difference of one entry, and whose gradient it makes wrong there.
 
         At a kink both are right that lie between the slopes of its sides; at a tie (our gradient `jumps` to that of
@@ -200,7 +203,8 @@ class Judge:
             low, high = sorted(sides)
             slack = 1e-3 * (high - low)
             between = all(low - slack <= g <= high + slack for g in (ours, theirs))
-            if between or (jumps and abs(theirs) <= 1.001 * np.max(np.abs(found.ours))):
+            jumps = self.sizes(found.call, found.value, received, found.ours)[1]
+            if between or (jumps[index] and abs(theirs) <= 1.001 * np.max(np.abs(found.ours))):
                 return slope, KINK
         if error > 0.2 * apart:
             return slope, UNCLEAR
@@ -254,10 +258,10 @@ def usual_size(g: Array) -> float:
     return 0.25 * math.sqrt(np.dot(flat, flat) / max(g.size, 1)) if g.ndim > 1 else 0.0
 
 
-def made_alone(call: Call, value: Value, received: Received) -> Array | None:
-    """What the library sends to a Value when it makes the call once more in float64; None where it cannot."""
+def made_alone(call: Call, value: Value, received: Received, precision: str | None = None) -> Array | None:
+    """What the library sends to a Value when it makes the call once more by itself; None where it cannot."""
     try:
-        sent = call.alone(received)
+        sent = call.alone(received, precision)
     except Exception:  # it draws at random, knows no float64, or its inputs have changed
         return None
     return sum((g for g, v in zip(sent, call.inputs) if v is value), np.zeros(value.shape))

@@ -191,15 +191,13 @@ class Pass:
             call, received, ours = tried[0]
             self.compare(call, value, received, ours, arrived - sent + ours)
             return
-        agree: Any = 0.0
+        rounding: Any = LARGE * unit * total.size
         for call, received, ours in tried:
-            try:
-                there = sum(g for g, x in zip(call.alone(received), call.inputs) if x is value)
-            except Exception:
+            exact, own, _ = self.judge.made_again(call, value, received)
+            there = own if exact is None else exact
+            if there is None or not self.compare(call, value, received, ours, there):
                 return
-            if not self.compare(call, value, received, ours, there):
-                return
-            agree = agree + self.judge.sizes(call, value, received, np.asarray(ours))[0]
-        if (apart <= LARGE * unit * np.maximum(total.size, agree)).all():
+            rounding = rounding + self.judge.rounding(call, value, received, np.asarray(ours))
+        if (apart <= rounding).all():
             return
         self.found.append(Gap(value, np.array(sent), arrived, self.users.get(value, [])))

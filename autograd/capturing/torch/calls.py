@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from autograd.engine import Value
 
 from ..run import Call, near
-from .tensors import as_array, in_float64, tensors_in
+from .tensors import as_array, in_precision, tensors_in, unit_of
 
 
 @dataclass(eq=False)
@@ -38,27 +38,28 @@ class TorchCall(Call):
         function, _, *inputs = self.again[1]
         return function, tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
 
-    def alone(self, received: dict[Value, Any], exact: bool = True) -> list[Any]:
-        """What torch sends to each input when it makes this call on its own, at the numbers of the run.
+    def alone(self, received: dict[Value, Any], precision: str | None = None) -> list[Any]:
+        """What torch sends to each input when it makes this call by itself, at the numbers of the run.
 
-        `exact`: in float64, so that what is left of a difference is no rounding. Raises where it is not the same call.
+        In another precision than in the run, it shows what rounding does. Raises where it is not the same call.
         """
         function, args, kwargs = self.again
         flat, structure = tree_flatten((args, kwargs))
-        exact = exact and not self.parameters
-        if exact:
-            flat = [in_float64(x) for x in flat]
+        if self.parameters and precision is not None:
+            raise NotImplementedError("the parameters of a compiled module keep their precision")
+        kind = None if precision is None else getattr(torch, precision)
+        flat = [in_precision(x, kind) for x in flat]
         leaves = {}
         for i, value in zip(self.carried, self.inputs):
-            kind = torch.float64 if exact else flat[i].dtype
-            leaves[i] = torch.tensor(np.asarray(value.data), dtype=kind, requires_grad=True)
+            leaves[i] = torch.tensor(np.asarray(value.data), dtype=flat[i].dtype, requires_grad=True)
             flat[i] = leaves[i] if self.parameters else leaves[i].clone()  # an operator may write to it, not to a leaf
         args, kwargs = tree_unflatten(flat, structure)
         with torch.enable_grad():
             results = tensors_in(function(*args, **kwargs))
         pairs = [(results[n], v) for n, v in zip(self.numbers, self.outputs) if received.get(v) is not None]
         sizes = [v.data for v in self.inputs]
-        if not all(near(np.asarray(v.data), as_array(t), self.unit, sizes)[0] for t, v in pairs):
+        unit = max(self.unit, unit_of(kind) if kind else 0.0)
+        if not all(near(np.asarray(v.data), as_array(t), unit, sizes)[0] for t, v in pairs):
             raise ValueError("another result than in the run")
         sent = torch.autograd.grad(
             [t for t, _ in pairs], [*leaves.values(), *self.parameters],

@@ -371,13 +371,15 @@ class Recorder(TorchDispatchMode):
                 self.notes.append(f"{name_of(func)}: left to torch: our numbers differ by {gap:.1g}")
                 return None
             self.gap = max(self.gap, gap)
-            settled.append(self._with_numbers(value, theirs, began) if isinstance(value, Value) else theirs)
+            unit = unit_of(tensor.dtype)
+            settled.append(self._with_numbers(value, theirs, unit, began) if isinstance(value, Value) else theirs)
         return tuple(settled)
 
-    def _with_numbers(self, value: Value, theirs: Any, began: int) -> Value:
-        """A result with torch's numbers. What was there before the call keeps its own: a cast to it is a step."""
+    def _with_numbers(self, value: Value, theirs: Any, unit: float, began: int) -> Value:
+        """A result with torch's numbers. What was there before the call keeps its own: a cast of it is a step, also
+        where its numbers are the same, because a gradient is rounded there."""
         if value.stamp < began:
-            if np.array_equal(value._data, theirs, equal_nan=True):
+            if self.units.get(value, unit) == unit and np.array_equal(value._data, theirs, equal_nan=True):
                 return value
             with self.noted():
                 value = OPS["alias"](value)

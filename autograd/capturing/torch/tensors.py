@@ -19,11 +19,11 @@ def as_array(tensor: Any) -> Any:
     return tensor.detach().to(kind, copy=True, memory_format=torch.contiguous_format).numpy(force=True)
 
 
-def in_float64(x: Any) -> Any:
-    """An argument of a call in float64: a real tensor, or the name of a precision."""
+def in_precision(x: Any, kind: Any) -> Any:
+    """An argument of a call in another precision (None: its own): a copy of a real tensor, or the precision's name."""
     if isinstance(x, torch.Tensor):
-        return x.detach().to(torch.float64) if x.is_floating_point() else x
-    return torch.float64 if isinstance(x, torch.dtype) and x.is_floating_point else x
+        return x.detach().to(kind or x.dtype, copy=True) if x.is_floating_point() else x
+    return kind if kind is not None and isinstance(x, torch.dtype) and x.is_floating_point else x
 
 
 def unit_of(kind: Any) -> float:
