@@ -4,9 +4,8 @@
     judge.found(call, value, received, theirs)      # None, or a Finding: torch's backward of this call is wrong
 
 Our side computes in float64, where numbers of every precision are exact. So only the library's rounding in this one
-call is left, and it is held against what was added up there: against how far our own gradient moves when each number
-that enters the call is moved by one rounding unit. Where the two still differ, the library makes the call again in
-float64: a difference that then goes was rounding. Finite differences of the call have the last word.
+call is left. The library itself says how large it may be: it makes the call again in float64 and in a coarser one.
+Finite differences of the call have the last word.
 """
 
 from __future__ import annotations
@@ -28,13 +27,15 @@ Array = np.ndarray[Any, Any]
 Received = dict[Value, Any]  # the gradient that arrived at each result of a call
 
 LARGE, HALF = 256.0, 4.0  # rounding units that may lie between right gradients; in half precisions, added in float32
+IN_FLOAT32, TEN_DIGITS = 2.0**-23, 2.0**-33  # a constant is rounded: by torch, 1/6 in hardsigmoid; in a user's backward
 MOST = 1000.0  # a difference of more units is never rounding
 NEAR = 8.0  # times how far a call in a coarse precision lies from the same in float64
+SCALES = 1.0, 1.37  # what arrives is made larger by, to see what rounding does
 DRAWS = 3  # times that the numbers of a call are moved
 TRIED = 8  # entries that finite differences look at, where the first ones are at a kink
 EXACT = 2.0**-53
 SUBNORMAL = {2.0**-53: 5e-324, 2.0**-24: 1.4e-45, 2.0**-8: 9.2e-41, 2.0**-11: 6e-8}  # the smallest, by rounding unit
-HANDGRAD, BOTH, UNCLEAR, KINK, LATER = "handgrad", "both", "unclear", "kink", "later"
+HANDGRAD, BOTH, UNCLEAR, KINK, LATER, DIGITS = "handgrad", "both", "unclear", "kink", "later", "digits"
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Finding:
     value: Value
     ours: Array
     theirs: Array
-    wrong: str  # whose gradient it is: the library's name, "handgrad", "both"; "kink", "later", "unclear"
+    wrong: str  # whose gradient it is: the library's name, "handgrad", "both"; "kink", "later", "digits", "unclear"
     slopes: dict[tuple[int, ...], float] = field(default_factory=dict)  # finite differences, by entry
     index: tuple[int, ...] = ()  # the entry to show
 
@@ -63,35 +64,44 @@ class Judge:
         ours, theirs = (np.zeros(value.shape) if g is None else np.asarray(g, np.float64) for g in (ours, theirs))
         if self.agree(ours, theirs, call.unit):
             return None
-        if 8 * value.size < sum(v.size for v in received) and self.agree(
-            ours, theirs, call.unit, units(call.unit) * self.spread(call, value, received)
-        ):
+        room = units(call.unit) * self.spread(call, value, received)
+        if self.agree(ours, theirs, call.unit, room):
             return None
         found = Finding(call, value, ours, theirs, UNCLEAR)
-        exact, own, rounding = self.made_again(call, value, received)
+        exact, own, room = self.made_again(call, value, received, room)
         if exact is None or own is None:
             if self.agree(ours, theirs, call.unit, self.rounding(call, value, received, ours)):
                 return None
-        elif self.agree(self.again(call, value, received, 0.0), exact, EXACT, rounding):
-            if self.agree(own, theirs, call.unit, rounding):
+        elif self.agree(self.again(call, value, received, 0.0), exact, EXACT, room):
+            if self.agree(own, theirs, call.unit, room):
                 return None
             found.wrong = LATER
         self.decide(found, received)
+        few = IN_FLOAT32 if call.function is None else TEN_DIGITS
+        if found.wrong in (UNCLEAR, call.library) and (distance(ours, theirs) <= few * typical(ours)).all():
+            found.wrong = DIGITS
         return found
 
-    def made_again(self, call: Call, value: Value, received: Received) -> tuple[Array | None, Array | None, Any]:
-        """What the library sends when it makes the call by itself in float64, and in the precision of the run; and
+    def made_again(
+        self, call: Call, value: Value, received: Received, room: Any = 0.0
+    ) -> tuple[Array | None, Array | None, Any]:
+        """What the library sends when it makes the call on its own in float64, and in the precision of the run; and
         how far its own rounding goes there: how far the two lie apart, or those in float64 and float32.
 
-        So it is torch that says what it adds up, also where terms cancel that our rule never computes.
+        So it is torch that says what it adds up, also where terms cancel that our rule never computes. The gradients
+        that arrive are scaled, each time by another number: an error may be small by chance.
         """
         exact = made_alone(call, value, received, "float64")
-        if exact is None or call.unit > EXACT:
-            own = made_alone(call, value, received)
-            return exact, own, 0.0 if exact is None or own is None else NEAR * typical(distance(exact, own))
-        coarse = made_alone(call, value, received, "float32")
-        scale = LARGE * EXACT / 2.0**-24
-        return exact, exact, 0.0 if coarse is None else scale * typical(distance(exact, coarse))
+        own = exact if call.unit == EXACT else made_alone(call, value, received)
+        if exact is None or own is None:
+            return exact, own, room
+        apart = []
+        for scale in SCALES:
+            scaled = {v: None if g is None else scale * np.asarray(g) for v, g in received.items()}
+            coarse = made_alone(call, value, scaled, "float32" if call.unit == EXACT else None)
+            apart.append(0.0 if coarse is None else distance(scale * exact, coarse) / scale)
+        error = typical(np.sqrt(sum(a * a for a in apart) / len(apart)) + np.zeros(value.shape))
+        return exact, own, np.maximum(room, error * (LARGE * EXACT / 2.0**-24 if call.unit == EXACT else NEAR))
 
     def agree(self, ours: Array, theirs: Array, unit: float, rounding: Any = 0.0) -> bool:
         """Whether two gradients are the same but for rounding, beside their own entries, rows and columns."""
@@ -101,10 +111,7 @@ class Judge:
         return bool((apart <= np.maximum(room * typical(ours), rounding) + units_smallest(unit)).all())
 
     def spread(self, call: Call, value: Value, received: Received) -> Array:
-        """How large a sum of many gradients is that do not cancel: the same pull with random signs on what arrived.
-
-        A bias, say: for something small beside the results this costs little.
-        """
+        """How large a sum of gradients is that do not cancel: the same pull with random signs on what arrived."""
         turned = {v: None if g is None else np.asarray(g) * self.random_signs(v.shape) for v, g in received.items()}
         pull = np.abs(np.asarray(pulled(call, turned, [value]).get(value, 0.0))) + np.zeros(value.shape)
         return np.maximum(pull, np.sqrt(np.mean(np.square(pull))) / 2)  # one that is small by chance
@@ -259,7 +266,7 @@ def usual_size(g: Array) -> float:
 
 
 def made_alone(call: Call, value: Value, received: Received, precision: str | None = None) -> Array | None:
-    """What the library sends to a Value when it makes the call once more by itself; None where it cannot."""
+    """What the library sends to a Value when it makes the call once more on its own; None where it cannot."""
     try:
         sent = call.alone(received, precision)
     except Exception:  # it draws at random, knows no float64, or its inputs have changed

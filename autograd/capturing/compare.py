@@ -23,10 +23,10 @@ from tqdm import tqdm
 from autograd.check import Report, check_grads
 from autograd.check.subject import cotangents
 from autograd.engine import Value, reach
-from autograd.errors import DataError
+from autograd.errors import DataError, counted
 
-from .calls_judged import BOTH, HANDGRAD, KINK, LATER, UNCLEAR, Finding, pulled
-from .left_out import LeftOut, left_out, pattern
+from .calls_judged import BOTH, DIGITS, HANDGRAD, KINK, LATER, UNCLEAR, Finding, pulled
+from .left_out import LeftOut, digits_alike, left_out, pattern
 from .places import Place, argument_of
 from .replaying import replay
 from .run import Call, Cut, Run
@@ -39,6 +39,7 @@ Array = np.ndarray[Any, Any]
 CUTS = {"torch": "a detach(), .data, .item() or no_grad()", "jax": "a stop_gradient"}  # what ends a gradient's way
 MOST_NAMED = 8  # leaves in a note
 AGREES_ALONE = "made on its own, this call agrees: what it saved was changed, or was drawn again at random"
+HARMLESS = (KINK, DIGITS)  # verdicts that a note tells
 HOOK = "hook"  # what a difference of a sum is called by
 
 
@@ -156,17 +157,20 @@ def compare(run: Run, allow: Sequence[str] = (), modules: Sequence[str] | str | 
     found.cuts = cuts_of(run)
     if found.cuts and not unused and (said := recorder.last_word(run, theirs)):
         found.notes.append(said)
+    alike: dict[tuple[str, str], list[str]] = {}  # notes on calls of one op
     for item in went.found:
         difference = gap_found(item, run) if isinstance(item, Gap) else call_found(item, theirs)
         if isinstance(item, Finding):
             went.call_of[difference] = item.call
-        if isinstance(item, Finding) and item.wrong == KINK:
-            found.notes.append(kink_note(difference, found.library))
+        if isinstance(item, Finding) and item.wrong in HARMLESS:
+            alike.setdefault((item.wrong, difference.op), []).append(harmless_note(difference, item, found.library))
         elif any(is_allowed(difference, item, name) for name in allow):
             found.notes.append(f"allowed: {difference.op} sends another gradient than the derivative"
                                f"{at_line(difference)}")  # fmt: skip
         else:
             found.calls.append(difference)
+    for said, *more in alike.values():
+        found.notes.append(said + (f"; so in {counted(len(more), 'more place')}" if more else ""))
     if not found.calls:
         compare_compiled(found, went, theirs)
     if found.first is not None:
@@ -245,9 +249,13 @@ def at_line(difference: Difference) -> str:
     return f" ({os.path.basename(difference.file)}:{difference.line})"
 
 
-def kink_note(difference: Difference, library: str) -> str:
-    """At a tie or a kink both gradients are slopes, of one side or the other."""
-    return (f"{difference.op}{at_line(difference)} is at a tie or a kink for {difference.name}: {library} and handgrad "
+def harmless_note(difference: Difference, found: Finding, library: str) -> str:
+    """At a tie or a kink both gradients are slopes, of one side or the other; and some constants are rounded."""
+    where = f"{difference.op}{at_line(difference)}"
+    if found.wrong == DIGITS:
+        return (f"{library}'s gradient of {difference.name} through {where} has "
+                f"{digits_alike(found.ours, found.theirs)} digits: a constant in its backward is rounded")  # fmt: skip
+    return (f"{where} is at a tie or a kink for {difference.name}: {library} and handgrad "
             "take different sides, and both are right")  # fmt: skip
 
 

@@ -84,9 +84,9 @@ def pattern(name: str, ours: Array, theirs: Array) -> list[str]:
     squares = float(np.sum(ours * ours))
     ratio = float(np.sum(ours * theirs)) / squares if squares else 0.0
     if abs(ratio - 1) < 1e-4:
-        off = float(np.max(np.abs(theirs - ours))) / float(np.max(np.abs(ours)))
-        return [f"{name}: right to about {max(1, round(-math.log10(off)))} digits only: is a part of it computed in a "
-                "coarser precision?"] if 0 < off < 1e-4 else []  # fmt: skip
+        digits = digits_alike(ours, theirs)
+        return [f"{name}: right to about {digits} digits only: is a part of it computed in a coarser precision?"
+                ] if digits >= 4 else []  # fmt: skip
     if ratio and nearly(ratio * ours, theirs):
         usual = {-1.0: "the sign is flipped", 2.0: "twice too large: a path counted twice, or a factor ½ forgotten",
                  0.5: "half of what it should be: one of two paths is lost, or a factor 2"}  # fmt: skip
@@ -102,6 +102,11 @@ def pattern(name: str, ours: Array, theirs: Array) -> list[str]:
     if gap.size > 2 and nearly(np.full_like(gap, gap.flat[0]), gap):
         return [f"{name}: off by {gap.flat[0]:.6g} everywhere: a term is missing, such as a mean or a bias"]
     return []
+
+
+def digits_alike(ours: Array, theirs: Array) -> int:
+    """To how many digits two different gradients are the same."""
+    return round(-math.log10(float(np.max(np.abs(theirs - ours))) / float(np.max(np.abs(ours)))))
 
 
 def nearly(a: Array, b: Array) -> bool:

@@ -75,7 +75,7 @@ class Call:
     opaque: bool = False  # an op of the library's own: there is no second opinion on it
 
     def alone(self, received: dict[Value, Any], precision: str | None = None) -> list[Any]:
-        """What the library sends to each input for these gradients of the outputs, making the call by itself.
+        """What the library sends to each input for these gradients of the outputs, making the call on its own.
 
         In the `precision` that it had, or in another one: "float64", "float32". Raises where that cannot be done.
         """

@@ -39,7 +39,7 @@ class TorchCall(Call):
         return function, tuple(x.detach() if isinstance(x, torch.Tensor) else x for x in inputs)
 
     def alone(self, received: dict[Value, Any], precision: str | None = None) -> list[Any]:
-        """What torch sends to each input when it makes this call by itself, at the numbers of the run.
+        """What torch sends to each input when it makes this call on its own, at the numbers of the run.
 
         In another precision than in the run, it shows what rounding does. Raises where it is not the same call.
         """

@@ -32,6 +32,14 @@ class Followed:
         _, before, value = self._known[id(tensor)]
         return value if np.array_equal(before, as_array(tensor), equal_nan=True) else None
 
+    def __contains__(self, number: int) -> bool:
+        """Whether a tensor of this id is followed."""
+        return number in self._known
+
+    def leave(self, tensor: Any) -> Value | None:
+        """Follow a tensor no longer: it has become a leaf. The node that it had."""
+        return self._known.pop(id(tensor), (None, None, None))[2]
+
     def add(self, tensor: Any, value: Any, cut: Cut | None = None) -> None:
         """Follow a tensor, if its node has the same numbers. Integers (places, sizes) rules have to know."""
         theirs = as_array(tensor)

@@ -35,7 +35,7 @@ def watching(recorder: Recorder) -> Iterator[None]:
         )
     ] + [hook for module in compiled for hook in watch_compiled(recorder, module)]
 
-    register = torch.Tensor.register_hook
+    register, asks = torch.Tensor.register_hook, torch._C.TensorBase.requires_grad
 
     def register_noted(tensor: Any, hook: Any) -> Any:
         with recorder.aside():
@@ -44,12 +44,19 @@ def watching(recorder: Recorder) -> Iterator[None]:
                 recorder.hooked[value] = place_of(user_frame(LIBRARIES))
         return register(tensor, hook)
 
+    def ask(tensor: Any, flag: bool) -> None:
+        """`x.requires_grad = True` of an input, which already does, but is no leaf here and so must not be asked."""
+        if not (flag and tensor.requires_grad):
+            asks.__set__(tensor, flag)
+
     try:
         torch.Tensor.register_hook = register_noted
+        torch.Tensor.requires_grad = property(asks.__get__, ask)
         with FunctionCalls(recorder).watched():
             yield
     finally:
         torch.Tensor.register_hook = register
+        del torch.Tensor.requires_grad
         for hook in hooks:
             hook.remove()
 

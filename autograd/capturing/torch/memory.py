@@ -113,7 +113,7 @@ class Memory:
         """A tensor that looks at known memory, met for the first time: part of another one, or plain but for writes."""
         own = places(tensor)
         ids = {id(x) for x in of}
-        for other in sorted(storage.tensors, key=lambda x: id(x) not in ids):
+        for other in sorted(storage.tensors, key=lambda x: (id(x) not in ids, x.is_leaf != tensor.is_leaf)):
             theirs = places(other)
             at = _lookup(own, theirs)
             if (at >= 0).all():

@@ -166,7 +166,7 @@ class Recorder(TorchDispatchMode):
                 return self._plain(func, args, kwargs, tensors, written)
             self.frame = user_frame(LIBRARIES)
             ours = None if needs_results(func) else self._by_rule(func, args, kwargs)
-        if ours is None and not written and composite(func):
+        if ours is None and composite(func):
             with self:  # one level down: its parts come back here
                 return func._op_dk(COMPOSITE, *args, **kwargs)
         with self.as_usual():
@@ -278,8 +278,9 @@ class Recorder(TorchDispatchMode):
     def value_of(self, tensor: Any) -> Any:
         """The Value of a tensor that carries a gradient, or follows from one that does; any other as a plain array."""
         if self.carries(tensor):
-            value = self.memory.get(tensor)
-            if value is None:
+            asked = tensor.is_leaf and not self.inside and tensor.requires_grad and id(tensor) in self.followed
+            value = None if asked else self.memory.get(tensor)
+            if value is None:  # also of h.detach().requires_grad_(), which looks at h's memory but is no part of h
                 return self._new_leaf(tensor)
             if not isinstance(value, Value):  # plain numbers were written over all of it, and torch sends it zeros
                 value = Value(value, requires_grad=False)
@@ -313,7 +314,12 @@ class Recorder(TorchDispatchMode):
                 f"{torch.__version__}; {KNOWN_VERSIONS} are known to work). Capture the part that torch computes."
             )
         name = self.names.get(id(tensor)) or f"leaf_{len(self.leaves)}"
-        return self.add_leaf(tensor, name, Parameter if isinstance(tensor, torch.nn.Parameter) else Value)
+        before = self.followed.leave(tensor)
+        leaf = self.add_leaf(tensor, name, Parameter if isinstance(tensor, torch.nn.Parameter) else Value)
+        if before in self.cuts:
+            self.cuts[leaf] = self.cuts[before]
+            del self.tensors[leaf]  # it is not there when the model is run again
+        return leaf
 
     # --- the three levels -----------------------------------------------------------------------------------
 

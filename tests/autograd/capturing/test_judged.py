@@ -352,3 +352,78 @@ def test_zeros_of_a_causal_mask_are_no_difference():
             q, k, v = torch.randn(3, 2, 4, 5, 2).to(kind)
             found = ag.capture(lambda q, k, v: attend(q, k, v, is_causal=True).sin().sum(), q, k, v).compare()
             assert found.ok, found
+
+
+# --- calls that torch rounds by itself; casts; leaves made on the way --------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_where_only_the_first_query_has_a_gradient(kind):
+    """It sees one key: its gradient is 0 for us, and torch's own rounding for torch; nothing else says how large."""
+    q, k, v = torch.randn(3, 2, 4, 5, 8).to(kind)
+    attended = lambda *qkv: F.scaled_dot_product_attention(*qkv, is_causal=True)[:, :, 0].sin().sum()  # noqa: E731
+    found = ag.capture(attended, q, k, v).compare()
+    assert found.ok, found
+
+
+def test_batch_norm_over_two_samples_rounds_much():
+    model = nn.Sequential(nn.Conv2d(3, 64, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.Flatten())
+    for seed in range(5):
+        torch.manual_seed(seed)
+        x = torch.randn(2, 3, 1, 1)
+        found = ag.capture(lambda x: model(x).logsumexp(-1).sum(), torch.cat([x[:1], x[:1] + 1e-3])).compare()
+        assert found.ok, found
+
+
+def test_a_cast_rounds_also_where_the_numbers_fit():
+    """A model made in float32, then `.double()`: its norm's cast to float32 changes no number, but a gradient."""
+    embedding = nn.Embedding(7, 8).double()
+
+    def loss(ids):
+        h = embedding(ids)
+        low = h.float()
+        return (h + (low * torch.rsqrt(low.pow(2).mean(-1, keepdim=True) + 1e-6)).double()).sin().sum()
+
+    found = ag.capture(loss, torch.tensor([[1, 2, 3]])).compare()
+    assert found.ok, found
+
+
+class Rounded(torch.autograd.Function):
+    """A sixth of x, whose backward has it to thirteen digits."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x / 6
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 0.1666666666667
+
+
+def test_a_constant_of_thirteen_digits_is_no_mistake():
+    found = ag.capture(lambda x: Rounded.apply(x.sin()).exp().sum(), torch.randn(2, 3).double()).compare()
+    assert found.ok, found
+    assert "has 13 digits: a constant in its backward is rounded" in str(found)
+
+
+def test_a_leaf_made_inside_of_the_model():
+    layer = nn.Linear(4, 4)
+
+    def loss(x):
+        x.requires_grad = True
+        h = layer(x)
+        d = h.detach().requires_grad_()  # cut
+        (g,) = torch.autograd.grad(d.pow(3).sum(), d, create_graph=True)
+        return g.square().sum() + h.sin().sum()
+
+    found = ag.capture(loss, torch.randn(2, 4)).compare()
+    assert found.ok, found
+    assert [(cut.how, cut.line) for cut in found.cuts] == [
+        ("detach()", line_of("# cut", test_a_leaf_made_inside_of_the_model))]  # fmt: skip
+
+
+def test_dropout_in_place_is_no_opaque_op():
+    model = nn.Sequential(nn.Linear(3, 8), nn.Dropout(0.4, inplace=True), nn.Linear(8, 1))
+    run = ag.capture(model, torch.randn(5, 3))
+    assert not run.opaque
+    assert run.compare().ok

@@ -42,5 +42,6 @@ def test_float32_models_agree_too():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ZOO)
 def test_an_architecture_is_the_same_architecture(name):
-    found = assert_same_run(*ZOO[name]()).compare()
+    rounded = {"backward": 1e-6} if name == "Mamba" else {}  # it casts to float32: torch rounds the gradient there
+    found = assert_same_run(*ZOO[name](), **rounded).compare()
     assert found.ok, found

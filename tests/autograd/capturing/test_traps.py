@@ -91,10 +91,9 @@ def test_an_activation(name):
 
 def test_torch_rounds_a_sixth_to_float32():
     """hardsigmoid's backward in float64 is off by 3e-8: torch keeps its 1/6 as a float."""
-    first = captured(F.hardsigmoid, torch.randn(3, 4)).compare().first
-    assert first.op == "hardsigmoid"
-    assert not np.allclose(first.theirs, first.ours, rtol=1e-8, atol=0)
-    np.testing.assert_allclose(first.theirs, first.ours, rtol=4e-8)
+    found = captured(F.hardsigmoid, torch.randn(3, 4)).compare()
+    assert found.ok
+    assert any("hardsigmoid" in note and "has 8 digits" in note for note in found.notes)
 
 
 LOSSES = ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "kl_div", "binary_cross_entropy_with_logits",
