@@ -44,12 +44,7 @@ def node_of(op: Op, inputs: tuple[Any, ...], plain: Sequence[Any], needs: bool) 
     except Exception as error:
         if isinstance(error, TypeError) and is_mask(inputs[0]):
             return op(OPS["astype"](inputs[0], np.float64), *inputs[1:])
-        try:
-            data = recover(op, error, plain, inputs)
-        except Exception as explained:
-            if modes_in_use and modes.tracer is not None:
-                modes.tracer.fails(explained)
-            raise
+        data = recover(op, error, plain, inputs)
     if data.__class__ is not float and (data.__class__ is not ndarray or not data.ndim):
         data = as_plain(data)
     node: Value = new(Value)
@@ -143,11 +138,9 @@ class Value(Node, ArrayLike):
         name = name_or_label(name, label)
         if not isinstance(requires_grad, (bool, np.bool_)):
             raise TypeError(f"requires_grad is True or False; got {requires_grad!r}")
-        traced = modes.tracer.value_of(data) if modes_in_use and modes.tracer is not None else None
-        traced = None if traced is None else modes.tracer.new_leaf(traced)
-        self._data = as_data(data) if traced is None else traced._data
+        traced = modes.tracer.leaf_of(data) if modes_in_use and modes.tracer is not None else None
+        self._data, self.op, self.inputs = traced or (as_data(data), None, ())
         self.grad = None
-        self.op, self.inputs = (None, ()) if traced is None else (traced.op, traced.inputs)
         self.stamp = next(counter)
         self._note = None if name is None else Attached(name)
         self.requires_grad = requires_grad
@@ -213,9 +206,7 @@ class Value(Node, ArrayLike):
         """
         if modes_in_use:
             notice_read(self, "backward()")
-        if torch:
-            grad = backward_options(grad, torch)
-        grads = {self: gradients.cotangent_for(self, grad)}
+        grads = {self: gradients.cotangent_for(self, backward_options(grad, torch) if torch else grad)}
         order = reach(self)
         write(order, walk(order, grads), grads)
 
@@ -291,14 +282,13 @@ def walk(
 
 def contributions(node: Value, g: Any, wanted: Wanted = None, taped: bool = False) -> list[tuple[Value, Any]]:
     """What `node` sends back: (input, gradient) for each input that needs one, in operand order."""
-    inputs = node.inputs
-    needs = [isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted) for x in inputs]
+    needs = [isinstance(x, Value) and (x.requires_grad if wanted is None else x in wanted) for x in node.inputs]
     if taped:
-        given = ask(node, g, node, inputs, needs)
+        given = ask(node, g, node, node.inputs, needs)
         given = [dx if dx is None or isinstance(dx, Value) else Value(dx, requires_grad=False) for dx in given]
     else:
-        given = ask(node, g, node._data, [x._data if isinstance(x, Value) else x for x in inputs], needs)
-    return [(x, conform(dx, x, taped)) for x, dx, need in zip(inputs, given, needs) if need and dx is not None]
+        given = ask(node, g, node._data, [x._data if isinstance(x, Value) else x for x in node.inputs], needs)
+    return [(x, conform(dx, x, taped)) for x, dx, need in zip(node.inputs, given, needs) if need and dx is not None]
 
 
 def ask(node: Value, g: Any, out: Any, inputs: Sequence[Any], needs: Sequence[bool]) -> Sequence[Any]:

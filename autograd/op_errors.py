@@ -33,6 +33,18 @@ def misused(op: Op, error: TypeError) -> TypeError:
 
 
 def recover(op: Op, error: Exception, inputs: Sequence[Any], given: Sequence[Any] = ()) -> Any:
+    """The result of an op that failed on these inputs, where there is one; else an error that explains itself."""
+    try:
+        return _recovered(op, error, inputs, given)
+    except Exception as explained:
+        from .modes import modes  # which names nodes, and so imports `op`
+
+        if modes.tracer is not None:
+            modes.tracer.fails(explained)
+        raise
+
+
+def _recovered(op: Op, error: Exception, inputs: Sequence[Any], given: Sequence[Any]) -> Any:
     """Where Python floats raise (`1.0 / 0.0`, `exp(1000.0)`) or integers do not fit, compute with NumPy's floats;
     else explain the error. `given` are the inputs as they came, which may have names.
     """

@@ -1,6 +1,6 @@
 """How many lines each room has, and how many it may have: `python -m tools.lines`.
 
-Nothing else stops growth. A budget is raised on purpose, in a commit that says what for; and lowered whenever it can be.
+Nothing else stops growth. A budget is raised on purpose, in a commit that says what for, and lowered when it can be.
 """
 
 from __future__ import annotations

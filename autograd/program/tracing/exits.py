@@ -239,10 +239,14 @@ class Tracer:
                 seen.add(x)
                 waiting += x.parents
 
-    @staticmethod
-    def value_of(data: Any) -> Value | None:
-        """The Value of a Number, of which `Value(number)` makes a leaf."""
-        return getattr(data, "value", None) if hasattr(data, "__apply__") and not isinstance(data, Value) else None
+    @classmethod
+    def leaf_of(cls, data: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
+        """Data, op and inputs of the leaf `Value(number)`, where the number is one of the program's; else None."""
+        value = getattr(data, "value", None) if hasattr(data, "__apply__") and not isinstance(data, Value) else None
+        if value is None:
+            return None
+        leaf = cls.new_leaf(value)
+        return leaf._data, leaf.op, leaf.inputs
 
     def call_numpy(self, function: Any, args: Any, options: Any) -> Any:
         """A function of NumPy about numbers (`np.isnan`) that met a Value."""
