@@ -13,7 +13,9 @@ from collections.abc import Callable
 from html import escape as _html_escape
 
 MONO_ADVANCE = 0.608  # em, the widest of the platforms' monospace fonts
-SANS_ADVANCE = 0.58  # em, a cautious mean for captions
+SANS_ADVANCE = 0.64  # em, of a digit in DejaVu Sans, the widest font that may stand in for a system's own
+OTHER_ADVANCES = {r"[fijlrtI.,:;'|!()\[\]/· ]": 0.4, "[mwMW@%+<=>×…→−∞≈]": 0.95, "[A-HJ-LN-VX-Z]": 0.73}
+BOLD = 1.12  # times as wide
 LONGEST = 28  # characters of a header before its middle is left out
 SHORTENED_NAME = 12  # characters that are left of a long name in a formula
 ELLIPSIS = "…"
@@ -108,8 +110,11 @@ def mono_width(text: str, size: float = 13) -> float:
     return columns(text) * size * MONO_ADVANCE
 
 
-def sans_width(text: str, size: float) -> float:
-    return columns(text) * size * SANS_ADVANCE
+def sans_width(text: str, size: float, bold: bool = False) -> float:
+    """How wide a caption is at most, whatever font the reader has."""
+    others = sum((em - SANS_ADVANCE) * len(re.findall(kind, text)) for kind, em in OTHER_ADVANCES.items())
+    ems = columns(text) * SANS_ADVANCE + others
+    return ems * size * (BOLD if bold else 1.0)
 
 
 def wrapped(text: str, fits: Callable[[str], bool]) -> list[str]:

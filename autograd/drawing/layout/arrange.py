@@ -98,7 +98,7 @@ def _with_frames(scene: Scene, problem: Problem, engine: str | None) -> tuple[Pl
 
 def _name_room(frame: Frame) -> Size:
     """The room that a frame's name takes below its cards."""
-    return Size(sans_width(frame.shown_label, FRAME_TEXT), FRAME_BOTTOM - FRAME_PAD)
+    return Size(sans_width(frame.shown_label, FRAME_TEXT, bold=True), FRAME_BOTTOM - FRAME_PAD)
 
 
 def _sort_of_module(frame: Frame) -> tuple[str, int]:
@@ -163,14 +163,14 @@ def _borders(frames: Sequence[Frame], boxes: Mapping[str, Box]) -> dict[str, Box
         around = [*(boxes[key] for key in frame.members), *inside]
         left, top = min(box.x for box in around), min(box.y for box in around)
         right, bottom = max(box.right for box in around), max(box.bottom for box in around)
-        width, height = max(right - left, sans_width(frame.shown_label, FRAME_TEXT)), bottom - top + FRAME_BOTTOM
+        width, height = max(right - left, _name_room(frame).width), bottom - top + FRAME_BOTTOM
         borders[frame.key] = Box(left - FRAME_PAD, top - FRAME_PAD, width + 2 * FRAME_PAD, height + FRAME_PAD)
     return borders
 
 
 def name_patch(frame: Frame, border: Box) -> Box:
     """The place of a frame's name, at the bottom left: edges come in from above."""
-    return Box(border.x + 8, border.bottom - 21, sans_width(frame.shown_label, FRAME_TEXT) + 8, 17)
+    return Box(border.x + 8, border.bottom - 21, _name_room(frame).width + 8, 17)
 
 
 def _is_crowded(frame: Frame, frames: Sequence[Frame], borders: Mapping[str, Box], boxes: Mapping[str, Box]) -> bool:

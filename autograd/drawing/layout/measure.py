@@ -167,9 +167,9 @@ def _header_line(card: Card) -> float:
 def _word_width(card: Card) -> float:
     copies = HEADER_GAP + mono_width(f"×{card.copies}", COPIES_TEXT) if card.copies > 1 else 0
     words = filter(None, (card.corner_word, card.other_word))
-    word = max((HEADER_GAP + sans_width(word, CAPTION) for word in words), default=0)
+    word = max((HEADER_GAP + sans_width(word, CAPTION, bold=True) for word in words), default=0)
     return copies + word + (HEADER_GAP + open_width() if card.opens else 0)
 
 
 def open_width() -> float:
-    return sans_width(OPEN, CAPTION) + 2 * OPEN_PAD
+    return sans_width(OPEN, CAPTION, bold=True) + 2 * OPEN_PAD

@@ -76,6 +76,23 @@ def test_nothing_overlaps_and_nothing_leaves_its_card(drawn, name):
         assert size.width <= boxes[card.key].width + 0.1 and size.height <= boxes[card.key].height + 0.1
 
 
+def test_no_text_reaches_another_whatever_font_stands_in(drawn, browser, tmp_path):
+    """In a browser that has none of the fonts that a drawing asks for: the widest fallback."""
+    drawings = [drawn(name) for name in ("mlp_4_4_1", "gpt_of_4_blocks", "lstm_20", "word_to_vec")]
+    image = Value(np.ones((1, 1, 28, 28)), name="m")
+    drawings.append(draw(finished((image * image).sum()), detail="brief"))
+    (tmp_path / "all.html").write_text("".join(drawing.svg for drawing in drawings), encoding="utf-8")
+    browser.open((tmp_path / "all.html").as_uri())
+    assert browser.js("""(() => {
+        const boxes = [...document.querySelectorAll(".hg-card")].map(card => [...card.querySelectorAll("text")].map(
+            text => [text.textContent, text.getBoundingClientRect()]));
+        const near = (a, b, from, to, gap) => a[from] < b[to] + gap && b[from] < a[to] + gap;
+        const meet = (a, b) => near(a, b, "left", "right", 5) && near(a, b, "top", "bottom", -4);
+        return boxes.flatMap(texts => texts.flatMap(([one, a], i) =>
+            texts.slice(i + 1).filter(([, b]) => meet(a, b)).map(([other]) => [one, other])));
+    })()""") == []
+
+
 @pytest.mark.parametrize("name", ZOO)
 def test_a_repeat_has_a_frame_or_a_number_on_its_card(drawn, name):
     """What is folded is said: in a note, and at the frame or card that stands for several."""
