@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from autograd import Value
 from autograd.errors import DataError, ShapeError
 from autograd.modes import plain_data
 
@@ -52,14 +53,15 @@ class Kind(NamedTuple):
 
     def fitted(self, who: str, value: Any) -> Any:
         """What was set in place of the buffer, as an array of its own shape and dtype."""
-        value = value.data if hasattr(value, "__apply__") and hasattr(value, "data") else value
-        if not isinstance(value, np.ndarray | np.generic | bool | int | float | list | tuple):
-            return value  # a number that is being traced
+        value = value.data if isinstance(value, Value) else value
+        traced = hasattr(value, "__apply__")
+        if not (traced or isinstance(value, np.ndarray | np.generic | bool | int | float | list | tuple)):
+            return value
         if np.shape(value) != self.shape:
             raise ShapeError(
                 f"the buffer {who} has shape {self.shape}; numbers of shape {np.shape(value)} cannot take its place"
             )
-        return np.array(value, self.dtype)
+        return value.astype(self.dtype) if traced else np.array(value, self.dtype)
 
 
 class Place:

@@ -9,7 +9,10 @@ import pytest
 import nn
 from autograd import Value
 from autograd.errors import DataError, NonFiniteError, ShapeError
+from autograd.program.backends.c import compiler
 from nn.train import Batches
+
+needs_c = pytest.mark.skipif(not compiler.is_here(), reason="NOT TESTED: no C compiler")
 
 
 class Norm(nn.Module):
@@ -182,3 +185,23 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
 
 def test_batches_know_their_numbers():
     assert Batches((X,)).fingerprint() == Batches((X.copy(),)).fingerprint() != Batches((X + 1,)).fingerprint()
+
+
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("c", marks=needs_c)])
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_a_compiled_run_moves_running_statistics_as_an_eager_one_does(backend, momentum):
+    def trained(compiled, dtype):
+        nn.seed(0)
+        model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=momentum), nn.Linear(4, 1)).to(dtype)
+        x = np.random.default_rng(0).normal(size=(16, 3)).astype(dtype)
+        history = nn.fit(model, lambda x, y: nn.functional.mse(model(x), y), (x, x[:, :1] * 2),
+                         nn.optim.SGD(model, lr=0.1), steps=6, batch_size=8, progress=False, compile=compiled)  # fmt: skip
+        return model.state_dict(), history.losses
+
+    for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-5)):
+        (expected, losses), (got, compiled) = trained(False, dtype), trained(backend, dtype)
+        assert expected["layers.1.num_batches_tracked"] == got["layers.1.num_batches_tracked"] == 6
+        for name, array in expected.items():
+            assert got[name].dtype == array.dtype
+            np.testing.assert_allclose(got[name], array, rtol=tolerance, atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(compiled, losses, rtol=tolerance)

@@ -384,8 +384,8 @@ class Place:
         """Leave there what f would have left."""
         if self.gives == "value":
             data = leaf(data, requires_grad=False)
-        elif not np.ndim(data):
-            data = np.asarray(data).item()
+        elif not np.ndim(data):  # a buffer of one number stays an array
+            data = np.asarray(data) if isinstance(self.before, np.ndarray) else np.asarray(data).item()
         self.holder.at[self.name] = data
 
     def line(self, names: Names) -> str:
