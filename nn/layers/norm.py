@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-import autograd as ag
-from autograd import Value, no_grad
-from nn import functional as F
-from nn.buffer import Buffer
-from nn.module import Module, Parameter, as_input, whole_size
+from autograd import Value
+from autograd.ops.channels import channel_moments
+
+from .. import functional as F
+from ..buffer import Buffer
+from ..module import Module, Parameter, as_input, whole_size
 
 
 def checked(layer: Any, x: Any) -> Any:
@@ -104,14 +105,12 @@ class BatchNorm(Module):
 
     def _track(self, x: Any) -> None:
         """Move the running mean and variance towards those of this batch; without momentum, to the mean of all."""
-        axes = tuple(a for a in range(x.ndim) if a != 1)
         count = x.size // self.num_features
-        with no_grad():
-            mean, variance = ag.mean(x, axis=axes), ag.var(x, axis=axes) * (count / (count - 1))
-            self.num_batches_tracked = self.num_batches_tracked + 1
-            share: Any = self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked
-            self.running_mean = (1.0 - share) * self.running_mean + share * mean
-            self.running_var = (1.0 - share) * self.running_var + share * variance
+        mean, variance = channel_moments(x.data if isinstance(x, Value) else x)
+        self.num_batches_tracked = self.num_batches_tracked + 1
+        share: Any = self.momentum if self.momentum is not None else 1.0 / self.num_batches_tracked
+        self.running_mean = (1.0 - share) * self.running_mean + share * mean
+        self.running_var = (1.0 - share) * self.running_var + (share * count / (count - 1)) * variance
 
     def extra(self) -> str:
         return str(self.num_features)

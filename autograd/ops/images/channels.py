@@ -5,13 +5,16 @@ import math
 import numpy as np
 
 from autograd.errors import ShapeError
+from autograd.expr.rules import by_definition
 from autograd.op import Op, rank_of, shape_of
 from autograd.samples import Sample
 
 from .._axes import plain_number
+from ..fused._rows import column_sums, row_sums
 from ..fused._stash import Stash
 from ..fused.norm import norm_pull, standard_rows
-from ..reduce import sum_
+from ..join import stack
+from ..reduce import mean, sum_, var
 from ..shape import moveaxis, reshape
 from .convolution import in_groups, out_of_groups
 
@@ -34,6 +37,61 @@ def channel_sums(g, vector):
     """The sum over everything but the channels; over the channels too, for a single number."""
     axes = tuple(a for a in range(rank_of(g)) if a != 1 or not rank_of(vector))
     return sum_(g, axis=axes)
+
+
+# --- on numbers: x as (batch, channels, places) ---------------------------------------------------------------
+
+
+def on_numbers(defined, vjp_in_ops, pool):
+    """The forward function and the rule of a norm on plain arrays.
+
+    pool    from the mean of each channel of each image, (batch, channels), the mean of all that is normed together
+    """
+    kept = Stash()
+
+    def standardized(x, eps, settings):
+        x = _by_channel(x)
+        centred = x - pool(_means(x), **settings)[..., None]
+        return centred, 1.0 / np.sqrt(pool(_mean_products(centred, centred), **settings) + eps)
+
+    def forward(x, gamma, beta, *, eps, **settings):
+        if x.__class__ is not np.ndarray or not x.size or x.dtype.kind != "f":
+            return defined(x, gamma, beta, eps=eps, **settings)
+        centred, scale = standardized(x, eps, settings)
+        out = centred * (scale * gamma)[..., None]
+        out += beta[:, None] if rank_of(beta) else beta
+        out = out.reshape(x.shape)
+        kept.keep(out, (centred, scale))
+        return out
+
+    def vjp(g, out, x, gamma, beta, *, eps, **settings):
+        """dx = scale · (ĝ - mean(ĝ) - x̂ · mean(ĝ · x̂)), with ĝ = γ g."""
+        if g.__class__ is not np.ndarray or x.__class__ is not np.ndarray or not x.size:
+            return vjp_in_ops(g, out, x, gamma, beta, eps=eps, **settings)
+        centred, scale = kept.take(out, lambda: standardized(x, eps, settings))
+        g = _by_channel(g)
+        along, total, factor = _mean_products(g, centred), _means(g), scale * gamma
+        dx = centred * (-scale * scale * scale * pool(along * gamma, **settings))[..., None]
+        dx -= (scale * pool(total * gamma, **settings))[..., None]
+        dx += g * factor[..., None]
+        dgamma, dbeta = ((v * g.shape[2]).sum(axis=0 if rank_of(to) else None)
+                         for v, to in ((along * scale, gamma), (total, beta)))
+        return dx.reshape(x.shape), dgamma, dbeta
+
+    return forward, vjp
+
+
+def _by_channel(x):
+    return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+
+
+def _means(x):
+    """The mean of each channel of each image."""
+    return row_sums(x)[..., 0] / x.shape[2] if x.shape[2] > 1 else x[..., 0]
+
+
+def _mean_products(x, y):
+    return np.vecdot(x, y) / x.shape[2] if x.shape[2] > 1 else x[..., 0] * y[..., 0]
 
 
 # --- batch norm: each channel on its own, over the whole batch -------------------------------------------------
@@ -81,42 +139,14 @@ def _batched_batch_norm(op, n, x, gamma, beta):
     return out_of_groups(op.forward(in_groups(x, n), gamma, beta), n)
 
 
-_batch_norm_in_ops = _norm_vjp(channel_rows, from_channel_rows)
-_standard = Stash()
+
+def _mean_of_images(of_channels):
+    return column_sums(of_channels)[None] / len(of_channels)
 
 
-def _standardized(x, eps):
-    """x with mean 0 and variance 1 in each channel, and what it was multiplied by."""
-    axes = (0, *range(2, x.ndim))
-    out = x - x.mean(axis=axes, keepdims=True)
-    scale = 1.0 / np.sqrt(np.square(out).mean(axis=axes, keepdims=True) + eps)
-    out *= scale
-    return out, scale
-
-
-def _batch_norm(x, gamma, beta, *, eps):
-    if x.__class__ is not np.ndarray or not x.size or x.dtype.kind != "f":
-        return _batch_norm_defined(x, gamma, beta, eps)
-    standard, scale = _standardized(x, eps)
-    out = standard * per_channel(gamma, x)
-    out += per_channel(beta, x)
-    _standard.keep(out, (standard, scale))
-    return out
-
-
-def _batch_norm_vjp(g, out, x, gamma, beta, *, eps):
-    """dx = γ · scale · (g - mean(g) - x̂ · mean(g · x̂)), each mean over a channel."""
-    if g.__class__ is not np.ndarray or x.__class__ is not np.ndarray or not x.size:
-        return _batch_norm_in_ops(g, out, x, gamma, beta, eps=eps)
-    standard, scale = _standard.take(out, lambda: _standardized(x, eps))
-    axes, count = (0, *range(2, x.ndim)), x.size // x.shape[1]
-    along, total = (g * standard).sum(axis=axes, keepdims=True), g.sum(axis=axes, keepdims=True)
-    dx = standard * (along / -count)
-    dx += g
-    dx -= total / count
-    dx *= scale * per_channel(gamma, x)
-    dgamma, dbeta = along.reshape(-1), total.reshape(-1)
-    return dx, dgamma if rank_of(gamma) else dgamma.sum(), dbeta if rank_of(beta) else dbeta.sum()
+_batch_norm, _batch_norm_vjp = on_numbers(
+    _batch_norm_defined, _norm_vjp(channel_rows, from_channel_rows),
+    _mean_of_images)
 
 batch_norm = Op("batch_norm", "batch_norm(x, gamma, beta, eps=eps)",
                 normalize=lambda x, gamma=1.0, beta=0.0, eps=1e-5: (
@@ -127,6 +157,27 @@ batch_norm = Op("batch_norm", "batch_norm(x, gamma, beta, eps=eps)",
                 samples=[Sample("4,3 3 3"), Sample("2,3,4 3 3"), Sample("2,2,2,3 2 2", eps=1e-3)],
                 doc="Each channel shifted to mean 0 and scaled to variance 1 over batch and places, then times gamma "
                     "plus beta: batch norm in training.")
+
+
+def _moments_defined(x):
+    rows = channel_rows(x)
+    return stack([mean(rows, axis=1), var(rows, axis=1)])
+
+
+def _moments(x):
+    if x.__class__ is not np.ndarray or not x.size or x.dtype.kind != "f":
+        return _moments_defined(x)
+    x = _by_channel(x)
+    middle = _mean_of_images(_means(x))
+    x = x - middle[..., None]
+    return np.concatenate([middle, _mean_of_images(_mean_products(x, x))])
+
+
+channel_moments = Op("channel_moments", "channel_moments(x)",
+                     normalize=lambda x: _check_channels("channel_moments", x, 1.0, 0.0) or ((x,), {}),
+                     forward=_moments, vjp=by_definition(_moments_defined), definition=_moments_defined, lower=True,
+                     batch=None, samples=[Sample("4,3"), Sample("2,3,4")], inner=True,
+                     doc="The mean and the variance of each channel, one row each: what batch norm keeps track of.")
 
 # --- group norm: groups of channels, each image on its own -----------------------------------------------------
 
@@ -157,12 +208,18 @@ def _batched_group_norm(op, n, x, gamma, beta):
     return out_of_groups(op.base.forward(in_groups(x, n), gamma, beta, **more), n)
 
 
-_group_norm_vjp = _norm_vjp(group_rows, lambda rows, x: reshape(rows, shape_of(x)))
+
+def _means_of_groups(of_channels, groups):
+    batch, channels = of_channels.shape
+    means = of_channels.reshape(batch, groups, channels // groups).mean(axis=-1)
+    return np.repeat(means, channels // groups, axis=1)
+
+
+_group_norm, _group_norm_vjp = on_numbers(
+    _group_norm_defined, _norm_vjp(group_rows, lambda rows, x: reshape(rows, shape_of(x))), _means_of_groups)
 
 group_norm = Op("group_norm", "group_norm(x, gamma, beta, groups=groups, eps=eps)", normalize=_normalize_group_norm,
-                forward=lambda x, gamma, beta, *, groups, eps: _group_norm_defined(x, gamma, beta, groups, eps),
-                vjp=lambda g, out, x, gamma, beta, *, groups, eps: _group_norm_vjp(
-                    g, out, x, gamma, beta, groups=groups, eps=eps),
+                forward=_group_norm, vjp=_group_norm_vjp,
                 definition=_group_norm_defined, lower=True, batch=_batched_group_norm,
                 samples=[Sample("2,4,3 4 4", groups=2), Sample("1,4,2,2 4 4", groups=4, eps=1e-3)],
                 doc="Each group of channels of each image shifted to mean 0 and scaled to variance 1, then times gamma "
