@@ -139,20 +139,19 @@ def _batched_batch_norm(op, n, x, gamma, beta):
     return out_of_groups(op.forward(in_groups(x, n), gamma, beta), n)
 
 
-
 def _mean_of_images(of_channels):
     return column_sums(of_channels)[None] / len(of_channels)
 
 
 _batch_norm, _batch_norm_vjp = on_numbers(
-    _batch_norm_defined, _norm_vjp(channel_rows, from_channel_rows),
-    _mean_of_images)
+    _batch_norm_defined, _norm_vjp(channel_rows, from_channel_rows), _mean_of_images)
 
 batch_norm = Op("batch_norm", "batch_norm(x, gamma, beta, eps=eps)",
                 normalize=lambda x, gamma=1.0, beta=0.0, eps=1e-5: (
                     _check_channels("batch_norm", x, gamma, beta) or (x, gamma, beta),
                     {"eps": plain_number("batch_norm", "eps", eps)}),
-                forward=_batch_norm, vjp=_batch_norm_vjp,
+                forward=_batch_norm,
+                vjp=lambda g, out, x, gamma, beta, *, eps: _batch_norm_vjp(g, out, x, gamma, beta, eps=eps),
                 definition=_batch_norm_defined, lower=True, batch=_batched_batch_norm,
                 samples=[Sample("4,3 3 3"), Sample("2,3,4 3 3"), Sample("2,2,2,3 2 2", eps=1e-3)],
                 doc="Each channel shifted to mean 0 and scaled to variance 1 over batch and places, then times gamma "
@@ -219,7 +218,9 @@ _group_norm, _group_norm_vjp = on_numbers(
     _group_norm_defined, _norm_vjp(group_rows, lambda rows, x: reshape(rows, shape_of(x))), _means_of_groups)
 
 group_norm = Op("group_norm", "group_norm(x, gamma, beta, groups=groups, eps=eps)", normalize=_normalize_group_norm,
-                forward=_group_norm, vjp=_group_norm_vjp,
+                forward=_group_norm,
+                vjp=lambda g, out, x, gamma, beta, *, groups, eps: _group_norm_vjp(
+                    g, out, x, gamma, beta, groups=groups, eps=eps),
                 definition=_group_norm_defined, lower=True, batch=_batched_group_norm,
                 samples=[Sample("2,4,3 4 4", groups=2), Sample("1,4,2,2 4 4", groups=4, eps=1e-3)],
                 doc="Each group of channels of each image shifted to mean 0 and scaled to variance 1, then times gamma "
