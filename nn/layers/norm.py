@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from autograd import Value
-from autograd.ops.channels import channel_moments
-
-from .. import functional as F
-from ..buffer import Buffer
-from ..module import Module, Parameter, as_input, whole_size
+from autograd.ops.images.channels import channel_moments
+from nn import functional as F
+from nn.buffer import Buffer
+from nn.module import Module, Parameter, as_input, whole_size
 
 
 def checked(layer: Any, x: Any) -> Any:

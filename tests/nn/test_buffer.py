@@ -194,8 +194,9 @@ def test_a_compiled_run_moves_running_statistics_as_an_eager_one_does(backend, m
         nn.seed(0)
         model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4, momentum=momentum), nn.Linear(4, 1)).to(dtype)
         x = np.random.default_rng(0).normal(size=(16, 3)).astype(dtype)
-        history = nn.fit(model, lambda x, y: nn.functional.mse(model(x), y), (x, x[:, :1] * 2),
-                         nn.optim.SGD(model, lr=0.1), steps=6, batch_size=8, progress=False, compile=compiled)  # fmt: skip
+        loss, optimizer = lambda x, y: nn.functional.mse(model(x), y), nn.optim.SGD(model, lr=0.1)
+        history = nn.fit(model, loss, (x, x[:, :1] * 2), optimizer, steps=6, batch_size=8, progress=False,
+                         compile=compiled)  # fmt: skip
         return model.state_dict(), history.losses
 
     for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 1e-5)):

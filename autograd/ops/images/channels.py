@@ -13,7 +13,7 @@ from .._axes import plain_number
 from ..fused._rows import column_sums, row_sums
 from ..fused._stash import Stash
 from ..fused.norm import norm_pull, standard_rows
-from ..join import stack
+from ..indexing.join import stack
 from ..reduce import mean, sum_, var
 from ..shape import moveaxis, reshape
 from .convolution import in_groups, out_of_groups
