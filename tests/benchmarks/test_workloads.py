@@ -3,10 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from autograd.program.backends.c.compiler import is_here
-from benchmarks import harness, w1_scalar_mlp, w2_microgpt, w3_block, w6_deep
+from benchmarks import harness, w1_scalar_mlp, w2_microgpt, w3_block, w6_deep, w10_layers
 from benchmarks.__main__ import workloads
 from benchmarks.harness import US
 
@@ -50,6 +51,13 @@ def test_every_way_to_write_the_block_is_the_hand_written_one(tokens, width):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["BatchNorm1d", w10_layers.LSTM])
+def test_a_layer_and_its_program_send_the_same_back(name):
+    found = w10_layers.contenders(name, np.float64, ["numpy", "c"] if is_here() else ["numpy"], with_torch=False)
+    harness.assert_same(w10_layers.answers(found))
+
+
+@pytest.mark.slow
 def test_the_deep_chain_is_measured():
     row = w6_deep.measure(US, 1000)
     assert set(row) == set(w6_deep.KEYS)
@@ -69,11 +77,11 @@ def test_ratios_are_taken_within_each_round():
 
 
 def test_workloads_are_found_by_name():
-    assert workloads(["w1", "import"]) == ["w1_scalar_mlp", "import_time"]
+    assert workloads(["w10", "w1", "import"]) == ["w1_scalar_mlp", "w10_layers", "import_time"]
     assert len(workloads([])) >= 8
 
 
 def test_an_unknown_workload_is_refused_with_the_list():
     done = subprocess.run([sys.executable, "-m", "benchmarks", "w99"], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "no workload begins with w99; there are: w1_scalar_mlp" in done.stderr
+    assert "no workload is called w99; there are: w1_scalar_mlp" in done.stderr
