@@ -60,8 +60,8 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
     bad = not finite(node)
     rows: tuple[Row, ...] = ()
     blocks: tuple[Block, ...] = ()
-    if node.op is not None and node.op.view and not node.name and role == "result" and not bad:
-        pass  # a view has the numbers of its operand: a pill is enough
+    if _is_view(node, options) and role == "result" and not bad:
+        pass  # it has the numbers of its operand: a pill is enough
     elif options.detail == "brief":
         rows = (brief_row(node),)
     elif not np.ndim(node.data):
@@ -84,6 +84,13 @@ def value_card(key: str, node: Value, names: Names, role: str, options: Options,
         tooltip=tooltip(node) if tooltips else {},
         made_up=names.is_made_up(node),
     )
+
+
+def _is_view(node: Value, options: Options) -> bool:
+    """Does a node show numbers of its operand again? While stepping, all of them: a picked row is a result."""
+    if node.op is None or not node.op.view or node.name:
+        return False
+    return not options.stepping or node.size == node.parents[0].size
 
 
 def _stands_beside(shape: tuple[int, ...], options: Options) -> bool:

@@ -295,9 +295,20 @@ class Names:
             seen[name] += 1
             self._names[id(x)] = f"{name}#{seen[name]}" if total[name] > 1 else name
             self._kept.append(x)
+        self._number_arrays(nodes)
         self._given = frozenset(self._names.values())
         self._taken = set(self._given)
         self._results = {id(node): path for node, path in module_results(nodes)}
+
+    def _number_arrays(self, nodes: list[Value]) -> None:
+        """Plain arrays that would read alike, `array(2)`, are `array1`, `array2`."""
+        found = [(x, node) for node in nodes for x in node.inputs if isinstance(x, np.ndarray) and x.ndim]
+        alike = {id(x): x for x, node in found if not (self.own_name(x) or name_in_op(node, x)) and "(" in literal(x)}
+        taken = set(self._names.values())
+        free = (name for name in (f"array{number}" for number in itertools.count(1)) if name not in taken)
+        if len(alike) > 1:
+            self._names |= dict(zip(alike, free))
+            self._kept += alike.values()
 
     def _make_up(self, node: Value) -> str:
         """A module's result is called by the module's path, anything else by a number."""

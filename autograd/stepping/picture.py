@@ -94,6 +94,7 @@ class View:
         self.key_of: dict[Value, str] = reader.folded.key_of
         self._groups = reader.folded.groups
         scene = reader.scene()
+        self.arrays = reader.edges.arrays  # by the keys of their cards
         self._bare = replace(scene, cards=tuple(map(roomy, scene.cards)))
         self.forward_count = sum(step.kind != BACKWARD for step in stepper)
         self.tracks = {card.key: Track(without_gradient(card)) for card in self._bare.cards}

@@ -198,10 +198,10 @@ def math(*sides: str, spoken: str) -> str:
 
 
 def table_width(piece: Piece) -> int:
-    """How many characters the widest row of a table takes."""
-    if isinstance(piece, str) or np.ndim(piece.value) == 0 or not has_numbers(piece.value):
+    """How many characters the widest row of a table takes; a window of a large array stands alone."""
+    if isinstance(piece, str) or np.ndim(piece.value) == 0 or not np.size(piece.value):
         return 0
-    return width(piece.value, piece.written)
+    return width(piece.value, piece.written) if has_numbers(piece.value) else ROOMY
 
 
 def grouped(pieces: list[Piece]) -> str:

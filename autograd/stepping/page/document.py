@@ -9,6 +9,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from autograd.drawing.layout.geometry import Box
 from autograd.drawing.layout.measure import CAPTION
 from autograd.drawing.paint import painter, theme
@@ -40,7 +42,7 @@ def _script(name: str) -> str:
 MOST_STEPS = 6000  # of one page; beyond it a browser grows slow
 SCRIPTS = (
     "numbers.js", "program.js", "typed.js", "digits.js", "lines.js", "whys.js", "live.js", "editor.js", "training.js",
-    "pointing.js", "entries.js", "camera.js", "states.js", "step.js",
+    "guessing.js", "pointing.js", "entries.js", "camera.js", "states.js", "step.js",
 )  # fmt: skip
 TABLE = re.compile(r'(<g class="hg-table"[^>]*>).*?</g>')
 MOST_OPENED = 40  # steps that can be opened up
@@ -162,7 +164,7 @@ def _card(view: View, key: str, live: Live | None) -> dict[str, Any]:
         "made": track.made,
         "wants": track.reached > 0,
         "step": track.step,
-        "numbers": [] if live is None else [_blocks(face, live) for face in track.faces],
+        "numbers": [] if live is None else [_blocks(face, live, view.arrays.get(key)) for face in track.faces],
     }
 
 
@@ -172,8 +174,10 @@ def _face(card: Card, box: Box, live: Live | None) -> str:
     return svg if live is None else TABLE.sub(r"\1</g>", svg)
 
 
-def _blocks(face: Face, live: Live) -> list[list[int]]:
-    """The blocks of the values and the gradients that a face shows."""
+def _blocks(face: Face, live: Live, array: Any) -> list[list[int]]:
+    """The blocks of the values and the gradients that a face shows, or of a plain array. A mask's −∞ is no trouble."""
+    if array is not None:
+        return [[live.registers.constant(array).number] if np.all(np.isfinite(array)) else [], []]
     gradients = [live.gradients[one] if isinstance(one, Value) else live.shown[one][1] for one in face.gradients]
     return [[live.value(node).number for node in face.values], [block.number for block in gradients]]
 

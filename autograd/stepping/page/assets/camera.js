@@ -1,12 +1,12 @@
 "use strict";
 // Which part of the graph is in view: all of it if it can be read, else the cards of the step; or what the reader chose
 // with mouse, wheel, fingers, buttons or the map. `scene()` tells what is shown; `seen(box)` hears which part of it comes
-// into view; `readable` is the scale at which the smallest text can be read: only what the reader asks for is smaller.
+// into view; `readable()` is the scale at which the smallest text can be read: only what the reader asks for is smaller.
 // `copy(key)` shows a card's numbers once more.
 const cameraOn = (stage, scene, seen, readable, copy) => {
-  const USUAL = [readable, readable, 1.4], LARGE = [1, 1.6, 2.2];  // scales: the least, of the cards of a step, of a small graph
+  const MOST = 1.4, LARGE = [1, 1.6, 2.2];  // scales: of a small graph; for a projector the least, of the cards of a step, that
   const FIRST = 9 / 11;                    // of the first view the text may be smaller
-  const MARGIN = 22, BUTTON = 56;          // px: around the lit cards; below them, for the button in the graph
+  const MARGIN = 22, BUTTON = 56, CAPTION = 12;  // px: around the lit cards; below them, for the button in the graph; of a caption
   const CAMERA_MS = 220, ZOOM = 1.25;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
   let camera = null, moving = 0, area = null;
@@ -15,15 +15,22 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
   const stageArea = () => (area ??= stage.getBoundingClientRect());  // measured once: asking lays the page out again
 
   const boxOf = key => scene().view.cards[key].box;
+  // Of a card the part with numbers: before backward the place of its gradient is empty.
+  function filledOf(key) {
+    const [x, y, width, height] = boxOf(key), empty = scene().cards[key].querySelector(".hg-unknown > text");
+    const isBelow = empty && !scene().cards[key].querySelector(".hg-grad") && empty.getAttribute("x") < x + MARGIN;
+    return [x, y, width, isBelow ? empty.getAttribute("y") - CAPTION - y : height];
+  }
   const around = keys => {
-    const boxes = keys.map(boxOf), x = Math.min(...boxes.map(box => box[0])), y = Math.min(...boxes.map(box => box[1]));
+    const boxes = keys.map(filledOf), x = Math.min(...boxes.map(box => box[0])), y = Math.min(...boxes.map(box => box[1]));
     return [x, y, Math.max(...boxes.map(box => box[0] + box[2])) - x, Math.max(...boxes.map(box => box[1] + box[3])) - y];
   };
   // The part of the graph to show: all of it, or the card of the step and what it reads or sends to. Cards that are too far
   // away for that are repeated by `dock`, which gives the height that they take at the top.
   function target() {
     if (held) return held;
-    const { view, position, size } = scene(), { width, height } = stageArea(), [least, wanted, most] = isLarge ? LARGE : USUAL;
+    const { view, position, size } = scene(), { width, height } = stageArea();
+    const [least, wanted, most] = isLarge ? LARGE : [readable(), readable(), MOST];
     const all = Math.min(width / size.width, (height - BUTTON) / size.height), step = view.steps[Math.max(position - 1, 0)];
     if (whole || !step || all >= (position ? least : least * FIRST)) {
       dock([]);
@@ -33,18 +40,16 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
       const [, , wide, tall] = around(keys);
       return Math.min(width / (wide + 2 * MARGIN), (height - BUTTON - top) / (tall + 2 * MARGIN), wanted);
     };
-    const far = position ? [...new Set(step.inputs)] : [], near = [step.card];
-    if (!position) near.push(...step.inputs);
-    let top = 0;
-    for (const key of room([...near, ...far], 0) >= least ? far.splice(0) : []) near.push(key);
-    if (far.length) {
-      const apart = key => Math.hypot(boxOf(key)[0] - boxOf(step.card)[0], boxOf(key)[1] - boxOf(step.card)[1]);
-      top = dock(far);
-      for (const key of [...far].sort((a, b) => apart(a) - apart(b))) {
-        if (room([...near, key], top) >= least) near.push(...far.splice(far.indexOf(key), 1));
-      }
-    }
+    const needed = [step.card, ...new Set(step.inputs)], near = [step.card];
+    let far = needed.slice(1), top = 0;
+    if (!position || room(needed, 0) >= least) near.push(...far.splice(0));
     top = dock(far);
+    const apart = key => Math.hypot(boxOf(key)[0] - boxOf(step.card)[0], boxOf(key)[1] - boxOf(step.card)[1]);
+    for (const key of [...far].sort((a, b) => apart(a) - apart(b))) {
+      if (room([...near, key], top) >= least) near.push(...far.splice(far.indexOf(key), 1));
+    }
+    if (far.length < docked.length) top = dock(far);
+    if (position && room(near, top) < least) top = dock(far = needed);  // the card itself is too large
     const [x, y, wide, tall] = around(near), scale = Math.max(room(near, top), least), tallest = height - BUTTON - top;
     const box = centred(x + wide / 2, y + tall / 2, scale, { width, height: height - BUTTON });
     if (wide * scale > width - MARGIN) box.x = x - MARGIN;
@@ -68,9 +73,13 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
   const strings = document.getElementById("hg-strings");
   let docked = [];
   function dock(keys) {                        // the height that they take
-    if (keys.join() !== docked.join() || keys.length) copies.replaceChildren(...keys.map(copy));
-    docked = keys;
+    const own = scene().view.steps[scene().position - 1]?.card;
+    docked = [...keys];
     copies.hidden = strings.hidden = !keys.length;
+    copies.classList.toggle("hg-all", keys.includes(own));
+    copies.replaceChildren(...keys.map(copy));
+    for (const one of copies.children) one.classList.toggle("hg-own", one.dataset.card === own);
+    lines.breakRows(copies);
     return keys.length ? copies.offsetHeight + 8 : 0;
   }
   function drawStrings(box, scale) {
@@ -176,7 +185,7 @@ const cameraOn = (stage, scene, seen, readable, copy) => {
 
   const nameOf = card => card.says[0].split(/[;,](?= |$)/)[0];
   function show(key) {                     // a card, in the middle
-    const [x, y, width, height] = boxOf(key), area = stageArea(), scale = Math.max(camera ? area.width / camera.width : 0, readable);
+    const [x, y, width, height] = boxOf(key), area = stageArea(), scale = Math.max(camera ? area.width / camera.width : 0, readable());
     held = centred(x + width / 2, y + height / 2, scale, { width: area.width, height: area.height - BUTTON });
     aim();
   }

@@ -4,7 +4,7 @@
 const lines = (() => {
   const ROOMY = 33, TABLE_SIZE = 13, SMALLEST_SIZE = 11, MOST_LISTED = 65, MOST_IN_A_ROW = 5, FIGURE_SPACE = "\u2007";
   const SIGNS = "=≈→", OPERATORS = [...SIGNS, ..."+−×⊙·/^@*", "**", "^⊙", "+="];
-  const ROUGH_DIGITS = 3;
+  const ROUGH_DIGITS = 3, MOST_THAT_FIT = 4, FRAME = 8;  // columns; px
 
   const escaped = text => text.replace(/[&<>"]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
   const product = sizes => sizes.reduce((a, b) => a * b, 1);
@@ -104,7 +104,10 @@ const lines = (() => {
     }
     return found;
   }
-  function widthOf(q) { return q.shape.length && shows(q.shape) ? digits.widthOf(q.entries, q.shape, q.how, q.kind) : 0; }
+  function widthOf(q) {
+    if (!q.shape.length || !q.entries.length) return 0;
+    return shows(q.shape) ? digits.widthOf(q.entries, q.shape, q.how, q.kind) : ROOMY;
+  }
 
   const IF_NEGATIVE = 1, IF_RAISED = 2;        // as in formula/writers/arithmetic.py
   const isBracketed = (text, when) =>
@@ -148,6 +151,16 @@ const lines = (() => {
     const power = table.exponent ? `<small class="hg-e10">×10<sup>${String(table.exponent).replace("-", "−")}</sup></small>` : "";
     const classes = `hg-mx ${table === whole ? "" : "hg-broken "}${tint}`;
     return `<span class="hg-q"><span class="${classes}"><table${small}><tbody>${heads}${rows}</tbody></table></span>${power}</span>`;
+  }
+  // A table that is too wide for the box around it takes two lines a row.
+  function breakRows(place) {
+    const tables = [...place.querySelectorAll(".hg-mx table")].filter(table => table.rows[0].cells.length > MOST_THAT_FIT);
+    for (const table of tables) table.classList.remove("hg-two");
+    const right = one => one.getBoundingClientRect().right, around = "section, .hg-eq, .hg-ask, .hg-copy, #hg-text";
+    for (const table of tables.filter(one => right(one.closest(".hg-q")) > right(one.closest(around)) - FRAME)) {
+      table.style.setProperty("--half", Math.ceil(table.rows[0].querySelectorAll("td, th + th").length / 2));
+      table.classList.add("hg-two");
+    }
   }
   function raised(text) {
     const [mantissa, power] = text.split("×10");
@@ -338,6 +351,6 @@ const lines = (() => {
     for (const size of [...shape].reverse()) { index.unshift(offset % size); offset = Math.floor(offset / size); }
     return index.map(i => `[${i}]`).join("");
   }
-  return { Spelling, quantity, html, rough, norm, span, plain, shows, placeOf, pages, viewOf, turn, show, turner, ARROWS };
+  return { Spelling, quantity, html, rough, norm, span, plain, shows, placeOf, pages, viewOf, turn, show, turner, breakRows, ARROWS };
 })();
 if (typeof module !== "undefined") module.exports = lines;

@@ -7,8 +7,7 @@
   const $ = id => document.getElementById(id);
   const root = document.documentElement, body = document.body;
   const stage = $("hg-stage"), panel = $("hg-text"), side = $("hg-panel"), slider = $("hg-slider");
-  const READABLE = 11, NARROW = 860, READABLE_NARROW = 10.5, FRAME = 10;  // px; the last: around what stands in a section
-  const MOST_IN_A_LINE = 4;               // columns that always fit
+  const READABLE = 11, NARROW = 860, READABLE_NARROW = 10.5;  // px
   const PAINTED_AT_ONCE = 120, NEAR = 120, CATCH_UP_MS = 30, SLICE_MS = 8;
   const PLAY_MS = 1600, NAMING_MS = 150, ADDRESS_MS = 10000, MOST_ADDRESSES = 80;
 
@@ -16,26 +15,27 @@
   let shown = {};                 // what each card and edge shows now, so that only changes touch the page
   let elements = {};
   let large = false;              // for a projector
-  let quiz = false, hidden = false, score = { right: 0, asked: 0 };
+  let quiz = false, hidden = false;
   let timer = 0;
   const changing = live(data);            // null: the numbers stay as they are
   const trainer = changing && training(changing, refresh);
   const asked = changing && entriesOf(changing, data.views);
-  const numberOf = changing && typed(data.grammar).number;
+  const numberOf = typed(data.grammar).number, guess = guessing(changing, numberOf);
   const hand = changing && editor(changing, refresh, numberOf, change), pointer = changing && pointing(changing);
   let stamp = 0;                          // counts changes of numbers
   const camera = cameraOn(stage, () => ({ view, position, size, svg: elements.svg, cards: elements.cards }), box => {
     for (const key of [...waiting]) if (isIn(box, view.cards[key].box)) paintCard(key);
-  }, (innerWidth <= NARROW ? READABLE_NARROW : READABLE) / data.smallest, copyOf);
+  }, () => (innerWidth <= NARROW ? READABLE_NARROW : READABLE) / data.smallest, copyOf);
 
   // --- views -----------------------------------------------------------------------------------------------
 
   function copyOf(key) {                   // a card once more, where it is too far away to be in view with the card of the step
     const card = view.cards[key], made = document.createElement("div"), face = states.faceAt(card, position - hidden);
     const isBackward = states.isBackward(view, position) && !hidden, [, , width, height] = card.box;
-    const inside = changing ? changing.copy(card.numbers[face], isBackward)
+    const inside = card.numbers[face]?.flat().length ? changing.copy(card.numbers[face], isBackward)
       : `<svg viewBox="${card.box.join(" ")}" width="${width}" height="${height}">${unpacked(card.faces[face])}</svg>`;
     made.className = "hg-copy";
+    made.dataset.card = key;
     made.innerHTML = `<button type="button" title="show this card"></button><span>${inside}</span>`;
     made.firstChild.textContent = camera.nameOf(card).split(" = ")[0];
     made.firstChild.onclick = () => camera.show(key);
@@ -254,17 +254,7 @@
     tellHost();
   }
 
-  // A table that is too wide for the panel takes two lines a row.
-  function breakRows() {
-    const isLong = table => table.rows[0].cells.length > MOST_IN_A_LINE;
-    const tables = [...panel.querySelectorAll(".hg-mx table")].filter(isLong);
-    for (const table of tables) table.classList.remove("hg-two");
-    const right = one => one.getBoundingClientRect().right, around = "section, .hg-eq, .hg-ask, #hg-text";
-    for (const table of tables.filter(one => right(one.closest(".hg-q")) > right(one.closest(around)) - FRAME)) {
-      table.style.setProperty("--half", Math.ceil(table.rows[0].querySelectorAll("td, th + th").length / 2));
-      table.classList.add("hg-two");
-    }
-  }
+  const breakRows = () => lines.breakRows(panel);
   addEventListener("resize", breakRows);
   panel.addEventListener("toggle", breakRows, true);
 
@@ -334,25 +324,16 @@
   function guessFirst() {
     quiz = !quiz;
     hidden = false;
-    score = { right: 0, asked: 0 };
+    guess.restart();
     $("hg-quiz").setAttribute("aria-pressed", quiz);
     $("hg-score").textContent = quiz ? "→ does a step, → again shows its numbers" : "";
     render();
   }
 
   function judge(form) {
-    const text = form.querySelector("input").value.trim(), output = form.querySelector("output");
-    const guess = typed(data.grammar).number(text), answer = Number(form.dataset.answer);
-    if (Number.isNaN(guess)) { output.textContent = "write a number, such as -0.25, 1/2 or 1.8e-4"; return; }
-    const decimals = (text.split(/e/i)[0].split(".")[1] || "").length;
-    const exponent = Number(text.split(/e/i)[1] || 0);
-    const slack = Math.max(.005 * Math.abs(answer), Math.min(.5 * 10 ** (exponent - decimals), .05 * Math.abs(answer)));
-    const right = Object.is(answer, guess) || Math.abs(guess - answer) <= slack;
-    if (!form.dataset.judged) { score.asked++; score.right += right; form.dataset.judged = "yes"; }
-    const at = [...panel.querySelectorAll(".hg-guess")].indexOf(form);
-    output.textContent = right ? "right" : hintOf(changing, view.steps[position - 1].numbers, at, form, guess, answer, slack);
-    $("hg-score").textContent = `${score.right} of ${score.asked} right at the first try`;
-    if (right) { hidden = false; veil(); paint(); buttons(); }
+    const isRight = guess.judge(form, view.steps[position - 1].numbers, [...panel.querySelectorAll(".hg-guess")].indexOf(form));
+    if (form.dataset.judged) $("hg-score").textContent = guess.score;
+    if (isRight) { hidden = false; veil(); paint(); buttons(); }
   }
   function buttons() {
     const upcoming = view.steps[position], updates = canUpdate(), next = $("hg-next");

@@ -80,20 +80,4 @@ const whys = (page, isBad) => {
   }
   return { little, bad };
 };
-// What a wrong guess may come from: the slips that worksheets know, tried on the numbers of a step.
-const hintOf = (changing, step, at, form, guess, answer, slack) => {
-  const is = x => Number.isFinite(x) && Math.abs(guess - x) <= Math.max(slack, 0.005 * Math.abs(x));
-  if (is(-answer)) return "the sign is the other way";
-  const { arrives = -1, gives = -1, sends = [], of } = step ?? {}, [added, total] = sends[at] ?? [];
-  const number = block => changing.page.values[changing.page.blocks[block].start];
-  if (gives < 0 && added !== undefined && changing.page.blocks[added].size === 1) {
-    if (total !== added && is(number(total))) return "that is the total with the paths before; what does this path add?";
-    if (is(number(arrives))) return "that is the gradient that arrives; multiply it by the op’s own slope";
-    if (is(answer / number(arrives))) return "that is the op’s own slope; multiply it by the gradient that arrives";
-    if (is(number(of))) return "that is a value; what was asked is a gradient";
-  }
-  for (const [slip, x] of changing?.isChanged ? [] : JSON.parse(form.dataset.slips ?? "[]")) if (is(x)) return slip;
-  const tens = Math.log10(Math.abs(guess / answer));
-  return Math.abs(tens - Math.round(tens)) < 0.002 && Math.round(tens) ? "the digits are right, the decimal point is not" : "not yet";
-};
 if (typeof module !== "undefined") module.exports = whys;
