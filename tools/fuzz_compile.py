@@ -27,7 +27,7 @@ import numpy as np
 
 import autograd as ag
 from autograd.errors import TraceError
-from autograd.ops import ONE_BY_ONE
+from autograd.ops import POINTWISE
 
 from .child import in_a_child
 
@@ -58,7 +58,7 @@ def numpy_functions() -> list[str]:
     return [name for name in found if name not in NO_NUMBERS]
 
 
-SCALAR_OPS = sorted({op.name for file in ONE_BY_ONE for op in vars(file).values() if isinstance(op, ag.Op)})
+SCALAR_OPS = sorted({op.name for file in POINTWISE for op in vars(file).values() if isinstance(op, ag.Op)})
 METHODS = _items("""
     sum; mean; max; min; prod; std; var; argmax; argmin; any; all; cumsum; item; tolist; numpy; detach; copy; ravel;
     flatten; squeeze; transpose; argsort; round

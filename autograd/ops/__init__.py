@@ -15,13 +15,13 @@ from .indexing import join, placing, rows  # fmt: skip
 from .matrices import eigen, linalg, linear
 
 __all__ = [
-    "FUNCTIONS", "ONE_BY_ONE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",
+    "FUNCTIONS", "POINTWISE", "OPERATORS", "angles", "arithmetic", "arrange", "attention", "bind", "channels",
     "convolution", "dense", "eigen", "elementwise", "fused", "gelu", "heads", "interpolation", "join", "linalg",
     "linear", "norm", "placing", "pooling", "recurrent", "reduce", "rounding", "rows", "running",
     "selected", "shape", "special",
 ]  # fmt: skip
 
-ONE_BY_ONE = (arithmetic, elementwise, gelu, angles, rounding, special)  # families of functions of each number alone
+POINTWISE = (arithmetic, elementwise, gelu, angles, rounding, special)  # families of functions of each number alone
 
 _NOT_METHODS = {"dot", "einsum"}  # their first argument is not the array whose method they would be
 
@@ -34,7 +34,7 @@ def bind(op: Op) -> None:
         setattr(Value, op.name, unary(op.name) if plain else op)
 
 
-for _family in ONE_BY_ONE:
+for _family in POINTWISE:
     for _member in vars(_family).values():
         if isinstance(_member, Op):
             _member.pointwise = True

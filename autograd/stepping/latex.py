@@ -9,7 +9,7 @@ from autograd.expr import Expr
 from autograd.formula.lines import Line
 from autograd.formula.text import columns, visible
 from autograd.formula.writers.latex import WIDEST, Latex, LatexNumbers, latex_escaped, latex_symbol, number_latex
-from autograd.formula.writers.pieces import beside, row_text
+from autograd.formula.writers.pieces import laid_out, row_text
 
 from .steps import BACKWARD, Contribution, Step
 
@@ -167,5 +167,5 @@ def _equals(step: Step, line: Line) -> str:
 def _widths(step: Step, line: Line) -> tuple[int, int]:
     """How many characters a line in numbers takes, and its result."""
     *pieces, _, last = step.in_numbers(line)
-    left, right = (max(columns(row_text(row)) for row in beside(side, EVERYTHING)) for side in (pieces, [last]))
+    left, right = (max(columns(row_text(row)) for row in laid_out(side, EVERYTHING)) for side in (pieces, [last]))
     return left, right

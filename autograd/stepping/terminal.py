@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 from autograd.errors import StepError
 from autograd.formula.numbers import count
 from autograd.formula.text import columns
-from autograd.formula.writers.pieces import Number, Piece, Run, TextRow, beside, flowed, row_text
+from autograd.formula.writers.pieces import Number, Piece, Run, TextRow, flowed, laid_out, row_text
 
 from . import questions
 from .steps import BACKWARD, FORWARD
@@ -67,13 +67,13 @@ def body(step: Step, width: int) -> list[list[TextRow]]:
     """What stands below the headline, in parts that belong together: each named step, each contribution."""
     if step.kind == FORWARD and len(step.exits) > 1:
         words = step.words
-        return told([beside([f"{words.name(x)} = ", Number(words.data(x))], width) for x in step.exits], "results")
+        return told([laid_out([f"{words.name(x)} = ", Number(words.data(x))], width) for x in step.exits], "results")
     if step.kind == FORWARD:
-        last = beside([f"{step.name} = ", *step.pieces()], width)
+        last = laid_out([f"{step.name} = ", *step.pieces()], width)
         return [*named_rows(step, step.lines[:-1], width), last]
     hooked = [", from a hook"] if step.starts_hooked else []
     arrivals = step.arrivals or [step.arrives]
-    parts = told([beside([f"arrives  {e.name} = ", step.printed(e), *hooked], width) for e in arrivals], "gradients")
+    parts = told([laid_out([f"arrives  {e.name} = ", step.printed(e), *hooked], width) for e in arrivals], "gradients")
     parts += named_rows(step, step.lines[: len(step.lines) - len(step.contributions)], width)
     shown = step.contributions if step.module is None else step.contributions[:MOST_TOLD]
     parts += told([contribution_rows(one, width) for one in shown], "inputs", len(step.contributions) - len(shown))
@@ -116,7 +116,7 @@ def contribution_rows(contribution: Contribution, width: int) -> list[TextRow]:
 
 
 def numbers_below(pieces: list[Piece], width: int) -> list[TextRow]:
-    return indented(beside(pieces, width - len(INDENT)))
+    return indented(laid_out(pieces, width - len(INDENT)))
 
 
 def indented(rows: list[TextRow]) -> list[TextRow]:

@@ -11,7 +11,7 @@ from autograd.expr import rule
 from autograd.expr.rules import own_names, pulled
 from autograd.graph import leaves
 from autograd.op import OPS, Op
-from autograd.ops import ONE_BY_ONE
+from autograd.ops import POINTWISE
 from autograd.program.replay import Replay
 from tests.autograd.judges import (
     assert_close,
@@ -173,7 +173,7 @@ def test_the_printed_rule_is_the_rule(op, sample):
 
 
 ELEMENTWISE = [
-    op for family in ONE_BY_ONE for op in vars(family).values()
+    op for family in POINTWISE for op in vars(family).values()
     if isinstance(op, Op) and op.names == ("x",) and op.base is op
 ]  # fmt: skip
 

@@ -139,7 +139,7 @@ def row_text(row: TextRow) -> str:
     return "".join(text for text, _ in row).rstrip()
 
 
-def beside(pieces: Iterable[Piece], width: int) -> list[TextRow]:
+def laid_out(pieces: Iterable[Piece], width: int) -> list[TextRow]:
     """All pieces side by side if there is room; else a new row before each sign of equality, and more where needed."""
     pieces = merged(pieces)
     whole = [_picture(piece) for piece in pieces]
@@ -161,7 +161,7 @@ def flowed(pieces: Iterable[Piece], width: int) -> list[TextRow]:
     return [[(HANG, "")] * (index > 0) + line for index, row in enumerate(rows) if row for line in _side_by_side(row)]
 
 
-def drawn(numbers: NumberTable) -> list[str]:
+def bracketed(numbers: NumberTable) -> list[str]:
     """A table as rows of text: brackets, and columns aligned at the decimal point."""
     lines = []
     last = len(numbers.rows) - 1
@@ -181,12 +181,12 @@ def _picture(piece: Piece) -> Picture:
     page, style = one_page(piece.value), "gradient" if piece.is_gradient else ""
     if not has_numbers(page) and np.size(page):
         window = Window(np.shape(page))
-        lines = [*drawn(table(window.of(page), written=piece.written or notation(page))), f"({window.note})"]
+        lines = [*bracketed(table(window.of(page), written=piece.written or notation(page))), f"({window.note})"]
         wide = max(map(columns, lines))
         return [(line + " " * (wide - columns(line)), style) for line in lines]
     if np.ndim(page) < 2 or not has_numbers(page):
         return [(piece.text, style)]
-    tables = [[(row, style) for row in drawn(table(one, written=piece.written))] for one in pages(page)]
+    tables = [[(row, style) for row in bracketed(table(one, written=piece.written))] for one in pages(page)]
     if np.ndim(page) == 2:
         return tables[0]
     parted = [part for one in tables for part in ([(", ", style)], one)][1:]
@@ -200,7 +200,7 @@ def _fitting(piece: Piece, width: int) -> Picture:
     if isinstance(piece, str) or np.ndim(one_page(piece.value)) in (0, 2) or _width([picture]) <= width:
         return picture
     if np.ndim(piece.value) > 1:
-        rows = [row for page in pages(piece.value) for row in drawn(table(page, written=piece.written))]
+        rows = [row for page in pages(piece.value) for row in bracketed(table(page, written=piece.written))]
         rows = [row.ljust(max(map(columns, rows))) for row in rows]
     else:
         entries = piece.text.split(", ")

@@ -6,12 +6,12 @@ An op belongs here if no formula in simpler ops is as exact, as fast and as easy
 from __future__ import annotations
 
 from autograd.op import OPS, Op
-from autograd.ops import ONE_BY_ONE, arrange, reduce, shape, special
+from autograd.ops import POINTWISE, arrange, reduce, shape, special
 from autograd.ops.indexing import join, rows
 from autograd.ops.matrices import eigen, linalg, linear
 
 FAMILIES = {  # by the files that their blocks stand in
-    "each number on its own": tuple(file for file in ONE_BY_ONE if file is not special),
+    "each number on its own": tuple(file for file in POINTWISE if file is not special),
     "views, copies, joins": (shape, join), "rows by ids, orders": (rows, arrange),
     "reductions, running sums": (reduce,), "products": (linear,),
     "series and decompositions": (special, linalg, eigen),

@@ -15,7 +15,7 @@ from autograd import OPS, Value, draw, step
 from autograd.expr import Expr, rule
 from autograd.formula.numbers import Notation
 from autograd.formula.writers.html import symbol_mathml, value_html
-from autograd.formula.writers.pieces import Number, beside, flowed, plain_text, row_text
+from autograd.formula.writers.pieces import Number, flowed, laid_out, plain_text, row_text
 from autograd.stepping.page.panel import Panels
 from autograd.stepping.questions import why_sent_little
 from tests.autograd.formula.calculator import FUNCTIONS, confirms
@@ -240,7 +240,7 @@ def test_a_row_that_is_too_wide_is_broken_in_two():
 
 def test_stacks_of_tables_side_by_side_line_up():
     stack = Number(np.arange(12.0).reshape(2, 3, 2))
-    upper, middle, lower = map(row_text, beside([stack, " / ", stack], 100))
+    upper, middle, lower = map(row_text, laid_out([stack, " / ", stack], 100))
     places = [[i for i, c in enumerate(row) if c in brackets] for row, brackets in
               [(upper, "⎡⎤"), (middle, "⎢⎥"), (lower, "⎣⎦")]]  # fmt: skip
     assert len(places[0]) == 8 and places[0] == places[1] == places[2]
