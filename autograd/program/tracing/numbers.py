@@ -264,12 +264,14 @@ def call_numpy(function: Any, args: Any, options: Any) -> Any:
 
 def _as_numpys(found: Any, function: Any, args: Any, options: Any) -> Any:
     """What ops made of NumPy's function, if it has the shape and kind of NumPy's own result; else it is refused: ops
-    are for real numbers, and of integers NumPy makes something else now and then (`np.reciprocal`).
+    are for real numbers, and of integers and truths NumPy makes something else now and then (`np.reciprocal`; degrees
+    of a truth have 16 bits).
     """
     if isinstance(found, Number) and not any(map(_has_value, args)):
         with np.errstate(all="ignore"):
             usual = np.asarray(function(*_plain(args), **_plain(options)))
-        if (usual.shape, usual.dtype.kind) != (found.shape, found.dtype.kind):
+        one_kind = usual.dtype.kind == found.dtype.kind != "f" or usual.dtype == found.dtype
+        if usual.shape != found.shape or not one_kind:
             raise refusal(f"{called(function)} of {found.dtype}")
     return found
 
