@@ -55,8 +55,15 @@ neg = Op("neg", "-x",
          doc="x with its sign turned, `-x`.")
 
 
+def _is_real_array(x):
+    return x.__class__ is np.ndarray and x.dtype.kind == "f"
+
+
 def _power(x, y):
     """x ** y, real: a negative base with a fractional exponent is NaN, never a complex number."""
+    if y.__class__ in (int, float) and (y == 3 or y == 4) and _is_real_array(x):  # NumPy's power takes 10 times as long
+        square = x * x
+        return square * (x if y == 3 else square)
     out = x**y
     if out.__class__ is np.ndarray and out.dtype.kind in "iu" and x.dtype.kind == "b":
         return _power(x * 1.0, y)  # NumPy counts in int8 here
@@ -75,8 +82,8 @@ power = Op("power", "x ** y",
 
 def _power_slope(x, y):
     """y * x ** (y - 1), and 0 where y is 0: x ** 0 is flat also at x = 0."""
-    if x.__class__ is float and y.__class__ in (int, float):
-        return y * _power(x, y - 1) if y else 0.0
+    if y.__class__ in (int, float) and (x.__class__ is float or _is_real_array(x)):
+        return y * _power(x, y - 1) if y else 0.0 if x.__class__ is float else np.zeros_like(x)
     return np.where(np.equal(y, 0), 0.0, y * np.power(x, np.where(np.equal(y, 0), 1, np.subtract(y, 1.0))))
 
 

@@ -33,6 +33,11 @@ def _simpler_power(builder: Builder, i: Instruction) -> None:
         builder.add(i)
     elif exponent == 2:
         builder.code.append(i._replace(op=OPS["mul"], inputs=(x, x)))
+    elif exponent in (3, 4):
+        builder.types.append(builder.types[i.out])
+        square = len(builder.types) - 1
+        builder.code.append(i._replace(op=OPS["mul"], inputs=(x, x), out=square))
+        builder.code.append(i._replace(op=OPS["mul"], inputs=(square, x if exponent == 3 else square)))
     elif exponent == 1:
         builder.stand_for(i.out, x)
     elif exponent == 0.5:

@@ -166,7 +166,8 @@ def test_drop_dead_keeps_a_check_of_ids():
 
 
 def test_simplify_writes_powers_as_products_and_roots():
-    known = [(2, ["mul"]), (0.5, ["sqrt"]), (-0.5, ["sqrt", "div"]), (-1, ["div"]), (1, []), (3, ["power"])]
+    known = [(2, ["mul"]), (0.5, ["sqrt"]), (-0.5, ["sqrt", "div"]), (-1, ["div"]), (1, []), (3, ["mul", "mul"]),
+             (4, ["mul", "mul"]), (5, ["power"])]
     for exponent, ops in known:
         program, inputs = forward(lambda x, y=exponent: x**y, np.array([0.3, 2.0]))
         simpler = simplify(program)
