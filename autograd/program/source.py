@@ -256,15 +256,31 @@ _SPECIAL = {np.inf: "np.inf", -np.inf: "-np.inf"} | {
 
 
 def literal(data: np.ndarray[Any, Any]) -> str:
-    """An array as text that gives the same bits."""
-    if data.size > 4 and (data == data.flat[0]).all():
-        return f"np.full({data.shape}, {short(data.flat[0].item())}, {data.dtype.name!r})"
-    if data.ndim == 1 and data.size > 4 and data.dtype.kind == "i" and (data == np.arange(data.size)).all():
-        return f"np.arange({data.size})"
+    """An array as text that gives the same bits: the formula that makes it, else its numbers."""
+    if data.size > 4:
+        for text, made in _formulas(data):
+            if made.dtype == data.dtype and made.tobytes() == data.tobytes():
+                return text
     numbers = np.array2string(data, separator=", ", threshold=data.size + 1, floatmode="unique", max_line_width=100)
     numbers = re.sub(r"\bnan\b", "np.nan", re.sub(r"\binf\b", "np.inf", numbers))
     made = f"np.array({textwrap.indent(numbers, ' ' * 4).strip()}, {data.dtype.name!r})"
     return made if data.size else f"np.zeros({data.shape}, {data.dtype.name!r})"
+
+
+def _formulas(data: np.ndarray[Any, Any]) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
+    """Formulas that may make an array, as text and as what they make: one number, places in a row, a causal mask."""
+    shape, first = data.shape, data.flat[0].item()
+    yield f"np.full({shape}, {short(first)}, {data.dtype.name!r})", np.full(shape, first, data.dtype)
+    if data.dtype == np.int64 and np.abs(data).max() < 2**31:
+        step = int(data.flat[1]) - first or 1
+        stop = first + step * data.size
+        text = f"np.arange({stop})" if (first, step) == (0, 1) else f"np.arange({first}, {stop}, {step})"
+        yield text + (f".reshape{shape}" if data.ndim > 1 else ""), np.arange(first, stop, step)
+    if data.dtype == bool and data.ndim == 2:
+        for sign, mask in (("", data), ("~", ~data)):
+            last = int(np.count_nonzero(mask[0])) - 1
+            tri = np.tri(*shape, last, bool)
+            yield f"{sign}np.tri({shape[0]}, {shape[1]}, {last}, bool)", ~tri if sign else tri
 
 
 def fresh_name(name: str, taken: set[str]) -> str:

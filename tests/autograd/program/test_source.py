@@ -133,6 +133,15 @@ def test_a_literal_gives_the_same_bits():
     for data in (rng.normal(size=(3, 4)), rng.normal(size=5).astype(np.float32), np.arange(9), np.zeros((0, 3)),
                  np.array([np.nan, np.inf, -np.inf, -0.0]), np.ones((7, 9), np.float32), np.array([True, False])):
         assert bits(eval(literal(data), {"np": np})) == bits(data)
+    made = {
+        "~np.tri(64, 64, 0, bool)": np.triu(np.ones((64, 64), bool), 1), "np.tri(3, 5, 2, bool)": np.tri(3, 5, 2, bool),
+        "np.arange(12).reshape(3, 4)": np.arange(12).reshape(3, 4), "np.arange(9, -1, -2)": np.arange(9, -1, -2),
+        "np.full((3, 3), -0.0, 'float64')": np.full((3, 3), -0.0),
+    }  # fmt: skip
+    for text, data in made.items():
+        assert literal(data) == text and bits(eval(text, {"np": np})) == bits(data)
+    mixed, large = np.array([0.0, -0.0] * 3), np.array([2**62, -(2**62), 3, 4, 5])
+    assert literal(mixed).startswith("np.array(") and literal(large).startswith("np.array(")
 
 
 def test_a_name_is_one_that_python_takes():
