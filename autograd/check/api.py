@@ -21,16 +21,12 @@ from .options import DEFAULT, NONDETERMINISTIC, PASS, VERDICTS, WRONG, Options
 from .probe import EPS64, Probe
 from .report import Part, Report
 from .subject import Array, PlainSubject, Subject, cotangents, gives_back
-from .trust import SecondPull, call_repeats, replay_repeats
+from .trust import blame_not_linear, call_repeats, replay_repeats, second_pull
 from .verdict import Judged, judge
 
 BY_CALLS = (
     "the function branches on numbers, reads .data or uses Values from outside, so we called it for every difference "
     "instead of replaying it"
-)
-TAPED = (
-    "{op} gives another gradient on Values, as second derivatives need it, than on plain numbers, where it is right: "
-    "these are the ones on Values. Does it look at the type of what it is given?"
 )
 ERRATIC = "a rule gave two gradients for the same numbers: does it draw at random, or keep something from call to call?"
 
@@ -170,12 +166,9 @@ def check_subject(
     seed, plain = options.seed, isinstance(subject, PlainSubject)
     if weights is None:
         weights = cotangents(seed, tuple(None if r is None else np.shape(r) for r in subject.results))
+    weights = _of_finite_results(subject, weights)
     pulled = subject.gradients(weights) if options.mode == "reverse" else subject.pushed(weights)
     probe = Probe(subject, weights, pulled)
-    if not probe.finite and not plain and diagnose:
-        finite = _of_finite_results(subject, weights)
-        if finite is not weights:
-            return check_subject(subject, options, weights=finite)
     report = Report(
         getattr(subject, "reported_as", subject.title), "pass", [], seed, options.mode, notes=list(subject.notes),
         cotangents=probe.weights, options=options, ours=not plain,
@@ -184,18 +177,17 @@ def check_subject(
         return report
     tied = []
     if probe.replay is not None:
-        probe.freeze(frozen(subject))
+        probe.code = frozen(subject)
         tied = ties(subject)
-    gradient = probe.engine
-    linear = options.mode == "reverse" and not isinstance(subject, FormulaSubject)
-    second = SecondPull(probe) if linear else None
-    places = _places(probe, gradient, options, report.notes)
-    if second is not None and second.odd.size:
-        places = np.union1d(places, second.odd[:5]) if places.size < probe.x.size else places
-    judged = judge(probe, gradient, places, options, tied)
-    if second is not None and second.odd.size:
-        judged = judge(probe, second.put_in(gradient, judged.places, judged.slope), places, options, tied)
-        second.mark_wrong(judged)
+    places, second, odd = probe.places, probe.engine, probe.places[:0]
+    if options.mode == "reverse" and not isinstance(subject, FormulaSubject):
+        second, odd = second_pull(probe)
+    if probe.finite:
+        places = _places(probe, probe.engine, options, report.notes)
+        places = np.union1d(places, odd[:5]) if odd.size else places
+    judged = judge(probe, probe.engine, places, options, tied)
+    if odd.size:
+        blame_not_linear(judged, second, odd)
     _accept(judged, options)
     report.verdict = VERDICTS[judged.worst]
     report.notes += judged.notes
@@ -225,7 +217,7 @@ def _places(probe: Probe, gradient: Array, options: Options, notes: list[str]) -
         return probe.places
     rng = np.random.default_rng(options.seed)
     singles = min(n, min(8, max(2, room // 8)) if some is None else int(some))
-    fine = probe.fine_engine if probe.epsilon() < probe.coarse else None
+    fine = probe.fine_engine if probe.epsilon < probe.coarse else None
     lines = Lines(probe, gradient if fine is None else fine, options.tolerance(EPS64)[0], options.seed)
     small: list[int] = []
     room = min(FEW, room)
@@ -277,7 +269,7 @@ def _of_finite_results(subject: Subject, weights: tuple[Any, ...]) -> tuple[Any,
     """Drop the weights of results that are infinite or NaN, unless that would drop all of them."""
     finite: list[Any] = [u if u is None else np.where(np.isfinite(r), u, 0.0) for u, r in zip(weights, subject.results)]
     left = [(u, old) for u, old in zip(finite, weights) if u is not None]
-    if not any(np.any(u) for u, _ in left) or all(np.array_equal(u, old) for u, old in left):
+    if not any(np.any(u) for u, _ in left) or all(u is old or np.array_equal(u, old) for u, old in left):
         return weights
     subject.notes.append("results that are not finite were left out")
     return tuple(u if u is None or u.ndim else float(u) for u in finite)

@@ -279,12 +279,14 @@ class _Trial:
         self.g = g
         g = None if g is None else (g if np.ndim(g) else float(g),)
         self.report = check_subject(local, Options(seed=seed), weights=g if order == 1 else None, diagnose=False)
+        self.finite = all(np.isfinite(result).all() for result in local.results)
         self.scale = float(g[0]) if g is not None and not np.ndim(g[0]) else 1.0
 
     @property
     def wrong(self) -> Entry | None:
         """An entry for which the rule is wrong. Where the op itself is not finite, no rule could be right."""
-        return self._first(lambda entry: entry.verdict == VERDICTS[WRONG] and math.isfinite(entry.difference))
+        return self._first(lambda entry: entry.verdict == VERDICTS[WRONG] and math.isfinite(entry.difference)
+                           and (self.finite or math.isfinite(entry.gradient)))  # fmt: skip
 
     @property
     def infinite(self) -> Entry | None:

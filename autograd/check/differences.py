@@ -42,19 +42,17 @@ class Look:
 
 
 def look(probe: Probe, places: Array, step: float | None) -> Look:
-    """Some entries moved a little, both ways, one by one. With a step of the caller's, in their own dtype."""
-    native = step is not None
-    x, scale = (probe.x, probe.scale) if places is probe.places else (probe.x[places], probe.scale[places])
-    epsilon = probe.epsilon(native)
+    """Some entries moved a little, both ways, one by one."""
+    x, scale, epsilon = probe.x[places], probe.scale[places], probe.epsilon
     h = (STEP if epsilon == EPS64 else epsilon ** (1 / 3)) * scale if step is None else np.full(x.shape, step)
-    h = added(probe, x, h, native)
-    up, down = probe.entries(places, np.array([x + h, x - h]), native).reshape(2, len(places))
+    h = added(probe, x, h)
+    up, down = probe.entries(places, np.array([x + h, x - h])).reshape(2, len(places))
     return Look(up, down, (up - down) / (h + h), (up + down) / h, 4 * epsilon * probe.size / h)
 
 
-def added(probe: Probe, x: Array, steps: Array, native: bool = False) -> Array:
+def added(probe: Probe, x: Array, steps: Array) -> Array:
     """What a step is after rounding, in float64 or, for calls in a coarser dtype, in the inputs' own."""
-    if probe.epsilon(native) > EPS64:
+    if probe.epsilon > EPS64:
         dtype = min((s.dtype for s in probe.subject.sources), key=lambda d: d.itemsize)
         return (x + steps).astype(dtype).astype(np.float64) - x
     return (x + steps) - x
@@ -81,19 +79,19 @@ class Slopes:
 def ladder(probe: Probe, places: Array) -> Slopes:
     """Look at some entries with every step that could be the right one."""
     x = probe.x[places]
-    h = rungs(x, probe.epsilon())  # (entries, rungs)
+    h = rungs(x, probe.epsilon)  # (entries, rungs)
     up_by, down_by = added(probe, x[:, None], h), -added(probe, x[:, None], -h)
     values = np.stack([x[:, None] + up_by, x[:, None] - down_by]).transpose(0, 2, 1)  # (2, rungs, entries)
     up, down = probe.entries(places, values.reshape(-1, len(x))).reshape(2, h.shape[1], len(x)).transpose(0, 2, 1)
-    return fitted(up, down, up_by, down_by, 0.5 * probe.epsilon() * probe.size)
+    return fitted(up, down, up_by, down_by, 0.5 * probe.epsilon * probe.size)
 
 
 def along(probe: Probe, v: Array) -> Slopes:
     """The same along one line of all entries."""
-    h = rungs(np.ones(1), probe.epsilon())
+    h = rungs(np.ones(1), probe.epsilon)
     rows = probe.x + np.concatenate([h[0], -h[0]])[:, None] * v
     up, down = probe.changes(rows).reshape(2, 1, -1)
-    return fitted(up, down, h, h, 0.5 * probe.epsilon() * probe.size)
+    return fitted(up, down, h, h, 0.5 * probe.epsilon * probe.size)
 
 
 def rungs(x: Array, epsilon: float) -> Array:
@@ -258,7 +256,7 @@ class Lines:
     def _slopes(self, vs: Array) -> tuple[Array, Array]:
         """The slope along each line from two steps, extrapolated, and a bound on its rounding."""
         probe = self.probe
-        h = 0.3 * probe.epsilon() ** 0.2
+        h = 0.3 * probe.epsilon ** 0.2
         portion = max(1, 4 * TOGETHER // probe.x.size)
         parts = [vs[i : i + portion] for i in range(0, len(vs), portion)]
         up, down, up_half, down_half = (
@@ -266,7 +264,7 @@ class Lines:
         )
         norms = np.array([self._norm(v) for v in vs])
         slopes = (8 * (up_half - down_half) - (up - down)) / (6 * h)
-        return slopes, 6 * probe.epsilon() * (probe.size + norms * h) / h
+        return slopes, 6 * probe.epsilon * (probe.size + norms * h) / h
 
     def _halve(self, places: Array) -> int:
         """The entry to which a failing line leads: halved, towards the half that fails by more, down to one."""

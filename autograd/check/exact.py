@@ -54,7 +54,7 @@ class Exact:
     def __init__(self, probe: Probe, tied: bool, always: bool = False) -> None:
         self.probe, self.subject = probe, probe.subject
         self.x = digits(probe.x)
-        self.scale = np.where(probe.x != 0, np.abs(probe.x), probe.largest_of_input(np.abs(probe.x), probe.places))
+        self.scale = np.where(probe.x != 0, np.abs(probe.x), probe.largest_of_input(np.abs(probe.x)))
         self.scale = np.where((self.scale > 0) & np.isfinite(self.scale), self.scale, 1.0)
         self.by_ops = probe.replay is not None
         cost = 5.0 * probe.x.size + (_cost(self.subject.replay.nodes) if self.by_ops else 0.0)
@@ -102,7 +102,7 @@ class Exact:
         for out, u in zip(outs, self.probe.weights):
             if u is not None:
                 terms = digits(u) * out
-                total = total + _sum(terms if self.probe.finite else np.where(np.equal(u, 0), ZERO, terms))
+                total = total + _sum(np.where(np.equal(u, 0), ZERO, terms) if self.probe.masked else terms)
         if not isinstance(total, Digit):
             raise NoDigits("the result is no real number")
         return total

@@ -13,6 +13,7 @@ from autograd.op import shape_of
 from autograd.program.program import Instruction
 from autograd.program.replay import Replay
 
+from .options import DEFAULT
 from .subject import Array, Subject, off_by_a_digit
 
 FLOAT64 = np.dtype(np.float64)
@@ -56,20 +57,17 @@ class Probe:
         self.starts = list(itertools.accumulate(map(math.prod, self.shapes), initial=0))
         # The size of the sum, for the rounding it brings; errors of many results add up like a random walk.
         self.size = math.sqrt(sum([float(np.vdot(r, r)) for r in subject.results if r is not None]))
-        self.finite = self.partly_finite = True
+        self.finite = True  # the sum
+        self.masked = False  # whether some results are not finite; their changes count only if all are
         if not math.isfinite(self.size):
-            self._measure_finite_results()
+            every = in_a_row([r for r in subject.results if r is not None])
+            self.masked = not np.isfinite(every).all()
+            self.finite = np.isfinite(every[in_a_row([u for u in weights if u is not None]) != 0]).all()
+            largest = float(np.abs(finite_or_zero(every)).max()) or 1.0
+            self.size = largest * float(np.linalg.norm(finite_or_zero(every / largest)))
         self.coarse = coarsest_unit(*data, *subject.results)
         self.before = self._in_float64() if self.coarse > EPS64 and self.replay else subject.results
         self.engine = self.unweighted(pulled)  # its gradient
-
-    def _measure_finite_results(self) -> None:
-        """Where the sum of squares overflows, or some result is infinite or NaN: the size of those that are finite."""
-        every = in_a_row([r for r in self.subject.results if r is not None])
-        finite = every[np.isfinite(every)]
-        self.finite, self.partly_finite = finite.size == every.size, finite.size > 0
-        largest = float(np.abs(finite).max(initial=0.0))
-        self.size = largest * math.sqrt(float(np.sum((finite / largest) ** 2))) if largest else 0.0
 
     def _in_float64(self) -> list[Any]:
         """The results of a replay in float64, from which its changes are counted."""
@@ -85,9 +83,10 @@ class Probe:
         numbers = int(AFFORDABLE // max(1, sum(np.size(node._data) for node in nodes)))
         return numbers if self.replay is not None else min(numbers, int(SECONDS / max(self.subject.seconds, 1e-6)))
 
-    def epsilon(self, native: bool = False) -> float:
+    @property
+    def epsilon(self) -> float:
         """The rounding unit of an evaluation: float64's in a replay, that of the coarsest dtype in a call."""
-        return self.coarse if native or (self.replay is None and self.calls_are_native) else EPS64
+        return self.coarse if self.replay is None and self.calls_are_native else EPS64
 
     def give_up_replay(self) -> None:
         """From here on, call the function: in float64, where it answers in float64."""
@@ -118,86 +117,82 @@ class Probe:
 
     def engine_repeats(self) -> bool:
         """Whether the engine gives the same gradient once more, but for rounding."""
-        again = self.unweighted(self.subject.gradients(self.pulled_with))
-        slack = self.coarse * np.abs(again).max(initial=0.0)
-        return np.allclose(self.engine, again, rtol=1e3 * self.coarse, atol=slack, equal_nan=True)
+        return bool(self.alike(self.engine, self.unweighted(self.subject.gradients(self.pulled_with))).all())
 
-    def rounding(self, places: Array, slope: Array) -> Array:
+    def alike(self, first: Array, second: Array) -> Array:
+        """Where two gradients differ by no more than what rounding explains."""
+        relative, absolute = DEFAULT.tolerance(self.coarse)
+        sizes = finite_or_zero(np.abs(first))
+        slack = relative * sizes + absolute * self.largest_of_input(sizes) + float(np.finfo(float).tiny)
+        same = (first == second) | (np.abs(first - second) <= slack) | (np.isnan(first) & np.isnan(second))
+        return np.asarray(same)
+
+    def rounding(self, slope: Array) -> Array:
         """How far rounding may have moved a gradient in a coarse dtype: as far as it is from the engine's answer for
-        the same inputs in float64, if that is the slope.
+        the same inputs in float64, where that is the slope.
         """
         fine = self.fine_engine if self.coarse > EPS64 else None
         if fine is None:
-            return np.zeros(places.shape)
-        native, fine = self.engine[places], fine[places]
-        off = np.abs(native - fine)
+            return np.zeros(self.x.size)
+        off = np.abs(self.engine - fine)
         right = np.abs(fine - slope) <= 1e-6 * np.maximum(np.abs(fine), np.abs(slope)) + 1e-3 * off
         return 4 * finite_or_zero(np.where(right, off, 0.0))
 
-    def wobble(self, places: Array) -> Array:
-        """How far the gradients of the same input move if every number recorded is off by its last digit."""
-        return self.largest_of_input(self._wobble, places)
-
-    def freeze(self, code: list[Instruction]) -> None:
-        """From here on, replay the branches that were taken."""
-        self.code = code
-
-    def largest_of_input(self, sizes: Array, places: Array) -> Array:
-        """For some places, the largest of the sizes that belong to the same input."""
+    def largest_of_input(self, sizes: Array) -> Array:
+        """For each entry, the largest of the sizes that belong to the same input."""
         if len(self.shapes) == 1:
-            return np.full(places.shape, np.maximum.reduce(sizes, initial=0.0))
-        if places is self.places and min(map(math.prod, self.shapes)):
-            counts = [stop - start for start, stop in zip(self.starts, self.starts[1:])]
-            return np.repeat(np.maximum.reduceat(sizes, self.starts[:-1]), counts)
-        tops = np.array([sizes[a:b].max(initial=0.0) for a, b in zip(self.starts, self.starts[1:])])
-        return tops[np.searchsorted(self.starts, places, side="right") - 1]
+            return np.full(sizes.shape, np.maximum.reduce(sizes, initial=0.0))
+        tops = [np.maximum.reduce(sizes[a:b], initial=0.0) for a, b in zip(self.starts, self.starts[1:])]
+        return np.repeat(tops, list(map(math.prod, self.shapes)))
 
     @functools.cached_property
-    def _wobble(self) -> Array:
-        """How far the gradient moves if every number that was recorded is off by its last digit, or every input is."""
+    def wobble(self) -> Array:
+        """How far the gradients of the same input move if every number that was recorded is off by its last digit, or
+        every input is.
+        """
         rng = np.random.default_rng(self.x.size)
         moved = np.zeros(self.x.size)
         for _ in range(3):
             near = self.by_source(off_by_a_digit(self.x, np.float64, rng, self.coarse), native=True)
-            jittered = self.subject.jittered(self.pulled_with, rng), self._gradient_at(near)
-            for found in (None if jittered[0] is None else self.unweighted(jittered[0]), jittered[1]):
+            jittered = self.subject.jittered(self.pulled_with, rng)
+            for found in (None if jittered is None else self.unweighted(jittered), self.gradient_at(near)):
                 if found is not None:
                     moved = np.maximum(moved, finite_or_zero(np.abs(found - self.engine)))
-        return moved
+        return self.largest_of_input(moved)
 
     @functools.cached_property
     def fine_engine(self) -> Array | None:
         """The engine's gradient for the same inputs in float64; None if the function does not work on them."""
-        return self._gradient_at(self.by_source(self.x))
+        return self.gradient_at(self.by_source(self.x))
 
-    def _gradient_at(self, data: list[Array]) -> Array | None:
+    def gradient_at(self, data: list[Array]) -> Array | None:
         """The engine's gradient at other inputs; None if the function does not work there."""
         pulled = self.subject.at(data, lambda: self.subject.gradients_again(self.pulled_with))
         return None if pulled is None else self.unweighted(pulled)
 
     # --- perturbations --------------------------------------------------------------------------------------
 
-    def entries(self, places: Array, values: Array, native: bool = False) -> Array:
+    def entries(self, places: Array, values: Array) -> Array:
         """The changes of the sum with one entry moved, all else as it was: `places[i]` to `values[0, i]`, for all i;
         then to `values[1, i]`, and so on.
         """
         portion = 8 if self.replay is None else self.replay.portion
         if values.size <= portion and values.size * self.x.size <= TOGETHER:
-            return self.changes(self._rows(places, values), native)
+            return self.changes(self._rows(places, values))
         places, values = np.tile(places, len(values)), values.reshape(-1)
         changes = np.empty(values.size)
-        if self.x.size < FEW * len(self.shapes):  # mostly scalars: one replay for as many of them as there is room for
+        if self.replay is None or self.x.size < FEW * len(self.shapes):  # mostly scalars: one replay for many of them
             portion = max(8, min(portion, 4 * TOGETHER // self.x.size))
             for i in range(0, values.size, portion):
-                rows = self._rows(places[i : i + portion], values[None, i : i + portion])
-                changes[i : i + portion] = self.changes(rows, native)
+                some = slice(i, i + portion)
+                changes[some] = self.changes(self._rows(places[some], values[None, some]))
             return changes
         source = np.searchsorted(self.starts, places, side="right") - 1
         for k in range(len(self.shapes)):
             mine = np.flatnonzero(source == k)
             for i in range(0, len(mine), portion):
                 some = mine[i : i + portion]
-                changes[some] = self._entries_of_source(k, places[some], values[some], native)
+                changes[some] = self._entries_of_source(k, places[some], values[some])
         return changes
 
     def _rows(self, places: Array, values: Array) -> Array:
@@ -210,57 +205,42 @@ class Probe:
             rows[np.arange(values.size), np.tile(places, len(values))] = values.reshape(-1)
         return rows
 
-    def _entries_of_source(self, k: int, places: Array, values: Array, native: bool) -> Array:
+    def _entries_of_source(self, k: int, places: Array, values: Array) -> Array:
         """The changes with entries of source k moved, one in each row; only that source gets an array of rows."""
-        if self.replay is None:
-            return self.changes(self._rows(places, values[None]), native)
         n = len(values)
         rows = np.empty((n, self.starts[k + 1] - self.starts[k]))
         rows[:] = self.x[self.starts[k] : self.starts[k + 1]]
         rows[np.arange(n), places - self.starts[k]] = values
-        source = self.subject.sources[k]
-        part = rows.reshape(n, *self.shapes[k])
-        return self._changes({source: part.astype(source.dtype) if native else part}, n, native)
+        return self._changes({self.subject.sources[k]: rows.reshape(n, *self.shapes[k])}, n)
 
-    def changes(self, rows: Array, native: bool = False) -> Array:
+    def changes(self, rows: Array) -> Array:
         """The change of the sum for each row, which holds all entries of all sources."""
         if self.replay is None:
-            return np.array(self.by_calls(rows))
-        return self._changes(dict(zip(self.subject.sources, self.by_source(rows, native))), len(rows), native)
+            return np.array([self._by_call(data) for data in zip(*self.by_source(rows, self.calls_are_native))])
+        return self._changes(dict(zip(self.subject.sources, self.by_source(rows))), len(rows))
 
-    def _changes(self, given: dict[Any, Array], rows: int, native: bool) -> Array:
+    def _changes(self, given: dict[Any, Array], rows: int) -> Array:
         assert self.replay is not None
-        total: Any = None
-        before = self.subject.results if native else self.before
-        for out, old, u in zip(self.replay.run(rows, given, self.code), before, self._weights_in_rows):
-            if out is None or u is None:
-                continue
-            change = (out - old).reshape(rows, u.size)
-            if not self.finite:  # an infinity that stays one has not changed
-                change = np.where((out == old).reshape(change.shape), 0.0, change)
-            weighted = change.dot(u)
-            total = weighted if total is None else total + weighted
-        return np.zeros(rows) if total is None else total
-
-    def by_calls(self, rows: Array) -> list[float]:
-        """The same by calling the function itself, row by row; NaN where it raises or gives other shapes."""
-        return [self._by_call(data) for data in zip(*self.by_source(rows, self.calls_are_native))]
+        outs = self.replay.run(rows, given, self.code)
+        return self._weighted([None if out is None else out - old for out, old in zip(outs, self.before)], rows)
 
     def _by_call(self, data: tuple[Array, ...]) -> float:
+        """The same by calling the function itself; NaN where it raises or gives other shapes."""
         outs = self.subject.at(data, self.subject.call_again)
-        results = self.subject.results if self.calls_are_native else self.before
-        if outs is None or len(outs) != len(results):
+        before = self.subject.results if self.calls_are_native else self.before
+        if outs is None or list(map(shape_of, outs)) != list(map(shape_of, before)):
             return math.nan
-        total = 0.0
-        for out, before, u in zip(outs, results, self.weights):
-            if shape_of(out) != shape_of(before):
-                return math.nan
-            if u is not None and out is not None:
-                change = np.subtract(out, before, dtype=np.float64)
-                if not self.finite:
-                    change = np.where(np.equal(out, before), 0.0, change)
-                total += float(np.vdot(u, change))
-        return total
+        return float(self._weighted([None if out is None or old is None else np.subtract(out, old, dtype=np.float64)
+                                     for out, old in zip(outs, before)], 1)[0])  # fmt: skip
+
+    def _weighted(self, changes: list[Any], rows: int) -> Array:
+        """The changes of the results, weighted and summed."""
+        total: Any = np.zeros(rows)
+        for change, u in zip(changes, self._weights_in_rows):
+            if change is not None and u is not None:
+                change = change.reshape(rows, u.size)
+                total = total + (np.where(u == 0, 0.0, change) if self.masked else change).dot(u)
+        return np.asarray(total)
 
 
 def finite_or_zero(x: Array) -> Array:

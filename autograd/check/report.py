@@ -18,7 +18,7 @@ import numpy as np
 from autograd.errors import counted, printable
 
 from .options import DEFAULT, VERDICTS, Options
-from .verdict import Judged
+from .verdict import Array, Judged
 
 SHOWN = 8  # rows of the table
 
@@ -72,22 +72,20 @@ class Part:
     point: int = 1
 
     @functools.cached_property
-    def rows(self) -> slice:
-        """Where in the findings this input's are."""
-        return slice(*np.searchsorted(self.judged.places, (self.start, self.stop)).tolist())
+    def rows(self) -> Array:
+        """The places of this input that were looked at."""
+        places = self.judged.places
+        return places[slice(*np.searchsorted(places, (self.start, self.stop)))]
 
     @property
     def count(self) -> int:
-        return self.rows.stop - self.rows.start
+        return self.rows.size
 
     def entries(self, failing: bool = False) -> Iterator[Entry]:
         """The findings one by one: all, or those that did not pass."""
         j = self.judged
-        for i in range(self.rows.start, self.rows.stop):
-            if failing and not j.verdict[i]:
-                continue
-            place = int(j.places[i]) - self.start
-            index = tuple(int(n) for n in np.unravel_index(place, self.shape)) if self.shape else ()
+        for i in (self.rows[j.verdict[self.rows] != 0] if failing else self.rows).tolist():
+            index = tuple(int(n) for n in np.unravel_index(i - self.start, self.shape)) if self.shape else ()
             yield Entry(
                 self.name, index, float(j.gradient[i]), float(j.slope[i]), float(j.error[i]),
                 VERDICTS[j.verdict[i]], *j.sides.get(i, (math.nan, math.nan)), self.order, self.point,

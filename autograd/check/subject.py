@@ -50,7 +50,6 @@ class Subject(Trace):
     def __init__(self, f: Callable[..., Any], args: Sequence[Any]) -> None:
         self.f = f
         self.taped = False
-        self.on_values = False  # whether `gradients` runs the rules on Values, as for second derivatives
         self.last_arrived: dict[Value, Any] = {}
         self.notes: list[str] = []
         self.sources: list[Value] = []
@@ -259,11 +258,9 @@ class Subject(Trace):
                 grads[root] = grads[root] + seed if root in grads else seed
         order = [node for node in reversed(nodes) if node.requires_grad]
         refuse_stale(order)
-        if self.on_values:
-            grads = {root: Value(seed, requires_grad=False) for root, seed in grads.items()}
-        self.last_arrived = dict(zip(order, walk(order, grads, taped=self.on_values)))
+        self.last_arrived = dict(zip(order, walk(order, grads)))
         run_leaf_hooks(grads)
-        return [x._data if isinstance(x, Value) else x for x in map(grads.get, self.sources)]
+        return list(map(grads.get, self.sources))
 
     def pushed(self, cotangents: Sequence[Any]) -> list[Any]:
         """The same, by forward mode: one push for each entry, weighted with the cotangents."""

@@ -20,8 +20,8 @@ from autograd.engine import Value, counter
 from autograd.program.backends import interpreter
 from autograd.program.record import difference_of, record, same
 
-from .options import DEFAULT, WRONG
-from .probe import Probe
+from .options import PASS, WRONG
+from .probe import Probe, finite_or_zero
 from .subject import Array, Subject, cotangents
 from .verdict import Judged
 
@@ -92,44 +92,28 @@ NOT_LINEAR = (
 )
 
 
-class SecondPull:
-    """The gradient from a second pull, with -64 times the cotangents, and where it is not -64 times the first.
+def second_pull(probe: Probe) -> tuple[Array, Array]:
+    """The gradient from a second pull, with -64 times the cotangents, and the entries that are not -64 times the first.
 
     One cotangent of one sign and size does not notice a rule that takes abs(g), maximum(g, 0) or clip(g, -10, 10).
     Multiplication by a power of two adds no rounding, so rules that are linear scale to the bit.
     """
+    weights = [None if u is None else FACTOR * u for u in probe.pulled_with]
+    first, second = probe.engine, probe.unweighted(probe.subject.gradients(weights)) / FACTOR
+    nowhere = np.empty(0, dtype=int)
+    if (first == second).all():
+        return second, nowhere
+    dtypes = [r.dtype for r in (*probe.subject.sources, *probe.subject.results) if getattr(r, "dtype", None)]
+    limits = min((np.finfo(dtype) for dtype in (np.dtype(float), *dtypes)), key=lambda limits: limits.max)
+    if finite_or_zero(np.abs(first)).max(initial=0.0) > math.sqrt(limits.max):
+        return second, nowhere  # so many times as much may overflow on the way
+    tiny = np.maximum(np.abs(first), np.abs(second)) < math.sqrt(limits.tiny)  # so small, it may have underflown
+    return second, np.flatnonzero(~(probe.alike(first, second) | tiny))
 
-    def __init__(self, probe: Probe) -> None:
-        weights = [None if u is None else FACTOR * u for u in probe.pulled_with]
-        self.gradient = probe.unweighted(probe.subject.gradients(weights)) / FACTOR
-        self.odd = self._differing(probe)
 
-    def _differing(self, probe: Probe) -> Array:
-        first, second = probe.engine, self.gradient
-        if (first == second).all():
-            return np.empty(0, dtype=int)
-        dtypes = [r.dtype for r in (*probe.subject.sources, *probe.subject.results) if getattr(r, "dtype", None)]
-        limits = min((np.finfo(dtype) for dtype in (np.dtype(float), *dtypes)), key=lambda limits: limits.max)
-        sizes = np.abs(np.where(np.isfinite(first), first, 0.0))
-        if sizes.max(initial=0.0) > math.sqrt(limits.max):
-            return np.empty(0, dtype=int)  # so many times as much may overflow on the way
-        relative, absolute = DEFAULT.tolerance(probe.coarse)
-        slack = relative * sizes + absolute * probe.largest_of_input(sizes, probe.places) + float(limits.tiny)
-        same = (first == second) | (np.abs(first - second) <= slack) | (np.isnan(first) & np.isnan(second))
-        same |= np.maximum(np.abs(first), np.abs(second)) < math.sqrt(limits.tiny)  # so small, it may have underflown
-        return np.flatnonzero(~same)
-
-    def put_in(self, gradient: Array, places: Array, slope: Array) -> Array:
-        """The gradient to judge: of the two, where they differ, the one that is farther from the differences."""
-        at = np.isin(places, self.odd)
-        first, second = gradient[places], self.gradient[places]
-        at &= ~(np.abs(second - slope) <= np.abs(first - slope))
-        chosen = gradient.copy()
-        chosen[places[at]] = second[at]
-        return chosen
-
-    def mark_wrong(self, judged: Judged) -> None:
-        """What is not linear in g is wrong, even where differences agree."""
-        at = np.isin(judged.places, self.odd)
-        judged.verdict = np.where(at, np.maximum(judged.verdict, WRONG), judged.verdict)
-        judged.notes.append(NOT_LINEAR)
+def blame_not_linear(judged: Judged, second: Array, odd: Array) -> None:
+    """What is not linear in g is wrong, even where differences agree: then the second gradient is shown."""
+    passed = odd[judged.verdict[odd] == PASS]
+    judged.gradient[passed] = second[passed]
+    judged.verdict[odd] = WRONG
+    judged.notes.append(NOT_LINEAR)

@@ -36,9 +36,11 @@ SINGLE = 40  # entries whose own slopes are computed in 90 digits
 
 @dataclass
 class Judged:
-    """What was found: for each place that was looked at, a verdict and the numbers behind it."""
+    """What was found: for each entry that was looked at, a verdict and the numbers behind it. All inputs stand in one
+    long row, as in `Probe`.
+    """
 
-    places: Array
+    places: Array  # the entries that were looked at, in order
     gradient: Array
     slope: Array
     error: Array  # a bound on its error; 0 where it was computed in 90 digits
@@ -49,55 +51,55 @@ class Judged:
 
     @property
     def worst(self) -> int:
-        return int(self.verdict.max(initial=PASS))
+        return int(self.verdict[self.places].max(initial=PASS))
 
 
 def judge(probe: Probe, gradient: Array, places: Array, options: Options, tied: list[Any]) -> Judged:
-    """The verdict on some entries of the gradient (a long row, as `probe.x`). `places` are sorted; `tied` are the
-    recorded nodes that stand at a breakpoint.
-    """
+    """The verdict on some entries of the gradient. `tied` are the recorded nodes that stand at a breakpoint."""
     return _Judge(probe, gradient, places, options, tied).judged
 
 
 class _Judge:
     def __init__(self, probe: Probe, gradient: Array, places: Array, options: Options, tied: list[Any]) -> None:
-        self.probe, self.gradient, self.options, self.tied = probe, gradient, options, tied
+        self.probe, self.options, self.tied = probe, options, tied
         self.kinks, self.edges, self.edge = 0, set[int](), False
         self.relative, absolute = options.tolerance(probe.coarse)
-        sizes = finite_or_zero(np.abs(gradient))
-        self.largest = probe.largest_of_input(sizes, places)
+        self.largest = probe.largest_of_input(finite_or_zero(np.abs(gradient)))
         self.slack = absolute * self.largest
         # Beside the numbers in f, so small a slope is rounding.
-        self.nothing = max(LITTLE, 1e3 * probe.coarse) * probe.size / np.maximum(1.0, np.abs(probe.x[places]))
-        g = gradient[places]
+        self.nothing = max(LITTLE, 1e3 * probe.coarse) * probe.size / np.maximum(1.0, np.abs(probe.x))
+        n = gradient.size
+        self.judged = j = Judged(places, gradient.copy(), np.full(n, np.nan), np.full(n, np.inf),
+                                 np.zeros(n, dtype=np.int8), np.zeros(n, dtype=bool))  # fmt: skip
+        if not probe.finite:  # there is nothing to compare a gradient with
+            j.verdict[places] = np.where(np.isnan(gradient[places]), WRONG, PRECISION)
+            j.notes.append("the function itself is not finite here")
+            return
         seen = look(probe, places, options.step)
-        self.judged = Judged(places, g, seen.slope.copy(), seen.noise.copy(), np.zeros(g.size, dtype=np.int8),
-                             np.zeros(g.size, dtype=bool))
-        clear = self._clear(seen)
-        doubtful = np.flatnonzero(~clear & ~self._held())
+        j.slope[places], j.error[places] = seen.slope, seen.noise
+        doubtful = places[~self._clear(seen) & ~self._held()]
         always = options.digits == "always"
         if doubtful.size or tied or always:
-            at_step = seen.slope[doubtful]
+            at_step = j.slope[doubtful]
             waiting = self._by_ladder(doubtful)
             if waiting.size or tied or always:
-                self._by_digits(np.arange(g.size) if always else waiting)
+                self._by_digits(places if always else waiting)
             if options.step is not None:
                 self._hold_against_step(doubtful, at_step)
-        if not probe.finite:
-            self._doubt_the_infinite()
-        self.judged.notes = list(dict.fromkeys(self.judged.notes))
+        j.notes = list(dict.fromkeys(j.notes))
 
     # --- one difference -----------------------------------------------------------------------------------------------
 
     def _clear(self, seen: Look) -> Array:
         """Where one difference is enough: it agrees to seven digits, which no truncation does by chance."""
-        g, size = self.judged.gradient, np.abs(self.judged.gradient)
-        agrees = np.abs(g - seen.slope) <= self.relative * size + self.slack + seen.noise
+        j, places = self.judged, self.judged.places
+        g, size = j.gradient[places], np.abs(j.gradient[places])
+        agrees = np.abs(g - seen.slope) <= self.relative * size + self.slack[places] + seen.noise
         if self.probe.code is None:  # a call may cross a kink, and the mean of both slopes be the gradient
-            agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * self.largest) + 2 * seen.noise
+            agrees &= np.abs(seen.bend) <= BEND * np.maximum(size, 0.1 * self.largest[places]) + 2 * seen.noise
         zero = seen.still & (g == 0) & (self.probe.replay is not None)
         clear = agrees & np.isfinite(g) & (zero | (seen.noise <= 1e-3 * size))
-        self.judged.zero = clear & (g == 0)
+        j.zero[places] = clear & (g == 0)
         return np.asarray(clear)
 
     def _held(self) -> Array:
@@ -106,25 +108,26 @@ class _Judge:
         held = ~np.isfinite(self.probe.x[j.places])
         if held.any():
             j.notes.append("an entry that is not finite cannot be moved; its gradient was not checked")
-            j.slope[held] = j.gradient[held]
-            j.verdict[held & np.isnan(j.gradient)] = WRONG
+            at = j.places[held]
+            j.slope[at] = j.gradient[at]
+            j.verdict[at[np.isnan(j.gradient[at])]] = WRONG
         return held
 
     # --- a ladder of steps --------------------------------------------------------------------------------------------
 
     def _by_ladder(self, doubtful: Array) -> Array:
         """Try all steps for the entries that the first difference did not decide; those that are still in doubt."""
-        j, waiting = self.judged, []
+        j, waiting = self.judged, [doubtful[:0]]
         for start in range(0, doubtful.size, ENOUGH):
             some = doubtful[start : start + ENOUGH]
-            waiting.append(some[self._compare(some, ladder(self.probe, j.places[some]))])
-            if waiting[-1].size and start + ENOUGH < doubtful.size:
-                rest = doubtful[start + ENOUGH :]
+            waiting.append(some[self._compare(some, ladder(self.probe, some))])
+            rest = doubtful[start + ENOUGH :]
+            if waiting[-1].size and rest.size:
                 gap, size = np.abs(j.gradient[rest] - j.slope[rest]), np.abs(j.slope[rest])
                 j.verdict[rest] = np.where(gap > 1e-3 * size + 10 * j.error[rest], WRONG, PRECISION)
                 j.notes.append(f"{rest.size:,} more entries were not looked at closely")
                 break
-        return np.concatenate(waiting) if waiting else doubtful
+        return np.concatenate(waiting)
 
     def _compare(self, some: Array, found: Slopes) -> Array:
         """Set the verdicts that bounds give; True where the last word is still to be had."""
@@ -133,10 +136,9 @@ class _Judge:
         size, gap = np.maximum(np.abs(g), np.abs(slope)), np.abs(g - slope)
         agrees = gap <= bound + self.relative * size + self.slack[some]
         known = (bound <= SEEN * size) | (bound <= 1e-9 * self.largest[some])
-        inside = np.maximum(probe.size, found.noise / probe.epsilon())
-        inside = inside / np.maximum(1.0, np.abs(probe.x[j.places[some]]))
+        inside = np.maximum(probe.size, found.noise / probe.epsilon) / np.maximum(1.0, np.abs(probe.x[some]))
         self.nothing[some] = np.maximum(self.nothing[some], max(LITTLE, 1e3 * probe.coarse) * inside)
-        wobble = 8 * probe.wobble(j.places[some])
+        wobble = 8 * probe.wobble[some]
         rounded = agrees | (gap <= bound + wobble)
         little = (np.abs(g) <= wobble + self.slack[some]) & (np.abs(slope) <= wobble + bound) & rounded
         little &= size + bound <= self.nothing[some]
@@ -179,29 +181,26 @@ class _Judge:
         j, rng = self.judged, np.random.default_rng(self.options.seed + 1)
         if self.tied:
             self._find_kinks(exact, rng)
-        smooth = exact.scale.copy()
-        smooth[j.places[j.verdict == KINK]] = 0.0
+        smooth = np.where((j.verdict == KINK) | ~np.isfinite(self.probe.x), 0.0, exact.scale)
         smooth[list(self.edges)] = 0.0
+        waiting = waiting[smooth[waiting] != 0]
         if not smooth.any():
             return
-        smooth[~np.isfinite(self.probe.x)] = 0.0
-        waiting = waiting[(j.verdict[waiting] != KINK) & ~np.isin(j.places[waiting], list(self.edges))]
         by_rules = exact.gradient()
         if not math.isfinite(exact.sides(line(rng, smooth)).slope):
             raise NoDigits("its domain ends here")
         if not exact.disagrees(by_rules, line(rng, smooth)):
-            self._settle(waiting, float64(by_rules)[j.places[waiting]])
+            self._settle(waiting, float64(by_rules)[waiting])
             return
         sure = (j.verdict[waiting] == WRONG) & np.isfinite(j.slope[waiting])
         self._one_by_one(exact, waiting[~sure])
         if not (j.verdict == WRONG).any():  # an error that no difference in float64 sees
             place = self._halve(exact, by_rules, smooth, rng)
-            at = np.flatnonzero(j.places == place)
-            if at.size:
-                found = exact.entry(place)
-                self._settle(at, np.array([found.slope]), float64(found.error))
-                j.verdict[at] = WRONG
-                j.notes.append(f"seen in 90 digits: the rule is off by {_off(by_rules[place], found.exact)} there")
+            found = exact.entry(place)
+            self._settle(np.array([place]), np.array([found.slope]), float64(found.error))
+            j.verdict[place] = WRONG
+            j.places = np.union1d(j.places, [place])
+            j.notes.append(f"seen in 90 digits: the rule is off by {_off(by_rules[place], found.exact)} there")
 
     def _halve(self, exact: Exact, by_rules: Any, scale: Array, rng: np.random.Generator) -> int:
         """The entry at which the rules disagree with the slopes: a failing line halved, down to one."""
@@ -245,60 +244,48 @@ class _Judge:
 
     def _kinks_by_steps(self) -> None:
         """The same without digits: one-sided slopes of the function itself, whose choices change with the step."""
-        j, kept = self.judged, self.probe.code
+        places, kept = self.judged.places[:ENOUGH], self.probe.code
         self.probe.code = None
-        found = ladder(self.probe, j.places[:ENOUGH])
+        found = ladder(self.probe, places)
         self.probe.code = kept
-        for i in np.flatnonzero(found.kink & ~np.isnan(j.gradient[:ENOUGH])):
-            j.sides[int(i)] = float(found.left[i]), float(found.right[i])
-            j.slope[i], j.error[i], j.verdict[i] = found.slope[i], found.bound[i], KINK
+        for i in np.flatnonzero(found.kink):
+            self._mark_kink(int(places[i]), found.left[i], found.right[i], found.bound[i])
 
-    def _mark_kink(self, place: int, left: float, right: float) -> None:
+    def _mark_kink(self, place: int, left: float, right: float, error: float = 0.0) -> None:
         j = self.judged
-        at = int(np.searchsorted(j.places, place))
-        if at == j.places.size or j.places[at] != place:
-            self._insert(place, at)
         self.kinks += 1
-        if np.isnan(j.gradient[at]):
-            return
-        j.sides[at] = float(left), float(right)
-        j.slope[at], j.error[at], j.verdict[at] = float(left) / 2 + float(right) / 2, 0.0, KINK
-
-    def _insert(self, place: int, at: int) -> None:
-        """Make room for an entry that was not looked at so far."""
-        j = self.judged
-        j.sides = {i + (i >= at): ends for i, ends in j.sides.items()}
-        for name, new in (("places", place), ("gradient", self.gradient[place]), ("slope", 0.0), ("error", 0.0),
-                          ("verdict", PASS), ("zero", False)):  # fmt: skip
-            setattr(j, name, np.insert(getattr(j, name), at, new))
-        for name in ("largest", "slack", "nothing"):
-            setattr(self, name, np.insert(getattr(self, name), at, getattr(self, name)[min(at, j.places.size - 2)]))
+        j.places = np.union1d(j.places, [place])
+        if not np.isnan(j.gradient[place]):
+            j.sides[place] = float(left), float(right)
+            j.slope[place], j.error[place], j.verdict[place] = float(left) / 2 + float(right) / 2, error, KINK
 
     def _one_by_one(self, exact: Exact, waiting: Array) -> None:
         """Slopes of single entries, as many as there is time for, those that are least known first."""
         j = self.judged
         order = waiting[np.argsort(-(j.error[waiting] / (np.abs(j.slope[waiting]) + 1e-300)), kind="stable")]
         most = max(2, min(order.size, SINGLE if exact.by_ops else int(SECONDS / exact.each / 2)))
-        for i in order[:most].tolist():
-            found = exact.entry(int(j.places[i]))
+        for place in order[:most].tolist():
+            found = exact.entry(place)
             if found.kink:
-                j.sides[i] = found.left, found.right
-                j.slope[i], j.error[i], j.verdict[i] = found.slope, 0.0, KINK
+                self._mark_kink(place, found.left, found.right)
             elif math.isfinite(found.slope):
-                self._settle(np.array([i]), np.array([found.slope]), float64(found.error))
+                self._settle(np.array([place]), np.array([found.slope]), float64(found.error))
 
     def _settle(self, some: Array, slope: Array, error: float = 0.0) -> None:
         """The verdicts where the slopes are known: is the number in float64 (or float32) what they say?"""
-        j, places = self.judged, self.judged.places[some]
+        j, probe = self.judged, self.probe
         g, gap = j.gradient[some], np.abs(j.gradient[some] - slope)
         size, slack = np.maximum(np.abs(g), np.abs(slope)), self.slack[some]
-        right = gap <= self.relative * size + slack + error + self._unseen(some)
-        rounding = np.maximum(8 * self.probe.wobble(places), self.probe.rounding(places, slope))
+        # So small a slope does not show beside the function itself, in twice as many digits.
+        unseen = EPS64**2 * probe.size / np.maximum(probe.scale[some], 1.0)
+        right = gap <= self.relative * size + slack + error + unseen
+        j.slope[some] = slope
+        rounding = np.maximum(8 * probe.wobble[some], probe.rounding(j.slope)[some])
         excused, largest = gap <= rounding, np.maximum(self.largest[some], np.abs(slope))
         a_digit_left = (gap <= 0.1 * largest) | (size <= self.nothing[some])
         verdict = np.where(right, PASS, np.where(excused, np.where(a_digit_left, PASS, PRECISION), WRONG))
         verdict = np.where(np.isnan(g) | (np.isinf(g) & np.isfinite(slope)), WRONG, verdict)
-        j.slope[some], j.error[some], j.verdict[some] = slope, np.where(error > LITTLE * size, error, 0.0), verdict
+        j.error[some], j.verdict[some] = np.where(error > LITTLE * size, error, 0.0), verdict
         j.zero[some] = (verdict == PASS) & (size <= np.minimum(self.nothing[some], slack + rounding))
         ill = excused & ~right & (verdict == PASS) & (gap > LITTLE * largest) & ~j.zero[some]
         if ill.any():
@@ -310,19 +297,15 @@ class _Judge:
         if (verdict == PRECISION).any():
             j.notes.append(
                 "no digit is known: it moves by as much when the numbers on the way do by their last digit"
-                + ("; in float64 it may be right" if self.probe.coarse > EPS64 else "")
+                + ("; in float64 it may be right" if probe.coarse > EPS64 else "")
             )
-
-    def _unseen(self, some: Array) -> Any:
-        """So small a slope does not show beside the function itself, in twice as many digits."""
-        return EPS64**2 * self.probe.size / np.maximum(self.probe.scale[self.judged.places[some]], 1.0)
 
     # --- what is said -------------------------------------------------------------------------------------------------
 
     def _explain(self, waiting: Array, why: str) -> None:
         """Why the verdict is not clear, or how much is known where it is."""
         j, probe = self.judged, self.probe
-        if (j.verdict[waiting] == PRECISION).any() and probe.finite:
+        if (j.verdict[waiting] == PRECISION).any():
             if probe.subject.raised is not None:
                 error = probe.subject.raised
                 j.notes.append(f"near by, the function raises {type(error).__name__}: {error}")
@@ -353,15 +336,6 @@ class _Judge:
                 f"with step={self.options.step:g} the quotient is {at_step[blamed[0]]:.6g}, with a fitting step "
                 f"{j.slope[doubtful[blamed[0]]]:.6g}: the step is at fault, not the gradient. Leave step out"
             )
-
-    def _doubt_the_infinite(self) -> None:
-        """Where f is infinite or NaN there is nothing to compare a gradient with, except its finite results."""
-        j = self.judged
-        j.verdict[np.isinf(j.gradient)] = PRECISION
-        if not self.probe.partly_finite:  # what the differences say is then said of nothing, for or against
-            j.verdict[~np.isnan(j.gradient)] = PRECISION
-        if (j.verdict == PRECISION).any():
-            j.notes.append("the function itself is not finite here")
 
 
 def _bends(exact: Exact, v: Array, rng: np.random.Generator) -> bool:

@@ -131,10 +131,10 @@ def test_one_wrong_entry_among_thousands_is_found_and_soon(square, monkeypatch, 
     evaluated = 0
     changes = Probe.changes
 
-    def counted(probe, rows, native=False):
+    def counted(probe, rows):
         nonlocal evaluated
         evaluated += len(rows)
-        return changes(probe, rows, native)
+        return changes(probe, rows)
 
     monkeypatch.setattr(Probe, "changes", counted)
     x = np.random.default_rng(0).normal(size=MANY).astype(dtype)
